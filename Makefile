@@ -85,10 +85,12 @@ endif
 
 # ---- the library --------------------------------------------------------------------------------
 
-# Tables for unwinding would be 0.2 of 6.1 MB, and C has no exceptions; with -g debuggers find theirs.
-OPTIMIZE := $(if $(SANITIZE),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all,\
-    -O3 -fno-unwind-tables -fno-asynchronous-unwind-tables)
+# Tables for unwinding would be 0.2 of 6.1 MB, and C has no exceptions; with -g debuggers find theirs. At -O1 clang would
+# warn of each loop that it does not vectorise.
 CLANG := $(findstring clang,$(COMPILER))
+OPTIMIZE := $(if $(SANITIZE),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+    $(if $(CLANG),-Wno-pass-failed),\
+    -O3 -fno-unwind-tables -fno-asynchronous-unwind-tables)
 # clang links its sanitizers into the program, unless told that they are libraries.
 SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
 FLAGS := -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
@@ -105,8 +107,8 @@ OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
     $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
 
 # The ABI number: a plugin built from other texts than these is refused.
-ABI_FILES := csrc/norch.h csrc/ops.def csrc/complex.def csrc/optim.def csrc/dtypes.def csrc/core/backend.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h \
-    $(sort $(wildcard csrc/families/*.h))
+ABI_FILES := csrc/norch.h csrc/ops.def csrc/complex.def csrc/optim.def csrc/dtypes.def csrc/core/backend.h \
+    csrc/core/device.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h $(sort $(wildcard csrc/families/*.h))
 ABI = 0x$(shell cat $(ABI_FILES) | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-16)ull
 
 CUDA_LIB ?= $(dir $(LIB))libnorch_cuda.so
@@ -316,10 +318,11 @@ FAST_LEAVES := build wheels benchmarks examples docs second stream threads isa
 test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: under a minute of two cores
 	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) --ignore=tests/fuzz $(ARGS)
 
-# The suite's kernel tests on each ISA build that this machine can run.
+# The suite's kernel tests on each ISA build that this machine can run, or on some of them (RUN_ISAS="baseline avx2").
+RUN_ISAS ?= $(ISAS)
 test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that this machine runs
 	@runs=" $$($(RUN) -c 'import ctypes; say = ctypes.CDLL("$(LIB)").norch_isa_builds; say.restype = ctypes.c_char_p; print(say().decode())') "; \
-	for isa in $(ISAS); do case "$$runs" in \
+	for isa in $(RUN_ISAS); do case "$$runs" in \
 	    *" $$isa "*) echo "NORCH_ISA=$$isa"; NORCH_ISA=$$isa NORCH_TEST_DTYPES=float32,float64 $(PYTEST) -q -m "kernel and not slow" $(ARGS) || exit 1 ;; \
 	    *) echo "NORCH_ISA=$$isa: built, but not run, for this machine has no $$isa" ;; esac; done
 
@@ -327,16 +330,20 @@ CLANG_FORMAT = $(VENV)/bin/python -c 'import clang_format; clang_format.clang_fo
 C_FILES = $(shell find csrc tests benchmarks -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp')
 
 # The warnings are those at -O1: half a minute of two cores, then only what changed. -fsyntax-only would be cheaper, but
-# warnings that follow values through a function need an optimiser. .ci/run builds with -Werror at the usual level.
-check: $(VENV)/ready-dev  ## ruff, clang-format, mypy and the C compiler's warnings, and a count of lines
+# warnings that follow values through a function need an optimiser. .ci/run has built with -Werror at the usual level, and
+# sets CHECK_BUILD= to do without a second build.
+CHECK_BUILD ?= BUILD=build/check LIB=build/check/libnorch.so CFLAGS=-O1
+check: $(VENV)/ready-dev  ## ruff, clang-format, mypy, stubtest and the C compiler's warnings, and a count of lines
 	@bad=0; try() { echo "  CHECK $$1"; shift; "$$@" || bad=1; }; \
 	try "ruff" $(VENV)/bin/python -m ruff check --quiet .; \
 	try "ruff format" $(VENV)/bin/python -m ruff format --quiet --check .; \
 	try "clang-format" $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
 	try "mypy" $(VENV)/bin/python -m mypy; \
+	try "stubtest" $(RUN) -m mypy.stubtest norch --ignore-missing-stub --ignore-disjoint-bases --concise \
+	    --mypy-config-file pyproject.toml --allowlist tests/typing/allowed.txt; \
 	if [ $$bad = 1 ]; then echo "make check: failed; make format mends what is a matter of format" >&2; exit 1; fi
 	@echo "  CHECK warnings of $(CC)"
-	@$(MAKE) --no-print-directory --silent V=1 NVCC= BUILD=build/check LIB=build/check/libnorch.so CFLAGS=-O1 WERROR=-Werror all
+	@$(MAKE) --no-print-directory --silent V=1 NVCC= $(CHECK_BUILD) WERROR=-Werror all
 	@$(VENV)/bin/python .ci/lines.py
 
 format: $(VENV)/ready-dev  ## formats Python and C
@@ -346,12 +353,14 @@ format: $(VENV)/ready-dev  ## formats Python and C
 
 # ASan stops where an allocation is refused unless told not to, and Python itself never frees all it has.
 SANITIZED := build/sanitize/libnorch.so
-RUNTIMES = $(shell $(CC) -print-file-name=$(if $(CLANG),libclang_rt.asan-$(firstword $(subst -, ,$(MACHINE))).so,libasan.so)) \
-    $(if $(CLANG),,$(shell $(CC) -print-file-name=libubsan.so))
+# SANITIZE_CC=clang takes half the time of gcc; it needs clang's runtime (Debian: libclang-rt-dev).
+SANITIZE_CC ?= $(CC)
+RUNTIMES = $(shell for library in $(if $(findstring clang,$(shell $(SANITIZE_CC) --version)),libclang_rt.asan-$(firstword $(subst -, ,$(MACHINE))).so,\
+    libasan.so libubsan.so); do $(SANITIZE_CC) -print-file-name=$$library; done)
 
-SANITIZED_PART = $(if $(ALL),,NORCH_TEST_DTYPES=bool,int64,float16,float32)
+SANITIZED_PART = $(if $(ALL),,NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-bool,int64,float16,float32})
 sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-behaviour sanitizers (ALL=1: all dtypes, and slow tests)
-	@$(MAKE) --no-print-directory BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
+	@$(MAKE) --no-print-directory CC="$(SANITIZE_CC)" BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 $(SANITIZED_PART) NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
 	    $(PYTEST) -rfE -m "$(if $(ALL),,not slow and )not resident" --ignore=tests/test_build.py --ignore=tests/test_wheels.py $(ARGS)
@@ -447,10 +456,11 @@ release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fre
 	$(Q)$(VENV)/bin/python -m build --sdist --no-isolation --outdir $(DIST) . >build/sdist.log 2>&1 || { tail -n 30 build/sdist.log >&2; exit 1; }
 	$(Q)$(VENV)/bin/python -u release/check.py $(DIST)
 
-docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, from the code
+docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and the pictures of docs/seeing.md, from the code
 	$(Q)$(RUN) docs/operations.py
+	$(Q)$(RUN) docs/seeing.py
 
-stubs: $(VENV)/ready-test  ## norch/_methods.pyi, what editors and type checkers read of Tensor's methods, from the code
+stubs: $(VENV)/ready-test  ## the .pyi files, what editors and type checkers read of names that the code makes, from the code
 	$(Q)$(RUN) docs/stubs.py
 
 api: $(VENV)/ready-test  ## tests/api.txt, the public names and their signatures, from the code

@@ -14,12 +14,13 @@ TRUNK = {
     "engine": "norch/autograd/engine.py norch/autograd/broadcast.py",
 }
 # Conversions of copies, the text of norch.h, declarations of CPython, x[...], sequences of tensors as arguments, the
-# writer of C at build time, memory of others, and what norch.capture records. Left out elsewhere: the choice of devices
+# writer of C at build time, memory of others, what only devices have, and what norch.capture records. Left out elsewhere: the choice of devices
 # and instruction sets at load, no_grad() and the like, histories of views.
 NOT_TRUNK = (
+    "csrc/python/profile.c "  # norch.profiler's
     "csrc/core/convert.h csrc/core/library.c csrc/python/abi.h csrc/python/region.c csrc/python/columns.h "
     "csrc/python/make_calls.py csrc/python/recording.h csrc/python/recording.c csrc/python/replay.c "
-    "csrc/core/observer.c csrc/python/dlpack.c csrc/core/wrap.c"
+    "csrc/core/observer.c csrc/core/device.h csrc/python/dlpack.c csrc/core/wrap.c"
 )
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first

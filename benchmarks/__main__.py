@@ -10,7 +10,7 @@ from typing import Any
 
 from . import chart, report
 from .cases import GROUPS, TABLED
-from .measure import LIBRARIES, import_times, machine, measure, start
+from .measure import LIBRARIES, WAYS, import_times, machine, measure, start
 
 
 def main() -> None:
@@ -22,7 +22,9 @@ def main() -> None:
         action="append",
         help=f"a group ({', '.join(GROUPS)}) or a part of the names of cases; may be given several times",
     )
-    parser.add_argument("--against", choices=LIBRARIES[1:], action="append", help="compare with this library only")
+    parser.add_argument(
+        "--against", choices=[*LIBRARIES[1:], *WAYS], action="append", help="compare with this library only"
+    )
     parser.add_argument("--quick", action="store_true", help="a few short rounds only: a first impression")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     parser.add_argument("--chart", metavar="FILE", help="also draw the ratios there, as a PNG (needs matplotlib)")
@@ -38,7 +40,8 @@ def main() -> None:
     rounds, slot = (5, 0.003) if options.quick else (25, 0.01)
     seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
 
-    workers = start(options.against or LIBRARIES[1:])
+    ways = WAYS if any(case.ways for case in cases) else []
+    workers = start(options.against or [*LIBRARIES[1:], *ways])
     names = [worker.name for worker in workers]
     about = {**machine(workers), "seed": seed}
     print(report.describe(about))
@@ -47,11 +50,13 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for group in GROUPS:
         if group == "import" and group in words:
-            added = import_times(names, max(os.sched_getaffinity(0)), max(3, rounds // 3))
+            added = import_times(
+                [name for name in names if name in LIBRARIES], max(os.sched_getaffinity(0)), max(3, rounds // 3)
+            )
         else:
             added = [measure(case, workers, seed, rounds, slot) for case in cases if case.group == group]
         if added:
-            report.show(group, added, names[1:])
+            report.show(group, added, [name for name in names[1:] if any(name in row for row in added)])
             rows += added
     for worker in workers:
         worker.close()

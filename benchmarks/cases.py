@@ -12,6 +12,7 @@ from . import (
     cases_captured,
     cases_einsum,
     cases_elementwise,
+    cases_fused,
     cases_matmul,
     cases_overhead,
     cases_reductions,
@@ -36,6 +37,7 @@ GROUPS = {
     "overhead": Group("overhead: calls with next to nothing to compute", Marks(2.0, 3.0, floor=1.1)),
     "training": Group("training: one step, forward, backward and update (NumPy: derivatives by hand)"),
     "captured": Group("captured: the same by norch.capture, and smaller things; PyTorch as it is"),
+    "fused": Group("fused: formulas written out, by norch.capture; eager: without it; PyTorch as it is, and compiled"),
     "import": Group("import: CPU time of a fresh interpreter"),
 }
 IMPORT_MARKS = Marks(30.0, 60.0)
@@ -48,5 +50,6 @@ TABLED: list[Case] = [
     *cases_overhead.CASES,
     *cases_training.CASES,
     *cases_captured.CASES,
+    *cases_fused.CASES,
 ]
 CASES = TABLED + [case for cases in cases_scaling.SCALING.values() for _, case in cases]  # all that a worker can run

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+import shutil
 from array import array
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,15 +18,16 @@ DRAWN_AT_ONCE = 1 << 26  # bytes of random numbers
 
 
 class Library:
-    """One of the libraries, on one thread, and the inputs that it draws."""
+    """One of the libraries, on one thread, and the inputs that it draws. Two names are of other ways to use one:
+    "eager" is norch without norch.capture, "compiled" PyTorch with torch.compile."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        if name == "norch":
+        if name in ("norch", "eager"):
             import norch as module
 
             self._floats = lambda values: module.tensor(values).float()
-        elif name == "torch":
+        elif name in ("torch", "compiled"):
             import torch as module
 
             self._floats = lambda values: module.frombuffer(values, dtype=module.int32).float()
@@ -33,6 +35,8 @@ class Library:
             import numpy as module
 
             self._floats = lambda values: module.array(values).astype(module.float32)
+        if name == "compiled" and not shutil.which("c++"):
+            raise ImportError("torch.compile needs a C++ compiler")
         if name != "numpy":
             module.set_num_threads(1)
         self.module: Any = module
@@ -85,6 +89,7 @@ class Case(NamedTuple):
     marks: Marks | None = None
     counted: bool = True  # in the geometric mean and the worst case
     tolerance: float = 1e-4  # of the largest element of each tensor, in which outputs may differ
+    ways: bool = False  # also timed in the other ways to use norch and PyTorch
 
 
 def same(group: str, name: str, setup: Setup, counted: bool = True) -> Case:

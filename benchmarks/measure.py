@@ -20,6 +20,7 @@ from .cases import CASES, IMPORT_MARKS
 from .library import Case, Library, Run
 
 LIBRARIES = ["norch", "numpy", "torch"]
+WAYS = ["eager", "compiled"]  # of cases that say so
 LEAST_ROUNDS = 5
 
 
@@ -71,11 +72,11 @@ def environment() -> dict[str, str]:
 def start(others: list[str]) -> list[Worker]:
     """The workers of norch and of those of the others that are installed."""
     core = max(os.sched_getaffinity(0))
-    workers = [Worker(name, core) for name in LIBRARIES if name == "norch" or name in others]
+    workers = [Worker(name, core) for name in [*LIBRARIES, *WAYS] if name == "norch" or name in others]
     for worker in [worker for worker in workers if "missing" in worker.hello]:
         if worker.name == "norch":
             raise SystemExit(f"norch cannot be imported: {worker.hello['missing']}")
-        print(f"{worker.name} is not installed: left out")
+        print(f"{worker.name} is left out: {worker.hello['missing']}")
         workers.remove(worker)
     return workers
 
@@ -96,7 +97,8 @@ def agree(case: Case, outputs: dict[str, list[list[float]]]) -> None:
 def measure(case: Case, workers: list[Worker], seed: int, rounds: int, slot: float) -> dict[str, Any]:
     """Times one case on all workers that have it: rounds of slot seconds, fewer where one call takes longer."""
     index = next(index for index, known in enumerate(CASES) if known is case)
-    used = [worker for worker in workers if worker.name != "numpy" or case.arrays is not None]
+    left_out = ([] if case.ways else WAYS) + (["numpy"] if case.arrays is None else [])
+    used = [worker for worker in workers if worker.name not in left_out]
     agree(case, {worker.name: worker.ask("setup", index, seed)["output"] for worker in used})
     found = {worker.name: worker.ask("calibrate", slot) for worker in used}
     longest = max(answer["seconds"] * answer["count"] for answer in found.values())

@@ -7,8 +7,9 @@ from typing import Any
 
 from .cases import GROUPS, TABLED
 from .library import Marks
+from .measure import WAYS
 
-SHOWN = {"norch": "norch", "numpy": "NumPy", "torch": "PyTorch"}
+SHOWN = {"norch": "norch", "numpy": "NumPy", "torch": "PyTorch", "eager": "eager norch", "compiled": "torch.compile"}
 Row = dict[str, Any]
 
 
@@ -23,7 +24,9 @@ def check_writable(path: str | None) -> None:
 
 def describe(about: dict[str, Any]) -> str:
     """The machine in one line."""
-    versions = ", ".join(f"{shown} {about[name]}" for name, shown in SHOWN.items() if name in about)
+    versions = ", ".join(
+        f"{shown} {about[name]}" for name, shown in SHOWN.items() if name in about and name not in WAYS
+    )
     return f"{about['cpu']}, {about['cores']} cores ({about['isa']}); Python {about['python']}; {versions}"
 
 

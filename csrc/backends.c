@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/device.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "cpu/cpu.h"

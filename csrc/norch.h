@@ -75,7 +75,7 @@ typedef struct norch_tensor {
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
-/* The text of this header, and a hash of all that a plugin is compiled with: this header, the tables, core/backend.h and
+/* The text of this header, and a hash of all that a plugin is compiled with: this header, the tables, core/backend.h, device.h and
  * families/. */
 const char *norch_header(void);
 uint64_t norch_abi(void);
@@ -211,6 +211,8 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n);
 /* Whether both have the same elements in the same order; share a storage; overlap in memory. */
 bool norch_is_same(const norch_tensor *a, const norch_tensor *b);
 bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b);
+/* How many tensors and exports hold the storage of x, x itself counted. */
+int64_t norch_storage_references(const norch_tensor *x);
 bool norch_overlaps(const norch_tensor *a, const norch_tensor *b);
 /* Whether two elements of x may have the same memory: expanded, or unfolded with windows that overlap. */
 bool norch_overlaps_itself(const norch_tensor *x);

@@ -12,7 +12,7 @@ from ._typing import Any as _Any
 from . import _start as _start  # isort: skip  (the first, as it says)
 from . import autograd
 from ._exports import exported as _exported
-from ._exports import lazy as _lazy
+from ._exports import publish as _publish
 from ._handle import Size
 from ._repr import set_printoptions
 from ._threads import get_num_threads, set_num_threads
@@ -32,6 +32,8 @@ from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.distance import *  # noqa: F403
 from .ops.composed.einsum import einsum
 from .ops.composed.grid import *  # noqa: F403
+from .ops.composed.histogram import *  # noqa: F403
+from .ops.composed.numeric import *  # noqa: F403
 from .ops.composed.order import *  # noqa: F403
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
@@ -66,8 +68,8 @@ _METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "backends cuda distributions errors fft func fx hub jit linalg memory multiprocessing nn onnx optim random "
-    "serialization storage testing utils"
+    "array_api backends cuda distributed distributions errors fft func fx hub jit linalg memory multiprocessing nn "
+    "onnx optim profiler random serialization storage testing utils"
 )
 _LAZY = {
     ".": _MODULES,
@@ -85,21 +87,20 @@ _LAZY = {
     "LongTensor ShortTensor",
 }
 
+if _start.is_traced:
+    from .profiler import trace as _trace
+
+    _trace.start()
+
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
-    from . import cuda, distributions, fft, func, linalg, memory, nn, optim, utils
+    from . import array_api, cuda, distributions, fft, func, linalg, memory, nn, optim, profiler, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture
     from .serialization import load, save
     from .utils.dlpack import from_dlpack, to_dlpack
-
-
-def __dir__() -> list[str]:
-    """The public names, for completion: no underscore, and no module that belongs to the package alone."""
-    lazy = " ".join(_LAZY.values()).split()
-    return _exported(globals(), "autograd", *lazy, "__doc__", "__file__", "__name__", "__path__", "__version__")
 
 
 def _missing(name: str) -> _Any:
@@ -110,4 +111,4 @@ def _missing(name: str) -> _Any:
     raise missing(__name__, name)
 
 
-__getattr__ = _lazy(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing)
+_publish(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing, public=lambda: _exported(globals(), "autograd"))

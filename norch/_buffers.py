@@ -22,12 +22,13 @@ def forget(owner: object) -> None:
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(owner))
 
 
-def memory_of(x: TensorBase) -> memoryview:
-    """The bytes of a contiguous uint8 tensor on the CPU, to read and to write; x lives as long as they are seen."""
+def memory_of(x: TensorBase, itemsize: int = 1) -> memoryview:
+    """The bytes of a contiguous tensor on the CPU whose elements have itemsize bytes, to read and to write; x lives as
+    long as they are seen."""
     lib.norch_note_unseen("Python reads the memory of a tensor")
     if x._numel == 0:
         return memoryview(bytearray())
-    array: Any = (ctypes.c_ubyte * x._numel).from_address(x._data)
+    array: Any = (ctypes.c_ubyte * (x._numel * itemsize)).from_address(x._data)
     array.owner = x
     return memoryview(array).cast("B")
 

@@ -1,4 +1,4 @@
-"""For packages that only collect names: which are public, and how some are imported when they are first read."""
+"""Which names of a module are public, and how some are imported when they are first read."""
 
 from __future__ import annotations
 
@@ -15,23 +15,59 @@ def exported(namespace: dict[str, Any], *more: str) -> list[str]:
     return sorted({*here, *more})
 
 
-def lazy(namespace: dict[str, Any], modules: dict[str, str], missing: Callable[[str], Any]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package with these globals().
+def publish(
+    namespace: dict[str, Any],
+    modules: dict[str, str] | None = None,
+    missing: Callable[[str], Any] | None = None,
+    *,
+    public: Callable[[], list[str]] | None = None,
+    more: str = "",
+    name: str = "",
+) -> None:
+    """Gives a module with these globals() a `__dir__` of its public names alone, and a `__getattr__`.
 
-    modules: relative names of modules, each with the names that it defines, or "." with names of submodules.
-    missing(name): for all other names; raises AttributeError.
+    Public names are those of `__all__`. Where there is none they are listed when somebody asks for them: those that
+    public() gives or, by default, of the classes, functions and instances that the module defines, and more.
+
+    modules: relative names of modules, each with the names that it defines, or "." with names of submodules; they are
+        imported when they are first read.
+    missing(name): for all other names; raises AttributeError, by default with the reason why norch leaves the name out.
+    name: of the module for users, where that is not its `__name__`.
+
+    Type checkers do not see what is set here, so that a name which no text defines is an error for them. What modules
+    lists is imported under TYPE_CHECKING for them.
     """
-    module_of = {name: module for module, names in modules.items() for name in names.split()}
+    module_of = {lazy: module for module, names in (modules or {}).items() for lazy in names.split()}
 
-    def __getattr__(name: str) -> Any:  # noqa: N807
-        if name not in module_of:
-            return missing(name)
+    def listed() -> list[str]:
+        if "__all__" not in namespace:
+            namespace["__all__"] = public() if public is not None else sorted([*_defined(namespace), *more.split()])
+        return namespace["__all__"]
+
+    def __getattr__(key: str) -> Any:  # noqa: N807
+        if key == "__all__":
+            return listed()
+        if key[:2] == "__":  # __path__, which every `from module import name` asks for
+            raise AttributeError(f"module {namespace['__name__']!r} has no attribute {key!r}")
+        if key not in module_of:
+            if missing is not None:
+                return missing(key)
+            from ._left_out import missing as error
+
+            raise error(name or namespace["__name__"], key)
         from importlib import import_module
 
-        if (module := module_of[name]) == ".":
-            namespace[name] = import_module(f".{name}", namespace["__name__"])
+        if (module := module_of[key]) == ".":
+            namespace[key] = import_module(f".{key}", namespace["__name__"])
         else:
-            namespace[name] = getattr(import_module(module, namespace["__name__"]), name)
-        return namespace[name]
+            namespace[key] = getattr(import_module(module, namespace["__name__"]), key)
+        return namespace[key]
 
-    return __getattr__
+    namespace["__dir__"] = lambda: sorted({*listed(), *(key for key in module_of if key[0] != "_")})
+    namespace["__getattr__"] = __getattr__
+
+
+def _defined(namespace: dict[str, Any]) -> list[str]:
+    own = namespace["__name__"]
+    here = [key for key, thing in namespace.items() if getattr(thing, "__module__", "") == own and key[0] != "_"]
+    return [key for key in here if type(namespace[key]).__module__ != "typing"]  # no TypeVar

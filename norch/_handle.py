@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable
 
 from ._lib import TensorBase, lib
-from ._typing import Any
+from ._typing import Any, SupportsIndex, overload
 from .device import CPU, device_of
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
@@ -29,11 +29,15 @@ class Size(tuple[int, ...]):
             count *= size
         return count
 
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Size: ...
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
         return Size(found) if type(found) is tuple else found
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: tuple[Any, ...]) -> Any:
         both = tuple.__add__(self, other)
         return both if both is NotImplemented else Size(both)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from functools import cache
 
 from ._typing import Any
@@ -38,15 +37,6 @@ def missing(module: str, name: str) -> AttributeError:
     what = f"has no attribute {name!r}" if why is None else f"leaves out {name!r} of PyTorch: {why}"
     # name and obj: with them Python suggests a name that is spelled alike
     return AttributeError(f"module {module!r} {what}", name=name, obj=sys.modules.get(module))
-
-
-def nothing_more(module: str) -> Callable[[str], Any]:
-    """A __getattr__ for a module without lazy attributes: it raises missing()."""
-
-    def __getattr__(name: str) -> Any:  # noqa: N807
-        raise missing(module, name)
-
-    return __getattr__
 
 
 class Missing:

@@ -16,7 +16,7 @@ import ctypes
 import os
 import struct
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from . import errors
 from ._header import listed, read_header
@@ -37,6 +37,7 @@ def _load() -> ctypes.PyDLL:
 
 
 _library = _load()
+constants: dict[str, int]
 constants, TensorStruct, _functions = read_header(_library, _PATH)
 lib: Any = types.SimpleNamespace(**_functions)
 constants |= {name.upper(): number for number, name in enumerate(listed(lib.norch_dtype_name))}  # of dtypes.def
@@ -107,8 +108,17 @@ if TYPE_CHECKING:
         _contiguous: int
         _weak: int
         _mixed: int
+
+    class Guard:
+        """The base class of context managers that put a setting back: __exit__ calls the last of _restores, and takes
+        it away. It is a function of C (csrc/python/guard.c), which no asynchronous exception interrupts."""
+
+        _restores: list[Callable[[], Any]]
+
+        def __exit__(self, *_: object) -> None: ...
 else:
     TensorBase = _bind_python()
+    Guard = lib.norch_guard_class()
 
 
 # ---- numbers on their way to C -----------------------------------------------------------------------------------

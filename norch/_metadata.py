@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ._handle import Handle
+from ._handle import Handle, Size
 from ._lib import lib
-from ._typing import Any
+from ._typing import Any, overload
 from .device import CPU
 from .dtype import check_format
+from .ops._deferred import DeferredMethod
 from .ops.view import axis
 from .storage import Storage, storage_of
 
@@ -16,10 +17,18 @@ class MetadataMethods(Handle):
 
     __slots__ = ()
 
+    @overload
+    def size(self, dim: None = ...) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
         return self.shape if dim is None else self.shape[axis(dim, self.ndim, "size")]
 
+    @overload
+    def stride(self, dim: None = ...) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of memory lie between neighbours along each axis, or along one."""
         strides = lib.norch_strides(self)
@@ -43,6 +52,9 @@ class MetadataMethods(Handle):
         from .compat.typed_storage import TypedStorage
 
         return TypedStorage(self)
+
+    is_shared = DeferredMethod("norch._shared_memory", "is_shared")
+    share_memory_ = DeferredMethod("norch._shared_memory", "share_memory_")
 
     def storage_offset(self) -> int:
         """Where in its storage the first element lies, counted in elements."""

@@ -8,7 +8,7 @@ from . import _repr
 from ._buffers import buffer
 from ._handle import Handle
 from ._lib import lib
-from ._typing import Any
+from ._typing import Any, Array, Tensor
 from .errors import ArgumentError, DTypeError, Error
 from .ops._deferred import DeferredMethod
 from .ops._operand import tensor_of
@@ -25,7 +25,7 @@ class ProtocolMethods(Handle):
 
     # ---- its elements as other objects -------------------------------------------------------------------------
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """The only element as a Python number; ArgumentError (a ValueError) unless there is exactly one."""
         return lib.norch_item(self)
 
@@ -51,7 +51,7 @@ class ProtocolMethods(Handle):
         view: Any = memoryview(memory).cast("B")[:count]
         return view.cast(self.dtype.format).tolist()
 
-    def numpy(self: Any, *, force: bool = False) -> Any:
+    def numpy(self: Any, *, force: bool = False) -> Array:
         """A NumPy array that shares memory with the tensor, or with force with its detached copy on the CPU."""
         x = self.detach().cpu() if force else self
         if x.requires_grad and not force:
@@ -72,7 +72,7 @@ class ProtocolMethods(Handle):
 
         return numpy.asarray(Memory(x))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             if copy is False:
@@ -80,8 +80,12 @@ class ProtocolMethods(Handle):
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    _repr_html_ = DeferredMethod("norch.utils._tensor_html", "_repr_html_")
+    _repr_png_ = DeferredMethod("norch.utils._tensor_html", "_repr_png_")
     __dlpack__ = DeferredMethod("norch.utils.dlpack", "__dlpack__")
     __dlpack_device__ = DeferredMethod("norch.utils.dlpack", "__dlpack_device__")
+    __array_namespace__ = DeferredMethod("norch.array_api._methods", "__array_namespace__")
+    to_device = DeferredMethod("norch.array_api._methods", "to_device")
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """The result of an elementwise function of NumPy: a tensor where norch has the dtype, else the array."""
@@ -90,11 +94,11 @@ class ProtocolMethods(Handle):
         except DTypeError:
             return array
 
-    def apply_(self: Any, callable: Callable[[Any], Any]) -> Any:
+    def apply_(self: Any, callable: Callable[[Any], Any]) -> Tensor:
         """Replaces each element by callable(element). It is slow, and not recorded."""
         return self.map_(self, lambda x, _: callable(x))
 
-    def map_(self: Any, tensor: Any, callable: Callable[[Any, Any], Any]) -> Any:
+    def map_(self: Any, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
         """Replaces each element by callable(element, element of tensor), which broadcasts. Slow, and not recorded."""
         if self.requires_grad or tensor_of(tensor, "map_").requires_grad:
             raise Error("map_: Python functions have no derivatives; detach() the tensors first")
@@ -113,10 +117,10 @@ class ProtocolMethods(Handle):
             raise TypeError("len() of a 0-d tensor")
         return self.shape[0]
 
-    def __reversed__(self: Any) -> Any:
+    def __reversed__(self: Any) -> Tensor:
         return self.flip(0) if self.ndim else self
 
-    def __iter__(self: Any) -> Iterator[Any]:
+    def __iter__(self: Any) -> Iterator[Tensor]:
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))

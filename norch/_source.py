@@ -8,7 +8,9 @@ import stat
 import zlib
 from typing import Any
 
-from .storage import PIECE
+from .storage import PIECE, Storage, read_from
+
+ALIGNMENT = 16  # of an address, for elements of any dtype
 
 
 class Source:
@@ -33,6 +35,14 @@ class Source:
         while not line.endswith(b"\n") and (byte := self._some(1)):
             line += byte
         return bytes(line)
+
+    def storage(self, count: int, alignment: int = ALIGNMENT) -> tuple[Storage, int | None]:
+        """The next count bytes and their checksum, which self.checksum leaves out; None: they were not read, as they
+        are mapped and their address is a multiple of alignment."""
+        before, self.checksum = self.checksum, 0
+        storage = read_from(self, count)
+        own, self.checksum = self.checksum, before
+        return storage, own
 
     def _some(self, count: int) -> bytes:
         piece = self._read(count)

@@ -5,6 +5,7 @@ are made here stay.
 """
 
 import gc
+import os
 import sys
 
 
@@ -20,6 +21,7 @@ def _check_python() -> None:
 
 
 _check_python()
+is_traced = os.environ.get("NORCH_TRACE", "") not in ("", "0")
 _collecting = gc.isenabled()
 gc.disable()
 try:

@@ -1,24 +1,37 @@
-"""What annotations take from `typing`, for the modules that `import norch` loads: importing it, and the `re` and `enum`
-that it needs, would take a tenth of that time. Type checkers read the real ones.
+"""What annotations name, for the modules that `import norch` loads: importing `typing`, and the `re` and `enum` that it
+needs, would take a tenth of that time, and Tensor is made of modules that annotate their functions with it.
+Type checkers read _typing.pyi, which has the real ones.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 
-if TYPE_CHECKING:
-    from typing import Any as Any
-    from typing import TypeVar as TypeVar
-    from typing import cast as cast
-else:
 
-    class Any:
-        """Stands for any type."""
+class Any:
+    """Stands for any type."""
 
-    def TypeVar(name, **_):
-        """Stands for a type variable, which is read by type checkers only."""
+
+def TypeVar(name, **_):
+    """Stands for a type variable, which is read by type checkers only."""
+    return Any
+
+
+def cast(_, value):
+    """The value: type checkers take it for one of the type named."""
+    return value
+
+
+def overload(function):
+    """Marks a signature of the function that follows, for type checkers."""
+    return function
+
+
+Tensor = Operand = Operation = DeviceLike = DTypeLike = Index = Array = Self = SupportsIndex = Any
+
+
+class Literal:
+    """Stands for what takes one of the values named."""
+
+    def __class_getitem__(cls, _):
         return Any
-
-    def cast(_, value):
-        """The value: type checkers take it for one of the type named."""
-        return value

@@ -112,7 +112,7 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         return _numbered(self.storages, pid)
 
     def build(self) -> None:
-        """Sets attributes of a tensor, as the file says; refused for anything else, such as a class."""
+        """Sets attributes of a tensor, and _metadata of a state dict; refused for anything else, such as a class."""
         holder, attributes = self.stack[-2:]
         if type(holder) is Device and not hasattr(holder, "type"):  # as the first files hold devices
             holder.__init__(attributes[1]["type"], attributes[1]["index"])  # type: ignore[misc]
@@ -121,7 +121,8 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         if any(type(holder) is each for each in ALLOWED.values()):
             _BUILD(self)
             return
-        if not isinstance(holder, Tensor) or type(attributes) is not dict:
+        is_state_dict = type(holder) is OrderedDict and type(attributes) is dict and attributes.keys() <= {"_metadata"}
+        if not is_state_dict and (not isinstance(holder, Tensor) or type(attributes) is not dict):
             raise Refusal(f"load: the file sets attributes of a {type(holder).__name__}")
         self.spend(len(attributes))
         holder.__dict__.update(self.stack.pop())

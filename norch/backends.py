@@ -3,5 +3,6 @@
 import sys
 
 from .compat import backends
+from .compat.backends import *  # noqa: F403  (for type checkers)
 
 sys.modules[__name__] = backends

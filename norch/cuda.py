@@ -17,7 +17,7 @@ from typing import Any
 
 from . import random
 from ._buffers import buffer, doubles, int64s
-from ._left_out import nothing_more
+from ._exports import publish
 from ._lib import lib
 from .device import cuda_device_count, current, device_code
 from .device import device as Device  # noqa: N812
@@ -452,10 +452,4 @@ class Event:
             lib.norch_device_event(*self._place, _FREE, -1, self._event, None, None)
 
 
-def __dir__() -> list[str]:
-    """The public names, for completion: what this file defines, and the error."""
-    here = [name for name, thing in globals().items() if getattr(thing, "__module__", "") == __name__]
-    return [name for name in here if name[0] != "_"] + ["OutOfMemoryError"]
-
-
-__getattr__ = nothing_more(__name__)
+publish(globals(), more="OutOfMemoryError")

@@ -88,6 +88,7 @@ def check_format(wanted: Any, name: str) -> None:
 
 
 bool_, uint8, int8, int16 = (BY_NAME[name] for name in ("bool", "uint8", "int8", "int16"))
+int64: dtype
 int32, int64, float16, bfloat16 = (BY_NAME[name] for name in ("int32", "int64", "float16", "bfloat16"))
 float32, float64 = BY_NAME["float32"], BY_NAME["float64"]
 complex64, complex128 = BY_NAME["complex64"], BY_NAME["complex128"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ._exports import publish
 from ._typing import Any
 
 __all__ = [
@@ -69,3 +70,6 @@ def rename_error(error: Error | TypeError | OverflowError, name: str) -> None:
     # those of the device itself stay, and Python's own, of missing arguments
     if not inner.startswith(("cuda", f"{name}() ")):
         error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
+
+
+publish(globals())

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._left_out import nothing_more
+from ._exports import publish
 from ._lib import int64
 from .autograd.differentiable import differentiable
 from .dtype import get_default_dtype
@@ -33,7 +33,6 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
     "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
 
 _SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
@@ -55,7 +54,7 @@ def _pocketfft() -> Any:
 
 
 @differentiable("fft", grad=lambda g, dims, inverse, norm: _complex(g, dims, inverse, norm))
-def _complex(x: Any, dims: Any, inverse: Any, norm: Any) -> Any:
+def _complex(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
     """Complex numbers to complex numbers."""
     function = getattr(_pocketfft(), "ifftn" if inverse else "fftn")
     return call("fft", lambda a: _as(a, function(a, axes=dims, norm=norm)), x)[0] if dims else x.clone()
@@ -73,18 +72,18 @@ def _width(array: Any) -> int:
     return array.real.dtype.itemsize
 
 
-def _half_grad(g: Any, x_meta: Any, dim: int, norm: str) -> Any:
+def _half_grad(g: Tensor, x_meta: Any, dim: int, norm: str) -> Tensor:
     n = x_meta.shape[dim]
     return _complex(_fitted(g, dim, n), (dim,), False, norm).real
 
 
 @differentiable("rfft", grad=_half_grad)
-def _half(x: Any, dim: Any, norm: Any) -> Any:
+def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
     """Real numbers (..., n) to the n // 2 + 1 first numbers of their transform."""
     return call("rfft", lambda a: _as(a, _pocketfft().rfft(a, axis=dim, norm=norm)), x)[0]
 
 
-def _real_grad(g: Any, dim: int, n: int, norm: str) -> Any:
+def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
     """All but the first number, and the last of an even n, stand for two that are conjugates of each other."""
     found = _half(g, dim, _SWAPPED[norm])
     count = n // 2 + 1
@@ -96,7 +95,7 @@ def _real_grad(g: Any, dim: int, n: int, norm: str) -> Any:
 
 
 @differentiable("irfft", grad=_real_grad, holomorphic=False)
-def _real(x: Any, dim: Any, n: Any, norm: Any) -> Any:
+def _real(x: Tensor, dim: Any, n: Any, norm: Any) -> Tensor:
     """The n // 2 + 1 first numbers of a transform to the real numbers that it is of."""
     return call("irfft", lambda a: _as(a, _pocketfft().irfft(a, n, axis=dim, norm=norm)), x)[0]
 
@@ -104,7 +103,7 @@ def _real(x: Any, dim: Any, n: Any, norm: Any) -> Any:
 # ---- arguments -------------------------------------------------------------------------------------------------------
 
 
-def _input(x: Any, name: str, to: str) -> Any:
+def _input(x: Tensor, name: str, to: str) -> Tensor:
     """x as floats or, where `to` is "c", as complex numbers; DTypeError for others."""
     x = tensor_of(x, name)
     if x.dtype.kind in "biu":
@@ -114,7 +113,7 @@ def _input(x: Any, name: str, to: str) -> Any:
     return x.to(x.dtype.to_complex()) if to == "c" else x
 
 
-def _fitted(x: Any, dim: int, n: int) -> Any:
+def _fitted(x: Tensor, dim: int, n: int) -> Tensor:
     """x cut, or with zeros behind it, to n elements along dim."""
     size = x.shape[dim]
     if size >= n:
@@ -122,7 +121,7 @@ def _fitted(x: Any, dim: int, n: int) -> Any:
     return constant_pad_nd(x, (0, 0) * (x.ndim - 1 - dim) + (0, n - size))
 
 
-def _checked(x: Any, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[int], list[int], str]:
+def _checked(x: Tensor, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[int], list[int], str]:
     """The axes, not negative, the sizes of the transform along them (-1: as they are), and norm."""
     norm = "backward" if norm is None else norm
     if norm not in _SWAPPED:
@@ -146,7 +145,7 @@ def _checked(x: Any, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[int],
     return axes, sizes, norm
 
 
-def _sized(x: Any, name: str, axes: Sequence[int], sizes: Sequence[int]) -> Any:
+def _sized(x: Tensor, name: str, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
     for axis, n in zip(axes, sizes, strict=True):
         if n < -1 or n == 0 or (n == -1 and x.shape[axis] == 0):
             raise ArgumentError(f"{name}: a transform of {max(n, 0)} numbers, shape {tuple(x.shape)}")
@@ -157,13 +156,13 @@ def _sized(x: Any, name: str, axes: Sequence[int], sizes: Sequence[int]) -> Any:
 # ---- all forms -------------------------------------------------------------------------------------------------------
 
 
-def _to_complex(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+def _to_complex(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     x = _input(x, name, "c")
     axes, sizes, norm = _checked(x, name, s, dim, norm)
     return _complex(_sized(x, name, axes, sizes), tuple(axes), inverse, norm)
 
 
-def _from_real(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+def _from_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     """rfft() and its kin; inverse: ihfft() and its kin, of which it is the conjugate with norm the other way."""
     x = _input(x, name, "f")
     axes, sizes, norm = _checked(x, name, s, dim, norm)
@@ -174,7 +173,7 @@ def _from_real(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) ->
     return _complex(half.conj() if inverse else half, tuple(axes[:-1]), inverse, norm)
 
 
-def _to_real(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+def _to_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     """irfft() and its kin; not inverse: hfft() and its kin."""
     x = _input(x, name, "c")
     axes, sizes, norm = _checked(x, name, s, dim, norm)
@@ -289,7 +288,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, r
     return finished(steps.to(dtype_or_default(dtype)) / (count * d), device, requires_grad)
 
 
-def _shifted(name: str, x: Any, dim: Any, back: bool) -> Tensor:
+def _shifted(name: str, x: Tensor, dim: Any, back: bool) -> Tensor:
     x = tensor_of(x, name)
     axes, _, _ = _checked(x, name, None, dim, None)
     shifts = [-(x.shape[axis] // 2) if back else x.shape[axis] // 2 for axis in axes]
@@ -306,4 +305,4 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:  # noqa: A002
     return _shifted("ifftshift", input, dim, True)
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ._exports import publish
 from ._handle import Handle
-from ._left_out import nothing_more
 from .autograd.grad_mode import mode
 from .autograd.transforms import Linearized, check_shapes, leaves, with_leaves
 from .errors import ArgumentError, BoundsError, ShapeError
@@ -21,7 +21,6 @@ __all__ = [
     "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state",
     "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
@@ -301,4 +300,4 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return parameters, stacked("named_buffers")
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

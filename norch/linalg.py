@@ -6,9 +6,8 @@ imported when a function is called: ``pip install 'norch[linalg]'``. Tensors of 
 
 from __future__ import annotations
 
-from typing import Any
-
-from ._left_out import nothing_more
+from ._exports import publish
+from ._typing import Tensor
 from .errors import LinAlgError
 from .ops.composed.grid import vander as _vander
 from .ops.composed.products import linalg_cross as cross
@@ -82,17 +81,16 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-__dir__ = __all__.copy  # completion shows the public names only
 
 
-def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803  (PyTorch's name)
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803  (PyTorch's name)
     """The diagonals of matrices: norch.diagonal() of the last two axes."""
     return _diagonal(A, offset, dim1, dim2)
 
 
-def vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803  (PyTorch's name)
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyTorch's name)
     """The powers x^0 ... x^(N - 1) of a vector as columns; N is its length unless given."""
     return _vander(x, N, True)
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

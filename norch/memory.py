@@ -13,6 +13,7 @@ operations. PyTorch has no such functions for the CPU; the names are those of `n
 from __future__ import annotations
 
 from ._buffers import int64s
+from ._exports import publish
 from ._lib import lib
 from .errors import ArgumentError
 
@@ -76,3 +77,6 @@ def set_cache_limit(bytes: int) -> None:  # noqa: A002
     if type(bytes) is not int or not 0 <= bytes < 1 << 63:
         raise ArgumentError(f"set_cache_limit: expected a number of bytes from 0, got {bytes!r}")
     lib.norch_set_cache_limit(bytes)
+
+
+publish(globals())

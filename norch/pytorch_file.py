@@ -1,17 +1,23 @@
-"""Reads what torch.save wrote: state dicts, optimizers' states, checkpoints of both.
+"""Reads and writes what torch.save writes: state dicts, optimizers' states, checkpoints of both.
 
 Such a file is a zip of `NAME/data.pkl`, a pickle in which each storage is a number, and `NAME/data/NUMBER`, its bytes.
-The pickle names functions and classes of PyTorch; those that make tensors, sizes, devices and dtypes are answered here.
+The pickle names functions and classes of PyTorch; those that make tensors, sizes, devices and dtypes are answered here,
+and written for what norch has in their place. PyTorch is imported for neither.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
 import pickle
+import struct
 import zipfile
-from collections import OrderedDict
-from typing import Any
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Any, ClassVar
 
+from ._lib import lib
+from ._mapping import MappedSource, Mapping
 from ._source import Source
 from ._unpickler import CALLS, Refusal, RestrictedUnpickler, placed
 from .device import device as Device  # noqa: N812
@@ -20,6 +26,8 @@ from .dtype import dtype as DType  # noqa: N812
 from .nn.parameter import Parameter
 from .storage import PIECE, Storage, read_from
 from .tensor import Size, Tensor
+
+LOCAL = struct.Struct("<4s22xHH")  # the local header of an entry: signature, sizes of its name and its extra field
 
 # What torch.FloatStorage and the like hold.
 STORAGES = {
@@ -52,7 +60,11 @@ def _tensor(storage: Typed, offset: int, shape: Any, strides: Any, requires_grad
     return storage.seen_as(storage.dtype, shape, strides, offset).requires_grad_(requires_grad)
 
 
-def _parameter(data: Any, requires_grad: bool, hooks: Any, attributes: Any = None) -> Parameter:
+def _parameter(data: Any, requires_grad: bool, hooks: Any) -> Parameter:
+    return Parameter(data, requires_grad)
+
+
+def _parameter_with_state(data: Any, requires_grad: bool, hooks: Any, attributes: Any) -> Parameter:
     return _with_attributes(Parameter(data, requires_grad), attributes)
 
 
@@ -71,7 +83,7 @@ def _with_attributes(x: Any, attributes: Any) -> Any:
 NAMES: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
     ("torch._utils", "_rebuild_parameter"): _parameter,
-    ("torch._utils", "_rebuild_parameter_with_state"): _parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): _parameter_with_state,
     ("torch._tensor", "_rebuild_from_type_v2"): _of_class,
     ("torch", "Tensor"): Tensor,
     ("torch.nn.parameter", "Parameter"): Parameter,
@@ -85,9 +97,13 @@ NAMES: dict[tuple[str, str], Any] = {
 CALLS_HERE = {
     **CALLS,
     _tensor: (Typed, int, tuple, tuple, bool, object, object),
-    _parameter: (Tensor, bool, object, object),
+    _parameter: (Tensor, bool, object),
+    _parameter_with_state: (Tensor, bool, object, object),
     _of_class: (object, type, tuple, object),
 }
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
 
 
 def _seekable(file: Any, source: Source, head: bytes) -> Any:
@@ -108,6 +124,7 @@ class Reader(RestrictedUnpickler):
 
     def __init__(self, file: Any, source: Source, head: bytes, device: Device | None, trusting: bool):
         file = _seekable(file, source, head)
+        self.mapping = source.mapping if isinstance(source, MappedSource) else None
         self.zip = zipfile.ZipFile(file)
         self.left = file.seek(0, io.SEEK_END)
         pickles = [name for name in self.zip.namelist() if name.endswith("data.pkl") and name.count("/") == 1]
@@ -149,16 +166,192 @@ class Reader(RestrictedUnpickler):
         if kind != "storage" or dtype not in DTYPES:
             raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
         if key not in self.by_key:
-            entry = self.entry(f"data/{key}")
-            with self.zip.open(entry) as file:
-                self.by_key[key] = placed(self.device, read_from(file, entry.file_size))
+            self.by_key[key] = placed(self.device, self.storage(self.entry(f"data/{key}")))
         return Typed(self.by_key[key].elements, dtype)
 
+    def storage(self, entry: zipfile.ZipInfo) -> Storage:
+        """The bytes of an entry: mapped where the file is mapped and they are aligned, else read and checked."""
+        if self.mapping is not None:
+            storage = self.mapping.storage(_start(self.mapping, entry), entry.file_size)
+            if storage is not None:
+                return storage
+        with self.zip.open(entry) as file:
+            return read_from(file, entry.file_size)
+
     def build(self) -> None:
-        """The _metadata of a state dict, versions of PyTorch's modules, is passed over."""
-        if type(self.stack[-2]) is OrderedDict:
-            self.stack.pop()
-        elif self.trusting:
+        if self.trusting:
             pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]
         else:
             super().build()
+
+
+def _start(mapping: Mapping, entry: zipfile.ZipInfo) -> int:
+    """Where in the file the bytes of an entry begin: behind its local header, name and extra field."""
+    header = mapping.bytes[entry.header_offset : entry.header_offset + LOCAL.size]
+    signature, name, extra = LOCAL.unpack(header)
+    if signature != b"PK\3\4":
+        raise ValueError(f"{entry.filename} is not where the directory of the file says")
+    return entry.header_offset + LOCAL.size + name + extra
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+FOLDER = "archive"
+FIELD = struct.Struct("<2sH")  # of an extra field: what it is, and the size of what follows
+ALIGNMENT = 64  # of the bytes of each storage in the file, as torch.save has it
+STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
+NAME_OF = {
+    _tensor: ("torch._utils", "_rebuild_tensor_v2"),
+    _parameter: ("torch._utils", "_rebuild_parameter"),
+    _parameter_with_state: ("torch._utils", "_rebuild_parameter_with_state"),
+    _of_class: ("torch._tensor", "_rebuild_from_type_v2"),
+    Tensor: ("torch", "Tensor"),
+    Size: ("torch", "Size"),
+    Device: ("torch", "device"),
+    OrderedDict: ("collections", "OrderedDict"),
+    Counter: ("collections", "Counter"),
+    codecs.encode: ("_codecs", "encode"),
+    bytearray: ("__builtin__", "bytearray"),  # the names of Python 2, as the protocol 2 has them
+    complex: ("__builtin__", "complex"),
+    set: ("__builtin__", "set"),
+}
+
+
+class _Kind:
+    """The class of PyTorch's storages of a dtype, as the pickle names it."""
+
+    def __init__(self, dtype: DType):
+        self.dtype = dtype
+
+
+KINDS = {dtype: _Kind(dtype) for dtype in STORAGES.values()}
+
+
+class _Stored:
+    """A storage that stands in a zip under a key. reference: how the pickle has it."""
+
+    def __init__(self, storage: Storage, dtype: DType, key: str):
+        self.storage, self.dtype = storage, dtype
+        self.size = storage.nbytes() // dtype.itemsize * dtype.itemsize
+        self.reference = ("storage", KINDS[dtype], key, "cpu", self.size // dtype.itemsize)
+
+    def write_to(self, file: Any) -> None:
+        """Writes whole elements: what of a storage is less than one is left out."""
+        Storage(lib.norch_slice(self.storage.elements, 0, 0, self.size, 1)).write_to(file)
+
+
+class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names up before it writes them
+    """Pickles what torch.load(weights_only=True) takes. Keeps the storages that it meets."""
+
+    dispatch: ClassVar[dict[type, Callable[[Any, Any], None]]]
+    write: Callable[[bytes], Any]
+    memoize: Callable[[Any], None]
+
+    def __init__(self, memory: io.BytesIO):
+        super().__init__(memory, protocol=2)
+        self.stored: dict[Storage, _Stored] = {}
+
+    def persistent_id(self, obj: Any) -> Any:
+        return obj.reference if type(obj) is _Stored else None
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind = type(obj)
+        if kind in (Tensor, Parameter):
+            return self.taken_apart(obj)
+        if kind is Size:
+            return Size, (tuple(obj),)
+        if kind is bytes:
+            return codecs.encode, (obj.decode("latin1"), "latin1")
+        if kind in self.dispatch or kind in (OrderedDict, Counter, Device, complex, _Stored):
+            return NotImplemented
+        what = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+        more = "save its state_dict()" if hasattr(obj, "state_dict") else "convert it first"
+        raise pickle.PicklingError(
+            f"save: format='torch': {what} is no tensor, number, string or container that torch.load() takes; {more}"
+        )
+
+    def taken_apart(self, x: Any) -> Any:
+        """A tensor as a call of what PyTorch makes one with."""
+        attributes = vars(x)
+        hooks: OrderedDict[Any, Any] = OrderedDict()  # which are not saved
+        if type(x) is Parameter:
+            parts = x.detach(), x.requires_grad, hooks
+            return (_parameter_with_state, (*parts, attributes)) if attributes else (_parameter, parts)
+        grad = x.requires_grad
+        if any(step < 0 for step in x.stride()):  # which PyTorch does not have
+            x = x.detach().clone()
+        storage = x.untyped_storage()
+        stored = self.stored.setdefault(storage, _Stored(storage, x.dtype, str(len(self.stored))))
+        if stored.dtype is not x.dtype:
+            raise pickle.PicklingError(
+                f"save: format='torch' has no form for tensors of {stored.dtype} and {x.dtype} that share their memory"
+            )
+        how = (stored, x.storage_offset(), tuple(x.shape), x.stride(), grad, hooks)
+        return (_of_class, (_tensor, Tensor, how, attributes)) if attributes else (_tensor, how)
+
+    def save_global(self, obj: Any, name: Any = None) -> None:
+        if obj not in NAME_OF:
+            what = f"{obj.__module__}.{obj.__qualname__}"
+            raise pickle.PicklingError(f"save: format='torch': torch.load() does not take {what}")
+        self.name(obj, NAME_OF[obj])
+
+    def name(self, obj: Any, name: tuple[str, str]) -> None:
+        """Writes a name of PyTorch for obj."""
+        self.write(pickle.GLOBAL + "{}\n{}\n".format(*name).encode())
+        self.memoize(obj)
+
+
+_Pickler.dispatch = {
+    **{kind: pickle._Pickler.dispatch[kind] for kind in (type(None), bool, int, float, str, bytearray, tuple, list)},
+    **{kind: pickle._Pickler.dispatch[kind] for kind in (dict, set)},
+    **dict.fromkeys((type, type(_tensor), type(codecs.encode)), lambda self, obj: self.save_global(obj)),
+    DType: lambda self, obj: self.name(obj, ("torch", obj.name)),
+    _Kind: lambda self, obj: self.name(obj, ("torch", STORAGE_OF[obj.dtype])),
+}
+
+
+class Parts:
+    """A file that torch.load() reads. PicklingError where obj holds what it does not take."""
+
+    def __init__(self, obj: Any):
+        memory = io.BytesIO()
+        pickler = _Pickler(memory)
+        pickler.dump(obj)
+        self.program, self.stored = memory.getvalue(), list(pickler.stored.values())
+
+    def write_to(self, file: Any) -> None:
+        counted: Any = _Counted(file)
+        with zipfile.ZipFile(counted, "w") as archive:
+            _add(archive, "data.pkl", len(self.program), lambda entry: entry.write(self.program))
+            _add(archive, "byteorder", 6, lambda entry: entry.write(b"little"))
+            for stored in self.stored:
+                _add(archive, f"data/{stored.reference[2]}", stored.size, stored.write_to)
+            _add(archive, "version", 2, lambda entry: entry.write(b"3\n"))
+
+
+class _Counted:
+    """A file to which zipfile writes in order; it may have write() only."""
+
+    def __init__(self, file: Any):
+        self.file, self.count = file, 0
+
+    def write(self, data: Any) -> int:
+        self.file.write(data)
+        self.count += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.count
+
+    def flush(self) -> None:
+        pass
+
+
+def _add(archive: zipfile.ZipFile, name: str, size: int, write_to: Callable[[Any], Any]) -> None:
+    """An entry of the zip, not compressed, padded in its extra field so that its bytes are aligned."""
+    info = zipfile.ZipInfo(f"{FOLDER}/{name}")
+    info.file_size, large = size, size >= 1 << 30
+    start = archive.start_dir + LOCAL.size + len(info.filename) + FIELD.size + (20 if large else 0)  # sizes of 64 bits
+    info.extra = FIELD.pack(b"FB", -start % ALIGNMENT) + b"Z" * (-start % ALIGNMENT)  # as torch.save pads
+    with archive.open(info, "w", force_zip64=large) as entry:
+        write_to(entry)

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ._buffers import address, uint64s
+from ._exports import publish
 from ._handle import Handle
-from ._left_out import nothing_more
 from ._lib import ints, lib
 from ._recording import here, unseen
-from ._typing import Any
+from ._typing import Any, Tensor
 from .device import device as Device  # noqa: N812
 from .dtype import uint8
 from .errors import ArgumentError
@@ -24,7 +24,6 @@ __all__ = [
     "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
     "set_rng_state",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
 
 
 _MOVED = "the stream of random numbers is looked at or moved"
@@ -63,7 +62,7 @@ class Generator:
         """The seed of the stream."""
         return self._state[0]
 
-    def get_state(self) -> Any:
+    def get_state(self) -> Tensor:
         """Seed and position as a uint8 tensor, for set_state()."""
         unseen(_MOVED)
         return lib.norch_from_bytes(bytes(self._state), 16, 1, ints((16,)), uint8.code)
@@ -113,7 +112,7 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state() -> Any:
+def get_rng_state() -> Tensor:
     """Seed and position of the default generator as a uint8 tensor, for set_rng_state().
 
     >>> state = norch.get_rng_state()
@@ -151,4 +150,4 @@ def state_of(generator: Generator | None) -> int:
     return found._address
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

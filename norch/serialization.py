@@ -1,32 +1,41 @@
 """save and load: objects that hold tensors, in files.
 
-A file is a line that says whose it is; then the storages of its tensors, each a size, its bytes and a checksum, once
-however many views share them; then a size of -1, and a pickle (protocol 4) in which a storage is its number, with its
-size and checksum, too. A checksum is the CRC-32 of all bytes of the file before it but other checksums. The bytes of a
-tensor go between its memory and the file without a second copy of them. Loading a pickle can run any code, so load()
-builds tensors, numbers, strings and containers only, unless it is told that the file can be trusted.
+A file is a line that says whose it is; then the storages of its tensors, each a size, zeros up to a multiple of
+ALIGNMENT, its bytes and their checksum, once however many views share them; then a size of -1, and a pickle (protocol
+4) in which a storage is its number, with its size and checksum, too. A checksum is a CRC-32; that of the pickle covers
+all of the file before it but the bytes of storages, so that it can be checked where these are mapped and not read. The
+bytes of a tensor go between its memory and the file without a second copy of them. Loading a pickle can run any code,
+so load() builds tensors, numbers, strings and containers only, unless it is told that the file can be trusted.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
-import os
 import pickle
 import struct
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from ._exports import publish
 from ._lib import flag
 from ._source import Source, size_of
+from ._target import write
 from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler, placed
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
 from .storage import Storage, read_from
 
-HEAD = b"norch file 4\n"  # not 3, which a single wrong bit would turn into 1 or 2
-SECOND = b"norch file 2\n"  # how files began that are the same without checksums and without a size of the pickle
+__all__ = [
+    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
+]  # fmt: skip
+
+# Any two of these heads differ in more than one bit.
+HEAD = b"norch file 7\n"
+FOURTH = b"norch file 4\n"  # how files began without padding, where a checksum covers all before it but checksums
+SECOND = b"norch file 2\n"  # those that are the same without checksums and without a size of the pickle
 FIRST = b"norch file 1\n"  # and those that are a pickle only, which holds the bytes of the storages
 ZIP = b"PK\3\4"  # how torch.save begins
 OLD = b"\x80\2\x8a\nl\xfc\x9cF\xf9 j\xa8P"  # and how it began before PyTorch 1.6
@@ -34,13 +43,18 @@ OLD = b"\x80\2\x8a\nl\xfc\x9cF\xf9 j\xa8P"  # and how it began before PyTorch 1.
 SIZE = struct.Struct("<q")  # the bytes of a storage or of the pickle
 END = -1  # no more storages
 CHECK = struct.Struct("<I")
+ALIGNMENT = 64  # of storages, counted from the head
 
 
-def save(obj: Any, f: Any) -> None:
+def save(obj: Any, f: Any, *, format: str = "norch") -> None:  # noqa: A002
     """Writes obj, a tensor, a state dict or anything that can be pickled, to a path or something to write to.
 
     Tensors that share memory share it again when loaded. Those computed in a graph are stored without it. A file that
     was at the path stays as it was until the new one is complete.
+
+    format: "norch"; "torch", a file that `torch.load(f, weights_only=True)` reads, of tensors, parameters, numbers,
+    strings and the containers that it takes (pytorch_file.py), a PicklingError names what else there is; or
+    "safetensors", for a dict of contiguous tensors that share no memory (utils/safetensors.py). load() reads each.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -49,14 +63,20 @@ def save(obj: Any, f: Any) -> None:
     >>> norch.load(file)
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    pickled = io.BytesIO()
-    pickler = _Pickler(pickled)
-    pickler.dump(obj)  # what cannot be pickled raises before anything is opened
-    parts = _Parts(list(pickler.numbers), pickled.getvalue())
-    if hasattr(f, "write"):
-        parts.write_to(f)
+    parts: Any
+    if format == "norch":
+        parts = _Parts(obj)
+    elif format == "torch":
+        from .pytorch_file import Parts  # lazy imports: few programs need them
+
+        parts = Parts(obj)
+    elif format == "safetensors":
+        from .utils import safetensors
+
+        parts = safetensors.Parts(obj, None)
     else:
-        _save_at(parts, os.path.realpath(os.fsdecode(f)))
+        raise ValueError(f"save: format is 'norch', 'torch' or 'safetensors', not {format!r}")
+    write(parts, f)  # what cannot be saved has raised before anything is opened
 
 
 class _Pickler(pickle.Pickler):
@@ -71,91 +91,86 @@ class _Pickler(pickle.Pickler):
 
 
 class _Parts:
-    """What a file is made of. Keeps the checksum of what it has written."""
+    """A file of norch's own. Keeps the size and the checksum of what it has written."""
 
-    def __init__(self, storages: list[Storage], program: bytes):
-        self.storages, self.program = storages, program
+    def __init__(self, obj: Any):
+        pickled = io.BytesIO()
+        pickler = _Pickler(pickled)
+        pickler.dump(obj)
+        self.storages, self.program = list(pickler.numbers), pickled.getvalue()
 
     def write_to(self, file: Any) -> None:
-        if isinstance(file, io.RawIOBase):  # which may write less than it is given
-            buffered = io.BufferedWriter(file)
-            try:
-                self.write_to(buffered)
-                buffered.flush()
-            finally:
-                _detach(buffered)
-            return
-        self.file, self.checksum = file, 0
+        self.file, self.written, self.checksum = file, 0, 0
         self.write(HEAD)
         for storage in self.storages:
             self.write(SIZE.pack(storage.nbytes()))
+            self.write(bytes(-self.written % ALIGNMENT))
+            before, self.checksum = self.checksum, 0
             storage.write_to(self)
-            file.write(CHECK.pack(self.checksum))
+            own, self.checksum = self.checksum, before
+            self.write(CHECK.pack(own))
         self.write(SIZE.pack(END) + SIZE.pack(len(self.program)))
         self.write(self.program)
-        file.write(CHECK.pack(self.checksum))
+        self.write(CHECK.pack(self.checksum))
 
     def write(self, data: bytes) -> None:
         self.checksum = zlib.crc32(data, self.checksum)
+        self.written += len(data)
         self.file.write(data)
 
 
-def _detach(buffered: Any) -> None:
-    """Leaves the raw file open; what could not be written has raised already."""
-    with contextlib.suppress(OSError):
-        buffered.detach()
-
-
-def _save_at(parts: _Parts, path: str) -> None:
-    """Writes a file beside path, which then takes its place: a failure leaves what is there."""
-    folder, there = os.path.dirname(path), os.path.exists(path)
-    beside = os.access(folder, os.W_OK | os.X_OK)
-    if there and not (os.path.isfile(path) and os.access(path, os.W_OK)):
-        beside = False  # a device or a pipe is written to; what else it is open() says
-    written = os.path.join(folder, f".norch-{os.urandom(8).hex()}") if beside else path
-    try:
-        with open(written, "xb" if beside else "wb") as file:
-            parts.write_to(file)
-        if beside:
-            if there:
-                os.chmod(written, os.stat(path).st_mode & 0o7777)  # as open() would have left it
-            os.replace(written, path)
-    except BaseException:
-        if beside and os.path.exists(written):
-            os.remove(written)
-        raise
-
-
-def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True) -> Any:
-    """What save() wrote to f, a path or something to read from; or what torch.save() wrote (pytorch_file.py).
+def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True, mmap: bool | None = None) -> Any:
+    """What save() wrote to f, a path or something to read from; or what torch.save() or safetensors wrote.
 
     Tensors come to the CPU, or to the device map_location. weights_only (None is True): tensors, parameters, numbers,
     strings and containers of them; a file with anything else raises UnpicklingError. False also makes instances of
-    other classes, and lets a file run any code: for files that you trust. Files of something else, or damaged, raise
-    an Error.
+    other classes, and lets a file run any code: for files that you trust. mmap: the tensors see the file, a path, which
+    is mapped into memory and read when they are; writes to them do not reach it, and their bytes are not compared with
+    their checksums. Storages that are not aligned, as in files of earlier versions, are read. Files of something else,
+    or damaged, raise an Error.
     """
     weights_only = weights_only is None or flag(weights_only, "load: weights_only")
+    mapped = mmap is not None and flag(mmap, "load: mmap")
     if not hasattr(f, "read"):
         with open(f, "rb") as file:
-            return load(file, map_location, weights_only=weights_only)
+            return _load(file, map_location, weights_only, mapped, size_of(file))
+    if mapped:
+        raise ValueError(f"load: mmap=True maps the file at a path; a {type(f).__name__} is read")
+    return _load(f, map_location, weights_only, False, None)
+
+
+def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int | None) -> Any:
+    """size: of a file that holds nothing else, if it is known."""
     name = getattr(f, "name", None)
     which = "this" if name is None else repr(name)
     source = Source(f)
+    if mapped and size:
+        from ._mapping import MappedSource, Mapping
+
+        source = MappedSource(Mapping(f))
     head = source.read(len(HEAD))
     if head == OLD:
         raise Error(f"load: {which} has the form that torch.save wrote before PyTorch 1.6; load and save it there anew")
-    if head not in (HEAD, SECOND, FIRST) and not head.startswith(ZIP):
-        raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged")
+    tensors_only = head[8:9] == b"{"  # of safetensors
+    if head not in (HEAD, FOURTH, SECOND, FIRST) and not head.startswith(ZIP) and not tensors_only:
+        raise Error(f"load: {which} is no file of norch.save, torch.save or safetensors, or it is damaged")
     device = None if map_location is None else Device(map_location)
+    if tensors_only:
+        from .utils import safetensors
+
+        return safetensors.read(source, head, device, size, size_of(f))
     try:
         return _reader(f, source, head, device, weights_only).load()
-    except (Refusal, DeviceError, MemoryError, OSError):
+    except (Refusal, DeviceError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # of a place before the beginning of a file
+            raise
         if not weights_only and isinstance(error, (AttributeError, ImportError)):
             raise  # a class that this program has not got
         cause = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise Error(f"load: {which} is no file of norch.save or torch.save, or it is damaged ({cause})") from error
+        kinds = "norch.save, torch.save or safetensors"
+        raise Error(f"load: {which} is no file of {kinds}, or it is damaged ({cause})") from error
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
@@ -208,15 +223,28 @@ def _reader(f: Any, source: Source, head: bytes, device: Device | None, weights_
         return Reader(f, source, head, device, trusting=not weights_only)
     storages = []
     if head != FIRST:
-        left, checked = size_of(f), head == HEAD
+        left = size_of(f)
         while (size := SIZE.unpack(source.read(SIZE.size))[0]) != END:
             _check_size(size, left)
-            storages.append(placed(device, read_from(source, size)))
-            if checked:
-                _check_sum(source)
-        if checked:
+            storages.append(placed(device, _storage(source, head, size)))
+        if head != SECOND:
             source = _program(source, left)
     return (RestrictedUnpickler if weights_only else TrustingUnpickler)(source, device, storages)
+
+
+def _storage(source: Source, head: bytes, size: int) -> Storage:
+    """The storage that stands next, whose size has been read."""
+    if head != HEAD:
+        storage = read_from(source, size)
+        if head == FOURTH:
+            _check_sum(source)
+        return storage
+    source.read(-source.taken % ALIGNMENT)
+    storage, found = source.storage(size)
+    (expected,) = CHECK.unpack(source.read(CHECK.size))
+    if found not in (expected, None):
+        raise ValueError(f"the checksum is {expected:#010x}, of what was read {found:#010x}")
+    return storage
 
 
 def _program(source: Source, left: int | None) -> Source:
@@ -239,3 +267,6 @@ def _check_sum(source: Source) -> None:
     if found != expected:
         raise ValueError(f"the checksum is {found:#010x}, of what was read {expected:#010x}")
     source.checksum = expected
+
+
+publish(globals())

@@ -6,13 +6,16 @@ import weakref
 from collections.abc import Sequence
 
 from ._buffers import memory_of
+from ._exports import publish
 from ._handle import version_counter_of
 from ._lib import lib
-from ._typing import Any
+from ._typing import Any, Tensor
 from .device import CPU
 from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import uint8
+
+__all__ = ["Storage"]
 
 PIECE = 1 << 20  # bytes that are read or written at once: all that is copied of a storage on its way from or to a file
 
@@ -45,7 +48,7 @@ class Storage:
         """Where the bytes lie."""
         return self.elements.device
 
-    def seen_as(self, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Any:
+    def seen_as(self, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
         """A tensor over these bytes; ShapeError where it would reach beyond them."""
         whole = lib.norch_slice(self.elements, 0, 0, self.nbytes() // dtype.itemsize * dtype.itemsize, 1)
         out = lib.norch_as_strided(lib.norch_view_dtype(whole, dtype.code), shape, strides, offset)
@@ -123,3 +126,6 @@ class Memory:
             # what sees one element many times is for reading only
             "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x))),
         }
+
+
+publish(globals())

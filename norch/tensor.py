@@ -26,6 +26,8 @@ from .ops import softmax as _softmax  # noqa: F401
 from .ops._operand import tensor_of
 from .ops.composed import diagonal as _diagonal  # noqa: F401
 from .ops.composed import distance as _distance  # noqa: F401
+from .ops.composed import histogram as _histogram  # noqa: F401
+from .ops.composed import numeric as _numeric  # noqa: F401
 from .ops.composed import order as _order  # noqa: F401
 from .ops.composed import pointwise as _pointwise  # noqa: F401
 from .ops.composed import products as _products  # noqa: F401

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ._exports import publish
 from .autograd.grad_mode import enable_grad, no_grad
 from .autograd.gradients import grad
 from .dtype import dtype_named, finfo, float64, promote_types
@@ -25,7 +26,7 @@ from .random import Generator
 from .tensor import Tensor
 
 __all__ = ["GradcheckError", "assert_close", "gradcheck", "gradgradcheck", "make_tensor"]
-__dir__ = __all__.copy  # completion shows the public names only
+publish(globals())
 
 # Relative and absolute tolerance by floating dtype; integers and bool must be equal.
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
@@ -17,22 +18,26 @@ from typing import Any
 
 STORED = Path(__file__).with_name("api.txt")
 
-# Of a module all that it hands on, or where the colon says so these names: the rest of its file is for norch.
+# Of a module all that completion shows, or where the colon says so these names: the rest is of the standard library.
 PUBLIC = """
 norch
+norch.array_api
+norch.array_api.linalg
 norch.autograd
-norch.autograd.function: Function once_differentiable
+norch.autograd.function
 norch.autograd.functional
-norch.autograd.grad_mode: enable_grad inference_mode is_grad_enabled no_grad set_grad_enabled
+norch.autograd.grad_mode
 norch.autograd.graph
 norch.backends
 norch.cuda
+norch.distributed
+norch.distributed.checkpoint
+norch.distributed.optim
 norch.distributions
 norch.distributions.constraints
-norch.distributions.distribution: Distribution
-norch.distributions.kl: kl_divergence register_kl
-norch.errors: ArgumentError BoundsError CaptureError DTypeError DeviceError DivisionError Error LinAlgError
-    OutOfMemoryError ShapeError
+norch.distributions.distribution
+norch.distributions.kl
+norch.errors
 norch.fft
 norch.func
 norch.fx
@@ -45,32 +50,32 @@ norch.nn
 norch.nn.functional
 norch.nn.init
 norch.nn.parallel
-norch.nn.parameter: Parameter
+norch.nn.parameter
 norch.nn.utils
 norch.nn.utils.clip_grad
 norch.nn.utils.convert_parameters
 norch.nn.utils.parametrizations
 norch.nn.utils.parametrize
-norch.nn.utils.rnn: PackedSequence pack_padded_sequence pack_sequence pad_packed_sequence pad_sequence
-    unpack_sequence unpad_sequence
+norch.nn.utils.rnn
 norch.onnx
 norch.optim
 norch.optim.lr_scheduler
-norch.optim.optimizer: Optimizer
+norch.optim.optimizer
 norch.optim.swa_utils
-norch.random: Generator default_generator fork_rng get_rng_state initial_seed manual_seed seed set_rng_state
-norch.serialization: add_safe_globals clear_safe_globals get_safe_globals load safe_globals save
-norch.storage: Storage
+norch.profiler
+norch.random
+norch.serialization
+norch.storage
 norch.testing
 norch.utils
 norch.utils._pytree
-norch.utils.checkpoint: checkpoint checkpoint_sequential
+norch.utils.checkpoint
 norch.utils.data
 norch.utils.data.dataloader
-norch.utils.data.dataset: ChainDataset ConcatDataset Dataset IterableDataset StackDataset Subset TensorDataset
-    random_split
-norch.utils.data.sampler: BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler WeightedRandomSampler
-norch.utils.tensorboard: SummaryWriter
+norch.utils.data.dataset
+norch.utils.data.sampler
+norch.utils.safetensors
+norch.utils.tensorboard
 """
 LINES = PUBLIC.strip().replace("\n ", " ").splitlines()
 MODULES = {path: names.split() for path, _, names in (line.partition(":") for line in LINES)}
@@ -82,7 +87,9 @@ INTERNAL = re.compile(
 
 def signature(thing: Any) -> str:
     """(a, b=1): without annotations, and without what has no fixed text."""
-    if isinstance(thing, type) and issubclass(thing, BaseException):  # each version of Python says something else
+    if isinstance(thing, type) and issubclass(
+        thing, (BaseException, Enum)
+    ):  # each version of Python says something else
         return "(...)"
     try:
         parameters = inspect.signature(thing).parameters.values()
@@ -112,15 +119,8 @@ def described(thing: Any) -> str:
 
 
 def public_names(path: str, module: ModuleType) -> list[str]:
-    """What a module hands on: its __all__, or what it defines itself. The package's __dir__ is a list of that kind."""
-    if MODULES[path]:
-        return MODULES[path]
-    if hasattr(module, "__all__"):
-        return sorted(module.__all__)
-    names = [name for name in dir(module) if name[0] != "_"]
-    if path == "norch":  # which holds any module that has been imported
-        return [n for n in names if not isinstance(getattr(module, n), ModuleType) or f"norch.{n}" in MODULES]
-    return [n for n in names if getattr(getattr(module, n), "__module__", "") == module.__name__]
+    """What a module hands on."""
+    return MODULES[path] or dir(module)
 
 
 def members(cls: type, public: set[type]) -> list[str]:

@@ -1,9 +1,15 @@
 """Nothing public is lost, or takes other arguments, unless api.txt says so: `make api` writes it anew."""
 
+import importlib
 import re
+import typing
+from types import ModuleType
 
 import api
 import pytest
+
+import norch
+from norch._exports import publish
 
 pytestmark = pytest.mark.host
 
@@ -45,3 +51,28 @@ def test_the_list_is_what_make_api_writes():
 )
 def test_how_a_name_is_described(thing, text):
     assert api.described(thing) == text
+
+
+@pytest.mark.parametrize("path", api.MODULES)
+def test_completion_shows_public_names_only(path):
+    """No underscore, nothing that is imported from elsewhere, no module of the package alone."""
+    module = importlib.import_module(path)
+    assert dir(module) == sorted(set(dir(module))) and set(dir(module)) >= set(getattr(module, "__all__", ()))
+    for name in api.public_names(path, module):
+        assert (name[0] != "_" or name.startswith("__array_")) and name in dir(module)  # the standard has those
+        thing = getattr(module, name)
+        if isinstance(thing, ModuleType):
+            assert importlib.import_module(f"{path}.{name}") is thing and "extras" not in thing.__name__
+        else:  # SimpleNamespace is of types, constants have no module
+            assert (getattr(thing, "__module__", None) or "norch").split(".")[0] in ("norch", "types"), name
+
+
+def test_a_module_publishes_what_it_defines():
+    namespace = {"__name__": "norch.made", "helper": re.compile, "search": re.search, "typing": typing}
+    exec("def given(): pass\nclass Given: pass\ndef _own(): pass\nT = typing.TypeVar('T')", namespace)
+    publish(namespace, {"norch.memory": "memory_stats _counts"}, more="helper")
+    assert namespace["__getattr__"]("__all__") == ["Given", "given", "helper"]
+    assert namespace["__dir__"]() == ["Given", "given", "helper", "memory_stats"]
+    assert namespace["__getattr__"]("memory_stats") is norch.memory.memory_stats
+    with pytest.raises(AttributeError, match="norch.made"):
+        namespace["__getattr__"]("sofmax")

@@ -187,6 +187,7 @@ def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
     assert re.fullmatch(rf"norch-{re.escape(norch.__version__)}-py3-none-linux_\w+\.whl", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
     promised = "libnorch.so py.typed compat/left_out.txt nn/__init__.py utils/data/__init__.py"
+    promised += " __init__.pyi _methods.pyi _typing.pyi nn/functional/__init__.pyi"
     assert {f"norch/{name}" for name in promised.split()} <= set(names)
     assert "norch/libnorch_cuda.so" not in names  # it has a wheel of its own
     assert not [name for name in names if name.startswith(("tests", "csrc", "build"))]

@@ -338,6 +338,51 @@ def test_nan_is_searched_in_the_function_itself():
         captured(norch.full((1,), float("nan")))
 
 
+def test_large_results_are_new_each_time():
+    table = norch.randn(3)
+
+    def f(x, index):
+        return (x * 2).T, norch.empty(200, 100), x[0] + 1, x + 3, table[index]
+
+    captured = made(f, (norch.ones(200, 100), norch.tensor([0])))
+    x, index = norch.randn(200, 100), norch.tensor([1])
+    first, second = captured(x, index), captured(x + 1, index)
+    for got, wanted in zip((first, second), (f(x, index), f(x + 1, index)), strict=True):
+        for i in (0, 2, 3, 4):
+            assert got[i].tolist() == wanted[i].tolist() and got[i].stride() == wanted[i].stride()
+    assert first[3].data_ptr() != second[3].data_ptr() and first[1].shape == (200, 100)
+    assert captured.program.memory()["temporary"] <= 81000  # that of empty()
+    captured(first[3], index)[3].add_(1)  # a result as an argument
+    assert first[3].tolist() == (x + 3).tolist()
+    live = norch._lib.lib.norch_live_storages()
+    for _ in range(3):
+        with pytest.raises(IndexError):
+            captured(x, norch.tensor([3]))
+    assert norch._lib.lib.norch_live_storages() <= live + 1
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_memory_that_runs_out_for_results(place):
+    def f(x):
+        return gelu(x), x.sum(), x * 2
+
+    def gelu(x):
+        return x * (1 + (x * x * 0.05).tanh())
+
+    x = norch.randn(100000)
+    captured = made(f, (x,))
+    fail = norch._lib.lib.norch_fail_allocation
+    try:
+        fail(place)
+        try:
+            captured(x)
+        except MemoryError:
+            pass
+    finally:
+        fail(-1)
+    assert [y.tolist() for y in captured(x)] == [y.tolist() for y in f(x)]
+
+
 def test_arguments_that_share_memory():
     def f(x, y):
         x[1:] += y[:-1]

@@ -169,6 +169,11 @@ def test_views_of_parts():
     assert x.view(norch.float64).shape == (3, 8) and x.to(norch.complex64).view(norch.int64).shape == (3, 4)
 
 
+def test_summed_to_a_size_as_pytorch():
+    z = np.arange(6).reshape(2, 3) * (1 - 2j)
+    assert norch.tensor(z).sum_to_size(1, 3).tolist() == torch.tensor(z).sum_to_size(1, 3).tolist()
+
+
 def test_from_parts():
     re, im = rng.standard_normal((2, 1, 3)), rng.standard_normal((2, 2, 1))
     close(norch.complex(norch.tensor(re), norch.tensor(im)), re + 1j * im)

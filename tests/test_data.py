@@ -269,8 +269,13 @@ def test_loader_options():
     for wrong in ({"num_workers": -1}, {"timeout": -1}):
         with pytest.raises(ValueError, match="not negative"):
             DataLoader(data, **wrong)
-    with pytest.warns(UserWarning, match="num_workers=2"):
-        assert len(list(DataLoader(data, num_workers=2, persistent_workers=True))) == 6
+    for wrong in ({"prefetch_factor": 2}, {"persistent_workers": True}, {"multiprocessing_context": "fork"}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} is about workers, but num_workers is 0"):
+            DataLoader(data, **wrong)
+    with pytest.raises(ValueError, match="multiprocessing_context is a context or one of .*'fork'.*, not 'thread'"):
+        DataLoader(data, num_workers=1, multiprocessing_context="thread")
+    with pytest.raises(ValueError, match="prefetch_factor should be a positive integer, but got 0"):
+        DataLoader(data, num_workers=1, prefetch_factor=0)
     with pytest.raises(ValueError, match="shuffle"):
         DataLoader(data, shuffle=True, sampler=[1])
     with pytest.raises(ValueError, match="batch_sampler"):

@@ -137,12 +137,16 @@ def test_the_last_reference_may_go_in_another_thread():
 def test_read_only_arrays_are_shared_with_a_warning():
     array = np.arange(3.0)
     array.flags.writeable = False
-    for take in (norch.from_dlpack, norch.from_numpy):
-        with pytest.warns(UserWarning, match="read-only"):
-            assert take(array).tolist() == [0.0, 1.0, 2.0]
+    for take in (norch.from_dlpack, norch.from_numpy, norch.as_tensor, norch.asarray):
+        with pytest.warns(UserWarning, match=f"{take.__name__}: this array is read-only") as noted:
+            x = take(array)
+        assert x.tolist() == [0.0, 1.0, 2.0] and x.data_ptr() == array.ctypes.data
+        assert noted[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert norch.from_dlpack(array, copy=True).tolist() == [0.0, 1.0, 2.0]
+        for x in (norch.tensor(array), norch.as_tensor(array, dtype=norch.float32), norch.asarray(array, copy=True)):
+            assert x.tolist() == [0.0, 1.0, 2.0] and x.data_ptr() != array.ctypes.data
 
 
 def test_copies_and_devices():
@@ -185,6 +189,41 @@ def test_pytorch_both_ways():
         assert back.data_ptr() == theirs.data_ptr()
         assert torch.equal(back, theirs)
     assert torch.utils.dlpack.from_dlpack(dlpack.to_dlpack(norch.ones(2))).tolist() == [1.0, 1.0]
+
+
+def test_jax_both_ways():
+    jax = pytest.importorskip("jax")
+    for name in [*NAMES, "bfloat16"]:
+        if name in ("int64", "float64"):
+            continue  # which JAX has only where it is told to
+        theirs = jax.numpy.arange(6).reshape(2, 3).astype(name)
+        x = norch.from_dlpack(theirs)
+        assert x.dtype is getattr(norch, name)
+        assert x.tolist() == theirs.tolist()
+        assert x.data_ptr() == theirs.unsafe_buffer_pointer()
+        back = jax.dlpack.from_dlpack(norch.from_dlpack(x, copy=True))
+        assert back.dtype == theirs.dtype and back.tolist() == theirs.tolist()
+
+
+class CuPyLike:
+    """An array whose protocol is that of DLPack before 1.0: a capsule of the old form, asked for with a stream."""
+
+    def __init__(self, tensor):
+        self.tensor, self.stream = tensor, "not asked"
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, stream=None):
+        self.stream = stream
+        return dlpack.to_dlpack(self.tensor)
+
+
+def test_an_array_as_cupy_has_them():
+    x = norch.arange(6.0).view(2, 3).t()
+    theirs = CuPyLike(x)
+    y = norch.from_dlpack(theirs)
+    assert theirs.stream is None and y.stride() == (1, 3) and y.data_ptr() == x.data_ptr()
 
 
 def test_gradients_flow_into_a_tensor_over_foreign_memory():

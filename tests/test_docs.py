@@ -22,26 +22,27 @@ MODULES = ["norch"] + [m.name for m in pkgutil.walk_packages(norch.__path__, "no
 
 
 @pytest.mark.filterwarnings("ignore")
-def _written_by(script: str) -> str:
-    """What a script of docs/ would write."""
+def _script(script: str) -> Any:
+    """A script of docs/, as a module."""
     if not DOCS.exists():
         pytest.skip("the docs are not here")
     spec = importlib.util.spec_from_file_location(script, DOCS / f"{script}.py")
     assert spec is not None and spec.loader is not None
     made: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return made.text()
+    return made
 
 
 def test_the_table_of_operations_is_up_to_date() -> None:
-    assert _written_by("operations") == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = _script("operations").text()
+    assert text == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
 
 
-def test_the_stub_of_methods_is_up_to_date() -> None:
-    stub = DOCS.parent / "norch" / "_methods.pyi"
-    assert _written_by("stubs") == stub.read_text(), "norch/_methods.pyi is old: run make stubs"
+def test_the_stubs_are_up_to_date() -> None:
+    for path, text in _script("stubs").STUBS.items():
+        assert text() == path.read_text(), f"{path} is old: run make stubs"
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -65,10 +66,23 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
         assert {line.strip() for line in lines.splitlines()} <= there, f"docs/{page} quotes what {path} does not say"
 
 
-@pytest.mark.parametrize(("page", "count"), [("backward.md", 20), ("capture.md", 11), ("complex.md", 7)])
+@pytest.mark.parametrize(
+    ("page", "count"),
+    [("backward.md", 20), ("capture.md", 11), ("complex.md", 7), ("data.md", 20), ("seeing.md", 15)],
+)
 def test_the_examples_of_a_page_run(page: str, count: int) -> None:
     found = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted > count and not found.failed
+
+
+def test_the_pictures_of_a_page_are_up_to_date() -> None:
+    """But for numbers, which rounding may change."""
+    made: Any = _script("seeing").pictures()
+    assert len(made) == 3
+    for name, text in made.items():
+        stored = (DOCS / name).read_text(encoding="utf-8")
+        words = [re.findall(r">([^<]*?)[-\d.e, ]*<", one) for one in (text, stored)]
+        assert words[0] == words[1], f"docs/{name} is old: run make docs"
 
 
 def test_what_the_page_about_cuda_names_is_there() -> None:

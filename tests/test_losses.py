@@ -244,6 +244,26 @@ def test_nll_matches_torch(torch, reduction):
     compare(torch, ours, theirs, samples(2, 4, 3), np.array([[0, 1, 2], [3, 3, 0]]), reduction=reduction)
 
 
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 0), (0,), (3,), (2, 0, 2, 2), (2, 3, 2)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nll_of_no_classes_and_of_ignored_targets_alone(torch, shape, reduction, weighted):
+    x, target = np.ones(shape, np.float32), np.full(shape[:1] * (len(shape) > 1) + shape[2:], -100)
+    dim = min(len(shape) - 1, 1)
+    options = {"weight": np.ones(shape[dim], np.float32)} if weighted else {}
+    compare(torch, F.nll_loss, torch.nn.functional.nll_loss, x, target, reduction=reduction, **options)
+    if not shape[dim] and target.size:
+        with pytest.raises(IndexError, match="nll_loss: index 0 is out of range for size 0"):
+            F.nll_loss(norch.tensor(x), norch.tensor(target * 0), reduction=reduction)
+
+
+@pytest.mark.parametrize(("p", "keepdim"), [(2.0, False), (1.0, True), (3.0, False)])
+def test_the_distance_of_two_numbers(torch, p, keepdim):
+    a, b = np.float32(3), np.float32(1.5)
+    ours, theirs = F.pairwise_distance, torch.nn.functional.pairwise_distance
+    compare(torch, lambda x, y: ours(x, y, p, keepdim=keepdim), lambda x, y: theirs(x, y, p, keepdim=keepdim), a, b)
+
+
 def test_classification_modules_keep_their_options(torch):
     x, target = samples(5, 4), np.array([0, 3, 1, 3, 2])
     weight = np.array([0.5, 1.0, 2.0, 3.0], np.float32)

@@ -443,3 +443,72 @@ def test_sequential_is_repeated_once_or_more():
     again = net
     again *= 3
     assert again is net and len(net) == 6 and net[4] is net[0]
+
+
+# ---- versions ------------------------------------------------------------------------------------------------------
+
+
+def versions_of(lib: Any) -> tuple[Any, ...]:
+    """What state_dict() and load_state_dict() say of versions in norch and in PyTorch."""
+    seen: list[Any] = []
+
+    class Third(lib.nn.Linear):
+        _version = 3
+
+        def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *more: Any) -> None:
+            seen.append((prefix, local_metadata.get("version")))
+            super()._load_from_state_dict(state_dict, prefix, local_metadata, *more)
+
+    net = lib.nn.Sequential(Third(2, 2), lib.nn.Sequential(lib.nn.BatchNorm1d(2), lib.nn.ReLU()))
+    net[0].register_state_dict_post_hook(lambda module, state, prefix, metadata: seen.append((prefix, dict(metadata))))
+    net[0].register_load_state_dict_pre_hook(
+        lambda module, state, prefix, metadata, *more: seen.append((prefix, metadata.get("version")))
+    )
+    state = net.state_dict()
+    metadata = {name: dict(versions) for name, versions in state._metadata.items()}
+    plain = dict(state)
+    net.load_state_dict(state)
+    state._metadata["0"]["version"] = 2
+    net.load_state_dict(state)
+    net.load_state_dict(plain)
+    part = net.state_dict(prefix="net.")._metadata
+    return (
+        type(state).__name__,
+        list(metadata.items()),
+        seen,
+        list(part),
+        hasattr(net.state_dict(destination=plain), "_metadata"),
+    )
+
+
+def test_versions_of_modules(torch: Any) -> None:
+    ours = versions_of(norch)
+    assert ours == versions_of(torch)
+    assert ours[1] == [("", {"version": 1}), ("0", {"version": 3}), ("1", {"version": 1})] + [
+        ("1.0", {"version": 2}),
+        ("1.1", {"version": 1}),
+    ]
+    assert ours[2][:3] == [("0.", {"version": 3}), ("0.", 3), ("0.", 3)]
+
+
+@pytest.mark.parametrize("format", ["norch", "torch"])
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_versions_come_along_in_files(tmp_path: Any, format: str, weights_only: bool) -> None:
+    state = nn.Sequential(nn.BatchNorm1d(2)).state_dict()
+    norch.save({"net": state}, tmp_path / "x", format=format)
+    found = norch.load(tmp_path / "x", weights_only=weights_only)["net"]
+    assert found._metadata == state._metadata == {"": {"version": 1}, "0": {"version": 2}}
+
+
+def test_batches_are_counted_since_version_2(torch: Any) -> None:
+    for lib in (norch, torch):
+        net = lib.nn.Sequential(lib.nn.BatchNorm1d(2), lib.nn.BatchNorm1d(2, track_running_stats=False))
+        net[0].num_batches_tracked.fill_(5)
+        state = net.state_dict()
+        del state["0.num_batches_tracked"]
+        with pytest.raises(RuntimeError, match="Missing key.*0.num_batches_tracked"):
+            net.load_state_dict(state)
+        del state._metadata
+        net.load_state_dict(state)
+        net.load_state_dict(dict(state), assign=True)
+        assert net[0].num_batches_tracked == 5

@@ -190,6 +190,7 @@ def test_what_the_recipes_add_passes_the_tests(tree):
     assert "::test_in_place_gradients[lorentzian" in ran.stdout and "test_log_cosh_loss PASSED" in ran.stdout
 
 
+@pytest.mark.long
 def test_a_dtype_is_a_row_and_two_conversions_and_a_wide_one_has_its_loops(tree):
     """One that is computed in another (NARROW) takes two files, one with loops of its own (WIDE) three."""
     csrc = tree / "csrc"

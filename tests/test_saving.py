@@ -205,7 +205,7 @@ def test_what_is_rebuilt_is_checked():
 
 def test_load_of_other_files():
     for content in (b"PK\3\4and so on", b"hello", b""):
-        with pytest.raises(norch.Error, match="no file of norch.save or torch.save"):
+        with pytest.raises(norch.Error, match="no file of norch.save, torch.save or safetensors"):
             norch.load(io.BytesIO(content))
     with pytest.raises(FileNotFoundError):
         norch.load("no such file")
@@ -220,14 +220,14 @@ def test_load_of_damaged_files(tmp_path, weights_only):
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
         with pytest.raises(
-            norch.Error, match="cut.pt' is no file of norch.save or torch.save, or it is damaged"
+            norch.Error, match="cut.pt' is no file of norch.save, torch.save or safetensors, or it is damaged"
         ) as raised:
             norch.load(path, weights_only=weights_only)
         assert length < 13 or raised.value.__cause__ is not None
     other = b"norch file 1\n\x80\x04\x8c\x02\xff\xff."  # text that is no UTF-8
     with pytest.raises(
         norch.Error,
-        match="this is no file of norch.save or torch.save, or it is damaged .UnicodeDecodeError",
+        match="this is no file of norch.save, torch.save or safetensors, or it is damaged .UnicodeDecodeError",
     ):
         norch.load(io.BytesIO(other), weights_only=weights_only)
 

@@ -86,6 +86,7 @@ def test_python_outside_of_the_trunk_runs_nothing():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("gcov") is None, reason="needs gcov")
 def test_c_outside_of_the_trunk_runs_nothing():
     """gcc counts how often each line runs: what importing and making tensors runs too is taken off."""

@@ -37,6 +37,7 @@ typedef enum nr_family {
 typedef void (*nr_kernel)(void);
 
 typedef struct nr_backend nr_backend;
+typedef struct nr_device nr_device; /* core/device.h */
 
 typedef struct nr_call nr_call;
 struct nr_call {
@@ -55,55 +56,6 @@ struct nr_call {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Functions that the CPU does not have. A device does what one stream is given in that order, and what two are given in
- * any, but for events, which mark points in a stream, and which another may wait for. Streams have numbers: 0 is the
- * default one, -1 stands for the current one of the running thread, which gets all that does not name one. */
-typedef struct nr_device {
-    int32_t (*enter)(const nr_backend *self); /* makes it the current device; an error if this process cannot use it */
-    int32_t (*properties)(const nr_backend *self, char *name, size_t room, int64_t *values);
-    int32_t (*memory)(const nr_backend *self, int64_t *values);
-    int32_t (*reset_peak)(const nr_backend *self);
-    int32_t (*empty_cache)(const nr_backend *self);
-    int32_t (*stream)(const nr_backend *self, int32_t action, int64_t *stream, double *value);
-    int32_t (*event)(const nr_backend *self, int32_t action, int64_t stream, void **event, void *other, double *value);
-    /* A stream other than that in which the memory was allocated uses it: once it is freed, nobody gets it before what
-     * the stream has been given until then is done. */
-    int32_t (*uses)(const nr_backend *self, void *memory, int64_t stream);
-    /* A block of pinned host memory, which copies need not stage; *memory points at its bytes. */
-    void *(*pinned)(const nr_backend *self, size_t n, void **memory);
-    /* Called after a copy from the block that continues after from_host() has returned. */
-    void (*reads_pinned)(const nr_backend *self, void *block);
-    void (*unpin)(void *block);
-    /* Between BEGIN and END calls are noted and not run; END makes a graph of them, NULL where that is not possible. */
-    int32_t (*graph)(const nr_backend *self, int32_t action, void **graph);
-} nr_device;
-
-typedef enum nr_graph { NR_GRAPH_BEGIN, NR_GRAPH_END, NR_GRAPH_RUN, NR_GRAPH_FREE } nr_graph;
-
-/* Actions of nr_device.event: make, which can tell time if *value is not 0; record in a stream; wait until it has passed; has
- * it passed (value); milliseconds from *event to other (value); free; let a stream wait for it. */
-typedef enum nr_event {
-    NR_EVENT_MAKE,
-    NR_EVENT_RECORD,
-    NR_EVENT_WAIT,
-    NR_EVENT_ASK,
-    NR_EVENT_TIME,
-    NR_EVENT_FREE,
-    NR_EVENT_HOLD
-} nr_event;
-
-/* Actions of nr_device.stream: *stream becomes the number of one that is made, of high priority where *value is below 0;
- * of the current one; the thread uses *stream from now on; wait for all its work; has all its work been done (value);
- * *stream becomes the handle of CUDA. */
-typedef enum nr_stream_action {
-    NR_STREAM_MAKE,
-    NR_STREAM_HERE,
-    NR_STREAM_USE,
-    NR_STREAM_WAIT,
-    NR_STREAM_ASK,
-    NR_STREAM_HANDLE
-} nr_stream_action;
-
 struct nr_backend {
     const char *name; /* "cpu", "cuda:0" */
     int32_t device_type, device_index;
@@ -118,8 +70,9 @@ struct nr_backend {
     int32_t (*run[NR_FAMILY_COUNT])(const nr_call *call);
     /* Bits of the narrow dtypes (dtypes.def) that the kernels of a family take as they are; others are widened before. */
     uint32_t takes_narrow[NR_FAMILY_COUNT];
-    const nr_device *device; /* NULL: the CPU */
-    bool fuses_attention;    /* has the fused kinds of families/attention.h */
+    const nr_device *device;              /* NULL: the CPU */
+    bool fuses_attention;                 /* has the fused kinds of families/attention.h */
+    const struct nr_chain_runner *chains; /* families/chain.h; NULL: it runs calls one by one */
 };
 
 /* The devices of one type. Each type registers before the first tensor is made (csrc/backends.c). */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "device.h"
 #include "interpreter.h"
 #include "observer.h"
 
@@ -60,6 +61,7 @@ static int32_t run(const nr_call *call) {
 }
 
 static int32_t run_observed(const nr_call *call, nr_observer *observer) {
+    if (observer->starts) NR_TRY(observer->starts(observer, call));
     const int32_t status = run(call);
     if (status == NORCH_OK) return observer->call(observer, call);
     observer->failed(observer);
@@ -91,16 +93,31 @@ int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(
     return acquire_lock(thread, body(program));
 }
 
+static int32_t note_start(void) {
+    nr_observer *observer = nr_observing();
+    return observer && observer->starts ? observer->starts(observer, NULL) : NORCH_OK;
+}
+
+static int32_t note_end(int32_t status, const nr_backend *backend, size_t bytes, bool to_host) {
+    nr_observer *observer = nr_observing();
+    if (observer && observer->moved) observer->moved(observer, backend, bytes, to_host);
+    return status;
+}
+
 int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes) {
     NR_TRY(nr_note_unseen("Python reads the elements of a tensor"));
+    NR_TRY(note_start());
     void *thread = release_lock_for(backend);
-    return acquire_lock(thread, backend->to_host(backend, host, device, bytes));
+    const int32_t status = acquire_lock(thread, backend->to_host(backend, host, device, bytes));
+    return note_end(status, backend, bytes, true);
 }
 
 int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool non_blocking) {
     NR_TRY(nr_note_unseen("elements are copied from the host to a device"));
+    NR_TRY(note_start());
     void *thread = release_lock_for(backend);
-    return acquire_lock(thread, backend->from_host(backend, device, host, bytes, non_blocking));
+    const int32_t status = acquire_lock(thread, backend->from_host(backend, device, host, bytes, non_blocking));
+    return note_end(status, backend, bytes, false);
 }
 
 int32_t nr_gate_synchronize(const nr_backend *backend) {

@@ -5,15 +5,21 @@
 
 int32_t nr_observers;
 static _Thread_local nr_observer *here;
+static nr_observer *everywhere;
 
-nr_observer *nr_observer_here(void) { return here; }
+nr_observer *nr_observer_here(void) { return here ? here : everywhere; }
 
 void nr_observe(nr_observer *observer) {
     __atomic_fetch_add(&nr_observers, (observer != NULL) - (here != NULL), __ATOMIC_RELAXED);
     here = observer;
 }
 
-/* The child of a fork has the observer of the thread that forked, and no other. */
-static void count_again(void) { nr_observers = here != NULL; }
+void nr_observe_all(nr_observer *observer) {
+    __atomic_fetch_add(&nr_observers, (observer != NULL) - (everywhere != NULL), __ATOMIC_RELAXED);
+    everywhere = observer;
+}
+
+/* The child of a fork has the observer of the thread that forked, and that of all, and no other. */
+static void count_again(void) { nr_observers = (here != NULL) + (everywhere != NULL); }
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, count_again); }

@@ -1,5 +1,5 @@
-/* observer: sees what passes the core on one thread: calls, storages that come and go, and what the host reads and writes.
- * csrc/program/ records with it. */
+/* observer: sees what passes the core on one thread, or on all: calls, storages that come and go, and what the host reads and
+ * writes. csrc/program/ records with it, csrc/python/profile.c times with it. */
 #ifndef NR_OBSERVER_H
 #define NR_OBSERVER_H
 
@@ -7,6 +7,10 @@
 
 typedef struct nr_observer nr_observer;
 struct nr_observer {
+    /* NULL, or told before a call runs (or, NULL, before a copy of bytes begins): a failure stops it. */
+    int32_t (*starts)(nr_observer *self, const nr_call *call);
+    /* NULL, or told after a copy of bytes between the host and a device. */
+    void (*moved)(nr_observer *self, const nr_backend *device, size_t bytes, bool to_host);
     /* A call that has run, kernel and backend set; its plan is the caller's. */
     int32_t (*call)(nr_observer *self, const nr_call *call);
     void (*failed)(nr_observer *self);
@@ -21,11 +25,14 @@ struct nr_observer {
     int32_t (*refuse)(nr_observer *self, const char *what);
 };
 
-/* How many threads have an observer: most programs look no further than here. */
+/* How many threads have an observer, and one more where all have one: most programs look no further than here. */
 extern int32_t nr_observers;
+/* That of this thread, or else that of all. */
 nr_observer *nr_observer_here(void);
 /* The observer of this thread; NULL: none from now on. */
 void nr_observe(nr_observer *observer);
+/* The observer of all threads that have none of their own; NULL: none from now on. */
+void nr_observe_all(nr_observer *observer);
 
 static inline nr_observer *nr_observing(void) { return __builtin_expect(nr_observers, 0) ? nr_observer_here() : 0; }
 

@@ -161,6 +161,8 @@ bool norch_is_same(const norch_tensor *a, const norch_tensor *b) {
 
 bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b) { return a->storage == b->storage; }
 
+int64_t norch_storage_references(const norch_tensor *x) { return x->storage ? x->storage->references : 0; }
+
 /* The range of bytes of x: from *low up to, but without, *high. */
 static void extent(const norch_tensor *x, const char **low, const char **high) {
     *low = *high = x->data;

@@ -138,6 +138,7 @@ static nr_backend backend = {
             [NR_RANDOM] = nr_run_random,
             [NR_SCAN] = nr_run_scan,
             [NR_SORT] = nr_run_sort},
+    .chains = &nr_cpu_chains,
 };
 
 const nr_backend *nr_cpu_backend(void) { return &backend; }

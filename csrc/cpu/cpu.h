@@ -44,6 +44,8 @@ void nr_scratch_free(void *memory, size_t n);
 /* Registers the allocator's fork handlers; threads.c says when. */
 void nr_memory_watch_forks(void);
 
+extern const struct nr_chain_runner nr_cpu_chains;
+
 /* Families compiled once per instruction set carry its name: NR_ISA(run_matmul) is run_matmul_avx2.
  * NR_ISA_NAME comes from the compiler's command line. */
 #define NR_JOIN(a, b) a##_##b

@@ -11,8 +11,10 @@
  *   parts   few outputs and many elements: each part of the range gives a state, merged in the order of the parts */
 #include "reduce.h"
 
+#include "../families/chain.h"
 #include "../families/reduce.h"
 #include "cpu.h"
+#include "tiles.h"
 
 #define ALONE 65536    /* elements up to which one thread does it all */
 #define CHUNK 32768    /* elements from which a second thread pays */
@@ -273,10 +275,15 @@ static void cut(job *j) {
     j->parts = (p->count + j->part_size - 1) / j->part_size;
 }
 
+static job begin(const nr_call *call, const nr_reduce_plan *plan) {
+    return (job){.plan = plan,
+                 .ops = ((nr_reduce_kernel)call->kernel)(),
+                 .narrow = nr_is_narrow(call->dtype) ? call->dtype : -1,
+                 .result = nr_ops[call->op].result};
+}
+
 int32_t nr_run_reduce(const nr_call *call) {
-    job j = {.plan = call->plan, .result = nr_ops[call->op].result};
-    j.narrow = nr_is_narrow(call->dtype) ? call->dtype : -1;
-    j.ops = ((nr_reduce_kernel)call->kernel)();
+    job j = begin(call, call->plan);
     cut(&j);
     if (j.parts == 1) {
         nr_parallel((j.tiles + j.tiles_in_chunk - 1) / j.tiles_in_chunk, reduce_tiles, &j);
@@ -290,4 +297,56 @@ int32_t nr_run_reduce(const nr_call *call) {
     merge_parts(&j);
     nr_scratch_free(j.partials, bytes);
     return NORCH_OK;
+}
+
+/* ---- in a chain (cpu/chain.c) ------------------------------------------------------------------------------------ */
+
+int32_t nr_reduce_role(const nr_call *call) {
+    job j = begin(call, call->plan);
+    const nr_reduce_plan *p = call->plan;
+    if (p->ndim != 1 || p->count < 2 || p->kept.numel == 0) return -1;
+    cut(&j);
+    if (j.across) return -1;
+    if (p->count > NR_REDUCE_LEAF) return p->kept.numel == 1 ? NR_INTO_ONE : -1;
+    return j.parts == 1 ? NR_INTO_ROW : -1;
+}
+
+void nr_reduce_rows(const nr_call *call, const nr_reduce_plan *plan) {
+    job j = begin(call, plan);
+    const int64_t rows = plan->kept.numel;
+    j.width = rows < OUTPUTS ? rows : OUTPUTS;
+    j.row = j.tiles = j.tiles_in_chunk = (rows + j.width - 1) / j.width;
+    reduce_tiles(&j, 0);
+}
+
+int64_t nr_reduce_state_size(const nr_call *call) { return begin(call, call->plan).ops->state_size; }
+
+void nr_reduce_leaf(const nr_call *call, const char *x, int64_t first, char *states) {
+    const job j = begin(call, call->plan);
+    char *state = states + first / NR_REDUCE_LEAF * j.ops->state_size;
+    const int64_t rest = j.plan->count - first;
+    j.ops->clear(state, 1);
+    run_elements(&j, state, x, rest < NR_REDUCE_LEAF ? rest : NR_REDUCE_LEAF, first, 1, 0);
+}
+
+/* Merges the states of leaves as run_range() does. */
+static char *join_leaves(const job *j, char *states, int64_t leaves) {
+    if (leaves == 1) return states;
+    char *right = states + leaves / 2 * j->ops->state_size;
+    join_leaves(j, states, leaves / 2);
+    j->ops->merge(states, join_leaves(j, right, leaves - leaves / 2), 1);
+    return states;
+}
+
+void nr_reduce_join(const nr_call *call, char *states) {
+    job j = begin(call, call->plan);
+    cut(&j);
+    const int64_t leaves = (j.plan->count + NR_REDUCE_LEAF - 1) / NR_REDUCE_LEAF;
+    const int64_t in_part = j.parts > 1 ? j.part_size / NR_REDUCE_LEAF : leaves;
+    for (int64_t first = 0; first < leaves; first += in_part) {
+        const int64_t some = leaves - first < in_part ? leaves - first : in_part;
+        char *part = join_leaves(&j, states + first * j.ops->state_size, some);
+        if (first > 0) j.ops->merge(states, part, 1);
+    }
+    finish_tile(&j, j.plan->kept.data[0], states, 1);
 }

@@ -15,6 +15,7 @@
 extern "C" {
 #include "../core/backend.h"
 #include "../core/convert.h"
+#include "../core/device.h"
 #include "../core/error.h"
 }
 
@@ -98,7 +99,7 @@ const char *nr_call_name(const nr_call *call);
 /* Rounds n up to its size class, of which there are four a power of two from the smallest, itself one; gives its number. */
 int nr_cuda_size_class(size_t *n, size_t smallest);
 
-/* Streams, events: see nr_device in core/backend.h. */
+/* Streams, events: see core/device.h. */
 int32_t nr_cuda_stream(const nr_backend *self, int32_t action, int64_t *stream, double *value);
 int32_t nr_cuda_event(const nr_backend *self, int32_t action, int64_t stream, void **event, void *other, double *value);
 /* The number of a stream that there is, -1 being the current one of the thread; else -1, with an error. */
@@ -108,7 +109,7 @@ cudaError_t nr_cuda_wait(const nr_gpu *gpu);
 /* Raises what kernels have reported, after a wait; name: the only call that it can come from, or NULL. */
 int32_t nr_cuda_raise_reported(const nr_backend *self, const char *name);
 
-/* Memory of the host that a device reads: see nr_device in core/backend.h. */
+/* Memory of the host that a device reads: see core/device.h. */
 void *nr_cuda_pinned(const nr_backend *self, size_t n, void **memory);
 void nr_cuda_reads_pinned(const nr_backend *self, void *block);
 void nr_cuda_unpin(void *block);
@@ -117,7 +118,7 @@ void nr_cuda_empty_pinned();
 int32_t nr_cuda_copy_staged(const nr_gpu *gpu, void *device, const void *host, size_t n);
 void nr_cuda_pinned_counts(int64_t *values); /* bytes in tensors, bytes held, blocks got from CUDA so far */
 
-/* graph.cu: see nr_device in core/backend.h; whether kernels are noted for a graph. Python's lock protects it. */
+/* graph.cu: see core/device.h; whether kernels are noted for a graph. Python's lock protects it. */
 int32_t nr_cuda_graph(const nr_backend *self, int32_t action, void **graph);
 extern bool nr_capturing;
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../core/convert.h"
+#include "../core/device.h"
 #include "ops.h"
 
 /* ---- one element --------------------------------------------------------------------------------- */

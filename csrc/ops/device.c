@@ -2,6 +2,7 @@
  * only the count and synchronize. */
 #include <string.h>
 
+#include "../core/device.h"
 #include "../core/observer.h"
 #include "ops.h"
 

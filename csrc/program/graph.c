@@ -6,6 +6,7 @@
  *
  * A call is launched alone if a run changes what it is given: an address of an argument, a number that is read anew, the
  * position of the random numbers, the options of an optimizer. So graphs never have to be changed. */
+#include "../core/device.h"
 #include "../core/gate.h"
 #include "../core/memory.h"
 #include "plans.h"

@@ -17,7 +17,8 @@
 #define ALIGNMENT 64
 
 bool nr_in_slab(const nr_block *block) {
-    return (block->kind == NR_TEMPORARY || block->kind == NR_RESULT) && block->last >= 0;
+    return (block->kind == NR_TEMPORARY || block->kind == NR_RESULT) && block->last >= 0 && !block->in_room &&
+           !block->renewed;
 }
 
 /* A call is dead if nothing reads what it writes. From the last call to the first: `last` is -1 until a use is found. */
@@ -39,6 +40,20 @@ static void find_dead(nr_program *program) {
             if (block->last < 0) block->last = s;
             block->first = s;
         }
+    }
+}
+
+/* The calls of a chain run together: what one needs lives as long as it does. */
+static void stretch(nr_program *program) {
+    for (int64_t i = 0; i < program->count; i++) {
+        const int64_t end = program->steps[i].chain ? i + program->steps[i].chain->count : i;
+        for (int64_t s = i; s < end; s++)
+            for (int64_t u = 0; u < program->steps[s].uses; u++) {
+                const int32_t b = program->uses[program->steps[s].first_use + u].block;
+                nr_block *block = b < 0 ? NULL : &program->blocks[b];
+                if (block && block->first > i) block->first = i;
+                if (block && block->last < end - 1) block->last = end - 1;
+            }
     }
 }
 
@@ -87,6 +102,7 @@ static int64_t peak_of(const nr_program *program) {
 
 size_t nr_program_layout(nr_program *program) {
     find_dead(program);
+    stretch(program);
     program->peak_bytes = peak_of(program);
     size_t bytes = 0, all = 0;
     int64_t count = 0, placed = 0;

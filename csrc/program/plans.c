@@ -324,6 +324,31 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
     }
 }
 
+static int64_t product(int32_t n, const int64_t *sizes) {
+    int64_t all = 1;
+    for (int32_t i = 0; i < n; i++) all *= sizes[i];
+    return all;
+}
+
+int64_t nr_plan_multiply_adds(const nr_call *call) {
+    if (call->family == NR_MATMUL) {
+        const nr_matmul_plan *p = call->plan;
+        return p->m * p->n * p->k * product(p->batch_ndim, p->batch);
+    }
+    if (call->family == NR_CONV) {
+        const nr_conv_plan *p = call->plan;
+        return p->batch * p->groups * p->out * p->in * product(2, p->result) * product(2, p->kernel);
+    }
+    if (call->family == NR_ATTENTION) { /* backward: the scores again, and four products of their size */
+        const nr_attention_plan *p = call->plan;
+        const bool back = call->op == NR_ATTENTION_BACKWARD || call->op == NR_ATTENTION_FUSED_BACKWARD;
+        const int64_t widths = back ? 3 * p->width + 2 * p->value_width : p->width + p->value_width;
+        const bool fused = call->op == NR_ATTENTION_FUSED || call->op == NR_ATTENTION_FUSED_BACKWARD;
+        return p->queries * p->keys * widths * (fused ? p->group : 1) * product(p->batch_ndim, p->batch);
+    }
+    return 0;
+}
+
 bool nr_has_effects(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
            call->family == NR_CROSS_ENTROPY || (call->family == NR_POINTWISE && !nr_is_float(call->dtype));

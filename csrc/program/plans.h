@@ -17,6 +17,8 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *visit
 
 /* What a reader of a program sees of a call: its sizes, outermost first; returns their number. */
 int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]);
+/* Multiplications, each with an addition, of products, convolutions and attention; 0: of other families. */
+int64_t nr_plan_multiply_adds(const nr_call *call);
 /* Whether the call can fail because of values, or does more than write its results. */
 bool nr_has_effects(const nr_call *call);
 

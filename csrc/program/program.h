@@ -9,6 +9,7 @@
 
 #include "../core/observer.h"
 #include "../core/tensor.h"
+#include "../families/chain.h"
 
 typedef enum nr_block_kind {
     NR_TEMPORARY, /* made and gone in the recording: in the slab */
@@ -33,13 +34,15 @@ typedef struct nr_block {
     size_t at;           /* in the slab */
     int32_t argument;
     int64_t results; /* headers of results over it */
+    bool renewed;    /* a large result, for which each run has new memory, instead of a copy */
+    bool in_room;    /* only a chain uses it, tile by tile: it needs no memory */
 } nr_block;
 
 /* An address in a plan. */
 typedef struct nr_use {
     void **at;
-    int64_t offset; /* in bytes, from the data of the block; of an argument: from its first element */
-    int32_t block;
+    int64_t offset;      /* in bytes, from the data of the block; of an argument: from its first element */
+    int32_t block, home; /* home: also of an argument the block of its storage */
     bool written;
 } nr_use;
 
@@ -49,7 +52,10 @@ typedef struct nr_step {
     int64_t first_use, uses;
     uint64_t digest, flow; /* what it does, with which memory; flow: the same, whatever memory was there before */
     void *line;            /* what program->line gave, or NULL */
+    int64_t number;        /* of the call as recorded */
     bool dead;
+    nr_chain *chain; /* which begins with this step, and is run here */
+    bool follows;    /* belongs to the chain of a step before */
 } nr_step;
 
 /* Calls from first to before end that do the same in each run, which a device may run as one graph. */
@@ -61,13 +67,15 @@ typedef struct nr_segment {
 typedef struct nr_program nr_program;
 struct nr_program {
     nr_observer observer; /* first: the observer is the program */
-    bool strict;
+    bool strict, fuses;
+    bool renews;       /* large results, which outlive the next run, are renewed; in the end: there are such */
     char refusal[200]; /* why this cannot be recorded; "" if nothing speaks against it */
     void *(*line)(void *owner);
     void (*forget_line)(void *line);
     void *owner;
     nr_step *steps;
-    nr_use *uses, *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument */
+    nr_use *uses,
+        *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument, and of renewed results */
     nr_block *blocks;
     int64_t count, use_count, binding_count, block_count, step_room, use_room, block_room;
     int64_t peak_bytes; /* of temporary blocks and results, as the function itself allocates and frees them */
@@ -99,6 +107,9 @@ int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_te
 char *nr_program_address(const nr_program *program, const norch_tensor *x, int32_t block);
 /* Uses the elements of x as those of an argument. */
 void nr_program_bind(nr_program *program, int32_t argument, char *data);
+/* Makes memory for the results that are renewed, before a run; and leaves it to the tensors over it, after a run. */
+int32_t nr_program_renew(nr_program *program);
+void nr_program_leave_results(nr_program *program);
 /* Runs all calls. */
 int32_t nr_program_run(nr_program *program);
 /* The first call in which two programs differ; -1: none. loosely: memory that was there before may be another. */
@@ -108,8 +119,12 @@ void nr_program_free(nr_program *program);
 /* graph.c: notes the segments of a program for a device, each as a graph; and frees them. */
 int32_t nr_program_make_graphs(nr_program *program);
 void nr_program_free_graphs(nr_program *program);
-/* step.c: runs one call. */
+/* step.c: runs one call, or the chain that begins with it. */
 int32_t nr_program_run_step(const nr_step *step);
+
+/* fuse.c: finds chains, and puts the steps of each side by side. reorders: also steps that are not. */
+void nr_program_fuse(nr_program *program, bool reorders);
+void nr_program_unfuse(nr_program *program);
 
 /* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */
 size_t nr_program_layout(nr_program *program);

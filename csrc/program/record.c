@@ -134,7 +134,7 @@ static void take_address(void *of, void **at, bool written) {
     if (block->last < 0) block->first = program->count;
     block->last = program->count;
     block->written |= written;
-    program->uses[program->use_count++] = (nr_use){at, address - block->data, (int32_t)i, written};
+    program->uses[program->use_count++] = (nr_use){at, address - block->data, (int32_t)i, (int32_t)i, written};
     c->step->uses++;
 }
 
@@ -164,7 +164,8 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
     if (!grow(&program->steps, program->count, &program->step_room, sizeof *program->steps)) return shortage(program);
     nr_step *step = &program->steps[program->count];
-    *step = (nr_step){.call = *call, .first_use = program->use_count, .digest = 0xcbf29ce484222325ull};
+    *step = (nr_step){
+        .call = *call, .number = program->count, .first_use = program->use_count, .digest = 0xcbf29ce484222325ull};
     void *plan = nr_malloc(bytes);
     if (!plan) return shortage(program);
     memcpy(plan, call->plan, bytes);
@@ -192,9 +193,14 @@ static int32_t refuse(nr_observer *self, const char *what) { return nr_program_r
 nr_program *nr_program_make(bool strict) {
     nr_program *program = nr_malloc(sizeof *program);
     if (!program) return NULL;
-    *program = (nr_program){.observer = {append, failed, made, gone, NULL, host_wrote, refuse}, .strict = strict};
+    *program = (nr_program){
+        .observer =
+            {.call = append, .failed = failed, .made = made, .gone = gone, .host_wrote = host_wrote, .refuse = refuse},
+        .strict = strict};
     return program;
 }
+
+#define WORTH_RENEWING 65536 /* bytes that cost more to copy than to allocate */
 
 /* ---- the end of a recording -------------------------------------------------------------------------- */
 
@@ -217,8 +223,14 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
                            const norch_tensor *const *result) {
     for (int32_t i = 0; i < results; i++) {
         const int32_t found = nr_program_find(program, result[i]->storage);
-        if (found >= 0) program->blocks[found].results++;
+        if (found < 0) continue;
+        nr_block *block = &program->blocks[found];
+        block->results++;
+        const bool whole = result[i]->numel * nr_size_of(result[i]->dtype) == (int64_t)block->bytes;
+        block->renewed =
+            program->renews && whole && block->last >= 0 && block->bytes >= WORTH_RENEWING && !block->backend->device;
     }
+    program->renews = false;
     for (int64_t i = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
         if (block->storage) block->storage->observer = NULL;
@@ -234,6 +246,8 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
             block->kind = NR_KEPT;
             atomic_fetch_add_explicit(&block->storage->references, 1, memory_order_relaxed);
         }
+        block->renewed &= block->kind == NR_RESULT && block->results == 1;
+        program->renews |= block->renewed;
         if (block->constant && block->written)
             return refuse_end(program, "a tensor made of Python's numbers is written to; copy it with clone() first");
     }
@@ -242,6 +256,10 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
         if (found >= 0) program->blocks[found].kind = NR_ARGUMENT;
     }
     return NORCH_OK;
+}
+
+static bool is_bound(const nr_program *program, const nr_use *use) {
+    return use->block < 0 || program->blocks[use->block].renewed;
 }
 
 /* Addresses in the storage of an argument, relative to the argument whose elements they are among. */
@@ -256,12 +274,12 @@ static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor
         if (owner < 0) return refuse_end(program, "an argument is used beyond its elements");
         use->offset = (char *)*use->at - (char *)argument[owner]->data;
         use->block = -1 - owner;
-        program->binding_count++;
     }
+    for (int64_t u = 0; u < program->use_count; u++) program->binding_count += is_bound(program, &program->uses[u]);
     program->bindings = nr_malloc((size_t)program->binding_count * sizeof *program->bindings);
     if (!program->bindings) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
     for (int64_t u = 0, to = 0; u < program->use_count; u++)
-        if (program->uses[u].block < 0) program->bindings[to++] = program->uses[u];
+        if (is_bound(program, &program->uses[u])) program->bindings[to++] = program->uses[u];
     return NORCH_OK;
 }
 
@@ -286,7 +304,17 @@ static void name_uses(nr_program *program) {
 }
 
 static int32_t place(nr_program *program) {
-    const size_t bytes = nr_program_layout(program);
+    size_t bytes = nr_program_layout(program);
+    for (int reorders = 1; program->fuses && reorders >= 0; reorders--) {
+        nr_program_fuse(program, reorders);
+        const size_t fused = nr_program_layout(program);
+        if (fused <= bytes) {
+            bytes = fused;
+            break;
+        }
+        nr_program_unfuse(program); /* for memory that calls share, but a chain cannot */
+        bytes = nr_program_layout(program);
+    }
     const nr_backend *backend = NULL; /* of the slab */
     for (int64_t i = 0; i < program->block_count; i++) {
         const nr_block *block = &program->blocks[i];
@@ -299,7 +327,8 @@ static int32_t place(nr_program *program) {
     for (int64_t u = 0; u < program->use_count; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
-        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT) continue;
+        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_room || block->renewed)
+            continue;
         if (block->kind != NR_CONSTANT && block->last < 0) continue; /* of a dead call */
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
         *use->at = data + use->offset;
@@ -340,6 +369,7 @@ void nr_program_free(nr_program *program) {
         nr_step *step = &program->steps[i];
         nr_free((void *)(uintptr_t)step->call.plan);
         nr_free(step->items);
+        nr_free(step->chain);
         if (step->line) program->forget_line(step->line);
     }
     for (int64_t i = 0; i < program->block_count; i++) {

@@ -1,6 +1,7 @@
 /* run: a program's calls, one after the other, without Python. */
 #include <time.h>
 
+#include "../core/device.h"
 #include "../core/gate.h"
 #include "program.h"
 
@@ -10,6 +11,29 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
     for (int64_t i = 0; i < program->binding_count; i++) {
         const nr_use *use = &program->bindings[i];
         if (use->block == -1 - argument) *use->at = data + use->offset;
+    }
+}
+
+int32_t nr_program_renew(nr_program *program) {
+    for (int64_t i = 0; program->renews && i < program->binding_count; i++) {
+        const nr_use *use = &program->bindings[i];
+        nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
+        if (!block) continue;
+        if (!block->storage && !(block->storage = nr_storage_make(block->backend, block->bytes))) {
+            nr_program_leave_results(program);
+            return NORCH_ERROR_MEMORY;
+        }
+        *use->at = (char *)block->storage->data + use->offset;
+    }
+    return NORCH_OK;
+}
+
+void nr_program_leave_results(nr_program *program) {
+    for (int64_t i = 0; program->renews && i < program->binding_count; i++) {
+        nr_block *block = program->bindings[i].block < 0 ? NULL : &program->blocks[program->bindings[i].block];
+        if (!block || !block->storage) continue;
+        nr_storage_release(block->storage);
+        block->storage = NULL;
     }
 }
 

@@ -1,4 +1,4 @@
-/* step: runs one call of a program. */
+/* step: runs one call of a program, or a chain of them. */
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
 #include "program.h"
@@ -12,8 +12,17 @@ static int32_t draw(const nr_call *call) {
     return NORCH_OK;
 }
 
+static int32_t run_chain(const nr_chain *chain) {
+    for (int64_t i = 0; i < chain->count; i++) {
+        const nr_call *call = chain->links[i].call;
+        if (call->load) call->load(call);
+    }
+    return chain->links[0].call->backend->chains->run(chain);
+}
+
 int32_t nr_program_run_step(const nr_step *step) {
-    if (step->dead) return NORCH_OK;
+    if (step->dead || step->follows) return NORCH_OK;
+    if (step->chain) return run_chain(step->chain);
     const nr_call *call = &step->call;
     if (call->load) call->load(call);
     return call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call);

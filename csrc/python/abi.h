@@ -54,6 +54,7 @@ typedef struct nr_method {
 #define NR_SLOT_CLEAR 51
 #define NR_SLOT_DEALLOC 52
 #define NR_SLOT_TRAVERSE 71
+#define NR_SLOT_METHODS 64
 #define NR_SLOT_MEMBERS 72
 #define NR_SLOT_PROPERTIES 73
 #define NR_MEMBER_INT32 1
@@ -105,6 +106,8 @@ PYTHON(void *, PyErr_Format, void *exception, const char *format, ...);
 PYTHON(void *, PyErr_Occurred, void);
 PYTHON(int, PyErr_ExceptionMatches, void *exception);
 PYTHON(void, PyErr_Clear, void);
+PYTHON(void, PyErr_Fetch, void **type, void **value, void **traceback);
+PYTHON(void, PyErr_Restore, void *type, void *value, void *traceback);
 PYTHON_OBJECT(PyExc_TypeError);
 PYTHON_OBJECT(PyExc_OverflowError);
 PYTHON_OBJECT(PyExc_ImportError);
@@ -116,6 +119,7 @@ PYTHON(void *, PyFloat_FromDouble, double value);
 PYTHON(void *, PyComplex_FromDoubles, double real, double imaginary);
 PYTHON(void *, PyBool_FromLong, long value);
 PYTHON(void *, PySequence_Tuple, void *sequence);
+PYTHON(int, PySequence_DelItem, void *sequence, int64_t i);
 PYTHON(void *, PyTuple_New, int64_t count);
 PYTHON(int64_t, PyTuple_Size, void *tuple);
 PYTHON(void *, PyTuple_GetItem, void *tuple, int64_t i);

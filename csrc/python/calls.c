@@ -229,9 +229,10 @@ static nr_method methods[] = {
         ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
     {"to_dlpack", nr_py_to_dlpack, NR_METHOD_FASTCALL, NULL},
     {"from_dlpack", nr_py_from_dlpack, NR_METHOD_FASTCALL, NULL},
+    {"guard_class", nr_py_guard_class, NR_METHOD_FASTCALL, NULL},
 #undef ROW
 #define ROW(name) {#name, nr_py_##name, NR_METHOD_FASTCALL, NULL},
-    NR_PROGRAM_CALLS(ROW)
+    NR_PROGRAM_CALLS(ROW) NR_PROFILE_CALLS(ROW)
 #undef ROW
 };
 

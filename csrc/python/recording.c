@@ -377,6 +377,7 @@ static void place_results(nr_recording *r) {
         nr_returned *one = &r->results[i];
         if (one->leaf >= 0 || one->object) continue;
         const nr_block *block = &r->program->blocks[one->block];
+        if (block->renewed) continue; /* each run places it */
         one->header.data = nr_program_address(r->program, &one->header, one->block);
         one->header.storage = block->kind == NR_RESULT ? r->program->slab : block->storage;
         one->header.offset =
@@ -437,13 +438,13 @@ static int32_t end(nr_recording *r, void *const *given) {
     return read_guards(given[4], &r->watches, &r->watch_count);
 }
 
-/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone): from now on the recording can
+/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone, fuses): from now on the recording can
  * be run. False: it cannot, as refusal() says. */
 void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     (void)self;
-    nr_recording *r = n == 11 ? nr_recording_of("record_end", given[0]) : NULL;
+    nr_recording *r = n == 12 ? nr_recording_of("record_end", given[0]) : NULL;
     if (!r || !r->program || nr_observer_here() != &r->program->observer) {
-        PyErr_SetString(PyExc_TypeError, "record_end: takes eleven arguments, of a recording of this thread");
+        PyErr_SetString(PyExc_TypeError, "record_end: takes twelve arguments, of a recording of this thread");
         return NULL;
     }
     nr_observe(NULL);
@@ -458,6 +459,8 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     r->kept = optional(given[8]);
     r->copies = PyObject_IsTrue(given[9]) == 1;
     r->alone = PyObject_IsTrue(given[10]) == 1;
+    r->program->fuses = PyObject_IsTrue(given[11]) == 1;
+    r->program->renews = r->copies;
     const int32_t status = end(r, given);
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;
@@ -534,7 +537,8 @@ void *nr_py_line_of(void *self, void *const *given, int64_t n) {
 
 static void put(void *tuple, int64_t i, int64_t value) { PyTuple_SetItem(tuple, i, PyLong_FromLongLong(value)); }
 
-/* program_calls(recording, i): (family, op, dtype, whether it is dead, sizes...) of the i-th call; None past the end. */
+/* program_calls(recording, i): (family, op, dtype, whether it is dead, its number as recorded, whether it belongs to the chain
+ * of the call before it, sizes...) of the i-th call; None past the end. */
 void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
@@ -544,13 +548,15 @@ void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
     const nr_step *step = &r->program->steps[i];
     int64_t sizes[NORCH_MAX_DIMS];
     const int32_t count = nr_plan_sizes(&step->call, sizes);
-    void *tuple = PyTuple_New(4 + count);
+    void *tuple = PyTuple_New(6 + count);
     if (!tuple) return NULL;
     put(tuple, 0, step->call.family);
     put(tuple, 1, step->call.op);
     put(tuple, 2, step->call.dtype);
     put(tuple, 3, step->dead);
-    for (int32_t d = 0; d < count; d++) put(tuple, 4 + d, sizes[d]);
+    put(tuple, 4, step->number);
+    put(tuple, 5, step->follows);
+    for (int32_t d = 0; d < count; d++) put(tuple, 6 + d, sizes[d]);
     return tuple;
 }
 

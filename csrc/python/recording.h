@@ -33,9 +33,10 @@ typedef struct nr_leaf {
     void *object;        /* what is no tensor, and a fixed tensor: the object; else NULL */
     norch_tensor tensor; /* a copy of the header */
     bool is_tensor;
-    int32_t argument;     /* of the program; -1: fixed, or unused */
-    int32_t shares;       /* the first argument over the same storage */
-    norch_storage *apart; /* that was found apart from what else the program uses, the last time */
+    int32_t argument;   /* of the program; -1: fixed, or unused */
+    int32_t shares;     /* the first argument over the same storage */
+    char *apart;        /* memory that was found apart from what else the program uses, the last time, */
+    size_t apart_bytes; /* and how much of it */
 } nr_leaf;
 
 /* A condition on Python: container[key] is value, or, where key is NULL, len(container) is size. */

@@ -28,9 +28,15 @@ static bool same_object(void *a, void *b) {
     return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
 }
 
+/* Also two storages may lie over the same memory: arrays of other libraries. */
+static bool meet(const norch_storage *a, const norch_storage *b) {
+    const char *x = a->data, *y = b->data;
+    return a == b || (x < y + b->bytes && y < x + a->bytes);
+}
+
 static bool holds_storage(const nr_recording *r, const norch_storage *storage) {
     for (int64_t i = 0; i < r->held_count; i++)
-        if (r->held[i] == storage) return true;
+        if (meet(r->held[i], storage)) return true;
     return false;
 }
 
@@ -47,7 +53,7 @@ static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, 
     }
     for (int64_t k = 0; k < leaf - r->leaves; k++) { /* memory that was apart is still apart */
         const norch_tensor *other = PyTuple_GetItem(leaves, k);
-        if (r->leaves[k].is_tensor && other->storage == x->storage) return false;
+        if (r->leaves[k].is_tensor && meet(other->storage, x->storage)) return false;
     }
     return true;
 }
@@ -107,9 +113,10 @@ static bool arguments_apart(const nr_recording *r, void *leaves) {
         nr_leaf *leaf = &r->leaves[i];
         if (leaf->argument < 0) continue;
         norch_storage *storage = ((const norch_tensor *)PyTuple_GetItem(leaves, i))->storage;
-        if (storage == leaf->apart) continue;
+        if (storage->data == leaf->apart && storage->bytes == leaf->apart_bytes) continue;
         if (holds_storage(r, storage)) return false;
-        leaf->apart = storage;
+        leaf->apart = storage->data;
+        leaf->apart_bytes = storage->bytes;
     }
     return true;
 }
@@ -158,7 +165,13 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves
         one->header.storage = argument->storage;
         one->header.data = (char *)argument->data + one->offset;
     }
+    const nr_block *block = argument ? NULL : &r->program->blocks[one->block];
     const norch_tensor *x = &one->header;
+    if (block && block->renewed) {
+        one->header.storage = block->storage;
+        one->header.data = (char *)block->storage->data + x->offset * nr_size_of(x->dtype);
+        return norch_alias(x);
+    }
     if (!r->copies && !argument) return norch_alias(x);
     if (!x->contiguous || x->numel > FEW || x->device_type != NORCH_CPU) return norch_cast(x, x->dtype);
     norch_tensor *copy = nr_make(x->ndim, x->shape, x->dtype, x);
@@ -217,6 +230,12 @@ static int may_run(nr_recording *r, void *leaves) {
     return may;
 }
 
+static void *run_bound(nr_recording *r, void *leaves) {
+    if (nr_program_run(r->program) != NORCH_OK || !leave_gradients(r)) return NULL;
+    if (r->after_run && ask(r->after_run) < 0) return NULL;
+    return give_results(r, leaves);
+}
+
 static void *run(nr_recording *r, void *leaves) {
     const int may = may_run(r, leaves);
     if (may < 0) return NULL;
@@ -227,9 +246,10 @@ static void *run(nr_recording *r, void *leaves) {
     for (int64_t i = 0; i < r->leaf_count; i++)
         if (r->leaves[i].argument >= 0)
             nr_program_bind(r->program, r->leaves[i].argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
-    if (nr_program_run(r->program) != NORCH_OK || !leave_gradients(r)) return NULL;
-    if (r->after_run && ask(r->after_run) < 0) return NULL;
-    return give_results(r, leaves);
+    if (nr_program_renew(r->program) != NORCH_OK) return NULL;
+    void *results = run_bound(r, leaves);
+    nr_program_leave_results(r->program);
+    return results;
 }
 
 /* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done. */

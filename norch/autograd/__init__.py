@@ -8,8 +8,8 @@ grad_mode.py (no_grad() and the like), function.py (operations of your own), tra
 and the like). What an operation does in backward is declared beside it, in norch/ops.
 """
 
-from .._left_out import missing
-from .._typing import TYPE_CHECKING, Any
+from .._exports import publish
+from .._typing import TYPE_CHECKING
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward
 from .function import Function, once_differentiable
@@ -36,20 +36,15 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
-__dir__ = __all__.copy  # completion shows the public names only
 
 if TYPE_CHECKING:
     from . import functional, graph
 
-_MODULES = frozenset(("functional", "graph"))  # imported when they are asked for, as these names of other modules
-_MODULE_OF = dict.fromkeys(("GradcheckError", "gradcheck", "gradgradcheck"), "norch.testing")
-_MODULE_OF["Variable"] = "norch.compat.legacy"
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES or name in _MODULE_OF:
-        from importlib import import_module
-
-        module = import_module(_MODULE_OF.get(name, f"{__name__}.{name}"))
-        return getattr(module, name) if name in _MODULE_OF else module
-    raise missing(__name__, name)
+publish(
+    globals(),
+    {
+        ".": "functional graph",
+        "norch.testing": "GradcheckError gradcheck gradgradcheck",
+        "norch.compat.legacy": "Variable",
+    },
+)

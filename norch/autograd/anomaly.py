@@ -7,12 +7,14 @@ time from next_seq(), for which the mode puts one of its own whose numbers carry
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
 
 from .. import _handle
 from .._handle import Handle
+from .._lib import Guard
 from .._typing import Any
 from ..errors import Error
 from .grad_mode import no_grad
@@ -92,7 +94,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return check is not None
 
 
-class set_detect_anomaly:  # noqa: N801  (PyTorch's name)
+class set_detect_anomaly(Guard):  # noqa: N801  (PyTorch's name)
     """Turns anomaly mode on or off, for all threads: at once, or until the end of a `with`.
 
     While it is on, a gradient that becomes NaN in backward() raises Error, which names the operation, and where it was
@@ -101,17 +103,11 @@ class set_detect_anomaly:  # noqa: N801  (PyTorch's name)
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self.before = _on, check is not None
+        self._restores = [functools.partial(_switch, *self.before)]
         _switch_or_restore(bool(mode), check_nan, self.before)
 
     def __enter__(self) -> None:
         pass
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            _switch(*self.before)
-        except BaseException:  # an asynchronous one
-            _switch(*self.before)
-            raise
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801
@@ -130,4 +126,5 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801
 
     def __enter__(self) -> None:
         self.before = _on, check is not None
+        self._restores = [functools.partial(_switch, *self.before)]
         _switch_or_restore(True, self.check_nan, self.before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._exports import publish
 from .._handle import Handle, alias, meta_of, next_seq, version_counter_of, zeros_of
 from .._lib import lib
 from .._typing import Any, cast
@@ -12,6 +13,8 @@ from .inplace import check_writable
 from .node import Node, freed, saved_intact
 from .record import gradient_edge
 from .view_history import SEVERED, rebase_history
+
+__all__ = ["Function", "once_differentiable"]
 
 
 class Function(Node):
@@ -57,7 +60,7 @@ class Function(Node):
         raise NotImplementedError("a Function whose forward takes no ctx needs a static setup_context(ctx, ...)")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Any, **named: Any) -> Any:  # named: type checkers then take any parameters
         """One gradient for each argument of forward, None where there is none."""
         raise NotImplementedError("a Function needs a static backward(ctx, ...)")
 
@@ -218,3 +221,6 @@ class Outputs(dict[int, Any]):
 def once_differentiable(function: F) -> F:
     """Decorates a backward whose own derivative is not wanted: it runs without recording."""
     return decorated(function, no_grad)
+
+
+publish(globals())

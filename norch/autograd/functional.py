@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._exports import publish
 from .._handle import Handle
-from .._left_out import nothing_more
 from ..errors import DTypeError, ShapeError
 from .transforms import Linearized, Tensors, check_shapes, pull
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
-__dir__ = __all__.copy  # completion shows the public names only
 
 
 def _checked(given: Any, what: str) -> Any:
@@ -168,4 +167,4 @@ def _hessian_product(
     return run.with_output(run.by_input(found))
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

@@ -6,7 +6,11 @@ import functools
 import threading
 from collections.abc import Callable
 
-from .._typing import Any, TypeVar, cast
+from .._exports import publish
+from .._lib import Guard
+from .._typing import Any, Self, TypeVar, cast, overload
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -16,6 +20,8 @@ class _Mode(threading.local):
 
 
 mode = _Mode()
+# What sets it, each a call of C: see Guard.
+_SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}
 
 
 def is_grad_enabled() -> bool:
@@ -23,7 +29,7 @@ def is_grad_enabled() -> bool:
     return mode.enabled
 
 
-class set_grad_enabled:  # noqa: N801  (PyTorch's name)
+class set_grad_enabled(Guard):  # noqa: N801  (PyTorch's name)
     """Turns recording on or off in this thread: at once, until the end of a `with`, or within a decorated function.
 
     >>> x = norch.ones(2, requires_grad=True)
@@ -37,38 +43,38 @@ class set_grad_enabled:  # noqa: N801  (PyTorch's name)
             raise TypeError(f"set_grad_enabled: mode must be a bool, not {type(mode_).__name__}")
         self.enabled = mode_
         self.before = mode.enabled
+        self._restores = []
         mode.enabled = self.enabled
 
     def __enter__(self) -> None:
+        self._restores.append(_SET[self.before])
         mode.enabled = self.enabled
-
-    def __exit__(self, *_: object) -> None:
-        mode.enabled = self.before
 
     def __call__(self, function: F) -> F:
         mode.enabled = self.before  # as a decorator it acts inside the function only
         return decorated(function, lambda: set_grad_enabled(self.enabled))
 
 
-class _Within:
+class _Within(Guard):
     """A grad mode for a `with` or a decorated function; one object may be entered many times, also nested."""
 
     enabled: bool
 
     def __init__(self) -> None:
-        self.before: list[bool] = []
+        self._restores = []
 
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls, function: None = ...) -> Self: ...
     def __new__(cls, function: Any = None) -> Any:
         if function is not None and not callable(function):
             raise TypeError(f"{cls.__name__}: decorates functions, not {type(function).__name__}")
         return object.__new__(cls) if function is None else decorated(function, cls)
 
     def __enter__(self) -> None:
-        self.before.append(mode.enabled)
+        self._restores.append(_SET[mode.enabled])
         mode.enabled = self.enabled
-
-    def __exit__(self, *_: object) -> None:
-        mode.enabled = self.before.pop()
 
     def __call__(self, function: F) -> F:
         return decorated(function, type(self))
@@ -136,6 +142,10 @@ class enable_grad(_Within):  # noqa: N801  (PyTorch's name)
     enabled = True
 
 
+@overload
+def inference_mode(mode: F) -> F: ...
+@overload
+def inference_mode(mode: bool = ...) -> no_grad: ...
 def inference_mode(mode: Any = True) -> Any:
     """no_grad() by another name, for a `with` or a decorator; with False everything stays as it is.
 
@@ -146,3 +156,6 @@ def inference_mode(mode: Any = True) -> Any:
     if callable(mode):
         return decorated(mode, no_grad)
     return no_grad() if mode else set_grad_enabled(is_grad_enabled())
+
+
+publish(globals())

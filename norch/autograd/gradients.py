@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..errors import ArgumentError, Error, ShapeError
 from . import engine
 from .record import gradient_edge
@@ -26,7 +26,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Tensor, ...]:
     """The derivatives of outputs (weighted by grad_outputs) by inputs, as a tuple; touches no .grad. only_inputs has
     no other meaning. With is_grads_batched grad_outputs have a first axis more, as have the results: a walk a row.
 
@@ -50,7 +50,7 @@ def grad(
             rows.append(
                 grad(outputs, inputs, row, keep, create_graph, True, allow_unused, materialize_grads=materialize_grads)
             )
-        return tuple(None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True))
+        return tuple(None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True))  # type: ignore[misc]
     listed = engine.tensors_in(inputs, "grad")
     if not listed:
         raise Error("grad: inputs is empty")

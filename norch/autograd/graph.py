@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .._exports import publish
 from .._handle import Handle
-from .._left_out import nothing_more
 from .node import Node
 
 __all__ = ["Node", "increment_version"]
-__dir__ = __all__.copy  # completion shows the public names only
 
 
 def increment_version(tensor: Any | Iterable[Any]) -> None:
@@ -23,4 +22,4 @@ def increment_version(tensor: Any | Iterable[Any]) -> None:
         x._bump()
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

@@ -10,7 +10,13 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+from .._exports import publish
 from .._lib import lib
+
+__all__ = [
+    "are_deterministic_algorithms_enabled", "cuda", "cudnn", "get_float32_matmul_precision", "mkl", "mkldnn", "mps",
+    "openmp", "opt_einsum", "set_float32_matmul_precision", "use_deterministic_algorithms",
+]  # fmt: skip
 
 
 def _false() -> bool:
@@ -102,3 +108,6 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """ "high" where products of float32 may be computed in TF32, else "highest" """
     return "high" if cuda.matmul.allow_tf32 else "highest"
+
+
+publish(globals())

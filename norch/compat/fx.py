@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from .._left_out import nothing_more
+from .._exports import publish
 from .refused import refused
 
 __all__ = [
     "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "replace_pattern",
     "symbolic_trace", "wrap",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.fx")
+publish(globals(), name="norch.fx")
 
 T = TypeVar("T")
 

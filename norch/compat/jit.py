@@ -5,10 +5,11 @@ So it is in PyTorch, too, where the environment has PYTORCH_JIT=0; results are t
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 from typing import Final as Final
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..nn.module import Module
 from .refused import refused
 
@@ -17,10 +18,10 @@ __all__ = [
     "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script",
     "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.jit")
+publish(globals(), name="norch.jit")
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_scripting() -> bool:
@@ -56,6 +57,10 @@ def unused(fn: T) -> T:
 export = interface = script_method = script_if_tracing = unused
 
 
+@overload
+def ignore(drop: F) -> F: ...
+@overload
+def ignore(drop: bool = ..., **kwargs: Any) -> Callable[[F], F]: ...
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """A decorator, with or without arguments, that returns the function."""
     return drop if callable(drop) else unused

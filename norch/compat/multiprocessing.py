@@ -1,6 +1,8 @@
 """``norch.multiprocessing``: the module multiprocessing of Python, and spawn().
 
-Tensors that go through queues and pipes are copied: processes share none.
+Once it is imported, tensors in shared memory (Tensor.share_memory_) go through queues and pipes, and to processes, as
+descriptors, and both sides see one memory. Other tensors are copied: large ones, of 256 KiB and more, into shared
+memory. A process has to live until the descriptors that it has sent are received.
 """
 
 from __future__ import annotations
@@ -10,12 +12,16 @@ from collections.abc import Callable
 from multiprocessing import *  # noqa: F403
 from typing import Any
 
+from .._exports import publish
+from .._shared_memory import send_tensors_by_sharing
 from ..errors import ArgumentError, Error
 
 __all__ = [
     *_python.__all__, "ProcessContext", "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy",
     "spawn",
 ]  # fmt: skip
+
+send_tensors_by_sharing()
 
 _STRATEGIES = ("file_descriptor", "file_system")
 _strategy = _STRATEGIES[0]
@@ -27,7 +33,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Stores the name for get_sharing_strategy(): tensors are copied in any case. ArgumentError for other names."""
+    """Stores the name for get_sharing_strategy(): descriptors are sent in any case. ArgumentError for other names."""
     global _strategy
     if new_strategy not in _STRATEGIES:
         raise ArgumentError(f"set_sharing_strategy: one of {', '.join(_STRATEGIES)}, not {new_strategy!r}")
@@ -90,3 +96,6 @@ def spawn(
     while not started.join():
         pass
     return None
+
+
+publish(globals())

@@ -9,16 +9,17 @@ from types import ModuleType
 from typing import Any
 
 from .. import nn
-from .._left_out import nothing_more
+from .._exports import publish
 from ..nn import *  # noqa: F403
 from ..nn import __all__ as __all__
 
 # A module of PyTorch: those of norch.nn that have its names.
 _MODULES = {
-    "activation": "activation attention", "batchnorm": "norm", "channelshuffle": "flatten", "container": "container",
-    "conv": "conv", "distance": "distance", "dropout": "dropout", "flatten": "flatten", "fold": "resample",
-    "instancenorm": "norm", "linear": "linear distance", "loss": "loss extras.ctc", "module": "module",
-    "normalization": "norm", "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool", "rnn": "recurrent",
+    "activation": "activation attention", "batchnorm": "norm .distributed.sync_batch_norm",
+    "channelshuffle": "flatten", "container": "container", "conv": "conv", "distance": "distance",
+    "dropout": "dropout", "flatten": "flatten", "fold": "resample", "instancenorm": "norm",
+    "linear": "linear distance", "loss": "loss extras.ctc", "module": "module", "normalization": "norm",
+    "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool", "rnn": "recurrent",
     "sparse": "embedding extras.embedding_bag", "transformer": "transformer", "upsampling": "resample", "utils": "",
 }  # fmt: skip
 _BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss"}
@@ -31,11 +32,11 @@ def _tuple_of(count: int) -> Callable[[Any], tuple[Any, ...]]:
 def _module(name: str, ours: str) -> ModuleType:
     """A module of PyTorch's name with the names of ours."""
     made = ModuleType(f"norch.nn.modules.{name}", f"Names of norch.nn at the path that PyTorch has for them: {ours}.")
-    for source in (import_module(f"norch.nn.{each}") for each in ours.split()):
+    for source in (import_module(f".{each}", "norch.nn") for each in ours.split()):
         found = {key: thing for key, thing in vars(source).items() if key in nn.__all__ or key in _BASES.values()}
         found |= {theirs: found[base] for theirs, base in _BASES.items() if base in found}
-        vars(made).update(found)
-    vars(made)["__getattr__"] = nothing_more("norch.nn")
+        vars(made).update(found, __all__=[key for key in found if key[0] != "_"])
+    publish(vars(made), name="norch.nn")
     return made
 
 

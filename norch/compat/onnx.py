@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from .._left_out import nothing_more
+from .._exports import publish
 from .refused import refused
 
 __all__ = ["ONNXProgram", "export", "is_in_onnx_export"]
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.onnx")
+publish(globals(), name="norch.onnx")
 
 
 def is_in_onnx_export() -> bool:

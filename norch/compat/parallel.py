@@ -1,11 +1,13 @@
-"""``norch.nn.parallel``: DataParallel on one device; the rest, which is for many, says so when it is called."""
+"""``norch.nn.parallel``: DataParallel on one device, and DistributedDataParallel; functions that drive several devices
+from one process say so when they are called."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from .._left_out import nothing_more
+from .._exports import publish
+from ..distributed.data_parallel import DistributedDataParallel
 from ..errors import ArgumentError
 from ..nn.module import Module
 from .refused import refused
@@ -13,8 +15,7 @@ from .refused import refused
 __all__ = [
     "DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.nn.parallel")
+publish(globals(), name="norch.nn.parallel")
 
 
 class DataParallel(Module):
@@ -23,7 +24,7 @@ class DataParallel(Module):
     device_ids, output_device: one device at most (ArgumentError otherwise); a batch is not divided.
 
     >>> norch.nn.DataParallel(norch.nn.Linear(2, 1)).state_dict().keys()
-    dict_keys(['module.weight', 'module.bias'])
+    odict_keys(['module.weight', 'module.bias'])
     """
 
     def __init__(
@@ -56,8 +57,8 @@ def _one_device(name: str, device_ids: Sequence[Any] | None) -> None:
         raise ArgumentError(f"{name}: a module runs on one device, not on {len(device_ids)}: {list(device_ids)}")
 
 
-DistributedDataParallel, gather, parallel_apply, replicate, scatter = refused(
+gather, parallel_apply, replicate, scatter = refused(
     "norch.nn.parallel",
-    "norch trains in one process on one device",
-    "DistributedDataParallel gather parallel_apply replicate scatter",
+    "a process of norch computes on one device; DistributedDataParallel trains in many processes",
+    "gather parallel_apply replicate scatter",
 )

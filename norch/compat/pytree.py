@@ -10,15 +10,14 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..errors import ArgumentError
 
 __all__ = [
     "TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_iter", "tree_leaves",
     "tree_map", "tree_map_", "tree_map_only", "tree_structure", "tree_unflatten",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.utils._pytree")
+publish(globals(), name="norch.utils._pytree")
 
 PyTree = Any
 IsLeaf = Callable[[Any], bool] | None

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..tensor import Tensor
 from .pytree import tree_map_only
 
 __all__ = ["SummaryWriter"]
-__dir__ = __all__.copy  # completion shows the public names only
-__getattr__ = nothing_more("norch.utils.tensorboard")
+publish(globals(), name="norch.utils.tensorboard")
 
 
 class SummaryWriter:

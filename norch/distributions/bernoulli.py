@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from .._typing import Operand
 from ..autograd import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create import arange
@@ -49,7 +50,7 @@ class Bernoulli(ByProbs):
         with no_grad():
             return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         logits, x = broadcast_all(self.logits, self._validate_sample(value))
         return -binary_cross_entropy_with_logits(logits, x.to(logits.dtype), reduction="none")
 

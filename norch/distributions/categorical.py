@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from .._typing import Operand
 from ..autograd import no_grad
 from ..dtype import finfo, int64
 from ..errors import ShapeError
@@ -88,7 +89,7 @@ class Categorical(Classes):
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         return self._drawn(sample_shape)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         return self._at(self._validate_sample(value).to(int64).unsqueeze(-1))
 
     def _values(self) -> Tensor:

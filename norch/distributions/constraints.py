@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._exports import publish
 from ..tensor import Tensor
 
 
@@ -48,6 +49,17 @@ def _sums_to_1(x: Tensor) -> Tensor:
     return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
 
 
+def _is_lower_cholesky(x: Tensor) -> Tensor:
+    return (x.tril() == x).all(-1).all(-1) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
+def _is_positive_definite(x: Tensor) -> Tensor:
+    from ..linalg import cholesky_ex
+
+    symmetric = ((x - x.mT).abs() <= 1e-6 + 1e-5 * x.abs()).all(-1).all(-1)
+    return symmetric & (cholesky_ex(x.detach()).info == 0)
+
+
 real = Constraint("a number", lambda x: x == x)
 real_vector = independent(real, 1)
 positive = Constraint("positive", lambda x: x > 0)
@@ -55,4 +67,10 @@ nonnegative = Constraint("not negative", lambda x: x >= 0)
 unit_interval = Constraint("in [0, 1]", lambda x: (x >= 0) & (x <= 1))
 boolean = Constraint("0 or 1", lambda x: (x == 0) | (x == 1), is_discrete=True)
 simplex = Constraint("not negative, with the sum 1", _sums_to_1, 1)
+nonnegative_integer = Constraint("a whole number, not negative", lambda x: (x % 1 == 0) & (x >= 0), is_discrete=True)
+lower_cholesky = Constraint("lower triangular with a positive diagonal", _is_lower_cholesky, 2)
+positive_definite = Constraint("symmetric and positive definite", _is_positive_definite, 2)
 one_hot = Constraint("one 1 among 0s", lambda x: boolean.check(x).all(-1) & (x.sum(-1) == 1), 1, True)
+
+
+publish(globals())

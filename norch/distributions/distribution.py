@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+from .._exports import publish
 from .._handle import Size
+from .._typing import Operand
 from ..autograd import enable_grad, no_grad
 from ..dtype import finfo, get_default_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -14,6 +16,8 @@ from ..ops.composed.shape import broadcast_tensors
 from ..ops.values import as_tensor
 from ..tensor import Tensor
 from .constraints import Constraint
+
+__all__ = ["Distribution"]
 
 D = TypeVar("D", bound="Distribution")
 
@@ -108,15 +112,15 @@ class Distribution:
         with no_grad():
             return self.rsample(sample_shape)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         """The logarithm of the density, or of the probability, at value: (..., batch_shape)."""
         raise NotImplementedError(f"{self._name()}: no log_prob")
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Operand) -> Tensor:
         """The cumulative distribution function: the probability of values up to value."""
         raise NotImplementedError(f"{self._name()}: no cdf in closed form")
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Operand) -> Tensor:
         """The inverse of cdf(), the quantile function."""
         raise NotImplementedError(f"{self._name()}: no icdf in closed form")
 
@@ -156,14 +160,14 @@ class Distribution:
             raise DTypeError(f"{self._name()}: draws need parameters of a float dtype, not {like.dtype.name}")
         return draw(shape, dtype=like.dtype, device=like.device)
 
-    def _tensor(self, value: Any) -> Tensor:
+    def _tensor(self, value: Operand) -> Tensor:
         """value as a tensor; a number gets the dtype and the device of the parameters."""
         if isinstance(value, Tensor):
             return value
         like = getattr(self, self._given()[0])
         return as_tensor(value, dtype=like.dtype, device=like.device)
 
-    def _validate_sample(self, value: Any) -> Tensor:
+    def _validate_sample(self, value: Operand) -> Tensor:
         """value as a tensor; if it is checked, ShapeError for its shape, ArgumentError outside the support."""
         x = self._tensor(value)
         if self._validate_args:
@@ -182,7 +186,7 @@ class Distribution:
         return f"{self._name()}({', '.join(shown)})"
 
 
-def broadcast_all(*values: Any) -> Any:
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """Tensors and numbers as tensors of one shape. Numbers get the dtype and the device of the first tensor."""
     like = next((x for x in values if isinstance(x, Tensor)), None)
     where = {"dtype": get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
@@ -196,7 +200,7 @@ class ByProbs(Distribution):
     _to_probs: ClassVar[Any]
     _to_logits: ClassVar[Any]  # of probs in [eps, 1 - eps], so that logarithms are finite
 
-    def _choose(self, probs: Any, logits: Any) -> Any:
+    def _choose(self, probs: Any, logits: Tensor | None) -> Any:
         """The one that is given; ValueError for both or none."""
         if (probs is None) == (logits is None):
             raise ValueError(f"{self._name()}: give either probs or logits")
@@ -232,3 +236,6 @@ class ByProbs(Distribution):
         count, *event = (values := self._values()).shape
         values = values.reshape(count, *(1,) * len(self.batch_shape), *event)
         return values.expand(count, *self.batch_shape, *event) if expand else values
+
+
+publish(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .._typing import Operand
 from ..ops.create import full_like
 from ..ops.random import rand
 from ..tensor import Tensor
@@ -46,13 +47,13 @@ class Exponential(Distribution):
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         return self.icdf(self._noise(rand, self._extended_shape(sample_shape)))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         return self.rate.log() - self.rate * self._validate_sample(value)
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Operand) -> Tensor:
         return -(-self.rate * self._validate_sample(value)).expm1()
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Operand) -> Tensor:
         return -(-self._tensor(value)).log1p() / self.rate
 
     def entropy(self) -> Tensor:

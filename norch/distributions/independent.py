@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
+from .._typing import Operand
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
@@ -55,7 +56,7 @@ class Independent(Distribution):
         """x summed over the reinterpreted axes."""
         return x.sum(tuple(range(-self.reinterpreted_batch_ndims, 0))) if self.reinterpreted_batch_ndims else x
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         return self.summed(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:

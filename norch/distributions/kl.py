@@ -6,18 +6,29 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .._exports import publish
+from ..errors import ShapeError
+from ..linalg import solve_triangular
 from ..nn.functional import softplus
-from ..ops.pointwise import where
+from ..ops.pointwise import where, xlogy
 from ..tensor import Tensor
 from .bernoulli import Bernoulli
+from .beta import Beta
+from .binomial import Binomial
 from .categorical import Classes
+from .dirichlet import Dirichlet
 from .distribution import Distribution
 from .exponential import Exponential
+from .gamma import Gamma
 from .independent import Independent
 from .laplace import Laplace
 from .log_normal import LogNormal
+from .multivariate_normal import MultivariateNormal
 from .normal import Normal
+from .poisson import Poisson
 from .uniform import Uniform
+
+__all__ = ["kl_divergence", "register_kl"]
 
 F = TypeVar("F", bound=Callable[[Any, Any], Tensor])
 
@@ -83,6 +94,40 @@ def _exponential(p: Exponential, q: Exponential) -> Tensor:
     return ratio - ratio.log() - 1
 
 
+@register_kl(Gamma, Gamma)
+def _gamma(p: Gamma, q: Gamma) -> Tensor:
+    a, b = p.concentration, q.concentration
+    of_rates = b * (p.rate / q.rate).log() + a * (q.rate / p.rate - 1)
+    return of_rates + b.lgamma() - a.lgamma() + (a - b) * a.digamma()
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
+    a, total = p.concentration, p.concentration.sum(-1, True)
+    away = ((a - q.concentration) * (a.digamma() - total.digamma())).sum(-1)
+    return q._log_normalizer() - p._log_normalizer() + away
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Beta, q: Beta) -> Tensor:
+    return _dirichlet(p._of_both, q._of_both)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
+    return xlogy(p.rate, p.rate) - xlogy(p.rate, q.rate) - p.rate + q.rate
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    if p.event_shape != q.event_shape:
+        raise ShapeError(f"kl_divergence: events of shapes {tuple(p.event_shape)} and {tuple(q.event_shape)}")
+    scale = q.scale_tril
+    trace = solve_triangular(scale, p.scale_tril, upper=False).square().sum((-2, -1))
+    away = solve_triangular(scale, (q.loc - p.loc).unsqueeze(-1), upper=False).square().sum((-2, -1))
+    return q._half_log_det() - p._half_log_det() + (trace + away - p.event_shape[0]) / 2
+
+
 @register_kl(Uniform, Uniform)
 def _uniform(p: Uniform, q: Uniform) -> Tensor:
     inside = (q.low <= p.low) & (q.high >= p.high)
@@ -100,6 +145,15 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     return ones + _weighed(1 - p.probs, softplus(q.logits) - softplus(p.logits), 1 - q.probs)
 
 
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    """Of more trials than q has, some draws are impossible."""
+    each = _bernoulli(Bernoulli(p.probs, validate_args=False), Bernoulli(q.probs, validate_args=False))
+    if bool((p.total_count < q.total_count).any()):
+        raise NotImplementedError("kl_divergence: of binomial distributions, q with more trials than p")
+    return where(p.total_count > q.total_count, math.inf, p.total_count * each)
+
+
 @register_kl(Classes, Classes)
 def _classes(p: Classes, q: Classes) -> Tensor:
     return _weighed(p.probs, p.logits - q.logits, q.probs).sum(-1)
@@ -111,3 +165,6 @@ def _independent(p: Independent, q: Independent) -> Tensor:
         axes = f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}"
         raise NotImplementedError(f"kl_divergence: events of {axes} axes of the batch")
     return p.summed(kl_divergence(p.base_dist, q.base_dist))
+
+
+publish(globals())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from .._typing import Operand
 from ..ops.random import rand
 from ..tensor import Tensor
 from .normal import LocationScale
@@ -26,15 +26,15 @@ class Laplace(LocationScale):
         one, other = (-self._noise(rand, (2, *self._extended_shape(sample_shape)))).log1p()
         return self.loc + self.scale * (one - other)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)
         return -(2 * self.scale).log() - (x - self.loc).abs() / self.scale
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Operand) -> Tensor:
         away = self._validate_sample(value) - self.loc
         return (1 - away.sign() * (-away.abs() / self.scale).expm1()) / 2
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Operand) -> Tensor:
         above = self._tensor(value) - 0.5
         return self.loc - self.scale * above.sign() * (-2 * above.abs()).log1p()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from .._typing import Operand
 from ..tensor import Tensor
 from . import constraints
 from .normal import LocationScale, Normal
@@ -40,14 +40,14 @@ class LogNormal(LocationScale):
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape).exp()
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         log = self._validate_sample(value).log()
         return self.base_dist.log_prob(log) - log
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Operand) -> Tensor:
         return self.base_dist.cdf(self._tensor(value).log())  # 0 for 0, although it is outside the support
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Operand) -> Tensor:
         return self.base_dist.icdf(value).exp()
 
     def entropy(self) -> Tensor:

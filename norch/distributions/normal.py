@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from .._typing import Operand
 from ..ops.random import randn
 from ..tensor import Tensor
 from . import constraints
@@ -56,15 +57,15 @@ class Normal(LocationScale):
         noise = self._noise(randn, self._extended_shape(sample_shape))
         return self.loc + noise * self.scale
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)
         return -((x - self.loc) / self.scale).square() / 2 - self.scale.log() - _LOG_ROOT_2PI
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)
         return (1 + ((x - self.loc) / (self.scale * math.sqrt(2))).erf()) / 2
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Operand) -> Tensor:
         p = self._tensor(value)
         return self.loc + self.scale * (2 * p - 1).erfinv() * math.sqrt(2)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from .._typing import Operand
 from ..nn.functional import one_hot
 from ..ops.create import eye
 from ..tensor import Tensor
@@ -44,7 +44,7 @@ class OneHotCategorical(Classes):
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         return self._rows(self._drawn(sample_shape))
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         return self._at(self._validate_sample(value).argmax(-1, keepdim=True))
 
     def _values(self) -> Tensor:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from .._typing import Operand
 from ..errors import ArgumentError
 from ..ops.create import full_like
 from ..ops.random import rand
@@ -52,15 +53,15 @@ class Uniform(Distribution):
         part = self._noise(rand, self._extended_shape(sample_shape))
         return self.low + part * (self.high - self.low)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)
         return ((x >= self.low) & (x < self.high)).type_as(self.low).log() - (self.high - self.low).log()
 
-    def cdf(self, value: Any) -> Tensor:
+    def cdf(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)
         return ((x - self.low) / (self.high - self.low)).clamp(0, 1)
 
-    def icdf(self, value: Any) -> Tensor:
+    def icdf(self, value: Operand) -> Tensor:
         p = self._tensor(value)
         return self.low + p * (self.high - self.low)
 

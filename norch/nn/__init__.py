@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._exports import exported as _exported
-from .._exports import lazy as _lazy
-from .._left_out import nothing_more as _nothing_more
+from .._exports import publish as _publish
 from . import functional as functional
 from . import init as init
 from . import utils as utils
@@ -28,17 +27,21 @@ from .resample import *  # noqa: F403
 from .transformer import *  # noqa: F403
 
 if _TYPE_CHECKING:
+    from ..distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
+    from . import parallel as parallel
     from .extras.ctc import CTCLoss as CTCLoss
     from .extras.embedding_bag import EmbeddingBag as EmbeddingBag
     from .parallel import DataParallel as DataParallel
 
-__all__ = _exported(globals(), "functional", "init", "utils", "CTCLoss", "DataParallel", "EmbeddingBag")
-__dir__ = __all__.copy  # completion shows the public names only
+__all__ = _exported(
+    globals(), "functional", "init", "utils", "CTCLoss", "DataParallel", "EmbeddingBag", "SyncBatchNorm"
+)
 
 _LAZY = {
     ".": "modules parallel",
     ".extras.ctc": "CTCLoss",
     ".extras.embedding_bag": "EmbeddingBag",
     ".parallel": "DataParallel",
+    "..distributed.sync_batch_norm": "SyncBatchNorm",
 }
-__getattr__ = _lazy(globals(), _LAZY, _nothing_more(__name__))
+_publish(globals(), _LAZY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ class IncompatibleKeys(NamedTuple):
 class StateDict:
     """The part of Module that saves and loads."""
 
+    _version: int = 1  # of the entries of the class; it changes with their names or meaning
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
@@ -52,16 +54,25 @@ class StateDict:
         the module: clone them for a snapshot. keep_vars: the tensors themselves. prefix: put before every name.
         destination: a dict to fill and return.
 
+        The attribute `_metadata` of the result holds `{"version": module._version}` by the dotted name of each module;
+        load_state_dict() hands it to the module's _load_from_state_dict() as local_metadata.
+
         >>> list(norch.nn.Linear(3, 2).state_dict())
         ['weight', 'bias']
         """
-        state: dict[str, Any] = {} if destination is None else destination
+        state: Any = destination
+        if state is None:
+            state = OrderedDict()
+            state._metadata = OrderedDict()
+        local_metadata = {"version": self._version}
+        if hasattr(state, "_metadata"):
+            state._metadata[prefix[:-1]] = local_metadata
         self._call_state_hooks("save", prefix, keep_vars)
         self._save_to_state_dict(state, prefix, keep_vars)
         for name, child in self._modules.items():
             if child is not None:
                 child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        self._call_state_hooks("saved", state, prefix, {})
+        self._call_state_hooks("saved", state, prefix, local_metadata)
         return state
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
@@ -83,7 +94,10 @@ class StateDict:
         error_msgs: list[str],
     ) -> None:
         """Finds the entries of this module, without submodules, in state_dict; keys begin with prefix. They are noted
-        in local_metadata["found"], and copied after all modules have found theirs without an error."""
+        in local_metadata["found"], and copied after all modules have found theirs without an error.
+
+        local_metadata has the "version" of the module that was saved, unless state_dict is a dict without _metadata.
+        """
         found, local_metadata["default"] = local_metadata["found"], True
         for name, target in self._own_tensors():
             if (key := prefix + name) not in state_dict:
@@ -118,13 +132,14 @@ class StateDict:
         return hook_into(self._state_hooks.setdefault("save", {}), hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls `hook(module, state_dict, prefix, {})` after state_dict() has added this module and its submodules; it
-        may change state_dict."""
+        """Calls `hook(module, state_dict, prefix, local_metadata)` after state_dict() has added this module and its
+        submodules; it may change state_dict and local_metadata, a dict with the "version"."""
         return hook_into(self._state_hooks.setdefault("saved", {}), hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls `hook(module, state_dict, prefix, {}, True, missing_keys, unexpected_keys, error_msgs)` before
-        load_state_dict() reads this module. It may change the lists and state_dict, a copy of the entries of prefix."""
+        """Calls `hook(module, state_dict, prefix, local_metadata, True, missing_keys, unexpected_keys, error_msgs)`
+        before load_state_dict() reads this module. It may change the lists and state_dict, a copy of the entries of
+        prefix."""
         return hook_into(self._state_hooks.setdefault("load", {}), hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -153,13 +168,14 @@ class StateDict:
         state, keys = dict(state_dict), IncompatibleKeys([], [])
         found: dict[str, tuple[Any, str, Any, Any]] = {}  # key: module, name, tensor of the module, saved value
         errors: list[str] = []
+        versions = getattr(state_dict, "_metadata", None) or {}
         modules = [(f"{path}." if path else "", one) for path, one in self.named_modules(remove_duplicate=False)]
         for prefix, module in modules:
             part, load = state, type(module)._load_from_state_dict
             if module._state_hooks.get("load") or load is not StateDict._load_from_state_dict:  # they may change it
                 part = {name: state.pop(name) for name in list(state) if name.startswith(prefix)}
-            module._call_state_hooks("load", part, prefix, {}, True, *keys, errors)
-            metadata = {"found": found, "default": False}
+            metadata = {**versions.get(prefix[:-1], {}), "found": found, "default": False}
+            module._call_state_hooks("load", part, prefix, metadata, True, *keys, errors)
             load(module, part, prefix, metadata, strict, *keys, errors)
             if not metadata["default"]:  # an override has read the entries of this module
                 part = {key: part[key] for key in part if key[len(prefix) :].partition(".")[0] in module._modules}

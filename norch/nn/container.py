@@ -180,8 +180,8 @@ class ModuleList(_List):
             return type(self)(list(self._modules.values())[index])
         return self._modules[self._name_at(index)]
 
-    def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
-        return self.extend(modules)
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        return self.extend(other)
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..autograd import no_grad
 from ..dtype import finfo, float32, promote_types
 from ..errors import ShapeError
@@ -219,4 +219,4 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)))
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from .._typing import DeviceLike
 from ..autograd.hooks import RemovableHandle, hook_into
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
+from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
@@ -420,6 +422,14 @@ class Module(StateDict):
 
         return self._convert(converted)
 
+    def share_memory(self: M) -> M:
+        """Moves all parameters, buffers and gradients to shared memory: see `Tensor.share_memory_`."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+            if tensor.grad is not None:
+                tensor.grad.share_memory_()
+        return self
+
     def type(self: M, dst_type: Any) -> M:
         """Converts all parameters and buffers to a dtype, integers included."""
         return self._convert(lambda tensor: tensor.type(dst_type))
@@ -449,7 +459,7 @@ class Module(StateDict):
         DeviceError if it does not exist."""
         return self.to("cuda" if device is None else device)
 
-    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+    def to_empty(self: M, *, device: DeviceLike, recurse: bool = True) -> M:
         """Moves all parameters and buffers to a device (None: to where they are) without their values: the memory is
         uninitialized. recurse: those of submodules too."""
         return self._convert(lambda tensor: empty_like(tensor, device=device), recurse)
@@ -491,6 +501,8 @@ class Module(StateDict):
             return f"{name}({extra})"
         lines = (extra.split("\n") if extra else []) + children
         return f"{name}(\n  " + "\n  ".join(lines) + "\n)"
+
+    _repr_html_ = DeferredMethod("norch.utils._module_html", "_repr_html_")
 
 
 def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:

@@ -153,6 +153,7 @@ class LocalResponseNorm(Layer, function=F.local_response_norm):
 class _NormWithStatistics(_Affine):
     """Base of batch and instance normalization: running statistics that are updated in training."""
 
+    _version = 2  # since which there is num_batches_tracked
     _ndims: ClassVar[tuple[int, ...]]  # the numbers of dimensions of an input
     running_mean: Tensor | None
     running_var: Tensor | None
@@ -192,6 +193,13 @@ class _NormWithStatistics(_Affine):
         """Sets weight to 1 and bias to 0, and resets the running statistics."""
         self.reset_running_stats()
         super().reset_parameters()
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *lists: Any
+    ) -> None:
+        if (local_metadata.get("version") or 1) < 2 and self.num_batches_tracked is not None:
+            state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
 
     def _check_input(self, input: Tensor) -> None:
         if tensor_of(input, type(self).__name__).ndim not in self._ndims:

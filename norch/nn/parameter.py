@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..errors import Error, rename_error
 from ..ops.create import empty
 from ..tensor import Tensor, adopt
+
+__all__ = ["Parameter"]
 
 
 class Parameter(Tensor):
@@ -46,4 +48,4 @@ def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
         layer.register_parameter(name, made)
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

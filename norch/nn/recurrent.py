@@ -82,7 +82,7 @@ class _Recurrent(Module):
         shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.hidden_size), "bias_ih": bias, "bias_hh": bias}
         add_parameters(self, device, dtype, **{name + suffix: shape for name, shape in shapes.items()})
 
-    def _weights(self, suffix: str) -> list[Any]:
+    def _weights(self, suffix: str) -> list[Tensor]:
         return [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
     def reset_parameters(self) -> None:

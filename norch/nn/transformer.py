@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from .._typing import DeviceLike
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops._checks import check_count
@@ -335,7 +336,7 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: DType | None = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: DeviceLike = None, dtype: DType | None = None) -> Tensor:
         """The causal mask (sz, sz): -inf above the diagonal, 0 elsewhere.
 
         >>> norch.nn.Transformer.generate_square_subsequent_mask(2)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from .._lib import int64
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, tensor_of
 
 
-def at_least(ndim: int, value: Any, name: str) -> Any:
+def at_least(ndim: int, value: Tensor, name: str) -> Tensor:
     """tensor_of(value), which must have so many dimensions or more: ShapeError otherwise."""
     if tensor_of(value, name).ndim < ndim:
         found = f"shape {tuple(value.shape)}" if value.ndim else "a 0-d tensor"
@@ -17,7 +17,7 @@ def at_least(ndim: int, value: Any, name: str) -> Any:
     return value
 
 
-def with_ndim(value: Any, name: str, *ndims: int) -> Any:
+def with_ndim(value: Tensor, name: str, *ndims: int) -> Tensor:
     """tensor_of(value), which must have one of these numbers of dimensions: ShapeError otherwise."""
     if tensor_of(value, name).ndim not in ndims:
         wanted = " or ".join(map(str, ndims)) + " dimension" + "s" * (ndims != (1,))
@@ -25,7 +25,7 @@ def with_ndim(value: Any, name: str, *ndims: int) -> Any:
     return value
 
 
-def floats_of(value: Any, name: str) -> Any:
+def floats_of(value: Tensor, name: str) -> Tensor:
     """as_operand(value), which must hold floats: DTypeError otherwise."""
     value = as_operand(value, name)
     if not value.dtype.is_floating_point:
@@ -33,7 +33,7 @@ def floats_of(value: Any, name: str) -> Any:
     return value
 
 
-def real_of(value: Any, name: str) -> Any:
+def real_of(value: Tensor, name: str) -> Tensor:
     """as_operand(value), which must not be complex: DTypeError otherwise."""
     value = as_operand(value, name)
     if value.dtype.is_complex:
@@ -41,7 +41,7 @@ def real_of(value: Any, name: str) -> Any:
     return value
 
 
-def numbers_of(value: Any, name: str) -> Any:
+def numbers_of(value: Tensor, name: str) -> Tensor:
     """as_operand(value), which must hold numbers: DTypeError for bool."""
     value = as_operand(value, name)
     if value.dtype.kind == "b":

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from .._handle import Handle, version_counter_of
 from .._lib import lib
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..autograd.grad_mode import enable_grad, mode
 from ..autograd.inplace import check_writable
 from ..autograd.node import Leaf
@@ -41,7 +41,7 @@ def _composed_(function: Function, is_operator: bool) -> Function:
     """The in-place form of a function whose result has the shape of its first argument, which it does not change."""
     name = function.__name__ + "_"
 
-    def function_(self: Any, *arguments: Any, **named: Any) -> Any:
+    def function_(self: Tensor, *arguments: Any, **named: Any) -> Any:
         if is_operator and operand(arguments[0], name) is NotImplemented:
             return NotImplemented
         check_writable(self, name)
@@ -63,6 +63,7 @@ def _composed_(function: Function, is_operator: bool) -> Function:
         return self.copy_(result)
 
     function_.__name__ = name
+    function_.__wrapped__ = function  # type: ignore[attr-defined]  # its signature
     return rename_errors(function_)
 
 
@@ -70,7 +71,7 @@ def inplace_view(view: Function) -> Function:
     """The in-place form of a view: the tensor itself takes the shape, and its history goes through the view."""
     name = view.__name__ + "_"
 
-    def function_(self: Any, *arguments: Any, **named: Any) -> Any:
+    def function_(self: Tensor, *arguments: Any, **named: Any) -> Tensor:
         check_writable(self, name)
         to_self, old = gradient_edge(self), lib.norch_alias(self)
         old._version_counter, old._view, old._node = version_counter_of(self), self._view, to_self
@@ -87,5 +88,6 @@ def inplace_view(view: Function) -> Function:
         self._bump()
         return self
 
+    function_.__wrapped__ = view  # type: ignore[attr-defined]  # its signature
     about = f"{view.__name__}() in place: this tensor itself gets the shape. Views of it keep theirs."
     return named_function(function_, name, about)

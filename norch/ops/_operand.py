@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 
-from .._handle import Handle
+from .._handle import Handle, version_counter_of
 from .._lib import lib
-from .._typing import Any, TypeVar, cast
+from .._typing import Any, Operand, Tensor, TypeVar, cast
+from ..autograd.record import gradient_edge
 from ..errors import Error, rename_error
 from .values import tensor
 
@@ -19,7 +20,7 @@ _numbers: dict[Any, Any] = {}
 _LIMIT = 1024
 
 
-def operand(value: Any, name: str = "tensor") -> Any:
+def operand(value: Operand, name: str = "tensor") -> Tensor:
     """value as a Tensor for a kernel to read; NotImplemented for what is no tensor, number or array.
 
     Python numbers take part in promotion by their kind only. Their tensors are kept for the next call, so a function
@@ -43,7 +44,7 @@ def operand(value: Any, name: str = "tensor") -> Any:
     return made
 
 
-def kernel_operand(value: Any, name: str) -> Any:
+def kernel_operand(value: Operand, name: str) -> Tensor:
     """operand(value), or a TypeError that names the operation."""
     result = operand(value, name)
     if result is NotImplemented:
@@ -51,7 +52,7 @@ def kernel_operand(value: Any, name: str) -> Any:
     return result
 
 
-def as_operand(value: Any, name: str) -> Any:
+def as_operand(value: Operand, name: str) -> Tensor:
     """value as a Tensor that belongs to the caller, or a TypeError that names the operation."""
     if isinstance(value, Handle):
         return value
@@ -61,11 +62,17 @@ def as_operand(value: Any, name: str) -> Any:
     return made
 
 
-def as_fixed_operand(value: Any, name: str) -> Any:
-    """The same for operations of several calls: outside a graph an alias, which stays as it is when another thread sets
-    value.data meanwhile."""
+def as_fixed_operand(value: Operand, name: str) -> Tensor:
+    """as_operand(value) for operations of several calls: an alias at the same place of the graph, which stays as it is
+    when another thread sets value.data meanwhile. What returns its argument, views it or writes to it takes
+    as_operand()."""
     x = as_operand(value, name)
-    return lib.norch_alias(x) if x is value and x._node is None else x
+    if x is not value:
+        return x
+    fixed = lib.norch_alias(x)
+    if (node := gradient_edge(x)) is not None:
+        fixed._node, fixed._version_counter = node, version_counter_of(x)
+    return fixed
 
 
 def _no_operand(value: Any, name: str) -> TypeError:
@@ -94,18 +101,28 @@ def _number(value: Any, name: str) -> Any:
     return None
 
 
-def tensor_of(value: Any, name: str) -> Any:
+def tensor_of(value: Tensor, name: str) -> Tensor:
     """value, which must be a tensor: TypeError otherwise."""
     if isinstance(value, Handle):
         return value
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
 
 
-def tensors_of(values: Any, name: str) -> list[Any]:
+def tensors_of(values: Any, name: str) -> list[Tensor]:
     """A list of the tensors in a sequence: TypeError for what is none."""
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
     return [tensor_of(x, name) for x in values]
+
+
+def as_fixed_tensor(value: Any, name: str) -> Any:
+    """as_fixed_operand() of a tensor: TypeError for what is none."""
+    return as_fixed_operand(tensor_of(value, name), name)
+
+
+def as_fixed_tensors(values: Any, name: str) -> list[Any]:
+    """as_fixed_operand() of each tensor in a sequence: TypeError for what is none."""
+    return [as_fixed_operand(x, name) for x in tensors_of(values, name)]
 
 
 def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exception:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from .._typing import Any
+from .._typing import Any, Tensor
 
 # ruff: noqa: N801, D101  (PyTorch's names)
 
 
-class _Named(tuple[Any, ...]):
+def _elements(count: int) -> Any:
+    return (property(itemgetter(i)) for i in range(count))
+
+
+class _Named(tuple[Tensor, Tensor]):
     __slots__ = ()
     _fields: tuple[str, ...]
 
@@ -31,7 +35,9 @@ class _Named(tuple[Any, ...]):
 class _ValuesAndIndices(_Named):
     __slots__ = ()
     _fields = ("values", "indices")
-    values, indices = (property(itemgetter(i)) for i in range(2))
+    values: Tensor
+    indices: Tensor
+    values, indices = _elements(2)
 
 
 class max_result(_ValuesAndIndices):
@@ -77,10 +83,20 @@ class mode_result(_ValuesAndIndices):
 class aminmax_result(_Named):
     __slots__ = ()
     _fields = ("min", "max")
-    min, max = (property(itemgetter(i)) for i in range(2))
+    min: Tensor
+    max: Tensor
+    min, max = _elements(2)
+
+
+class histogram_result(_Named):
+    __slots__ = ()
+    _fields = ("hist", "bin_edges")
+    hist, bin_edges = (property(itemgetter(i)) for i in range(2))
 
 
 class frexp_result(_Named):
     __slots__ = ()
     _fields = ("mantissa", "exponent")
-    mantissa, exponent = (property(itemgetter(i)) for i in range(2))
+    mantissa: Tensor
+    exponent: Tensor
+    mantissa, exponent = _elements(2)

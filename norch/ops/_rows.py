@@ -10,7 +10,7 @@ from .. import _handle
 from .._handle import Handle, alias, meta_of, next_seq
 from .._header import listed
 from .._lib import lib
-from .._typing import Any
+from .._typing import Any, Operand, Tensor
 from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
@@ -19,10 +19,10 @@ from ..dtype import get_default_dtype
 from ._operand import kernel_operand, operand
 
 OPCODES = {name: op for op, name in enumerate(listed(lib.norch_op_name))}
-UNARY_LAYOUT = ("x", "out")
-BINARY_LAYOUT = ("a", "b", "out")
-TERNARY_LAYOUT = ("a", "b", "c", "out")
-REDUCTION_LAYOUT = ("x", "out", "x_meta", "axes", "keepdim", "param")
+UNARY_LAYOUT: tuple[str, ...] = ("x", "out")
+BINARY_LAYOUT: tuple[str, ...] = ("a", "b", "out")
+TERNARY_LAYOUT: tuple[str, ...] = ("a", "b", "c", "out")
+REDUCTION_LAYOUT: tuple[str, ...] = ("x", "out", "x_meta", "axes", "keepdim", "param")
 _new = object.__new__
 
 
@@ -42,7 +42,7 @@ def unary(name: str, node_class: type[OpNode] | None) -> Any:
     op, call = OPCODES[name], lib.norch_unary
     ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
 
-    def function(input: Any) -> Any:  # noqa: A002  (PyTorch's name)
+    def function(input: Tensor) -> Tensor:  # noqa: A002  (PyTorch's name)
         x = input if type(input) is _handle.result_class else kernel_operand(input, name)
         out = call(op, x)
         to_x = x._node if x._view is None else gradient_edge(x)
@@ -64,7 +64,7 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     op, in_place = OPCODES[name], name + "_"
     ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
 
-    def function_(self: Any) -> Any:
+    def function_(self: Tensor) -> Tensor:
         check_writable(self, in_place)
         to_x = gradient_edge(self)
         node = None
@@ -86,7 +86,7 @@ def _node(node_class: type[OpNode], edges: tuple[Any, ...], metas: Any) -> OpNod
     return node
 
 
-def snapshot(x: Any) -> Any:
+def snapshot(x: Tensor) -> Tensor:
     """A copy of x with its history: what a node saves of a tensor that is about to be written to."""
     old = lib.norch_clone(x)
     old._node = gradient_edge(x)
@@ -104,7 +104,7 @@ def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False
     saves_out = out_for_a or out_for_b
     saves = saves_out or a_for_a or b_for_a or a_for_b or b_for_b
 
-    def function(input: Any, other: Any) -> Any:  # noqa: A002
+    def function(input: Any, other: Any) -> Tensor:  # noqa: A002
         tensor = _handle.result_class
         a = input if type(input) is tensor else kernel_operand(input, name)
         b = other
@@ -143,7 +143,7 @@ def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = Fals
     (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _saved_for(node_class, "a", "b", "out") or _NOTHING
     saves_out = out_for_a or out_for_b
 
-    def function_(self: Any, other: Any) -> Any:
+    def function_(self: Tensor, other: Operand) -> Tensor:
         if (other := as_tensor(other, in_place)) is NotImplemented:
             return other
         check_writable(self, in_place)
@@ -174,7 +174,7 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a TERNARY or CHOICE row."""
     op, call = OPCODES[name], lib.norch_ternary
 
-    def function(a: Any, b: Any, c: Any) -> Any:
+    def function(a: Any, b: Any, c: Any) -> Tensor:
         a, b, c = [x if isinstance(x, Handle) else kernel_operand(x, name) for x in (a, b, c)]
         out = call(op, a, b, c)
         edges = [x._node if x._view is None else gradient_edge(x) for x in (a, b, c)]
@@ -191,7 +191,7 @@ def reduction(name: str, node_class: type[OpNode] | None) -> Any:
     op, call = OPCODES[name], lib.norch_reduce
     ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
 
-    def function(x: Any, axes: Any = None, keepdim: Any = False, dtype: int = -1, param: float = 0.0) -> Any:
+    def function(x: Tensor, axes: Any = None, keepdim: bool = False, dtype: int = -1, param: float = 0.0) -> Tensor:
         out = call(op, x, axes, keepdim, dtype, param)
         to_x = x._node if x._view is None else gradient_edge(x)
         if to_x is not None and mode.enabled and node_class is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..autograd.differentiable import differentiable
 from .copy import cat
 from .op import function_op
@@ -76,7 +76,7 @@ hardtanh = function_op(
 )
 
 
-def _elu_grad(g: Any, a: Any, b: Any, c: Any) -> Any:
+def _elu_grad(g: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     below = (hardtanh(a, -math.inf, 0) * c).exp() * (b * c)
     return g * below.where((a > 0).logical_not(), 1)
 
@@ -96,7 +96,7 @@ def _glu_grad(g: Any, x: Any, dim: int) -> Any:
 
 
 @differentiable(grad=_glu_grad)
-def glu(x: Any, dim: int) -> Any:
+def glu(x: Tensor, dim: int) -> Tensor:
     """a * sigmoid(b), with a and b the halves of x along dim."""
     a, b = x.chunk(2, dim)
     return a * b.sigmoid()

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import constants, lib
+from .._typing import Tensor
 from ..autograd.differentiable import differentiable
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
@@ -29,8 +30,14 @@ _DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
 
 
 def _attention_backward(
-    g: Any, query: Any, key: Any, value: Any, scale: float, is_causal: bool, needs_input_grad: tuple[bool, ...]
-) -> tuple[Any, ...]:
+    g: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scale: float,
+    is_causal: bool,
+    needs_input_grad: tuple[bool, ...],
+) -> tuple[Tensor, Tensor, Tensor]:
     """With P the probabilities and D = P * (g v^T): dv = P^T g, and the gradient of the scores is D - P sum(D)."""
     inputs = (query, key, value)
     if mode.enabled:
@@ -41,15 +48,15 @@ def _attention_backward(
 
 
 def _composed(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     scale: float,
     is_causal: bool,
-    attn_mask: Any = None,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     kept: Any = None,
-) -> Any:
+) -> Tensor:
     """The same of recorded products and a softmax, with a mask or dropout if wanted; kept: the weights that dropout
     spares, drawn unless given."""
     scores = product(query * scale, key, False, True)
@@ -72,7 +79,7 @@ def _composed(
 
 
 @differentiable("attention", inputs=("query", "key", "value"), backward=_attention_backward)
-def attention(query: Any, key: Any, value: Any, scale: float, is_causal: bool) -> Any:
+def attention(query: Tensor, key: Tensor, value: Tensor, scale: float, is_causal: bool) -> Tensor:
     """softmax(query key^T scale) value, of float32 or float64 and with the same leading axes; is_causal: query i sees
     the keys up to i."""
     return lib.norch_attention(query, key, value, scale, is_causal)
@@ -149,7 +156,7 @@ def _fused(
 # ---- arguments, as PyTorch takes them -------------------------------------------------------------------------------
 
 
-def attention_mask(mask: Any, name: str) -> Any:
+def attention_mask(mask: Tensor, name: str) -> Tensor:
     """mask, which must be a tensor of bools or floats: TypeError otherwise. A 1 of an integer would be added."""
     if tensor_of(mask, name).dtype is not bool_ and not mask.is_floating_point():
         raise DTypeError(f"{name} must be of bools or of floats, not of {mask.dtype}")
@@ -157,15 +164,15 @@ def attention_mask(mask: Any, name: str) -> Any:
 
 
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> Any:
+) -> Tensor:
     """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V).
 
     attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added. is_causal: position i sees
@@ -204,7 +211,7 @@ def scaled_dot_product_attention(
     return _composed(query, key, value, factor, is_causal, attn_mask, dropout_p)
 
 
-def _has_kernel(query: Any, key: Any, value: Any) -> bool:
+def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether there is a kernel for these: other dtypes and broadcasting are composed."""
     dtype = query._dtype
     return (

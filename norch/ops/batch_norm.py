@@ -8,6 +8,7 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import flag, lib
+from .._typing import Operand, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
@@ -35,7 +36,7 @@ def affine(x: Any, weight: Any, bias: Any) -> Any:
     return x if bias is None else _shifted(x, _along_channels(bias, x.ndim))
 
 
-def channels(name: str, x: Any, least: int, **tensors: Any) -> tuple[int, ...]:
+def channels(name: str, x: Tensor, least: int, **tensors: Any) -> tuple[int, ...]:
     """The shape of x (N, C, ...); the other tensors are of shape (C), or None."""
     shape = lib.norch_shape(tensor_of(x, name))
     if len(shape) < least:
@@ -72,16 +73,16 @@ def _composed(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: flo
 
 
 def _backward(
-    g: Any,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    mean: Any,
-    variance: Any,
+    g: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    mean: Tensor,
+    variance: Tensor,
     eps: float,
     training: bool,
     needs_input_grad: tuple[bool, ...],
-) -> tuple[Any, ...]:
+) -> tuple[Tensor | None, ...]:
     """weight scale (g - mean(g) - h mean(g h)), where h is x normalised; the means only where they depend on x."""
     if mode.enabled:
         return formula_gradients(_composed, g, (x, weight, bias), needs_input_grad, mean, variance, eps, training)
@@ -98,7 +99,7 @@ _BatchNorm = derivative(
 )
 
 
-def _has_kernel(x: Any, *others: Any) -> bool:
+def _has_kernel(x: Tensor, *others: Tensor | None) -> bool:
     """Whether the kernel takes these: other dtypes and devices are promoted, or refused, by what it is composed of."""
     place = (x._dtype, x._device_type, x._device_index)
     return all(
@@ -107,7 +108,15 @@ def _has_kernel(x: Any, *others: Any) -> bool:
     )
 
 
-def _of_batch(x: Any, running: tuple[Any, Any], weight: Any, bias: Any, momentum: Any, eps: float, count: int) -> Any:
+def _of_batch(
+    x: Tensor,
+    running: tuple[Any, Any],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    momentum: Operand,
+    eps: float,
+    count: int,
+) -> Tensor:
     """batch_norm() in training, of `count` elements a channel."""
     if not (x.is_floating_point() and _has_kernel(x, weight, bias)):
         mean, variance = _moments(x)
@@ -132,15 +141,15 @@ def _of_batch(x: Any, running: tuple[Any, Any], weight: Any, bias: Any, momentum
 
 @rename_errors
 def batch_norm(
-    input: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any = None,
-    bias: Any = None,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     training: bool = False,
-    momentum: float = 0.1,
+    momentum: Operand = 0.1,
     eps: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """input (N, C, ...): each channel with mean 0 and variance 1; times weight (C), plus bias (C).
 
     training: the statistics are those of the batch, and running_mean and running_var (unless None) move towards them

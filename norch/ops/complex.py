@@ -8,12 +8,12 @@ CR-Calculus", 2009, section 4). Of holomorphic functions autograd/engine.py make
 from __future__ import annotations
 
 from .._lib import lib
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..autograd.derivative import view_derivative
 from ..autograd.record import record_view
 from ..errors import DTypeError
 from ._checks import floats_of
-from ._operand import as_operand, rename_errors, tensor_of
+from ._operand import as_fixed_operand, as_operand, rename_errors, tensor_of
 from .copy import stack
 from .op import METHODS, function_op, method
 from .pointwise import atan2, eq, mul
@@ -28,7 +28,7 @@ __all__ = [
 
 
 @method
-def is_complex(input: Any) -> bool:
+def is_complex(input: Tensor) -> bool:
     """Whether the dtype of a tensor is complex."""
     return tensor_of(input, "is_complex").dtype.is_complex
 
@@ -36,7 +36,7 @@ def is_complex(input: Any) -> bool:
 # ---- views ----------------------------------------------------------------------------------------------------------
 
 
-def view_as_real(input: Any) -> Any:
+def view_as_real(input: Tensor) -> Tensor:
     """A view of complex numbers (...) as their real and imaginary parts (..., 2). DTypeError for real tensors.
 
     >>> norch.view_as_real(norch.tensor([1 + 2j]))
@@ -45,7 +45,7 @@ def view_as_real(input: Any) -> Any:
     return record_view(_AsReal, lib.norch_view_as_real(tensor_of(input, "view_as_real")), input, view_as_real, ())
 
 
-def view_as_complex(input: Any) -> Any:
+def view_as_complex(input: Tensor) -> Tensor:
     """A view of pairs (..., 2) of float32 or float64 as complex numbers (...): the inverse of view_as_real().
 
     ShapeError where the last size is not 2, or the pairs do not lie side by side at even places of memory.
@@ -58,18 +58,18 @@ _AsReal = view_derivative("view_as_real", grad=lambda g: view_as_complex(_paired
 _AsComplex = view_derivative("view_as_complex", grad=lambda g: view_as_real(g), holomorphic=False)
 
 
-def _paired(parts: Any) -> Any:
+def _paired(parts: Tensor) -> Tensor:
     """parts (..., 2), which view_as_complex() takes."""
     return parts if parts.is_contiguous() and parts.storage_offset() % 2 == 0 else parts.clone()
 
 
-def real(input: Any) -> Any:
+def real(input: Tensor) -> Tensor:
     """The real parts, a view; of a real tensor the tensor itself."""
     x = as_operand(input, "real")
     return select(view_as_real(x), -1, 0) if x.is_complex() else x
 
 
-def imag(input: Any) -> Any:
+def imag(input: Tensor) -> Tensor:
     """The imaginary parts, a view. DTypeError for a real tensor."""
     x = tensor_of(input, "imag")
     if not x.is_complex():
@@ -81,7 +81,7 @@ def imag(input: Any) -> Any:
 
 
 @rename_errors
-def complex(real: Any, imag: Any) -> Any:
+def complex(real: Tensor, imag: Tensor) -> Tensor:
     """real + i imag, of two tensors of one dtype, float32 or float64, which are broadcast.
 
     >>> norch.complex(norch.tensor([1.0]), norch.tensor([2.0]))
@@ -97,7 +97,7 @@ def complex(real: Any, imag: Any) -> Any:
 
 
 @rename_errors
-def polar(abs: Any, angle: Any) -> Any:
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """abs e**(i angle): complex numbers of absolute values and angles in radians.
 
     >>> norch.polar(norch.tensor([2.0]), norch.tensor([0.0]))
@@ -112,22 +112,22 @@ _conj: Any = function_op("conj", grad=lambda g: _conj(g) if g.is_complex() else 
 
 
 @method
-def conj(input: Any) -> Any:
+def conj(input: Tensor) -> Tensor:
     """The complex conjugates, a new tensor; a real tensor itself."""
     x = tensor_of(input, "conj")
     return _conj(x) if x.is_complex() else x
 
 
 @method(inplace=True)
-def conj_physical(input: Any) -> Any:
+def conj_physical(input: Tensor) -> Tensor:
     """conj(), which computes at once."""
     return conj(input)
 
 
 @method
-def angle(input: Any) -> Any:
+def angle(input: Tensor) -> Tensor:
     """The angle in radians, in (-pi, pi]: atan2 of the parts; of a real number 0 or pi, and NaN of NaN."""
-    x = as_operand(input, "angle")
+    x = as_fixed_operand(input, "angle")
     if x.is_complex():
         return atan2(imag(x), real(x))
     x = x if x.dtype.is_floating_point else x.float()

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._handle import Handle, meta_of
 from .._lib import int64, lib
+from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
@@ -27,7 +28,7 @@ _LIMIT = 1 << 31
 # ---- the three products, and their derivatives -------------------------------------------------------------------
 
 
-def _conv(x: Any, weight: Any, bias: Any, geometry: Geometry) -> Any:
+def _conv(x: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
     """y (N, O, ...) of x (N, C, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
     out = lib.norch_conv(x, weight, bias, geometry)
     if mode.enabled:
@@ -36,7 +37,13 @@ def _conv(x: Any, weight: Any, bias: Any, geometry: Geometry) -> Any:
 
 
 def _conv_backward(
-    g: Any, x: Any, weight: Any, x_meta: Any, weight_meta: Any, geometry: Geometry, needs_input_grad: tuple[bool, ...]
+    g: Tensor,
+    x: Any,
+    weight: Any,
+    x_meta: Tensor,
+    weight_meta: Tensor,
+    geometry: Geometry,
+    needs_input_grad: tuple[bool, ...],
 ) -> tuple[Any, Any, Any]:
     to_x, to_weight, to_bias = needs_input_grad
     grad_x = _conv_input(g, weight, None, geometry, plane_sizes(x_meta)) if to_x else None
@@ -47,12 +54,12 @@ def _conv_backward(
     return grad_x, grad_weight, _bias_grad(g) if to_bias else None
 
 
-def plane_sizes(x: Any) -> tuple[int, ...]:
+def plane_sizes(x: Tensor) -> tuple[int, ...]:
     """The sizes of the last two axes; x may be a meta tensor."""
     return lib.norch_shape(x)[-2:]
 
 
-def _bias_grad(g: Any) -> Any:
+def _bias_grad(g: Tensor) -> Tensor:
     return sum_over(g, (0, 2, 3))
 
 
@@ -65,7 +72,7 @@ _Conv = derivative(
 )
 
 
-def _conv_input(y: Any, weight: Any, bias: Any, geometry: Geometry, size: Sequence[int]) -> Any:
+def _conv_input(y: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry, size: Sequence[int]) -> Tensor:
     """x (N, C, *size) of y and weight, plus bias (C) or None."""
     out = lib.norch_conv_input(y, weight, bias, geometry, size)
     if mode.enabled:
@@ -88,7 +95,7 @@ _ConvInput = derivative(
     grad_x=lambda g, y, x_meta, geometry: _conv_input(y, g, None, geometry, plane_sizes(x_meta)),
     grad_y=lambda g, x, geometry: _conv(x, g, None, geometry),
 )
-def _conv_weight(x: Any, y: Any, geometry: Geometry, kernel: Sequence[int]) -> Any:
+def _conv_weight(x: Tensor, y: Tensor, geometry: Geometry, kernel: Sequence[int]) -> Tensor:
     """weight (O, C / groups, *kernel) of x and y."""
     return lib.norch_conv_weight(x, y, geometry, kernel, None)
 
@@ -142,26 +149,26 @@ def _two_axes(values: Sequence[int], first: int) -> tuple[int, ...]:
     return (first, *values) if len(values) == 1 else tuple(values)
 
 
-def _geometry(stride: Any, before: Any, after: Any, dilation: Any, groups: Any) -> Geometry:
+def _geometry(stride: Any, before: Any, after: Any, dilation: Any, groups: int) -> Geometry:
     two = (*_two_axes(stride, 1), *_two_axes(before, 0), *_two_axes(after, 0), *_two_axes(dilation, 1))
     return (*two, groups)
 
 
-def batched(x: Any, axes: int) -> Any:
+def batched(x: Tensor, axes: int) -> Tensor:
     """(C, L), (N, C, L), (C, H, W) or (N, C, H, W) as (N, C, H, W)."""
     if x.ndim == axes + 1:
         x = x.unsqueeze(0)
     return x.unsqueeze(-2) if axes == 1 else x
 
 
-def unbatched(out: Any, x: Any, axes: int) -> Any:
+def unbatched(out: Tensor, x: Tensor, axes: int) -> Tensor:
     """out without the axes that batched() added to x."""
     if axes == 1:
         out = out.squeeze(-2)
     return out.squeeze(0) if x.ndim == axes + 1 else out
 
 
-def paddings(name: str, padding: Any, weight: Any, stride: Any, dilation: Any, axes: int) -> Any:
+def paddings(name: str, padding: Any, weight: Tensor, stride: Any, dilation: Any, axes: int) -> Any:
     """Zeros before and after each axis."""
     if not isinstance(padding, str):
         both = per_axis(padding, axes, name, "padding")
@@ -177,8 +184,16 @@ def paddings(name: str, padding: Any, weight: Any, stride: Any, dilation: Any, a
 
 
 def _convolve(
-    name: str, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
-) -> Any:
+    name: str,
+    axes: int,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
     _check(name, axes, input=x, weight=weight, bias=bias)
     steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
     before, after = paddings(name, padding, weight, steps, dilations, axes)
@@ -193,14 +208,14 @@ def _convolve(
 
 @rounded_once
 def conv1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: Sizes = 1,
     padding: Sizes | str = 0,
     dilation: Sizes = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """input (N, C, L) or (C, L) with weight (O, C / groups, K) and bias (O): (N, O, L') or (O, L').
 
     L' = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down. padding may be "valid" (none) or, at
@@ -214,14 +229,14 @@ def conv1d(
 
 @rounded_once
 def conv2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: Sizes = 1,
     padding: Sizes | str = 0,
     dilation: Sizes = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """input (N, C, H, W) or (C, H, W) with weight (O, C / groups, KH, KW) and bias (O); otherwise as conv1d.
 
     >>> norch.nn.functional.conv2d(norch.ones(1, 4, 4), norch.ones(2, 1, 3, 3), padding=1).shape
@@ -233,15 +248,15 @@ def conv2d(
 def _convolve_transposed(
     name: str,
     axes: int,
-    x: Any,
-    weight: Any,
-    bias: Any,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
     stride: Any,
     padding: Any,
     output_padding: Any,
-    groups: Any,
+    groups: int,
     dilation: Any,
-) -> Any:
+) -> Tensor:
     _check(name, axes, input=x, weight=weight, bias=bias)
     steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
     before = per_axis(padding, axes, name, "padding")
@@ -268,15 +283,15 @@ def _convolve_transposed(
 
 @rounded_once
 def conv_transpose1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: Sizes = 1,
     padding: Sizes = 0,
     output_padding: Sizes = 0,
     groups: int = 1,
     dilation: Sizes = 1,
-) -> Any:
+) -> Tensor:
     """The adjoint of conv1d: input (N, C, L) with weight (C, O / groups, K) and bias (O) gives (N, O, L').
 
     L' = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
@@ -288,15 +303,15 @@ def conv_transpose1d(
 
 @rounded_once
 def conv_transpose2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
     stride: Sizes = 1,
     padding: Sizes = 0,
     output_padding: Sizes = 0,
     groups: int = 1,
     dilation: Sizes = 1,
-) -> Any:
+) -> Tensor:
     """The adjoint of conv2d: input (N, C, H, W) with weight (C, O / groups, KH, KW) and bias (O).
 
     >>> norch.nn.functional.conv_transpose2d(norch.ones(1, 1, 2, 2), norch.ones(1, 3, 2, 2), stride=2).shape

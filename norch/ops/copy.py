@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .._handle import Handle, zeros_of
 from .._lib import flag, lib
-from .._typing import Any
+from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
@@ -28,7 +28,7 @@ _Cast = derivative("cast", grad=lambda g: g, shares_grad=True)  # to another dty
 
 
 @method
-def clone(input: Any, *, memory_format: Any = None) -> Any:
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, C-ordered; the gradient passes through."""
     if memory_format is not None:
         check_format(memory_format, "clone")
@@ -36,14 +36,14 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
 
 
 @method
-def contiguous(x: Any, memory_format: Any = None) -> Any:
+def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x itself when its elements lie in C order, else a clone."""
     if memory_format is not None:
         check_format(memory_format, "contiguous")
     return x if x.is_contiguous() else clone(x)
 
 
-def cast(x: Any, dtype: DType) -> Any:
+def cast(x: Tensor, dtype: DType) -> Tensor:
     """x in another dtype; x itself if it has it. Between floats and complex dtypes the gradient passes, cast back."""
     if x.dtype is dtype:
         return x
@@ -52,7 +52,11 @@ def cast(x: Any, dtype: DType) -> Any:
 
 
 def parse_to(
-    *arguments: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False
+    *arguments: Any,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    non_blocking: bool = False,
+    copy: bool = False,
 ) -> tuple[Any, Any, bool, bool]:
     """dtype, device, non_blocking and copy, from the arguments of to(); None: unchanged."""
     flags = [argument for argument in arguments if isinstance(argument, bool)]  # non_blocking, copy
@@ -70,14 +74,14 @@ def parse_to(
 
 @method
 def to(
-    x: Any,
+    x: Tensor,
     *arguments: Any,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     copy: bool = False,
     non_blocking: bool = False,
     memory_format: Any = None,
-) -> Any:
+) -> Tensor:
     """x in another dtype, on another device, or like another tensor: to(norch.float64), to("cuda"), to(other).
 
     Gives x itself when nothing differs, unless copy. The gradient goes back the same way, so what comes of a leaf is no
@@ -115,7 +119,7 @@ def to(
 
 
 @method
-def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(x: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
     """Writes src, broadcast and cast, into x."""
     src = kernel_operand(src, "copy_")
     check_writable(x, "copy_")
@@ -133,7 +137,7 @@ _CopyInto = write_derivative("copy_into", grad_x=zeros_of, grad_values=lambda g:
 
 
 @method
-def fill_(x: Any, value: Any) -> Any:
+def fill_(x: Tensor, value: Any) -> Tensor:
     """Sets every element of x to value, a number or a 0-d tensor."""
     number, value = value, kernel_operand(value, "fill_")
     if isinstance(number, (int, float)):
@@ -144,12 +148,12 @@ def fill_(x: Any, value: Any) -> Any:
 
 
 @method
-def zero_(x: Any) -> Any:
+def zero_(x: Tensor) -> Tensor:
     """Sets every element of x to 0."""
     return copy_(x, 0)
 
 
-def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any:
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """The tensors one after the other along dim (axis, as NumPy says); all other sizes must agree, dtypes are promoted.
 
     >>> norch.cat([norch.zeros(1), norch.ones(2)])
@@ -161,7 +165,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any
     return record_sequence(_Cat, out, listed, dim % out.ndim)
 
 
-def _cat_grad(g: Any, needs_input_grad: tuple[bool, ...], metas: Any, dim: int) -> tuple[Any, ...]:
+def _cat_grad(g: Tensor, needs_input_grad: tuple[bool, ...], metas: Any, dim: int) -> tuple[Any, ...]:
     parts, start = [], 0
     for wanted, meta in zip(needs_input_grad, metas):
         if meta.ndim < g.ndim:  # an empty tensor of one dimension, skipped by cat
@@ -176,21 +180,21 @@ def _cat_grad(g: Any, needs_input_grad: tuple[bool, ...], metas: Any, dim: int) 
 _Cat = derivative("cat", (), backward=_cat_grad, layout=("metas", "dim"), shares_grad=True)
 
 
-def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of one shape along a new axis dim (or axis, as NumPy says)."""
     listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "stack")  # C checks each
     dim = dim if axis is None else axis
     return record_sequence(_Stack, lib.norch_stack(listed, dim), listed, dim)
 
 
-def _stack_grad(g: Any, needs_input_grad: tuple[bool, ...], dim: int) -> tuple[Any, ...]:
+def _stack_grad(g: Tensor, needs_input_grad: tuple[bool, ...], dim: int) -> tuple[Any, ...]:
     return tuple(select(g, dim, i) if wanted else None for i, wanted in enumerate(needs_input_grad))
 
 
 _Stack = derivative("stack", (), backward=_stack_grad, layout=("metas", "dim"), shares_grad=True)
 
 
-def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
+def padded(x: Tensor, ends: Sequence[tuple[int, int, int]], value: float) -> Tensor:
     """A copy of x with elements of a value added before and after each axis: ends holds (axis, before, after); negative
     numbers remove elements."""
     shape = list(x.shape)
@@ -209,7 +213,7 @@ def padded(x: Any, ends: Sequence[tuple[int, int, int]], value: float) -> Any:
     return record(_Pad, out, (x,), (ends,))
 
 
-def _pad_grad(g: Any, ends: Any) -> Any:
+def _pad_grad(g: Tensor, ends: Any) -> Tensor:
     """What was added has no gradient, what was removed has 0."""
     return padded(g, [(dim, -before, -after) for dim, before, after in ends], 0)
 
@@ -217,7 +221,7 @@ def _pad_grad(g: Any, ends: Any) -> Any:
 _Pad = derivative("pad", grad=_pad_grad)
 
 
-def result_type(tensor1: Any, tensor2: Any) -> DType:
+def result_type(tensor1: Tensor, tensor2: Tensor) -> DType:
     """The dtype of an operation on two tensors or numbers.
 
     >>> norch.result_type(norch.ones(2, dtype=norch.float16), 1.5)
@@ -236,13 +240,13 @@ def is_floating_point(input: Any) -> bool:
 
 
 @method
-def type_as(self: Any, other: Any) -> Any:
+def type_as(self: Tensor, other: Tensor) -> Tensor:
     """In the dtype of other."""
     return cast(self, tensor_of(other, "type_as").dtype)
 
 
 def _to_dtype(name: str, dtype: str) -> Any:
-    def function(self: Any, memory_format: Any = None) -> Any:
+    def function(self: Tensor, memory_format: Any = None) -> Tensor:
         if memory_format is not None:
             check_format(memory_format, name)
         return cast(self, dtype_named(dtype))
@@ -266,21 +270,21 @@ METHODS.update({name: _to_dtype(name, dtype) for name, dtype in _DTYPE_OF.items(
 
 
 @method
-def cpu(self: Any, memory_format: Any = None) -> Any:
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """On the CPU; itself if it is there."""
     check_format(memory_format, "cpu")
     return to(self, "cpu")
 
 
 @method
-def cuda(self: Any, device: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Any:
+def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """On a CUDA device, the current one unless another is named; itself if it is there. See to()."""
     check_format(memory_format, "cuda")
     return to(self, "cuda" if device is None else device, non_blocking=non_blocking)
 
 
 @method
-def pin_memory(self: Any, device: Any = None) -> Any:
+def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
     """A copy in page-locked memory of the host, from which to(device, non_blocking=True) copies to a CUDA device in the
     background. This tensor itself where it is pinned already, or where there is no CUDA device. DeviceError for a
     tensor that is not on the CPU."""
@@ -300,6 +304,6 @@ def record_stream(self: Any, s: Any) -> None:
 
 
 @method
-def is_pinned(self: Any, device: Any = None) -> Any:
+def is_pinned(self: Tensor, device: DeviceLike = None) -> bool:
     """Whether its memory is that of pin_memory()."""
     return bool(lib.norch_is_pinned(tensor_of(self, "is_pinned")))

@@ -9,7 +9,7 @@ from math import ceil, isfinite
 
 from .._handle import Handle, Size
 from .._lib import int64, lib
-from .._typing import Any
+from .._typing import Any, DeviceLike, DTypeLike, Operand
 from ..device import device_code
 from ..dtype import check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
 from ..dtype import dtype as DType  # noqa: N812
@@ -23,12 +23,14 @@ from .view import sizes
 # ---- the options that all makers share --------------------------------------------------------------------------
 
 
-def dtype_or_default(dtype: Any) -> DType:
+def dtype_or_default(dtype: DTypeLike) -> DType:
     """The dtype of an option, where None stands for the default float dtype."""
     return get_default_dtype() if dtype is None else dtype_named(dtype)
 
 
-def options_like(name: str, x: Any, dtype: Any, device: Any, memory_format: Any) -> tuple[DType, Any]:
+def options_like(
+    name: str, x: Tensor, dtype: DType | None, device: DeviceLike, memory_format: Any
+) -> tuple[DType, Any]:
     """The dtype and the device of a tensor like x unless given, after the checks of a function name_like()."""
     if memory_format is not None:
         check_format(memory_format, name)
@@ -37,14 +39,14 @@ def options_like(name: str, x: Any, dtype: Any, device: Any, memory_format: Any)
     return x.dtype if dtype is None else dtype_named(dtype), device or x.device
 
 
-def number_of(value: Any, name: str) -> Any:
+def number_of(value: Operand, name: str) -> Any:
     """A number, a 0-d tensor or a NumPy scalar as a bool, an int, a float or a complex; TypeError for others."""
     if isinstance(value, (bool, int, complex)):
         return value
     if isinstance(value, float):
         return float(value)  # NumPy's float64 is a subclass
     if isinstance(value, Handle):
-        return value.item()  # type: ignore[attr-defined]
+        return value.item()
     if hasattr(value, "dtype") and hasattr(value, "item"):
         return number_of(value.item(), name)
     for conversion in ("__index__", "__float__"):
@@ -69,8 +71,8 @@ def _double_and_int(value: Any, name: str) -> tuple[float, int]:
 def empty(
     *shape: Any,
     size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
@@ -83,7 +85,7 @@ def empty(
 
 @rename_errors
 def empty_strided(
-    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    size: Any, stride: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of undefined elements with the given strides, which must not be negative."""
     steps = [int64(step, "empty_strided: stride") for step in stride]
@@ -94,7 +96,9 @@ def empty_strided(
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full(
+    size: Any, fill_value: Operand, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool.
 
     >>> norch.full((2, 2), 7)
@@ -113,12 +117,16 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(
+    s: float, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """A number as a 0-d tensor, of the default dtype unless given."""
     return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
-def zeros(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *shape: Any, size: Any = None, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros, of the default dtype unless given.
 
     >>> norch.zeros(2, 3).shape
@@ -127,7 +135,9 @@ def zeros(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, 
     return _constant("zeros", 0, shape, size, dtype, device, requires_grad)
 
 
-def ones(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *shape: Any, size: Any = None, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """Ones, of the default dtype unless given."""
     return _constant("ones", 1, shape, size, dtype, device, requires_grad)
 
@@ -144,10 +154,10 @@ def _constant(name: str, value: int, shape: Any, size: Any, dtype: Any, device: 
 
 def full_like(
     input: Tensor,
-    fill_value: Any,
+    fill_value: float,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
@@ -162,7 +172,7 @@ def full_like(
 
 
 def _constant_like(
-    name: str, input: Any, value: Any, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
+    name: str, input: Tensor, value: float, dtype: DType | None, device: Any, requires_grad: bool, memory_format: Any
 ) -> Tensor:
     dtype, device = options_like(name, input, dtype, device, memory_format)
     value = number_of(value, name)
@@ -183,21 +193,36 @@ def _constant_like(
 
 
 def zeros_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Zeros in the shape and dtype of input, on its device."""
     return _constant_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
 def ones_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Ones in the shape and dtype of input, on its device."""
     return _constant_like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
 
 
 def empty_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Undefined elements in the shape and dtype of input, on its device."""
     dtype, device = options_like("empty_like", input, dtype, device, memory_format)
@@ -211,12 +236,12 @@ def empty_like(
 
 
 def arange(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
+    start: Tensor | float = 0,
+    end: Tensor | float | None = None,
+    step: Tensor | float = 1,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """start, start + step ... up to end, which is excluded. int64 where all three are integers, else the default dtype.
@@ -243,7 +268,7 @@ def arange(
     return finished(lib.norch_arange(count, wanted.code, first, step, int_first, int_step), device, requires_grad)
 
 
-def _evenly_spaced(name: str, start: Any, end: Any, steps: int, options: Any, base: Any = None) -> Tensor:
+def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options: Any, base: Any = None) -> Tensor:
     """steps numbers from start to end, or base to their power, in the dtype of options: (dtype, device, requires_grad).
 
     They are computed from each end to the middle, in double precision, so that both ends are exact.
@@ -269,7 +294,13 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: int, options: Any, ba
 
 @rename_errors
 def linspace(
-    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Operand,
+    end: Operand,
+    steps: int,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """steps evenly spaced numbers from start to end, both included.
 
@@ -281,13 +312,13 @@ def linspace(
 
 @rename_errors
 def logspace(
-    start: Any,
-    end: Any,
+    start: float,
+    end: float,
     steps: int,
     base: float = 10.0,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """base to the power of linspace(start, end, steps).
@@ -302,7 +333,9 @@ def logspace(
 
 
 @rename_errors
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+) -> Tensor:
     """An (n, m) matrix with ones on its diagonal; m is n unless given."""
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)
     out.diagonal().fill_(1)
@@ -310,7 +343,9 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 
 @rename_errors
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: DType = norch_int64, device: DeviceLike = None
+) -> Tensor:
     """Rows and columns, (2, N), of the lower triangle of a (row, col) matrix, row by row.
 
     >>> norch.tril_indices(2, 2)
@@ -323,7 +358,9 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int6
 
 
 @rename_errors
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = norch_int64, device: Any = None) -> Tensor:
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: DType = norch_int64, device: DeviceLike = None
+) -> Tensor:
     """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row."""
     offset = _offset("triu_indices", row, col, offset)
     rows, total = (0, min(row, max(col - offset, 0))), row * col - _triangle_size(row, col, offset - 1)
@@ -346,7 +383,7 @@ def _triangle_size(row: int, col: int, offset: int) -> int:
     return (whole - first) * (first + whole + 2 * offset + 1) // 2 + (row - whole) * col
 
 
-def _triangle(rows: tuple[int, int], total: int, ends: Any, dtype: Any, device: Any) -> Tensor:
+def _triangle(rows: tuple[int, int], total: int, ends: Any, dtype: DType, device: Any) -> Tensor:
     """The indices, total many, of the columns from ends(rows)[0] to ends(rows)[1] of these rows, none of them empty."""
     found = empty(2, total, dtype=norch_int64, device="cpu")  # tells before any work whether the memory is there
     lines = arange(*rows, device="cpu")
@@ -373,7 +410,7 @@ def legacy_tensor(data: tuple[Any, ...], dtype: DType | None = None) -> Tensor:
 # ---- methods of Tensor that make others, of its dtype and on its device unless given --------------------------------
 
 
-def _options_of(x: Any, more: dict[str, Any]) -> dict[str, Any]:
+def _options_of(x: Tensor, more: dict[str, Any]) -> dict[str, Any]:
     dtype, device = more.get("dtype"), more.get("device")
     return {**more, "dtype": dtype or x.dtype, "device": x.device if device is None else device}
 
@@ -385,41 +422,41 @@ def new(self: Any, *data: Any, size: Any = ()) -> Tensor:
 
 
 @method
-def new_tensor(self: Any, data: Any, **more: Any) -> Tensor:
+def new_tensor(self: Tensor, data: Any, **more: Any) -> Tensor:
     """The values in data, in this dtype and on this device; see norch.tensor."""
     return tensor(data, **_options_of(self, more))
 
 
 @method
 @rename_errors
-def new_empty(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+def new_empty(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
     """Undefined elements in the given shape, in this dtype and on this device unless given."""
     return empty(*shape, size=size, **_options_of(self, more))
 
 
 @method
 @rename_errors
-def new_zeros(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+def new_zeros(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
     """Zeros in the given shape, in this dtype and on this device unless given."""
     return zeros(*shape, size=size, **_options_of(self, more))
 
 
 @method
 @rename_errors
-def new_ones(self: Any, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+def new_ones(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
     """Ones in the given shape, in this dtype and on this device unless given."""
     return ones(*shape, size=size, **_options_of(self, more))
 
 
 @method
 @rename_errors
-def new_full(self: Any, size: Any, fill_value: Any, **more: Any) -> Tensor:
+def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
     """fill_value in the given shape, in this dtype and on this device unless given."""
     return full(size, fill_value, **_options_of(self, more))
 
 
 @method
-def new_empty_strided(self: Any, size: Any, stride: Any, **more: Any) -> Tensor:
+def new_empty_strided(self: Tensor, size: Any, stride: Any, **more: Any) -> Tensor:
     """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
     return empty_strided(size, stride, **_options_of(self, more))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import constants, lib
+from .._typing import Tensor
 from ..autograd.derivative import TensorHolder, derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
@@ -35,19 +36,19 @@ class _Kept(TensorHolder):
         self.log_sums = lib.norch_empty((lib.norch_shape(x)[0] if x.ndim == 2 else 1, 2), *place)
         self.count = lib.norch_empty((), *place) if reduction == "mean" else None
 
-    def tensors(self) -> tuple[Any, ...]:
+    def tensors(self) -> tuple[Tensor, Tensor]:
         """What a node keeps."""
         return self.target, self.log_sums
 
 
-def cross_entropy(x: Any, target: Any, ignored: int, reduction: str, smoothing: float) -> Any:
+def cross_entropy(x: Tensor, target: Tensor, ignored: int, reduction: str, smoothing: float) -> Tensor:
     """The losses of the rows of x, (N, C) or (C) of floats, with targets (N) or (), int64; reduced."""
     kept = _Kept(x, target, ignored, reduction, smoothing)
     out = lib.norch_cross_entropy(x, target, kept.log_sums, kept.count, ignored, reduction != "none", smoothing)
     return record_one(_CrossEntropy, out, x, x, kept)
 
 
-def _composed(x: Any, kept: _Kept) -> Any:
+def _composed(x: Tensor, kept: _Kept) -> Tensor:
     """The same of recorded operations."""
     log_probabilities = log_softmax(x, x.ndim - 1)
     targets = Targets(kept.target, x.ndim - 1, kept.ignored, kept.reduction)
@@ -61,7 +62,7 @@ def _composed(x: Any, kept: _Kept) -> Any:
     return hard * (1.0 - kept.smoothing) + uniform * kept.smoothing
 
 
-def _backward(g: Handle, x: Any, kept: _Kept) -> Any:
+def _backward(g: Handle, x: Tensor, kept: _Kept) -> Tensor:
     """(softmax(x) - what the target is made of) g."""
     if mode.enabled:
         return formula_gradients(_composed, g, (x,), (True,), kept)[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._lib import constants, lib
+from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.record import record_one
 from ..random import state_of
@@ -19,7 +20,7 @@ masked_scale: Any = function_op(
 )
 
 
-def dropped(x: Any, p: float) -> Any:
+def dropped(x: Tensor, p: float) -> Tensor:
     """x, of floats, with elements zeroed with probability p, and the others multiplied by 1 / (1 - p)."""
     scale = 1.0 / (1.0 - p)
     mask = lib.norch_empty(lib.norch_shape(x), constants["BOOL"], (x._device_type, x._device_index))

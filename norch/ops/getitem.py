@@ -14,7 +14,7 @@ import warnings
 
 from .._handle import Handle
 from .._lib import flag, lib
-from .._typing import Any
+from .._typing import Any, Index, Operand, Tensor
 from ..autograd.record import record_view
 from ..autograd.view_history import same_history
 from ..dtype import bool_
@@ -46,7 +46,7 @@ _DOTS = "an index can hold only one ellipsis (...)"
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
-def getitem(x: Any, index: Any) -> Any:
+def getitem(x: Tensor, index: Index) -> Tensor:
     """x[index]: a view for integers, slices, ... and None, else a new tensor."""
     view = lib.norch_region(x, index)
     if view is not None:
@@ -68,19 +68,19 @@ def getitem(x: Any, index: Any) -> Any:
     return view if at is None else index_read(view, at)
 
 
-def region(x: Any, index: Any) -> Any:
+def region(x: Tensor, index: Any) -> Tensor:
     """x[index] for integers, slices, ... and None: a view (csrc/python/region.c)."""
     return record_view(Region, lib.norch_region(x, index), x, region, (index,))
 
 
-def setitem(x: Any, index: Any, value: Any) -> None:
+def setitem(x: Tensor, index: Index, value: Operand) -> None:
     """x[index] = value: value is broadcast and cast."""
     if type(index) is list:
         index = _unlisted(index)
     view = lib.norch_region(x, index)
     if view is not None:
         return _write(record_view(Region, view, x, region, (index,)), value)
-    parts = index if type(index) is tuple else (index,)
+    parts: Any = index if type(index) is tuple else (index,)
     alone = _part(parts[0]) if len(parts) == 1 else None
     if isinstance(alone, Handle):
         if alone._dtype == _BOOL and not getattr(value, "ndim", 0) and alone._device_type == x._device_type:
@@ -133,7 +133,7 @@ def _check_mask(x: Any, mask: Any, axis: int) -> None:
         )
 
 
-def _index_of_one(x: Any, index: Any) -> AdvancedIndex | None:
+def _index_of_one(x: Tensor, index: Any) -> AdvancedIndex | None:
     """The index that one tensor is; None where it takes more than a look to tell."""
     if index.ndim and x.ndim:
         if index._dtype == _INT64:
@@ -144,7 +144,7 @@ def _index_of_one(x: Any, index: Any) -> AdvancedIndex | None:
     return None
 
 
-def _index_of_several(x: Any, index: Any) -> AdvancedIndex | None:
+def _index_of_several(x: Tensor, index: Any) -> AdvancedIndex | None:
     """The index that a tuple of tensors for the first axes, and of nothing else, is; None for others."""
     if type(index) is not tuple or len(index) > x.ndim:
         return None
@@ -154,7 +154,7 @@ def _index_of_several(x: Any, index: Any) -> AdvancedIndex | None:
     return AdvancedIndex(index, FIRST_AXES[: len(index)], 0)
 
 
-def _without_ones(value: Any, ndim: int) -> Any:
+def _without_ones(value: Any, ndim: int) -> Tensor:
     """value less leading sizes of 1 that are too many."""
     extra = value.ndim - ndim
     return value.reshape(value.shape[extra:]) if extra > 0 and value.shape[:extra] == (1,) * extra else value
@@ -189,7 +189,7 @@ def _part(part: Any) -> Any:
     return x
 
 
-def _listed(part: Any) -> Any:
+def _listed(part: Any) -> Tensor:
     """A list, an array or another sequence as a tensor of the CPU, which goes with any device."""
     if hasattr(part, "__array__"):
         part = part.__array__()
@@ -211,7 +211,7 @@ def _axes_of(part: Any) -> int:
     return part.ndim if isinstance(part, Handle) and part._dtype == _BOOL else 1
 
 
-def _resolve(x: Any, index: Any) -> tuple[Any, AdvancedIndex | None]:
+def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
     """A view of x, and the index into it that is made of index tensors, if there are some."""
     parts = [_part(part) for part in (index if type(index) is tuple else (index,))]
     ndim = x.ndim
@@ -262,7 +262,7 @@ def _resolve(x: Any, index: Any) -> tuple[Any, AdvancedIndex | None]:
 
 
 @method
-def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put_(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """x[indices] = values, or += with accumulate (equal indices then add up); indices: a tuple of tensors or None."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices are a tuple of tensors, not {type(indices).__name__}")
@@ -275,7 +275,7 @@ def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
 
 
 @method
-def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """index_put_() into a copy."""
     return index_put_(as_operand(input, "index_put").clone(), indices, values, accumulate)
 

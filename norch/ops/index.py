@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .._handle import Handle, zeros_of
 from .._lib import constants, flag, lib
-from .._typing import Any
+from .._typing import Any, Literal, Operand, Tensor, overload
 from ..autograd.derivative import TensorHolder, derivative, write_derivative
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import record_one
@@ -17,7 +17,7 @@ from ..autograd.recorders import record_write
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._checks import on_one_device
-from ._operand import as_operand, kernel_operand, named_function, rename_errors
+from ._operand import as_fixed_operand, as_operand, kernel_operand, named_function, rename_errors
 from .copy import cast, copy_, to
 from .op import OPCODES, method
 from .pointwise import where
@@ -35,31 +35,31 @@ _GET, _FILL, PUT, PUT_ADD = (KINDS[name] for name in ("GET", "FILL", "PUT", "PUT
 _IN_BRACKETS = (_GET, PUT, PUT_ADD)
 
 
-def check_index(index: Any, name: str) -> Any:
+def check_index(index: Tensor, name: str) -> Tensor:
     """index, which must be a tensor: TypeError otherwise."""
     if not isinstance(index, Handle):
         raise TypeError(f"{name}: the index must be a tensor, not {type(index).__name__}")
     return index
 
 
-def values_for(x: Any, value: Any, name: str) -> Any:
+def values_for(x: Tensor, value: Operand, name: str) -> Tensor:
     """What is written into x, in its dtype; numbers must fit it."""
     if isinstance(value, (int, float)):
         check_fits(value, x.dtype, name)
     return to_device_of(cast(as_operand(value, name), x.dtype), x)
 
 
-def source_for(x: Any, src: Any, name: str) -> Any:
+def source_for(x: Tensor, src: Operand, name: str) -> Tensor:
     """values_for(), but a tensor keeps its dtype, which must be that of x."""
     return to_device_of(src, x) if isinstance(src, Handle) else values_for(x, src, name)
 
 
-def to_device_of(value: Any, x: Any) -> Any:
+def to_device_of(value: Tensor, x: Tensor) -> Tensor:
     """value, on the device of x if it is a number on the CPU."""
     return to(value, x.device) if x._device_type and value.ndim == 0 and value.is_cpu else value
 
 
-def on_common_device(a: Any, b: Any) -> tuple[Any, Any]:
+def on_common_device(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Both, where one is a number on the CPU on the device of the other: for what reshapes before it computes."""
     return to_device_of(a, b), to_device_of(b, a)
 
@@ -80,17 +80,17 @@ class AdvancedIndex(TensorHolder):
     def __init__(self, indices: tuple[Any, ...], axes: tuple[int, ...], lead: int):
         self.indices, self.axes, self.lead = indices, axes, lead
 
-    def on_device_of(self, x: Any, kind: int) -> tuple[Any, ...]:
+    def on_device_of(self, x: Tensor, kind: int) -> tuple[Tensor, ...]:
         """The indices on the device of x: those on the CPU go with any in ``x[...]``, as PyTorch has it."""
         if not x._device_type or kind not in _IN_BRACKETS:
             return self.indices
         return tuple(to(index, x.device) if index.is_cpu else index for index in self.indices)
 
-    def ndim(self, x: Any) -> int:
+    def ndim(self, x: Tensor) -> int:
         """The dimensions of the elements of x that it names."""
         return x.ndim - len(self.indices) + max(index.ndim for index in self.indices)
 
-    def tensors(self) -> tuple[Any, ...]:
+    def tensors(self) -> tuple[Tensor, ...]:
         """What a node keeps."""
         return self.indices
 
@@ -108,7 +108,7 @@ class MaskIndex(AdvancedIndex):
         self.mask, self.axes, self.lead = mask, FIRST_AXES[: mask.ndim], 0
 
     @property
-    def indices(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def indices(self) -> tuple[Tensor, ...]:  # type: ignore[override]
         """An index tensor for each axis."""
         return nonzero(self.mask, as_tuple=True)
 
@@ -116,22 +116,22 @@ class MaskIndex(AdvancedIndex):
         """The mask."""
         return (self.mask,)
 
-    def takes(self, x: Any, values: Any) -> bool:
+    def takes(self, x: Tensor, values: Tensor) -> bool:
         """Whether values lie side by side for the elements of x, which is contiguous."""
         same = values._dtype == x._dtype and values._device_type == self.mask._device_type == x._device_type
         return same and values.ndim == 1 and x.is_contiguous()
 
 
-def _read(x: Any, index: AdvancedIndex, kind: int) -> Any:
+def _read(x: Tensor, index: AdvancedIndex, kind: int) -> Tensor:
     return lib.norch_index_get(x, kind, index.on_device_of(x, kind), index.axes, index.lead)
 
 
-def index_read(x: Any, index: AdvancedIndex, kind: int = _GET) -> Any:
+def index_read(x: Tensor, index: AdvancedIndex, kind: int = _GET) -> Tensor:
     """The elements of x that index names, as a new tensor."""
     return record_one(_IndexGet, _read(x, index, kind), x, index)
 
 
-def mask_read(x: Any, mask: Any) -> Any:
+def mask_read(x: Tensor, mask: Any) -> Tensor:
     """The elements of x where a mask of its shape holds; what is recorded is their indices."""
     out = lib.norch_mask_get(x, mask)
     return record_one(_IndexGet, out, x, index_of_mask(mask)) if x.requires_grad else out
@@ -145,7 +145,7 @@ _IndexGet = derivative(
 )
 
 
-def index_write(x: Any, index: AdvancedIndex, values: Any, kind: int = PUT, in_place: bool = True) -> Any:
+def index_write(x: Tensor, index: AdvancedIndex, values: Tensor, kind: int = PUT, in_place: bool = True) -> Tensor:
     """Writes values, broadcast, to the elements of x that index names, or of a copy. Some kinds add them."""
     if in_place:
         check_writable(x, "index_put_")
@@ -158,7 +158,7 @@ def index_write(x: Any, index: AdvancedIndex, values: Any, kind: int = PUT, in_p
     return result_of_write(out, node, in_place)
 
 
-def result_of_write(out: Any, node: Any, in_place: bool) -> Any:
+def result_of_write(out: Tensor, node: Any, in_place: bool) -> Tensor:
     """out, which was written to in place or is a new tensor, with node as its history."""
     if in_place:
         finish_write(out, node)
@@ -197,7 +197,7 @@ _WRITES = {PUT_ADD: _IndexAdd, KINDS["ADD"]: _IndexAdd, _FILL: _IndexFill}
 # ---- an index along one axis ----------------------------------------------------------------------------------------
 
 
-def along_axis(x: Any, dim: Any, index: Any, name: str) -> tuple[Any, AdvancedIndex]:
+def along_axis(x: Tensor, dim: Any, index: Tensor, name: str) -> tuple[Any, AdvancedIndex]:
     """x, of at least one dimension, and its elements at a 1-d index along dim."""
     index = check_index(index, name)
     axis = axis_of(dim, x.ndim, name)
@@ -208,28 +208,29 @@ def along_axis(x: Any, dim: Any, index: Any, name: str) -> tuple[Any, AdvancedIn
     return x if x.ndim else x.view(1), AdvancedIndex((index if index.ndim else index.view(1),), (axis * 257,), axis)
 
 
-def without_axis(out: Any, x: Any) -> Any:
+def without_axis(out: Tensor, x: Tensor) -> Tensor:
     """A result for what along_axis() gave of x: of a number a number again."""
     return out if x.ndim else out.view(())
 
 
 @method
-def index_select(input: Any, dim: int, index: Any) -> Any:
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of x at the given indices (1-d) of an axis, in their order.
 
     >>> norch.index_select(norch.arange(4), 0, norch.tensor([2, 0]))
     tensor([2, 0])
     """
-    x = as_operand(input, "index_select")
-    whole, at = along_axis(x, dim, index, "index_select")
+    x = as_fixed_operand(input, "index_select")
+    whole, at = along_axis(x, dim, as_fixed_operand(check_index(index, "index_select"), "index_select"), "index_select")
     return without_axis(index_read(whole, at, KINDS["SELECT"]), x)
 
 
 def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
     """index_add or index_copy, and its form in place: source has the size of the index along dim."""
 
-    def write(x: Any, dim: Any, index: Any, source: Any, in_place: bool) -> Any:
-        source = source_for(x, source, name)
+    def write(x: Tensor, dim: int, index: Tensor, source: Tensor, in_place: bool) -> Tensor:
+        source = as_fixed_operand(source_for(x, source, name), name)
+        index = as_fixed_operand(check_index(index, name), name)
         whole, at = along_axis(x, dim, index, name)
         shape, axis = list(whole.shape), at.lead
         shape[axis] = index.numel()
@@ -243,10 +244,10 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
         out = index_write(whole, at, source, kind, in_place)
         return x if in_place else without_axis(out, x)
 
-    def function(input: Any, dim: int, index: Any, source: Any) -> Any:
-        return write(as_operand(input, name), dim, index, source, False)
+    def function(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        return write(as_fixed_operand(input, name), dim, index, source, False)
 
-    def function_(x: Any, dim: int, index: Any, source: Any) -> Any:
+    def function_(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
         return write(x, dim, index, source, True)
 
     return named_function(function, name, about), named_function(function_, name + "_", f"{name}() in place.")
@@ -262,29 +263,29 @@ _index_add, _index_add_ = _write_along("index_add", KINDS["ADD"], "")
 
 
 @method
-def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy of x to whose parts at the given indices (1-d) of an axis alpha times those of source are added."""
     return _index_add(input, dim, index, _scaled(source, alpha))
 
 
 @method
-def index_add_(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+def index_add_(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """index_add() in place."""
     return _index_add_(x, dim, index, _scaled(source, alpha))
 
 
-def _scaled(source: Any, alpha: Any) -> Any:
+def _scaled(source: Tensor, alpha: int) -> Tensor:
     return source if isinstance(alpha, int) and alpha == 1 else as_operand(source, "index_add") * alpha
 
 
-def _index_fill(x: Any, dim: int, index: Any, value: Any, in_place: bool) -> Any:
+def _index_fill(x: Tensor, dim: int, index: Tensor, value: Operand, in_place: bool) -> Tensor:
     value = _scalar_of(value, x, "index_fill")
     whole, at = along_axis(x, dim, index, "index_fill")
     out = index_write(whole, at, value, _FILL, in_place)
     return x if in_place else without_axis(out, x)
 
 
-def _scalar_of(value: Any, x: Any, name: str) -> Any:
+def _scalar_of(value: Operand, x: Tensor, name: str) -> Tensor:
     """A number or a 0-d tensor, in the dtype of x."""
     value = values_for(x, value, name)
     if value.ndim:
@@ -293,7 +294,7 @@ def _scalar_of(value: Any, x: Any, name: str) -> Any:
 
 
 @method
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """A copy of x whose parts at the given indices (1-d) of an axis are value, a number or a 0-d tensor.
 
     >>> norch.index_fill(norch.zeros(3), 0, norch.tensor([0, -1]), 5)
@@ -303,7 +304,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
 
 
 @method
-def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill_(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """index_fill() in place."""
     return _index_fill(x, dim, index, value, True)
 
@@ -312,19 +313,19 @@ def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
 
 
 @method
-def take(input: Any, index: Any) -> Any:
+def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements of x, as if it were flat, at the given indices; the shape of index.
 
     >>> norch.take(norch.tensor([[1, 2], [3, 4]]), norch.tensor([0, -1]))
     tensor([1, 4])
     """
-    x, index = as_operand(input, "take"), check_index(index, "take")
+    x, index = as_fixed_operand(input, "take"), check_index(index, "take")
     return index_read(x.reshape(-1), AdvancedIndex((index,), (0,), 0), KINDS["TAKE"])
 
 
 @method
 @rename_errors
-def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Writes source into x, as if it were flat, at the given indices; with accumulate it is added there."""
     index, source = check_index(index, "put_"), source_for(x, source, "put_")
     flag(accumulate, "put_: accumulate")
@@ -340,16 +341,16 @@ def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 
 @method
-def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """put_() into a copy."""
-    return put_(as_operand(input, "put").clone(), index, source, accumulate)
+    return put_(as_operand(input, "put").clone(), index, as_fixed_operand(source, "put"), accumulate)
 
 
 # ---- masks ----------------------------------------------------------------------------------------------------------
 
 
-def _mask(mask: Any, name: str) -> Any:
-    mask = check_index(mask, name)
+def _mask(mask: Tensor, name: str) -> Tensor:
+    mask = as_fixed_operand(check_index(mask, name), name)
     if mask.dtype.kind != "b":
         raise DTypeError(f"{name}: the mask must be bool, not {mask.dtype.name}")
     return mask
@@ -357,13 +358,13 @@ def _mask(mask: Any, name: str) -> Any:
 
 @method
 @rename_errors
-def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
     x = as_operand(input, "masked_fill")
     return where(_mask(mask, "masked_fill"), _fill_value(value, x, "masked_fill"), x)
 
 
-def _fill_value(value: Any, x: Any, name: str) -> Any:
+def _fill_value(value: Operand, x: Tensor, name: str) -> Tensor:
     """_scalar_of(), without a cast of a Python float among floats: where() promotes it as a number."""
     if type(value) is float and x.dtype.is_floating_point:
         return kernel_operand(value, name)
@@ -371,7 +372,7 @@ def _fill_value(value: Any, x: Any, name: str) -> Any:
 
 
 @method
-def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
+def masked_fill_(x: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """Sets x to value, a number or a 0-d tensor, where mask (bool, broadcast to x) holds."""
     mask, value = _mask(mask, "masked_fill_"), _fill_value(value, x, "masked_fill_")
     check_writable(x, "masked_fill_")
@@ -396,9 +397,9 @@ _MaskedFill = write_derivative(
 
 @method
 @rename_errors
-def masked_select(input: Any, mask: Any) -> Any:
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
-    x, mask = as_operand(input, "masked_select"), _mask(mask, "masked_select")
+    x, mask = as_fixed_operand(input, "masked_select"), _mask(mask, "masked_select")
     on_one_device("masked_select", x, mask)
     if x.shape != mask.shape:
         whole = mask.logical_not() | x.new_ones((), dtype=mask.dtype).expand(x.shape)
@@ -415,15 +416,15 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
 
 @method
 @rename_errors
-def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
-    x, mask = as_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
+    x, mask = as_fixed_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
     whole = where(mask, x, x)
     return masked_scatter_(whole, mask, source)
 
 
 @method
-def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
+def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Writes the first elements of source where mask (bool, broadcast to x) holds, in order."""
     mask, source = _mask(mask, "masked_scatter_").expand(x.shape), as_operand(source, "masked_scatter_")
     if x.ndim == 0:
@@ -435,8 +436,12 @@ def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
     return index_write(x, MaskIndex(mask), source.reshape(-1)[:count])
 
 
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @method
-def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of all elements that are not 0, in C order: a row each, or with as_tuple a tensor for each dimension.
 
     >>> norch.nonzero(norch.tensor([[0, 1], [2, 0]]))
@@ -451,7 +456,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
 
 
 @method
-def argwhere(input: Any) -> Any:
+def argwhere(input: Tensor) -> Tensor:
     """The indices of all elements that are not 0, a row each."""
     return nonzero(input)
 
@@ -459,13 +464,13 @@ def argwhere(input: Any) -> Any:
 # ---- rows of a table ------------------------------------------------------------------------------------------------
 
 
-def embedding_rows(table: Any, index: Any, padding: int | None, by_frequency: bool) -> Any:
+def embedding_rows(table: Tensor, index: Tensor, padding: int | None, by_frequency: bool) -> Tensor:
     """Rows of a table (rows, columns) by integers of any shape; see nn.functional.embedding."""
     out = _read(table, AdvancedIndex((index,), (0,), 0), KINDS["EMBEDDING"])
     return record_one(_Embedding, out, table, index, padding, by_frequency)
 
 
-def _embedding_grad(g: Any, table_meta: Any, index: Any, padding: int | None, by_frequency: bool) -> Any:
+def _embedding_grad(g: Tensor, table_meta: Tensor, index: Tensor, padding: int | None, by_frequency: bool) -> Tensor:
     """padding: the row that gets no gradient, or None. by_frequency: the readers of a row share its gradient."""
     if padding is not None:
         g = g.masked_fill((index == padding).unsqueeze(-1), 0)

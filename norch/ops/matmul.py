@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._handle import alias
 from .._lib import lib
-from .._typing import Any
+from .._typing import Any, Operand, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge, record
@@ -18,7 +18,7 @@ _NO_EPILOGUE = -1  # what norch_linear applies to the product: the opcode of a U
 
 
 @method
-def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
+def matmul(input: Operand, other: Operand) -> Tensor:  # noqa: A002  (PyTorch's name)
     """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
 
     Shapes (..., M, K) and (..., K, N) give (..., M, N); a vector stands for one row on the left, one column on the
@@ -30,7 +30,7 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002  (PyTorch's name)
     return product(as_operand(input, "matmul"), as_operand(other, "matmul"))
 
 
-def product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
     out = lib.norch_matmul(a, b, transpose_a, transpose_b)
     to_a = a._node if a._view is None else gradient_edge(a)
@@ -59,7 +59,7 @@ _TransposedMatmul = derivative(
 )
 
 
-def _vector_backward(g: Any, a: Any, b: Any, ta: bool, tb: bool) -> tuple[Any, Any]:
+def _vector_backward(g: Tensor, a: Tensor, b: Tensor, ta: bool, tb: bool) -> tuple[Tensor, Tensor]:
     """Of a @ b where a counts as a matrix of one row, b as one of one column, or both."""
     if a.ndim == b.ndim == 1:
         return g * b, g * a
@@ -73,7 +73,7 @@ def _vector_backward(g: Any, a: Any, b: Any, ta: bool, tb: bool) -> tuple[Any, A
 _VectorMatmul = derivative("matmul", ("a", "b"), backward=_vector_backward)
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
     """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N).
 
     A weight (K), with a bias (), gives (...). Other biases broadcast to the result.
@@ -86,7 +86,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
     return record_affine(_Linear, out, x, weight, bias)
 
 
-def _linear_of_other_shapes(x: Any, weight: Any, bias: Any, refused: ShapeError) -> Any:
+def _linear_of_other_shapes(x: Tensor, weight: Tensor, bias: Tensor | None, refused: ShapeError) -> Tensor:
     """linear() with a vector for a weight, or a bias that broadcasts."""
     if weight.ndim != 1 and (bias is None or bias.shape == weight.shape[:1]):
         raise refused from None
@@ -97,7 +97,7 @@ def _linear_of_other_shapes(x: Any, weight: Any, bias: Any, refused: ShapeError)
     return out
 
 
-def linear_with_epilogue(function: Any, x: Any, weight: Any, bias: Any) -> Any:
+def linear_with_epilogue(function: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """function(linear(x, weight, bias)) for the function of a UNARY row with a derivative, in one pass.
 
     The graph is the same. So where a derivative may need what lies between, as gelu's does, there are two passes.
@@ -116,7 +116,7 @@ def linear_with_epilogue(function: Any, x: Any, weight: Any, bias: Any) -> Any:
     return record(node_class, out, (between,))
 
 
-def _weight_grad(g: Any, x: Any) -> Any:
+def _weight_grad(g: Tensor, x: Tensor) -> Tensor:
     """g^T x, over all but the last axes of both."""
     ndim = g.ndim
     if ndim == 2:
@@ -128,7 +128,7 @@ def _weight_grad(g: Any, x: Any) -> Any:
     return lib.norch_matmul(lib.norch_flatten(g, 0, -2), lib.norch_flatten(x, 0, -2), True, False)
 
 
-def _bias_grad(g: Any) -> Any:
+def _bias_grad(g: Tensor) -> Tensor:
     return g.clone() if g.ndim == 1 else sum_over(g, range(g.ndim - 1))
 
 
@@ -142,13 +142,13 @@ _Linear = derivative(
 
 
 @method
-def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
+def mm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
     """The product of two matrices, (M, K) and (K, N)."""
     return _named(input, mat2, "mm", 2, 2)
 
 
 @method
-def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
     """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
     a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
     if a.ndim == b.ndim == 3 and a.shape[0] != b.shape[0]:
@@ -157,26 +157,26 @@ def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
 
 
 @method
-def mv(input: Any, vec: Any) -> Any:  # noqa: A002
+def mv(input: Tensor, vec: Tensor) -> Tensor:  # noqa: A002
     """A matrix (M, K) times a vector (K)."""
     return _named(input, vec, "mv", 2, 1)
 
 
 @method
-def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
+def dot(input: Tensor, tensor: Tensor) -> Tensor:  # noqa: A002
     """The sum of products of two vectors of one size."""
     return _named(input, tensor, "dot", 1, 1)
 
 
 @method
-def vdot(input: Any, other: Any) -> Any:  # noqa: A002
+def vdot(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
     """dot() with input conjugated."""
     input = as_operand(input, "vdot")
     input = input.conj() if input.is_complex() else input
     return _named(input, other, "vdot", 1, 1)
 
 
-def _named(a: Any, b: Any, name: str, a_rank: int, b_rank: int) -> Any:
+def _named(a: Tensor, b: Tensor, name: str, a_rank: int, b_rank: int) -> Tensor:
     """matmul() for operands of given ranks, with errors that name what was called."""
     a, b = as_operand(a, name), as_operand(b, name)
     for x, rank in ((a, a_rank), (b, b_rank)):
@@ -188,11 +188,11 @@ def _named(a: Any, b: Any, name: str, a_rank: int, b_rank: int) -> Any:
         raise type(error)(str(error).replace("matmul", name, 1)) from None
 
 
-def _matmul_operator(self: Any, other: Any) -> Any:
+def _matmul_operator(self: Tensor, other: Operand) -> Tensor:
     return NotImplemented if operand(other, "matmul") is NotImplemented else matmul(self, other)
 
 
-def _reflected_matmul(self: Any, other: Any) -> Any:
+def _reflected_matmul(self: Tensor, other: Any) -> Tensor:
     return NotImplemented if operand(other, "matmul") is NotImplemented else matmul(other, self)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._handle import Handle, zeros_of
 from .._lib import lib
+from .._typing import Tensor
 from ..autograd.derivative import TensorHolder, derivative
 from ..autograd.record import record_one
 from ._operand import operand
@@ -33,18 +34,18 @@ class Targets(TensorHolder):
         self.reduction = reduction
         self.valid = lib.norch_binary(_NE, index, operand(ignore_index))
         self.index = lib.norch_ternary(_WHERE, self.valid, index, operand(0))
-        self.count = _sum(self.valid) if reduction == "mean" else None
+        self.count: Any = _sum(self.valid) if reduction == "mean" else None
 
-    def tensors(self) -> tuple[Any, ...]:
+    def tensors(self) -> tuple[Tensor, Tensor]:
         """What a node keeps."""
         return self.index, self.valid
 
 
-def _sum(x: Any) -> Any:
+def _sum(x: Tensor) -> Tensor:
     return lib.norch_reduce(_SUM, x, None, False, -1, 0.0)
 
 
-def nll(x: Any, targets: Targets) -> Any:
+def nll(x: Tensor, targets: Targets) -> Tensor:
     """-x at the targets, reduced: 0-d, or for "none" (N, ...), 0 where a target is ignored."""
     picked = lib.norch_unary(_NEG, lib.norch_gather(x, targets.dim, targets.index))
     loss = lib.norch_ternary(_WHERE, targets.valid, picked, operand(0.0))
@@ -57,7 +58,7 @@ def nll(x: Any, targets: Targets) -> Any:
     return record_one(_Nll, out, x, targets)
 
 
-def _nll_backward(g: Any, targets: Targets, x_meta: Handle) -> Any:
+def _nll_backward(g: Tensor, targets: Targets, x_meta: Handle) -> Tensor:
     """The gradient of x, of the shape of x_meta, from that of nll(x, targets)."""
     share = lib.norch_unsqueeze(g, targets.dim) if targets.reduction == "none" else g
     if targets.count is not None:

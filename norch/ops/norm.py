@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import no_grad
 from ..autograd.record import record
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._checks import at_least
-from ._operand import as_operand, numpy_names
+from ._operand import as_fixed_operand, numpy_names
 from .op import method
 from .pointwise import abs, isnan, sign, where
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
 
 
-def _floats(x: Any, name: str, dtype: Any) -> Any:
-    x = as_operand(x, name)
+def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
+    x = as_fixed_operand(x, name)
     if dtype is not None:
         x = x.to(dtype)
     if x.dtype.kind not in "fc":
@@ -28,13 +28,13 @@ def _floats(x: Any, name: str, dtype: Any) -> Any:
 
 @numpy_names
 def vector_norm(
-    input: Any,  # noqa: A002
+    input: Tensor,  # noqa: A002
     ord: float = 2,  # noqa: A002
     dim: Dims = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-) -> Any:
+) -> Tensor:
     """The ord-th root of the sum of |x| ** ord over all elements, or over the axes dim.
 
     ord may be inf (the largest), -inf (the smallest) and 0 (how many are not 0). The gradient at the zero vector is 0.
@@ -68,12 +68,12 @@ def vector_norm(
     return record(node_class, out, (x,), (axes, keepdim, float(ord)))
 
 
-def max_norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
+def max_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """Of the largest |x|, or the smallest."""
     return extreme_grad(g, x.abs(), out, axes, keepdim) * x.sign()
 
 
-def vector_norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any, p: float) -> Any:
+def vector_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
     """Of sum(|x| ** p) ** (1 / p); 0 where the slope is infinite, and at 0."""
     if p >= 1:
         slope = x.sign() * x.abs().pow(p - 1)
@@ -88,13 +88,13 @@ _VectorNorm = derivative("vector_norm", grad=vector_norm_grad)
 
 @numpy_names
 def matrix_norm(
-    input: Any,  # noqa: A002
+    input: Tensor,  # noqa: A002
     ord: Any = "fro",  # noqa: A002
     dim: tuple[int, int] = (-2, -1),
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-) -> Any:
+) -> Tensor:
     """A norm of the matrices along the axes dim: "fro"; the largest (inf, 1) or smallest (-inf, -1) sum of absolute
     values of a row (inf) or a column (1); the largest (2) or smallest (-2) singular value, or their sum ("nuc").
     """
@@ -119,7 +119,7 @@ def matrix_norm(
     return out if keepdim else out.squeeze((added, compared))
 
 
-def _spectral_norm(x: Any, ord: Any, dim: tuple[int, ...], keepdim: bool) -> Any:  # noqa: A002
+def _spectral_norm(x: Tensor, ord: Any, dim: tuple[int, ...], keepdim: bool) -> Tensor:  # noqa: A002
     from .linalg.spectral import svdvals  # lazy: NumPy's
 
     values = svdvals(x.movedim(dim, (-2, -1)))
@@ -131,13 +131,13 @@ def _spectral_norm(x: Any, ord: Any, dim: tuple[int, ...], keepdim: bool) -> Any
 
 @numpy_names
 def linalg_norm(
-    input: Any,  # noqa: A002
+    input: Tensor,  # noqa: A002
     ord: Any = None,  # noqa: A002
     dim: Dims = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-) -> Any:
+) -> Tensor:
     """vector_norm() of all elements or along one axis; matrix_norm() of a matrix or along two axes when ord is given.
 
     >>> norch.linalg.norm(norch.ones(2, 3), 1)
@@ -159,13 +159,13 @@ def linalg_norm(
 @method
 @numpy_names
 def norm(
-    input: Any,  # noqa: A002
+    input: Tensor,  # noqa: A002
     p: Any = "fro",
     dim: Dims = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-) -> Any:
+) -> Tensor:
     """The p-norm of all elements, or over the axes dim, taken as one vector; "fro" is 2.
 
     >>> norch.norm(norch.ones(2, 2))

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from .._lib import int64, lib
+from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
@@ -23,7 +24,14 @@ from .batch_norm import affine, batch_norm, channels, update
 
 
 def _normalize_backward(
-    g: Any, x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool, needs_input_grad: tuple[bool, ...]
+    g: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    axes: int,
+    eps: float,
+    centered: bool,
+    needs_input_grad: tuple[bool, ...],
 ) -> tuple[Any, ...]:
     """With f = g weight: scale (f - mean(f) - h mean(f h)), where h is x normalised."""
     if mode.enabled:
@@ -57,7 +65,7 @@ def _normalize_formula(x: Any, weight: Any, bias: Any, axes: int, eps: float, ce
 _Normalize = derivative("normalize", ("x", "weight", "bias"), backward=_normalize_backward, depends_on=2)
 
 
-def normalized(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
+def normalized(x: Tensor, weight: Tensor | None, bias: Tensor | None, axes: int, eps: float, centered: bool) -> Tensor:
     """The last axes of x, or -axes groups of its channels, normalised, times weight, plus bias (or None each)."""
     out = lib.norch_normalize(x, weight, bias, axes, eps, centered)
     return record(_Normalize, out, (x, weight, bias), (axes, eps, centered))
@@ -66,7 +74,7 @@ def normalized(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: 
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _rows(name: str, x: Any, normalized_shape: Any) -> int:
+def _rows(name: str, x: Tensor, normalized_shape: Any) -> int:
     """How many axes are normalised."""
     shape = lib.norch_shape(tensor_of(x, name))
     wanted = tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
@@ -77,8 +85,12 @@ def _rows(name: str, x: Any, normalized_shape: Any) -> int:
 
 @partial(rounded_once, mixed=True)
 def layer_norm(
-    input: Any, normalized_shape: int | Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
-) -> Any:
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """The last axes of input, whose sizes are normalized_shape, with mean 0 and variance 1; times weight, plus bias.
 
     weight and bias: of normalized_shape. Floats; ShapeError where the sizes differ.
@@ -90,7 +102,9 @@ def layer_norm(
 
 
 @partial(rounded_once, mixed=True)
-def rms_norm(input: Any, normalized_shape: int | Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+def rms_norm(
+    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """The last axes of input over the root of their mean square (plus eps: the dtype's unless given); times weight.
 
     >>> norch.nn.functional.rms_norm(norch.tensor([3.0, -3.0]), (2,), eps=0.0)
@@ -104,7 +118,9 @@ def rms_norm(input: Any, normalized_shape: int | Sequence[int], weight: Any = No
 
 
 @partial(rounded_once, mixed=True)
-def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """input (N, C, ...): the channels of each group with mean 0 and variance 1; times weight (C), plus bias (C).
 
     >>> norch.nn.functional.group_norm(norch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0)
@@ -121,15 +137,15 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
 
 
 def instance_norm(
-    input: Any,
-    running_mean: Any = None,
-    running_var: Any = None,
-    weight: Any = None,
-    bias: Any = None,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """input (N, C, L...): each channel of each sample with mean 0 and variance 1; times weight (C), plus bias (C).
 
     The running statistics (unless None) move towards the mean of those of the samples; they serve instead of them

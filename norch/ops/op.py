@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 
 from .._lib import lib
-from .._typing import Any
+from .._typing import Any, Operation, Tensor, TypeVar, overload
 from ..autograd.derivative import derivative
 from . import _rows
 from ._inplace import inplace_form
@@ -24,7 +24,7 @@ from ._operand import named_function, operand
 from ._rows import OPCODES
 
 Function = Callable[..., Any]
-Tensor = Any  # tensor.py makes that class, of what is declared here
+F = TypeVar("F", bound=Any)  # a function or a property
 
 # The methods and operators of Tensor that ops/ declares, by name; tensor.py makes the class of them.
 METHODS: dict[str, Any] = {}
@@ -48,7 +48,7 @@ def op(
     is_method: bool = True,
     inplace: bool = True,
     **declared: Any,
-) -> Function:
+) -> Operation:
     """The function of a row of csrc/ops.def (that of its name, or row), differentiable where gradients are given.
 
     aliases     other names of the methods
@@ -71,6 +71,12 @@ def op(
 function_op = functools.partial(op, is_method=False)  # the function alone
 
 
+@overload
+def method(function: F, *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...) -> F: ...
+@overload
+def method(
+    function: None = ..., *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...
+) -> Callable[[F], F]: ...
 def method(function: Any = None, *, name: str = "", aliases: tuple[str, ...] = (), inplace: bool = False) -> Any:
     """Decorates a function of tensors that is a method of Tensor too, and with inplace has an in-place form, name_.
 
@@ -106,7 +112,7 @@ def operator(function: Function) -> Function:
 
 
 def _reflected(function: Function) -> Function:
-    def swapped(self: Any, other: Any) -> Tensor:
+    def swapped(self: Tensor, other: Any) -> Tensor:
         other = operand(other, function.__name__)
         return NotImplemented if other is NotImplemented else function(other, self)
 

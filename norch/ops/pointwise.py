@@ -10,32 +10,36 @@ from __future__ import annotations
 import math
 
 from .._lib import lib
-from .._typing import Any
+from .._typing import Any, Operand, Tensor, overload
 from ..dtype import DTYPES, check_fits, float32
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._checks import floats_of
 from ._inplace import inplace_form
-from ._operand import as_operand, operand, public, rename_errors
+from ._operand import as_fixed_operand, as_operand, operand, public, rename_errors
 from .op import METHODS, function_op, method, op, operator, operators
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 
 
-def _slope_of_acosh(x: Any) -> Any:
+def _slope_of_acosh(x: Tensor) -> Tensor:
     """Of complex numbers the product of two roots, as that of the product has the other sign on the left."""
     return (x - 1).rsqrt() * (x + 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
 
 
-def _zeros(g: Any) -> Any:
+def _zeros(g: Tensor) -> Tensor:
     """The derivative of a step function, 0 wherever there is one."""
     return g.new_zeros(g.shape)
+
+
+def _grad_of_abs(g: Tensor, x: Tensor) -> Tensor:
+    return g * sgn(x)
 
 
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 neg = negative = op("neg", "-x. Not for bool.", grad=lambda g: -g, aliases=("negative",))
-abs = absolute = op("abs", "|x|.", grad=lambda g, x: g * sgn(x), aliases=("absolute",))
+abs = absolute = op("abs", "|x|.", grad=_grad_of_abs, aliases=("absolute",))
 sign = op("sign", "-1, 0 or 1; 0 for NaN.", grad=_zeros)
 square = op("square", "x * x.", grad=lambda g, x: g * (x * 2))
 reciprocal = op("reciprocal", "1 / x. Integers become floats.", grad=lambda g, out: -g * (out * out))
@@ -116,13 +120,13 @@ _logit = function_op(  # NaN outside [0, 1], infinite at its ends
 
 
 @method(inplace=True)
-def sgn(input: Any) -> Any:
+def sgn(input: Tensor) -> Tensor:
     """-1, 0 or 1 as sign(); of complex numbers x / |x|, 0 at 0."""
     x = as_operand(input, "sgn")
     return _sgn(x) if x.is_complex() else sign(x)
 
 
-def _grad_of_sgn(g: Any, x: Any, out: Any) -> Any:
+def _grad_of_sgn(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     """(g - out Re(conj(g) out)) / |x|: what turns x, and not what lengthens it. 0 at 0, where there is none."""
     return ((g - out * (g.conj() * out).real) / x.abs()).where(x != 0, 0)
 
@@ -164,7 +168,7 @@ fmod = op(
 )
 
 
-def _grad_of_base(g: Any, a: Any, b: Any) -> Any:
+def _grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """b a ** (b - 1); b = 0 is a constant, also at a = 0 where a ** -1 is infinite."""
     if b._weak:  # b stands for a Python number
         n = b.item()
@@ -229,7 +233,7 @@ logaddexp2 = op(
 )
 
 
-def _shared(g: Any, equal: Any, excluded: Any) -> Any:
+def _shared(g: Tensor, equal: Tensor, excluded: Tensor) -> Tensor:
     """Of two inputs that are equal each gets half of g, the one that is excluded nothing; a NaN excludes nobody."""
     return (g / 2).where(equal, g).where(excluded.logical_not(), 0)
 
@@ -342,7 +346,7 @@ _addcdiv = function_op(
 
 
 @method
-def add(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
+def add(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """input + alpha * other; add(input, alpha, other) is the older way to say it.
 
     >>> norch.add(norch.ones(2), 1)
@@ -354,14 +358,14 @@ def add(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
 
 
 @method(aliases=("subtract",))
-def sub(input: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
+def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
     if second is not None:
         other, alpha = second, other
     return _sub(input, other) if alpha == 1 else with_factor(_sub, "sub", alpha, input, other)
 
 
-def with_factor(function: Any, name: str, factor: Any, input: Any, *others: Any) -> Any:
+def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
     """function(input, *others), a sum, with the first of others times factor, in the dtype that all of them give."""
     given = input = as_operand(input, name)
     others, dtype = _times(name, factor, input, others)
@@ -371,7 +375,7 @@ def with_factor(function: Any, name: str, factor: Any, input: Any, *others: Any)
     return out if out.dtype is dtype else out.to(dtype)
 
 
-def _times(name: str, factor: Any, input: Any, others: Any) -> tuple[Any, DType]:
+def _times(name: str, factor: float, input: Tensor, others: Any) -> tuple[Any, DType]:
     """others with factor in the first one, and the dtype of their sum with input; halves come as float32."""
     others = [as_operand(x, name) for x in others]
     dtype = wide = DTYPES[lib.norch_result_type((input, *others))]
@@ -388,7 +392,7 @@ def _times(name: str, factor: Any, input: Any, others: Any) -> tuple[Any, DType]
 
 
 @method(aliases=("divide",))
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """input / other as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
     if rounding_mode is None:
         return true_divide(input, other)
@@ -400,7 +404,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 
 @method
-def pow(input: Any, exponent: Any) -> Any:
+def pow(input: Operand, exponent: Operand) -> Tensor:
     """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
     if (type(exponent) is int or type(exponent) is float) and exponent in _POWERS:
         input = as_operand(input, "pow")
@@ -414,14 +418,14 @@ def pow(input: Any, exponent: Any) -> Any:
 _POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: sqrt, -1: reciprocal}
 
 
-def _legal_power(a: Any, b: Any) -> Any:
+def _legal_power(a: Operand, b: Operand) -> Any:
     if type(b) is int and b < 0 and as_operand(a, "pow").dtype.kind not in "fc":
         raise ArgumentError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
     return b
 
 
 @method(aliases=("clip",))
-def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
     if min is None and max is None:
         raise ArgumentError("clamp: give min, max or both")
@@ -435,25 +439,29 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
 
 
 @method
-def clamp_min(input: Any, min: Any) -> Any:
+def clamp_min(input: Tensor, min: Any) -> Tensor:
     """input, at least min (a number or a tensor); NaN stays."""
     return _clamp_min(input, min)
 
 
 @method
-def clamp_max(input: Any, max: Any) -> Any:
+def clamp_max(input: Tensor, max: Any) -> Tensor:
     """input, at most max (a number or a tensor); NaN stays."""
     return _clamp_max(input, max)
 
 
 @method(inplace=True)
-def lerp(input: Any, end: Any, weight: Any) -> Any:
+def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """input + weight * (end - input): from input, at weight 0, to end, at weight 1. Floats only."""
     x = as_operand(input, "lerp")
     return _lerp(x if x.is_complex() else floats_of(x, "lerp"), end, weight)
 
 
-def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+@overload
+def where(condition: Tensor, input: None = ..., other: None = ...) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
+def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Any:
     """input where condition (bool) holds, other elsewhere; all broadcast. Of condition alone: nonzero(as_tuple=True).
 
     >>> norch.where(norch.tensor([True, False]), 1.0, norch.zeros(2))
@@ -466,11 +474,11 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 @method
 @rename_errors
-def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|."""
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
-    a, b = as_operand(input, "isclose"), as_operand(other, "isclose")
+    a, b = as_fixed_operand(input, "isclose"), as_fixed_operand(other, "isclose")
     if a.dtype.kind not in "fc":
         a, b = a.double(), b if b.is_complex() else b.double()
     close = eq(a, b) | (isfinite(b) & le(abs(_sub(a, b)), add(mul(abs(b), rtol), atol)))
@@ -479,7 +487,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 @method
 @rename_errors
-def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all of isclose."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
@@ -490,7 +498,7 @@ subtract, divide, clip = sub, div, clamp
 # ---- methods that are called otherwise, and operators ---------------------------------------------------------------
 
 
-def _where_method(self: Any, condition: Any, other: Any) -> Any:
+def _where_method(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
     """self where condition holds, other elsewhere."""
     return _where(condition, self, other)
 
@@ -501,7 +509,7 @@ _clamp_ = inplace_form(_clamp)
 
 
 @method
-def add_(self: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
+def add_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """add() in place."""
     if second is not None:
         other, alpha = second, other
@@ -509,7 +517,7 @@ def add_(self: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
 
 
 @method(aliases=("subtract_",))
-def sub_(self: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
+def sub_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """sub() in place."""
     if second is not None:
         other, alpha = second, other
@@ -517,13 +525,13 @@ def sub_(self: Any, other: Any, second: Any = None, *, alpha: Any = 1) -> Any:
 
 
 @method(aliases=("divide_",))
-def div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div_(self: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """div() in place."""
     return _true_divide_(self, other) if rounding_mode is None else _div_(self, other, rounding_mode=rounding_mode)
 
 
 @method
-def pow_(self: Any, exponent: Any) -> Any:
+def pow_(self: Tensor, exponent: Operand) -> Tensor:
     """pow() in place."""
     if type(exponent) is bool and self.dtype.kind == "b":
         return self.logical_or_(not exponent)
@@ -531,7 +539,7 @@ def pow_(self: Any, exponent: Any) -> Any:
 
 
 @method(aliases=("clip_",))
-def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
+def clamp_(self: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """clamp() in place."""
     if min is None and max is None:
         raise ArgumentError("clamp_: give min, max or both")
@@ -541,22 +549,22 @@ def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
 
 
 @method
-def clamp_min_(self: Any, min: Any) -> Any:
+def clamp_min_(self: Tensor, min: Operand) -> Tensor:
     """clamp_min() in place."""
     return _clamp_min_(self, min)
 
 
 @method
-def clamp_max_(self: Any, max: Any) -> Any:
+def clamp_max_(self: Tensor, max: Operand) -> Tensor:
     """clamp_max() in place."""
     return _clamp_max_(self, max)
 
 
-def _power_operator(self: Any, other: Any) -> Any:
+def _power_operator(self: Tensor, other: Operand) -> Tensor:
     return pow(self, other) if operand(other, "pow") is not NotImplemented else NotImplemented
 
 
-def _power_into(self: Any, other: Any) -> Any:
+def _power_into(self: Tensor, other: Operand) -> Tensor:
     return pow_(self, other) if operand(other, "pow_") is not NotImplemented else NotImplemented
 
 

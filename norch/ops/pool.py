@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._lib import lib
+from .._typing import Literal, Tensor, overload
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record
@@ -27,7 +28,7 @@ Averaging = tuple[Window, bool, float]  # whether padding counts, and the diviso
 # ---- the sums, and their derivatives --------------------------------------------------------------------------------
 
 
-def max_with_indices(x: Any, window: Window, result: Sequence[int]) -> tuple[Any, Any]:
+def max_with_indices(x: Tensor, window: Window, result: Sequence[int]) -> tuple[Tensor, Tensor]:
     """The largest elements, and their indices in the planes of x."""
     index = lib.norch_empty((*lib.norch_shape(x)[:-2], *result), index_dtype.code, device_code(x.device))
     out = lib.norch_pool_max(x, window, index)
@@ -45,18 +46,18 @@ _MaxPool = derivative(
 @differentiable(
     tensors=("index",), grad=lambda g2, index: g2.flatten(-2).gather(-1, index.flatten(-2)).reshape(index.shape)
 )
-def _max_pool_backward(g: Any, index: Any, window: Window, size: Sequence[int]) -> Any:
+def _max_pool_backward(g: Tensor, index: Tensor, window: Window, size: Sequence[int]) -> Tensor:
     """Planes of a size with g added at index."""
     return lib.norch_pool_max_backward(g, index, window, size)
 
 
 @differentiable(grad=lambda g, x_meta, windows: _avg_pool_backward(g, windows, plane_sizes(x_meta)), depends_on=1)
-def _avg_pool(x: Any, windows: Averaging) -> Any:
+def _avg_pool(x: Tensor, windows: Averaging) -> Tensor:
     return lib.norch_pool_avg(x, *windows)
 
 
 @differentiable(grad=lambda g2, windows: _avg_pool(g2, windows))
-def _avg_pool_backward(g: Any, windows: Averaging, size: Sequence[int]) -> Any:
+def _avg_pool_backward(g: Tensor, windows: Averaging, size: Sequence[int]) -> Tensor:
     """Planes of a size in which each window gets its share of g."""
     return lib.norch_pool_avg_backward(g, *windows, size)
 
@@ -65,7 +66,7 @@ def _avg_pool_backward(g: Any, windows: Averaging, size: Sequence[int]) -> Any:
 
 
 def _window(
-    name: str, axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    name: str, axes: int, x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, Window, tuple[int, ...]]:
     """x with two axes to pool over, the window as C takes it, and the sizes of the result."""
     shape = lib.norch_shape(tensor_of(x, name))
@@ -99,7 +100,7 @@ def _window(
 def max_pool(
     name: str,
     axes: int,
-    x: Any,
+    x: Tensor,
     kernel_size: Any,
     stride: Any,
     padding: Any,
@@ -114,9 +115,30 @@ def max_pool(
     return (out, index) if return_indices else out
 
 
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = ...,
+    padding: Sizes = ...,
+    dilation: Sizes = ...,
+    ceil_mode: bool = ...,
+    return_indices: Literal[False] = ...,
+) -> Tensor: ...
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = ...,
+    padding: Sizes = ...,
+    dilation: Sizes = ...,
+    ceil_mode: bool = ...,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
 @rounded_once
 def max_pool1d(
-    input: Any,
+    input: Tensor,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -128,9 +150,30 @@ def max_pool1d(
     return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = ...,
+    padding: Sizes = ...,
+    dilation: Sizes = ...,
+    ceil_mode: bool = ...,
+    return_indices: Literal[False] = ...,
+) -> Tensor: ...
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = ...,
+    padding: Sizes = ...,
+    dilation: Sizes = ...,
+    ceil_mode: bool = ...,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
 @rounded_once
 def max_pool2d(
-    input: Any,
+    input: Tensor,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -152,14 +195,14 @@ def max_pool2d(
 def avg_pool(
     name: str,
     axes: int,
-    x: Any,
+    x: Tensor,
     kernel_size: Any,
     stride: Any,
     padding: Any,
     ceil_mode: bool,
     count: bool,
     divisor: Any,
-) -> Any:
+) -> Tensor:
     if divisor is not None and divisor == 0:
         raise ArgumentError(f"{name}: divisor_override must not be zero")
     x, window, _ = _window(name, axes, x, kernel_size, stride, padding, 1, ceil_mode)
@@ -169,27 +212,27 @@ def avg_pool(
 
 @rounded_once
 def avg_pool1d(
-    input: Any,
+    input: Tensor,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Any:
+) -> Tensor:
     """The mean of each window along the last axis of input (N, C, L) or (C, L); as avg_pool2d."""
     return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @rounded_once
 def avg_pool2d(
-    input: Any,
+    input: Tensor,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> Any:
+) -> Tensor:
     """The mean of each window of input (N, C, H, W) or (C, H, W). stride: kernel_size unless given.
 
     The zeros of the padding count as elements unless count_include_pad is False; divisor_override divides instead.

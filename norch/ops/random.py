@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .._handle import Handle
 from .._lib import int64, lib
-from .._typing import Any
+from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.inplace import check_writable
 from ..device import device_code
 from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
@@ -26,7 +26,6 @@ from .create import dtype_or_default, options_like
 from .op import method
 from .pointwise import where
 from .sort import searchsorted
-from .values import Tensor
 from .view import expand, narrow, sizes
 
 # ---- tensors of one distribution ------------------------------------------------------------------------------------
@@ -42,8 +41,8 @@ def rand(
     *shape: Any,
     size: Any = None,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers drawn uniformly from [0, 1)."""
@@ -54,8 +53,8 @@ def randn(
     *shape: Any,
     size: Any = None,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers drawn from the normal distribution of mean 0 and variance 1."""
@@ -67,8 +66,8 @@ def rand_like(
     input: Tensor,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
@@ -83,8 +82,8 @@ def randn_like(
     input: Tensor,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
@@ -94,7 +93,7 @@ def randn_like(
     return _strided_like(input, out, memory_format)
 
 
-def _strided_like(x: Any, out: Any, memory_format: Any) -> Tensor:
+def _strided_like(x: Tensor, out: Tensor, memory_format: Any) -> Tensor:
     """out, or its copy with the strides of x where x is dense and memory_format does not ask for C order."""
     if x._contiguous or memory_format is contiguous_format:
         return out
@@ -108,8 +107,8 @@ def randint(
     size: Any = None,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size)."""
@@ -143,8 +142,8 @@ def randperm(
     n: int,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
@@ -155,13 +154,13 @@ def randperm(
 
 @rename_errors
 def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
+    mean: Operand = 0.0,
+    std: Operand = 1.0,
     size: Any = None,
     *,
     generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size.
@@ -173,14 +172,15 @@ def normal(
     """
     check_numbers("normal", mean=mean, std=std)
     tensors: list[Any] = [x for x in (mean, std) if isinstance(x, Handle)]
-    mean, std = (x.detach() if isinstance(x, Handle) else x for x in (mean, std))  # type: ignore[attr-defined]
+    given: list[Any] = [mean, std]
+    mean, std = (x.detach() if isinstance(x, Handle) else x for x in given)  # type: ignore[attr-defined]
     if (size is None) is (not tensors):
         raise TypeError("normal: takes a tensor of means or deviations, or else a size")
     if tensors:
         size = broadcast_shapes(*(x.shape for x in tensors))
         dtype = tensors[0].dtype if len(tensors) == 1 else promote_types(tensors[0].dtype, tensors[1].dtype)
         device = device or next((x.device for x in tensors if x.is_cuda), tensors[0].device)
-    if not bool((std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[attr-defined, operator]
+    if not bool((std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[operator]
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
     out = randn(size=size, generator=generator, dtype=dtype, device=device) * std + mean
     return out.requires_grad_(requires_grad) if requires_grad else out
@@ -194,7 +194,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return _ones_with_probability("bernoulli", tensor_of(input, "bernoulli"), p, generator)
 
 
-def _ones_with_probability(name: str, x: Any, p: Any, generator: Generator | None) -> Any:
+def _ones_with_probability(name: str, x: Tensor, p: Any, generator: Generator | None) -> Tensor:
     """1 with probability p (a number, or a tensor that broadcasts), else 0, in the shape and dtype of x."""
     if isinstance(p, Handle):
         chances = expand(p.detach(), x.shape)  # type: ignore[attr-defined]
@@ -284,7 +284,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return cast(found, dtype)
 
 
-def _log_factorial(n: Any) -> Any:
+def _log_factorial(n: Tensor) -> Tensor:
     """log(n!) by Stirling's series for n + 10, where four terms are exact to 1e-14."""
     z, product = n + 11, n + 1
     for k in range(2, 11):
@@ -297,7 +297,7 @@ def _log_factorial(n: Any) -> Any:
 # ---- fills ----------------------------------------------------------------------------------------------------------
 
 
-def _filled(x: Any, name: str, valid: Any, message: str, draw: Callable[[], Any], floats: bool = True) -> Any:
+def _filled(x: Tensor, name: str, valid: bool, message: str, draw: Callable[[], Any], floats: bool = True) -> Tensor:
     """x with draw() written into it. DTypeError where floats are needed, ArgumentError unless valid."""
     if floats and not x.dtype.is_floating_point:
         raise DTypeError(f"{name}: the dtype must be a float, not {x.dtype.name}")
@@ -307,19 +307,19 @@ def _filled(x: Any, name: str, valid: Any, message: str, draw: Callable[[], Any]
     return copy_(x, draw())
 
 
-def _drawn_like(x: Any, call: Any, generator: Generator | None) -> Any:
+def _drawn_like(x: Tensor, call: Any, generator: Generator | None) -> Tensor:
     """A draw of norch_rand or norch_randn in the shape and dtype of x, on its device."""
     return _drawn(call, generator, x.shape, x.dtype, x.device, False)
 
 
-def _uniform(x: Any, generator: Generator | None) -> Any:
+def _uniform(x: Tensor, generator: Generator | None) -> Tensor:
     """Uniform numbers from (0, 1] in the shape of x, in double precision unless its dtype is float32."""
     wanted = float32 if x.dtype is float32 else float64
     return 1.0 - rand(x.shape, dtype=wanted, device=x.device, generator=generator)
 
 
 @method
-def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Any:
+def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fills with numbers drawn uniformly from [from_, to)."""
     check_numbers("uniform_", from_=from_, to=to)
     return _filled(
@@ -329,7 +329,7 @@ def uniform_(self: Any, from_: float = 0.0, to: float = 1.0, *, generator: Gener
 
 
 @method
-def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fills with numbers drawn from a normal distribution."""
     check_numbers("normal_", mean=mean, std=std)
     return _filled(
@@ -339,7 +339,7 @@ def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Genera
 
 
 @method
-def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fills with numbers whose logarithms are normal, of the given mean and deviation."""
     check_numbers("log_normal_", mean=mean, std=std)
     return _filled(
@@ -349,7 +349,7 @@ def log_normal_(self: Any, mean: float = 1.0, std: float = 2.0, *, generator: Ge
 
 
 @method
-def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fills with numbers drawn from a Cauchy distribution."""
     check_numbers("cauchy_", median=median, sigma=sigma)
     return _filled(
@@ -359,7 +359,7 @@ def cauchy_(self: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Ge
 
 
 @method
-def exponential_(self: Any, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fills with numbers of density lambd * exp(-lambd * x)."""
     check_numbers("exponential_", lambd=lambd)
     return _filled(
@@ -369,7 +369,7 @@ def exponential_(self: Any, lambd: float = 1.0, *, generator: Generator | None =
 
 
 @method
-def geometric_(self: Any, p: float, *, generator: Generator | None = None) -> Any:
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fills with the number of trials up to the first success, each of which has probability p."""
     check_numbers("geometric_", p=p)
     return _filled(
@@ -379,7 +379,7 @@ def geometric_(self: Any, p: float, *, generator: Generator | None = None) -> An
 
 
 @method
-def bernoulli_(self: Any, p: Any = 0.5, *, generator: Generator | None = None) -> Any:
+def bernoulli_(self: Tensor, p: Operand = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
     return _filled(
         self, "bernoulli_", True, "", lambda: _ones_with_probability("bernoulli_", self, p, generator), floats=False
@@ -387,7 +387,7 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Generator | None = None) -
 
 
 @method
-def random_(self: Any, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None) -> Any:
+def random_(self: Tensor, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None) -> Tensor:
     """Fills with integers from [from_, to), or from [0, from_) without to. The upper bound None, which is the
     default, stands for the largest integer up to which the dtype holds all integers."""
     low, high = (0, from_) if to is ... else (from_ or 0, to)

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._handle import alias
 from .._lib import lib
+from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.function import Output, Outputs
@@ -66,7 +67,7 @@ def _composed(from_x: Any, h: Any, c: Any, weight: Any, bias: Any, reverse: bool
 # ---- the kernel, and its derivative ---------------------------------------------------------------------------------
 
 
-def _empty(shape: tuple[int, ...], like: Any) -> Any:
+def _empty(shape: tuple[int, ...], like: Tensor) -> Tensor:
     return lib.norch_empty(shape, like._dtype, (like._device_type, like._device_index))
 
 
@@ -85,14 +86,14 @@ def _backward(
     g: Any,
     h: Any,
     c: Any,
-    weight: Any,
-    bias: Any,
+    weight: Tensor,
+    bias: Tensor,
     shape: tuple[int, ...],
     to_x: Any,
     reverse: bool,
     hs: Any,
-    kept: Any,
-    cs: Any,
+    kept: Tensor,
+    cs: Tensor | None,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Any, ...]:
     """The gates' gradients, step by step from the last one; those of the weight and the bias from all of them. shape,
@@ -135,18 +136,21 @@ _Recurrent = derivative(
 )
 
 
-def has_kernel(from_x: Any, *others: Any) -> bool:
+def has_kernel(from_x: Tensor, *others: Any) -> bool:
     """Whether the kernel takes these: other dtypes are composed of recorded steps."""
     dtype = from_x._dtype
     return from_x.dtype.itemsize > 2 and all(x is None or x._dtype == dtype for x in others) and from_x._numel > 0
 
 
-def recurrent(from_x: Any, h: Any, c: Any, weight: Any, bias: Any, reverse: bool = False) -> tuple[Any, ...]:
+def recurrent(
+    from_x: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, bias: Tensor | None, reverse: bool = False
+) -> tuple[Any, ...]:
     """All h (steps, rows, size) and, of an LSTM, the last c, from what the input gives the gates (steps, rows, gates *
     size) and the first h and c (rows, size); without c a GRU. reverse: from the last step to the first. Or one step:
     the next h and c, from (..., gates * size) and (..., size)."""
     shape, state = lib.norch_shape(from_x), lib.norch_shape(h)
     steps, rows, gates, size = _sizes(shape, state)
+    hs: Any
     hs, kept = (_empty((steps, rows, count * size), h) for count in (1, 4))
     cs = None if c is None else _empty((steps, rows, size), h)
     first = [_as(x, (rows, size)) for x in (h, c)]

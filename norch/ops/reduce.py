@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from .._handle import Handle
 from .._lib import flag, lib
-from .._typing import Any
+from .._typing import Any, Tensor, overload
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.record import record, record_view
 from ..dtype import dtype as DType  # noqa: N812
@@ -37,7 +37,7 @@ def axes_of(dim: Dims) -> Any:
 # ---- the rows, and their derivatives ---------------------------------------------------------------------------------
 
 
-def expand_reduced(g: Any, x_meta: Handle, axes: Any, keepdim: Any) -> Any:
+def expand_reduced(g: Tensor, x_meta: Handle, axes: Any, keepdim: bool) -> Tensor:
     """g, reduced from the shape of x_meta over axes (None: all), seen in that shape."""
     out = lib.norch_expand_reduced(g, x_meta, axes, keepdim)
     return record_view(_ExpandReduced, out, g, expand_reduced, (x_meta, axes, keepdim))
@@ -46,12 +46,12 @@ def expand_reduced(g: Any, x_meta: Handle, axes: Any, keepdim: Any) -> Any:
 _ExpandReduced = view_derivative("expand_reduced", grad=lambda g, arguments: sum_over(g, *arguments[1:]))
 
 
-def _count(x_meta: Any, g: Any) -> float:
+def _count(x_meta: Tensor, g: Tensor) -> float:
     """How many elements of x went into one of the result."""
     return x_meta._numel / g._numel if g._numel else 0.0
 
 
-def _prod_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
+def _prod_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """The product of all others: out / x, but where there is a zero, that of those before and those behind."""
     if not (x == 0).any().item():
         return expand_reduced(g * out, x, axes, keepdim) / x
@@ -60,24 +60,24 @@ def _prod_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
     return expand_reduced(g, x, axes, keepdim) * others.reshape(x.shape)
 
 
-def share_among(g: Any, chosen: Any, axes: Any, keepdim: Any) -> Any:
+def share_among(g: Tensor, chosen: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """g in equal parts to the elements that were chosen, 0 to the others."""
     share = g / sum_over(chosen, axes, keepdim)
     return expand_reduced(share, chosen, axes, keepdim).where(chosen, 0)
 
 
-def extreme_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
+def extreme_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """Equal maxima share the gradient; NaNs, where there are some, are the maxima."""
     return share_among(g, (x == expand_reduced(out, x, axes, keepdim)) | x.isnan(), axes, keepdim)
 
 
-def _amax_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
+def _amax_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """As in PyTorch, NaN for all beside a NaN, which equals nothing."""
     chosen = x == expand_reduced(out, x, axes, keepdim)
     return expand_reduced(g / sum_over(chosen, axes, keepdim), x, axes, keepdim) * chosen
 
 
-def _deviations(x: Any, axes: Any, keepdim: Any) -> Any:
+def _deviations(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
     return x - expand_reduced(mean_over(x, axes, keepdim), x, axes, keepdim)
 
 
@@ -87,13 +87,13 @@ def _var_grad(g: Any, x: Any, axes: Any, keepdim: Any, param: float) -> Any:
     return expand_reduced(g, x, axes, keepdim) * _deviations(x, axes, keepdim) * slope
 
 
-def _std_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any, param: float) -> Any:
+def _std_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool, param: float) -> Tensor:
     freedom = _count(x, g) - param
     slope = g / (out.where(out != 0, math.inf) * (freedom if freedom > 0 else math.nan))
     return expand_reduced(slope, x, axes, keepdim) * _deviations(x, axes, keepdim)
 
 
-def norm_grad(g: Any, x: Any, out: Any, axes: Any, keepdim: Any) -> Any:
+def norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """g x / norm, 0 at 0."""
     return expand_reduced(g / out.where(out != 0, math.inf), x, axes, keepdim) * x
 
@@ -117,7 +117,7 @@ _var, _std = op("var", grad=_var_grad), op("std", grad=_std_grad)
 
 
 @numpy_names
-def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum over all elements, or over the axes dim. Integers and bool add up in int64.
 
     >>> norch.sum(norch.ones(2, 3), dim=1)
@@ -130,22 +130,22 @@ def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | N
     return sum_over(x, axes_of(dim), keepdim)
 
 
-def _in_dtype(x: Any, dtype: Any) -> tuple[Any, int]:
+def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
     wanted = dtype_named(dtype)
     return x.to(wanted), wanted.code
 
 
 @method
 @numpy_names
-def nansum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """sum() of what is not NaN."""
-    x = as_operand(input, "nansum")
+    x = as_fixed_operand(input, "nansum")
     return sum(where(isnan(x), 0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
 
 
 @method
 @numpy_names
-def mean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean over all elements, or over the axes dim. Floats only; NaN over no elements.
 
     >>> norch.mean(norch.tensor([1.0, 2.0]))
@@ -159,9 +159,9 @@ def mean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | 
 
 @method
 @numpy_names
-def nanmean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """mean() of what is not NaN; NaN where nothing is left."""
-    x = as_operand(input, "nanmean")
+    x = as_fixed_operand(input, "nanmean")
     if dtype is not None:
         x = x.to(dtype)
     if x.dtype.kind not in "fc":
@@ -171,7 +171,7 @@ def nanmean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType
 
 @method
 @numpy_names
-def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
     x = as_operand(input, "prod")
     if isinstance(dim, (tuple, list)):
@@ -201,7 +201,7 @@ def _complex_prod(x: Any, dim: int | None, keepdim: bool) -> Any:
 
 @method
 @numpy_names
-def count_nonzero(input: Any, dim: Dims = None) -> Any:
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not 0 (int64), of all or over the axes dim."""
     return sum(ne(as_operand(input, "count_nonzero"), 0), dim)
 
@@ -211,42 +211,51 @@ def count_nonzero(input: Any, dim: Dims = None) -> Any:
 
 @method
 @numpy_names
-def amax(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:
+def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
     return _amax(as_operand(input, "amax"), axes_of(dim), keepdim)
 
 
 @method
 @numpy_names
-def amin(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:
+def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
     return _amin(as_operand(input, "amin"), axes_of(dim), keepdim)
 
 
 @method
 @numpy_names
-def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> aminmax_result:
     """(min, max): amin() and amax(), of all or over the axis dim."""
-    return aminmax_result(amin(input, axes_of(dim), keepdim), amax(input, axes_of(dim), keepdim))
+    x = as_fixed_operand(input, "aminmax")
+    return aminmax_result(amin(x, axes_of(dim), keepdim), amax(x, axes_of(dim), keepdim))
 
 
 @method
 @numpy_names
-def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
     return _argmax(as_operand(input, "argmax"), axes_of(dim), keepdim)
 
 
 @method
 @numpy_names
-def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
     return _argmin(as_operand(input, "argmin"), axes_of(dim), keepdim)
 
 
+@overload
+def max(input: Tensor, dim: None = ..., keepdim: bool = ..., *, other: None = ...) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = ...) -> max_result: ...
+@overload
+def max(input: Tensor, dim: Tensor) -> Tensor: ...
+@overload
+def max(input: Tensor, *, other: Tensor) -> Tensor: ...
 @method
 @numpy_names
-def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def max(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest element; with dim, (values, indices) along it; with a tensor in place of dim, maximum().
 
     >>> norch.max(norch.tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1).indices
@@ -255,14 +264,22 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
     return _extreme(input, dim, keepdim, other, "max", max_result)
 
 
+@overload
+def min(input: Tensor, dim: None = ..., keepdim: bool = ..., *, other: None = ...) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = ...) -> min_result: ...
+@overload
+def min(input: Tensor, dim: Tensor) -> Tensor: ...
+@overload
+def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 @method
 @numpy_names
-def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def min(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; with dim, (values, indices) along it; with a tensor in place of dim, minimum()."""
     return _extreme(input, dim, keepdim, other, "min", min_result)
 
 
-def _extreme(x: Any, dim: Any, keepdim: bool, other: Any, name: str, result: Any) -> Any:
+def _extreme(x: Tensor, dim: Any, keepdim: bool, other: Any, name: str, result: Any) -> Any:
     x = as_operand(x, name)
     binary, row, place = (maximum, _max, _argmax) if name == "max" else (minimum, _min, _argmin)
     if other is not None or isinstance(dim, Handle):
@@ -273,7 +290,7 @@ def _extreme(x: Any, dim: Any, keepdim: bool, other: Any, name: str, result: Any
     return taken(x, dim, keepdim, place(x, (dim,), True), result)
 
 
-def taken(x: Any, dim: int, keepdim: bool, indices: Any, result: Any) -> Any:
+def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> Any:
     """result(values, indices): the elements of x at indices, whose size along dim is 1."""
     values = x.gather(dim, indices)
     if not flag(keepdim, "keepdim") and x.ndim:
@@ -286,19 +303,19 @@ def taken(x: Any, dim: int, keepdim: bool, indices: Any, result: Any) -> Any:
 
 @method
 @numpy_names
-def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether one element is non-zero, over all or the axes dim. uint8 gives uint8."""
     return _truth(input, _any, dim, keepdim)
 
 
 @method
 @numpy_names
-def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
     return _truth(input, _all, dim, keepdim)
 
 
-def _truth(input: Any, row: Any, dim: Dims, keepdim: bool) -> Any:
+def _truth(input: Tensor, row: Any, dim: Dims, keepdim: bool) -> Tensor:
     x = as_operand(input, row.__name__)
     out = x != 0 if dim in ((), []) else row(x, axes_of(dim), keepdim)  # no axes: element by element
     return out.to(uint8) if x.dtype is uint8 else out
@@ -312,13 +329,13 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
     name = row.__name__
 
     def moment(
-        input: Any,
+        input: Tensor,
         dim: Dims = None,
         unbiased: bool | None = None,
         keepdim: bool = False,
         *,
         correction: float | None = None,
-    ) -> Any:
+    ) -> Tensor:
         x = as_operand(input, name)
         if isinstance(dim, bool):  # var(unbiased)
             dim, unbiased = None, dim
@@ -329,15 +346,16 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
         return row(x, axes_of(dim), keepdim, -1, correction)
 
     def beside_mean(
-        input: Any,
+        input: Tensor,
         dim: Dims = None,
         unbiased: bool | None = None,
         keepdim: bool = False,
         *,
         correction: float | None = None,
-    ) -> tuple[Any, Any]:
-        out = moment(input, dim, unbiased, keepdim, correction=correction)
-        return out, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    ) -> tuple[Tensor, Tensor]:
+        x = as_fixed_operand(input, name)
+        out = moment(x, dim, unbiased, keepdim, correction=correction)
+        return out, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
     both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).")
     return method(numpy_names(named_function(moment, name, about))), numpy_names(both)
@@ -352,7 +370,7 @@ std, std_mean = _moment(_std, "The standard deviation: the square root of var().
 @method
 @numpy_names
 @rename_errors
-def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
 
     The largest is taken off first, where it is finite: Blanchard, Higham and Higham, IMA J. Numer. Anal. 41 (2021).
@@ -360,7 +378,7 @@ def logsumexp(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
-    x, axes = as_operand(input, "logsumexp"), axes_of(dim)
+    x, axes = as_fixed_operand(input, "logsumexp"), axes_of(dim)
     dtype = x.dtype if x.dtype.is_floating_point else get_default_dtype()
     wide = x if x.dtype in (float32, float64) else lib.norch_cast(x, (dtype if dtype is float64 else float32).code)
     top = None
@@ -384,13 +402,16 @@ _LogSumExp = derivative(
 )
 
 
-def _sum_method(self: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None, **named: Any) -> Any:
+def _sum_method(
+    self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None, **named: Any
+) -> Tensor:
     """The sum over all elements, or over the axes dim."""
     if dim is None and dtype is None and not named:
         return sum_over(self, None, keepdim)
     return sum(self, **{"dim": dim, "keepdim": keepdim, "dtype": dtype, **named})
 
 
+_sum_method.__wrapped__ = sum  # type: ignore[attr-defined]  # its signature
 METHODS["sum"] = named_function(_sum_method, "sum", _sum_method.__doc__ or "")
 
 # the others are for the other families

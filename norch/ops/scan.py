@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from .._handle import alias
 from .._lib import constants, lib
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
@@ -22,12 +22,12 @@ from .op import METHODS, method
 
 
 @differentiable("cumsum", grad=lambda g, dim, reverse: _cumsum(g, dim, not reverse), shares_grad=True)
-def _cumsum(x: Any, dim: Any, reverse: bool) -> Any:
+def _cumsum(x: Tensor, dim: int, reverse: bool) -> Tensor:
     """Sums of all elements up to each, or from each on when reverse."""
     return lib.norch_scan(constants["SCAN_SUM"], x, dim, reverse)
 
 
-def _cumprod_grad(g: Any, x: Any, out: Any, dim: int, reverse: bool) -> Any:
+def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) -> Tensor:
     """The sum of g * out from here on, over x; without dividing where an element is 0."""
     if not (x == 0).any().item():
         return _cumsum(g * out, dim, not reverse) / x
@@ -43,11 +43,11 @@ def _cumprod_grad(g: Any, x: Any, out: Any, dim: int, reverse: bool) -> Any:
 
 
 @differentiable("cumprod", grad=_cumprod_grad)
-def _cumprod(x: Any, dim: Any, reverse: bool) -> Any:
+def _cumprod(x: Tensor, dim: int, reverse: bool) -> Tensor:
     return lib.norch_scan(constants["SCAN_PROD"], x, dim, reverse)
 
 
-def products_of_others(x: Any, dim: int, reverse: bool = False) -> Any:
+def products_of_others(x: Tensor, dim: int, reverse: bool = False) -> Tensor:
     """The product of all elements before each along dim, or behind it when reverse; 1 at the end."""
     size = x.shape[dim]
     ones = x.new_ones([1 if axis == dim % x.ndim else n for axis, n in enumerate(x.shape)])
@@ -65,11 +65,11 @@ def _logcumsumexp_grad(g: Any, x: Any, out: Any, dim: int, reverse: bool) -> Any
 
 
 @differentiable("logcumsumexp", grad=_logcumsumexp_grad)
-def _logcumsumexp(x: Any, dim: Any, reverse: bool) -> Any:
+def _logcumsumexp(x: Tensor, dim: int, reverse: bool) -> Tensor:
     return lib.norch_scan(constants["SCAN_LOGSUMEXP"], x, dim, reverse)
 
 
-def _running(scan: Any, name: str, x: Any, dim: Any, dtype: Any) -> Any:
+def _running(scan: Any, name: str, x: Tensor, dim: int, dtype: DType | None) -> Tensor:
     x = as_operand(x, name)
     if x.is_complex() and dtype is None:
         return _complex_running(scan, x, dim)
@@ -98,7 +98,7 @@ def _complex_running(scan: Any, x: Any, dim: int) -> Any:
 
 @method
 @numpy_names
-def cumsum(input: Any, dim: int, *, dtype: DType | None = None) -> Any:  # noqa: A002
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  # noqa: A002
     """The sums of all elements up to each along dim. Integers and bool add up in int64, or in dtype.
 
     >>> norch.cumsum(norch.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -109,21 +109,21 @@ def cumsum(input: Any, dim: int, *, dtype: DType | None = None) -> Any:  # noqa:
 
 @method
 @numpy_names
-def cumprod(input: Any, dim: int, *, dtype: DType | None = None) -> Any:  # noqa: A002
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  # noqa: A002
     """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype."""
     return _running(_cumprod, "cumprod", input, dim, dtype)
 
 
 @method
 @numpy_names
-def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:  # noqa: A002
     """log(cumsum(exp(x))) along dim, without overflow. Floats only."""
     return _logcumsumexp(as_operand(input, "logcumsumexp"), dim, False)
 
 
 @method
 @numpy_names
-def cummax(input: Any, dim: int) -> Any:  # noqa: A002
+def cummax(input: Tensor, dim: int) -> cummax_result:  # noqa: A002
     """The largest element so far along dim, and its index (the last of equals): (values, indices). NaN wins.
 
     >>> norch.cummax(norch.tensor([1, 3, 2]), dim=0).values
@@ -136,7 +136,7 @@ def cummax(input: Any, dim: int) -> Any:  # noqa: A002
 
 @method
 @numpy_names
-def cummin(input: Any, dim: int) -> Any:  # noqa: A002
+def cummin(input: Tensor, dim: int) -> cummin_result:  # noqa: A002
     """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
     x = as_fixed_operand(input, "cummin")
     indices = lib.norch_scan(constants["SCAN_MIN"], x, dim, False)
@@ -146,7 +146,7 @@ def cummin(input: Any, dim: int) -> Any:  # noqa: A002
 def _inplace(function: Any) -> Any:
     name = function.__name__ + "_"
 
-    def method(self: Any, dim: int, *, dtype: DType | None = None) -> Any:
+    def method(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
         check_writable(self, name)
         if dtype is not None and dtype_named(dtype) is not self.dtype:
             raise DTypeError(f"{name}: dtype {dtype} for a tensor of {self.dtype}")

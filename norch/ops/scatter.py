@@ -9,14 +9,14 @@ import math
 
 from .._handle import zeros_of
 from .._lib import flag, lib
-from .._typing import Any
+from .._typing import Any, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable
 from ..autograd.record import record, record_one
 from ..autograd.recorders import record_write
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import as_operand, rename_errors
+from ._operand import as_fixed_operand, as_operand, rename_errors
 from .copy import cast
 from .index import KINDS, along_axis, check_index, result_of_write, source_for, without_axis
 from .op import method
@@ -28,26 +28,31 @@ from .view import slice_
 
 
 @method
-def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
     x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, check_index(index, "gather"))
     return record_one(Gather, out, x, index, dim)
 
 
+def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
+    return scatter_add_(zeros_of(x_meta), dim, index, g)
+
+
 Gather = derivative(
     "gather",
     layout=("x_meta", "index", "dim"),
     tensors=("index",),
-    grad=lambda g, x_meta, index, dim: scatter_add_(zeros_of(x_meta), dim, index, g),
+    grad=_gather_grad,
 )
 
 
 @method
 @rename_errors
-def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather() whose other axes are broadcast, and whose indices may be negative; without dim of the flattened x."""
-    x, indices = as_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
+    x, indices = as_fixed_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
+    indices = as_fixed_operand(indices, "take_along_dim")
     if indices.dtype is not int64:
         raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
     if dim is None:
@@ -65,7 +70,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     return gather(x.expand(common), dim, indices)
 
 
-def _scatter(x: Any, dim: Any, index: Any, src: Any, adds: bool, in_place: bool, name: str) -> Any:
+def _scatter(x: Tensor, dim: int, index: Tensor, src: Operand, adds: bool, in_place: bool, name: str) -> Tensor:
     src, index = source_for(x, src, name), check_index(index, name)
     if in_place:
         check_writable(x, name + "_")
@@ -96,12 +101,12 @@ def _corner(x: Any, shape: Any) -> Any:
     return x
 
 
+def _overwritten_grad(g: Any, index: Any, dim: int) -> Any:
+    return scatter(g, dim, index, 0)
+
+
 _Scatter = write_derivative(
-    "scatter",
-    ("index", "dim"),
-    tensors=("index",),
-    grad_x=lambda g, index, dim: scatter(g, dim, index, 0),
-    grad_values=_src_grad,
+    "scatter", ("index", "dim"), tensors=("index",), grad_x=_overwritten_grad, grad_values=_src_grad
 )
 _ScatterAdd = write_derivative(
     "scatter_add",
@@ -113,7 +118,7 @@ _ScatterAdd = write_derivative(
 )
 
 
-def _scatter_by(x: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any, in_place: bool) -> Any:
+def _scatter_by(x: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce: str | None, in_place: bool) -> Tensor:
     if (src is None) == (value is None):
         raise TypeError("scatter: give src, a tensor, or value, a number")
     given = value if src is None else src
@@ -127,7 +132,9 @@ def _scatter_by(x: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any,
 
 
 @method
-def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Operand | None = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
     """A copy of x with out[index[i][j]][j] = src[i][j] for dim 0, and so on; the last of several stays.
 
     src is a tensor of the dtype of x, or a number (also as value). reduce: "add" or "multiply" instead of setting.
@@ -139,19 +146,21 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
 
 
 @method
-def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+def scatter_(
+    x: Tensor, dim: int, index: Tensor, src: Operand | None = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
     """scatter() in place."""
     return _scatter_by(x, dim, index, src, value, reduce, True)
 
 
 @method
-def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
     return _scatter(as_operand(input, "scatter_add"), dim, index, src, True, False, "scatter_add")
 
 
 @method
-def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
+def scatter_add_(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """scatter_add() in place."""
     return _scatter(x, dim, index, src, True, True, "scatter_add")
 
@@ -159,7 +168,7 @@ def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
 # ---- reductions -----------------------------------------------------------------------------------------------------
 
 
-def _reduced_into(x: Any, dim: Any, index: Any, src: Any, reduce: str) -> Any:
+def _reduced_into(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
     """A copy of x into which src is multiplied ("prod"), or which takes the extremes of both ("amax", "amin")."""
     out = lib.norch_scatter(x, KINDS[f"SCATTER_{reduce.upper()}"], dim, index, src, False)
     return record(_ScatterProd if reduce == "prod" else _ScatterExtreme, out, (x, src, index), (dim,))
@@ -197,7 +206,9 @@ _ScatterProd = derivative("scatter_reduce", ("x", "src", "index"), backward=_sca
 
 @method(inplace=True)
 @rename_errors
-def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """A copy of x into which src[i][j] is reduced at index[i][j] of dim 0, and so on: by "sum", "prod", "mean", "amax"
     or "amin", together with what is there or, without include_self, instead of it.
 
@@ -207,7 +218,7 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     x, index, src = (
         as_operand(input, "scatter_reduce"),
         check_index(index, "scatter_reduce"),
-        as_operand(src, "scatter_reduce"),
+        as_fixed_operand(src, "scatter_reduce"),
     )
     flag(include_self, "scatter_reduce: include_self")
     neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.get(reduce)
@@ -231,10 +242,12 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
 
 @method(inplace=True)
 @rename_errors
-def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod",
     "mean", "amax" or "amin", together with what is there, or without it."""
-    x, source = as_operand(input, "index_reduce"), as_operand(source, "index_reduce")
+    x, source = as_fixed_operand(input, "index_reduce"), as_fixed_operand(source, "index_reduce")
     flag(include_self, "index_reduce: include_self")
     if reduce == "sum":
         raise ArgumentError("index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin'; index_add() sums")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._lib import lib
-from .._typing import Any
+from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record_one
@@ -15,7 +15,7 @@ from .op import method
 
 @method
 @numpy_names
-def softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noqa: A002
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:  # noqa: A002
     """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats.
 
     >>> norch.softmax(norch.zeros(2), dim=0)
@@ -26,7 +26,7 @@ def softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noqa: A
 
 @method
 @numpy_names
-def log_softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noqa: A002
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:  # noqa: A002
     """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too.
 
     Integers become floats.
@@ -34,7 +34,7 @@ def log_softmax(input: Any, dim: int, dtype: DType | None = None) -> Any:  # noq
     return _softmax(input, dim, dtype, True)
 
 
-def _softmax(x: Any, dim: Any, dtype: Any, log: bool) -> Any:
+def _softmax(x: Tensor, dim: int, dtype: DType | None, log: bool) -> Tensor:
     x = as_operand(x, "log_softmax" if log else "softmax")
     if dtype is not None:
         x = x.to(dtype_named(dtype))
@@ -50,7 +50,7 @@ _LogSoftmax = derivative("log_softmax", layout=_LAYOUT, grad=lambda g, out, dim:
     grad_g=lambda g2, y, dim: softmax_backward(g2, y, dim),
     grad_y=lambda g2, g, y, dim: g2 * (g - (g * y).sum(dim, True)) - g * (g2 * y).sum(dim, True),
 )
-def softmax_backward(g: Any, y: Any, dim: int) -> Any:
+def softmax_backward(g: Tensor, y: Tensor, dim: int) -> Tensor:
     """y (g - sum(g y)): the gradient of softmax, whose result is y."""
     return lib.norch_softmax_backward(g, y, dim, False)
 
@@ -59,6 +59,6 @@ def softmax_backward(g: Any, y: Any, dim: int) -> Any:
     grad_g=lambda g2, y, dim: g2 - (g2 * y.exp()).sum(dim, True),
     grad_y=lambda g2, g, y, dim: -g2 * y.exp() * g.sum(dim, True),
 )
-def _log_softmax_backward(g: Any, y: Any, dim: int) -> Any:
+def _log_softmax_backward(g: Tensor, y: Tensor, dim: int) -> Tensor:
     """g - exp(y) sum(g): the gradient of log_softmax, whose result is y."""
     return lib.norch_softmax_backward(g, y, dim, True)

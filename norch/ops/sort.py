@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._handle import Handle
 from .._lib import flag, int64, lib
-from .._typing import Any
+from .._typing import Any, Operand, Tensor, overload
 from ..autograd.derivative import derivative
 from ..autograd.record import record, record_one
 from ..dtype import int32
@@ -23,12 +23,12 @@ from .scatter import Gather
 from .view import axis
 
 
-def order_of(x: Any, dim: int, k: int = -1, descending: bool = False) -> Any:
+def order_of(x: Tensor, dim: int, k: int = -1, descending: bool = False) -> Tensor:
     """The places of the k first elements (-1: all) in sorted order."""
     return lib.norch_argsort(x, dim, k, descending, None)
 
 
-def sorted_by(x: Any, dim: int, k: int, descending: bool) -> Any:
+def sorted_by(x: Tensor, dim: int, k: int, descending: bool) -> tuple[Tensor, Tensor]:
     """The k first elements (-1: all) in sorted order, and their places."""
     shape = list(x.shape)
     if x.ndim and k >= 0:
@@ -44,7 +44,7 @@ def sorted_by(x: Any, dim: int, k: int, descending: bool) -> Any:
 
 @method
 @numpy_names
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | None = False) -> Any:  # noqa: A002
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False) -> sort_result:  # noqa: A002
     """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest.
 
     >>> norch.sort(norch.tensor([3, 1, 2])).indices
@@ -57,21 +57,21 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | Non
 
 @method
 @numpy_names
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:  # noqa: A002
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:  # noqa: A002
     """The indices of sort()."""
     flag(stable, "argsort: stable")
     return order_of(as_operand(input, "argsort"), dim, -1, descending)
 
 
 @method
-def msort(input: Any) -> Any:  # noqa: A002
+def msort(input: Tensor) -> Tensor:  # noqa: A002
     """The values of sort() along the first axis."""
     return sort(input, 0).values
 
 
 @method
 @numpy_names
-def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:  # noqa: A002
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> topk_result:  # noqa: A002
     """The k largest (or smallest) elements along dim in order, and their indices: (values, indices).
 
     >>> norch.topk(norch.tensor([3, 1, 2]), 2).values
@@ -87,9 +87,13 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 # ---- order statistics ---------------------------------------------------------------------------------------------
 
 
+@overload
+def median(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = ...) -> median_result: ...
 @method
 @numpy_names
-def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The middle element, the lower of two; with dim, (values, indices) along it. NaN where there is one.
 
     >>> norch.median(norch.tensor([1.0, 9.0, 4.0, 2.0]))
@@ -98,14 +102,18 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  #
     return _median(as_fixed_operand(input, "median"), dim, keepdim, False, median_result)
 
 
+@overload
+def nanmedian(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> nanmedian_result: ...
 @method
 @numpy_names
-def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
     """median() of what is not NaN."""
     return _median(as_fixed_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
 
 
-def _median(x: Any, dim: Any, keepdim: bool, ignore_nan: bool, result: Any) -> Any:
+def _median(x: Tensor, dim: int | None, keepdim: bool, ignore_nan: bool, result: Any) -> Any:
     flag(keepdim, "median: keepdim")
     if dim is None:
         flat = x.detach().flatten()
@@ -127,7 +135,7 @@ _Median = derivative(
 )
 
 
-def _middle(x: Any, dim: int, ignore_nan: bool) -> Any:
+def _middle(x: Tensor, dim: int, ignore_nan: bool) -> Tensor:
     """The place of the median along dim, kept as 1."""
     order = order_of(x, dim)
     size = x.shape[dim] if x.ndim else 1
@@ -146,14 +154,14 @@ def _middle(x: Any, dim: int, ignore_nan: bool) -> Any:
 
 
 def searchsorted(
-    sorted_sequence: Any,
-    input: Any,  # noqa: A002
+    sorted_sequence: Tensor,
+    input: Operand,  # noqa: A002
     *,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
-    sorter: Any = None,
-) -> Any:
+    sorter: Tensor | None = None,
+) -> Tensor:
     """Where each value of input is to be put into the sorted last axis of sorted_sequence, before its equals (side
     "left") or behind them ("right").
 
@@ -166,14 +174,16 @@ def searchsorted(
 
 
 @rename_errors
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:  # noqa: A002
+def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:  # noqa: A002
     """searchsorted() of input among 1-d boundaries."""
     if isinstance(boundaries, Handle) and boundaries.ndim != 1:
         raise ShapeError(f"bucketize: boundaries are 1-d, not of {boundaries.ndim} dimensions")
     return _search("bucketize", boundaries, input, out_int32, right, None, None)
 
 
-def _search(name: str, line: Any, values: Any, out_int32: bool, right: bool, side: Any, sorter: Any) -> Any:
+def _search(
+    name: str, line: Tensor, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Tensor | None
+) -> Tensor:
     flag(right, f"{name}: right")
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f"{name}: side is 'left' or 'right' and agrees with right, not {side!r} with {right}")

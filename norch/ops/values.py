@@ -13,7 +13,7 @@ from functools import reduce
 from .._buffers import forget, keep_alive
 from .._handle import Handle
 from .._lib import flag, ints, lib
-from .._typing import Any
+from .._typing import Any, DeviceLike, DTypeLike, Tensor
 from ..device import CPU, current
 from ..dtype import (
     BY_NAME,
@@ -31,8 +31,6 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 
-Tensor = Any  # the class of results, which tensor.py defines on top of the operations
-
 _PLAIN = {float, int, bool, complex}
 _DEPTH = 64  # of nested lists
 
@@ -42,14 +40,14 @@ def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return lib.norch_from_bytes(data, len(data), len(shape), ints(shape), dtype.code)
 
 
-def finished(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
+def finished(x: Tensor, device: DeviceLike, requires_grad: bool) -> Tensor:
     """x on the device that was asked for (None: the default one), and as a leaf with requires_grad."""
     if device is not None or current.default is not CPU:
         x = x.to(current.default if device is None else device)
     return x.requires_grad_(requires_grad) if requires_grad else x
 
 
-def iota(n: int, like: Handle, dtype: DType = norch_int64, first: int = 0) -> Any:
+def iota(n: int, like: Handle, dtype: DType = norch_int64, first: int = 0) -> Tensor:
     """first, first + 1, ... (n) of a dtype, on the device of like."""
     line = lib.norch_arange(n, dtype.code, float(first), 1.0, first, 1)
     return lib.norch_to_device(line, (like._device_type, like._device_index), False)
@@ -151,7 +149,7 @@ def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | Non
     return made if source is wanted else made.to(wanted)
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A new tensor of the values in data: a number, nested lists, an array, a buffer or a tensor; always a copy.
 
     Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own
@@ -208,7 +206,7 @@ def _from_buffer(data: Any) -> Tensor:
     return from_bytes(view.tobytes(), tuple(view.shape or (view.nbytes // view.itemsize,)), found)
 
 
-def _dtype_of(kind: str | None, itemsize: int, shown: Any) -> DType:
+def _dtype_of(kind: str | None, itemsize: int, shown: str) -> DType:
     for one in DTYPES:
         if one.kind == kind and one.itemsize == itemsize:
             return one
@@ -219,7 +217,9 @@ def _array_dtype(typestr: str) -> DType:
     if typestr[0] == ">":
         raise DTypeError(f"tensor: big-endian elements ({typestr}); convert them to native order first")
     size = typestr[2:].partition("[")[0]  # dates have a unit behind it
-    return _dtype_of(typestr[1], int(size or 0), typestr)
+    date = {"M": "datetime64", "m": "timedelta64"}.get(typestr[1])
+    shown = date + typestr[3:] if date else typestr  # as NumPy names it
+    return _dtype_of(typestr[1], int(size or 0), shown)
 
 
 def _is_ndarray(data: Any) -> bool:
@@ -237,9 +237,17 @@ def from_numpy(array: Any) -> Tensor:
     """
     if not _is_ndarray(array):
         raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
-    found = _array_dtype(array.dtype.str)
     if not array.flags.writeable:
-        warnings.warn("from_numpy: this array is read-only, and a tensor is not; do not write to it", stacklevel=2)
+        _warn_of_read_only("from_numpy", 3)
+    return _over_array(array)
+
+
+def _warn_of_read_only(name: str, level: int) -> None:
+    warnings.warn(f"{name}: this array is read-only, and a tensor is not; do not write to it", stacklevel=level)
+
+
+def _over_array(array: Any) -> Tensor:
+    found = _array_dtype(array.dtype.str)
     shape, steps = array.shape, array.strides
     if any(step % found.itemsize for step in steps):
         raise ArgumentError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
@@ -252,17 +260,31 @@ def from_numpy(array: Any) -> Tensor:
         raise
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """data as a tensor, which shares memory with tensors and writable NumPy arrays where dtype and device allow."""
+def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """data as a tensor, which shares memory with tensors and NumPy arrays where dtype and device allow; with those that
+    are read-only, too, with a warning."""
+    return _as_tensor(data, dtype, device, "as_tensor")
+
+
+def _as_tensor(data: Any, dtype: DType | None, device: DeviceLike, name: str) -> Tensor:
     if isinstance(data, Handle):
         return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
-    if _is_ndarray(data) and data.flags.writeable:
-        return finished(from_numpy(data), device, False).to(dtype=dtype)
-    return tensor(data, dtype=dtype, device=device)
+    if not _is_ndarray(data):
+        return tensor(data, dtype=dtype, device=device)
+    shared = _over_array(data)
+    made = finished(shared, device, False).to(dtype=dtype)
+    if made is shared and not data.flags.writeable:
+        _warn_of_read_only(name, 4)
+    return made
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """obj as a tensor, which shares memory with obj where possible (copy None), never (True), or always (False, with an
     ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False."""
@@ -271,7 +293,7 @@ def asarray(
     elif copy:
         made = obj.to(dtype=dtype, device=device, copy=True)
     else:
-        made = as_tensor(obj, dtype, device)
+        made = _as_tensor(obj, dtype, device, "asarray")
         shared = made is obj or (_is_ndarray(obj) and obj.ctypes.data == made.data_ptr())
         if copy is False and not shared:
             raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")

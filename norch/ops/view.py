@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .._handle import Handle, version_counter_of, zeros_of
 from .._lib import int64, lib
-from .._typing import Any
+from .._typing import Any, Tensor
 from ..autograd.broadcast import Expand
 from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode
@@ -51,7 +51,7 @@ def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
 
 
 @method
-def view(x: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
+def view(x: Tensor, *shape: Any, size: Any = None, dtype: DType | None = None) -> Tensor:
     """x in another shape of as many elements, one size may be -1; ShapeError where the strides would need a copy.
 
     view(dtype) shows the bytes as another dtype, outside any graph; where its elements are smaller or larger, the last
@@ -70,23 +70,23 @@ def view(x: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
 
 
 @method
-def view_as(self: Any, other: Any) -> Any:
+def view_as(self: Tensor, other: Tensor) -> Tensor:
     """view(other.shape)."""
     return view(self, tuple(tensor_of(other, "view_as").shape))
 
 
 @method
-def reshape(input: Any, *sizes_: Any, shape: Any = None) -> Any:
+def reshape(input: Tensor, *sizes_: Any, shape: Any = None) -> Tensor:
     """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
     wanted = sizes(sizes_, shape)
     return _reshaped(lib.norch_reshape(input, wanted), input, reshape, (wanted,))
 
 
-def _reshaped(out: Any, x: Any, step: Any, arguments: tuple[Any, ...]) -> Any:
+def _reshaped(out: Tensor, x: Tensor, step: Any, arguments: tuple[Any, ...]) -> Tensor:
     return record_view(_Reshape, out, x, step, arguments, is_view=lib.norch_shares_storage(out, x))
 
 
-def reshape_to(x: Any, meta: Handle) -> Any:
+def reshape_to(x: Tensor, meta: Handle) -> Tensor:
     """x in the shape of meta."""
     return _reshaped(lib.norch_reshape_as(x, meta), x, reshape_to, (meta,))
 
@@ -95,26 +95,26 @@ _Reshape = view_derivative("reshape", grad=lambda g, x_meta: reshape_to(g, x_met
 
 
 @method
-def reshape_as(self: Any, other: Any) -> Any:
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """reshape(other.shape)."""
     return reshape(self, tuple(tensor_of(other, "reshape_as").shape))
 
 
 @method
-def squeeze(input: Any, dim: Any = None) -> Any:
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without the axes of size 1: all of them, or those of dim that are."""
     dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     return record_view(_Reshape, lib.norch_squeeze(input, dims), input, squeeze, (dim,))
 
 
 @method
-def unsqueeze(input: Any, dim: int) -> Any:
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a new axis of size 1 at dim."""
     return record_view(_Reshape, lib.norch_unsqueeze(input, dim), input, unsqueeze, (dim,))
 
 
 @method
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from start_dim to end_dim as one."""
     out = lib.norch_flatten(tensor_of(input, "flatten"), start_dim, end_dim)
     if input.ndim == 1:
@@ -126,7 +126,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 @method
-def permute(input: Any, *dims_: Any, dims: Any = None) -> Any:
+def permute(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     """The axes in another order."""
     wanted = sizes(dims_, dims)
     return record_view(_Permute, lib.norch_permute(input, wanted), input, permute, (wanted,))
@@ -144,8 +144,10 @@ _Permute = view_derivative("permute", grad=lambda g, arguments: permute(g, _inve
 
 
 @method
-def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    """Two axes exchanged."""
+def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
+    """Two axes exchanged; or, with a sequence of all axes as dim0, in another order, as NumPy has it."""
+    if dim1 is None and isinstance(dim0, (tuple, list)):
+        return permute(input, dim0)
     return record_view(_Transpose, lib.norch_transpose(input, dim0, dim1), input, transpose, (dim0, dim1))
 
 
@@ -154,7 +156,7 @@ _Transpose = view_derivative("transpose", grad=lambda g, arguments: transpose(g,
 
 @method
 @rename_errors
-def t(input: Any) -> Any:
+def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers as they are."""
     if input.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(input.shape)}; use transpose() or mT")
@@ -162,7 +164,7 @@ def t(input: Any) -> Any:
 
 
 @method
-def expand(x: Any, *shape: Any, size: Any = None) -> Any:
+def expand(x: Tensor, *shape: Any, size: Any = None) -> Tensor:
     """Sizes of 1 (and new leading axes) broadcast to shape, by stride 0; -1 keeps a size."""
     wanted = sizes(shape, size)
     return record_view(Expand, lib.norch_expand(x, wanted), x, expand, (wanted,))
@@ -170,14 +172,14 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
 
 @method
 @rename_errors
-def expand_as(x: Any, other: Any) -> Any:
+def expand_as(x: Tensor, other: Tensor) -> Tensor:
     """x broadcast to the shape of other."""
     return expand(x, tuple(tensor_of(other, "expand_as").shape))
 
 
 @method
 @rename_errors
-def broadcast_to(input: Any, size: Any) -> Any:
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """input.expand(size)."""
     return expand(input, size)
 
@@ -201,7 +203,7 @@ def axes(dims: Axes, ndim: int, name: str) -> list[int]:
     return found
 
 
-def _region_grad(g: Any, x_meta: Handle, step: Any, arguments: Any) -> Any:
+def _region_grad(g: Tensor, x_meta: Handle, step: Any, arguments: Any) -> Tensor:
     whole = zeros_of(x_meta)
     step(whole, *arguments).copy_(g)
     return whole
@@ -216,18 +218,18 @@ Region = view_derivative("region", grad=_region_grad, add_to=_add_region)
 
 
 @method
-def select(input: Any, dim: int, index: int) -> Any:
+def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The part at one index of an axis, without that axis; IndexError when out of range."""
     return record_view(Region, lib.norch_select(input, dim, index), input, select, (dim, index))
 
 
-def slice_(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
+def slice_(x: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
     """x[start:stop:step] along dim, its bounds as in Python; a negative step gives a flipped view."""
     return record_view(Region, lib.norch_slice(x, dim, start, stop, step), x, slice_, (dim, start, stop, step))
 
 
 @method
-def narrow(input: Any, dim: int, start: int, length: int) -> Any:
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """length elements of an axis, from start on."""
     if tensor_of(input, "narrow").ndim == 0:
         raise ShapeError("narrow: a 0-d tensor has no dimension to narrow")
@@ -240,19 +242,19 @@ def narrow(input: Any, dim: int, start: int, length: int) -> Any:
 
 
 @method
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two axes, as the last axis; offset above it (or, negative, below)."""
     out = lib.norch_diagonal(input, offset, dim1, dim2)
     return record_view(Region, out, input, diagonal, (offset, dim1, dim2))
 
 
 @method
-def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of size elements along an axis, step apart, as a new last axis."""
     return record_view(_Unfold, lib.norch_unfold(x, dimension, size, step), x, unfold, (dimension, size, step))
 
 
-def _unfold_grad(g: Any, x_meta: Handle, arguments: Any) -> Any:
+def _unfold_grad(g: Tensor, x_meta: Handle, arguments: Any) -> Tensor:
     """Windows may share elements, so they are added one position at a time."""
     whole = zeros_of(x_meta)
     dim, size, step = arguments
@@ -273,7 +275,7 @@ _Unfold = view_derivative("unfold", grad=_unfold_grad)
 
 @method
 @rename_errors
-def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
 
     Where gradients are recorded, the tensor that input is a view of must be contiguous.
@@ -297,13 +299,13 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     return _strided(input, tuple(size), tuple(stride), shift, tuple(input.stride()))
 
 
-def _strided(x: Any, size: Shape, stride: Shape, shift: int, x_stride: Shape) -> Any:
+def _strided(x: Tensor, size: Shape, stride: Shape, shift: int, x_stride: Shape) -> Tensor:
     """as_strided from the first element of x on; x_stride: the strides of x, for the gradient."""
     out = lib.norch_as_strided(x, size, stride, shift)
     return record_view(_AsStrided, out, x, _strided, (size, stride, shift, x_stride))
 
 
-def _as_strided_grad(g: Any, x_meta: Handle, arguments: Any) -> Any:
+def _as_strided_grad(g: Tensor, x_meta: Handle, arguments: Any) -> Tensor:
     """Gradients are summed into memory of the layout of x, and read from there with the strides of x."""
     size, stride, shift, x_stride = arguments
     shape = tuple(x_meta.shape)
@@ -328,12 +330,12 @@ def _reach(size: Shape, stride: Shape, shift: int) -> tuple[int, int]:
 # ---- the same elements ----------------------------------------------------------------------------------------------
 
 
-def alias_of(x: Any) -> Any:
+def alias_of(x: Tensor) -> Tensor:
     """The same elements as another tensor."""
     return record_view(_Alias, lib.norch_alias(x), x, alias_of, ())
 
 
-def connect(x: Any) -> Any:
+def connect(x: Tensor) -> Tensor:
     """x, with a gradient that is recorded as a function of x even where its derivative by x is 0. Composed functions
     that are one operation in PyTorch begin with it, so that second gradients exist where PyTorch has them."""
     if not mode.enabled or gradient_edge(x) is None:

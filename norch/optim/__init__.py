@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._exports import lazy as _lazy
-from .._left_out import nothing_more as _nothing_more
+from .._exports import publish as _publish
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam, AdamW
 from .adaptive import Adagrad, RMSprop
@@ -13,11 +12,11 @@ from .sgd import SGD
 
 if _TYPE_CHECKING:
     from . import swa_utils as swa_utils
-    from .extras.lbfgs import LBFGS
+    from .extras.lbfgs import LBFGS as LBFGS
 
 __all__ = [
     "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
     "lr_scheduler",
 ]  # fmt: skip
 
-__getattr__ = _lazy(globals(), {".": "swa_utils", ".extras.lbfgs": "LBFGS"}, _nothing_more(__name__))
+_publish(globals(), {".": "swa_utils", ".extras.lbfgs": "LBFGS"})

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
-from .._left_out import nothing_more
+from .._exports import publish
 from .._recording import unseen
 from ..errors import ArgumentError, one_of
 from .optimizer import Optimizer
@@ -549,4 +549,4 @@ class MultiplicativeLR(LambdaLR):
         return [group["lr"] * (1 if first else of(self.last_epoch)) for group, of in pairs]
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
+from .._exports import publish
 from .._options import Option, options
 from .._recording import unseen
 from ..autograd import enable_grad
@@ -18,7 +19,9 @@ from ..autograd.hooks import RemovableHandle, hook_into
 from ..errors import DTypeError, Error, ShapeError
 from ..tensor import Tensor
 
-Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+__all__ = ["Optimizer"]
+
+Params = Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]]
 ParamsT = Params  # PyTorch's name of it
 required: Any = object()  # as a default: an option that each group must give
 
@@ -337,3 +340,6 @@ class Elementwise(Optimizer):
 def at_least_0(value: Any) -> bool:
     """Whether an option is a number, perhaps as a tensor, and neither negative nor NaN."""
     return (isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)) and float(value) >= 0
+
+
+publish(globals())

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._left_out import nothing_more
+from .._exports import publish
 from ..autograd import no_grad
 from ..errors import ArgumentError, one_of
 from ..nn.module import Module
@@ -202,4 +202,4 @@ class SWALR(LRScheduler):
         return rates
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import warnings
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .._handle import Handle, alias, next_seq
 from .._lib import lib
@@ -24,6 +23,7 @@ from .._recording import here
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
 from ..errors import CaptureError, Error
+from ..nn._watch import watching
 from ..nn.module import Module
 from .listing import Program
 from .tape import Tape, is_in_graph, user_line
@@ -53,8 +53,13 @@ _DIFFERS = (
     "is replaced; pass what changes as a tensor, and write into tensors with copy_()"
 )
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+T = TypeVar("T")
 
-class CapturedFunction:
+
+class CapturedFunction(Generic[P, R]):
     """A function that norch.capture made: call it as the function itself.
 
     recordings()   how many recordings can be replayed
@@ -63,9 +68,9 @@ class CapturedFunction:
     profile(...)   a call with these arguments, and a table of what each call of the library in it took
     """
 
-    def __init__(self, function: Callable[..., Any], strict: bool, copy: bool, limit: int):
+    def __init__(self, function: Callable[P, R], strict: bool, copy: bool, limit: int, fuse: bool = True):
         functools.update_wrapper(self, function, updated=())
-        self.function, self.strict, self.copy, self.limit = function, strict, copy, limit
+        self.function, self.strict, self.copy, self.limit, self.fuse = function, strict, copy, limit, fuse
         self.reset()
 
     def reset(self) -> None:
@@ -106,10 +111,14 @@ class CapturedFunction:
         self.__dict__.update(state)
         self.reset()
 
+    @overload
+    def __get__(self, instance: None, owner: Any = ...) -> CapturedFunction[P, R]: ...
+    @overload
+    def __get__(self: CapturedFunction[Concatenate[T, Q], R], instance: T, owner: Any = ...) -> Callable[Q, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         latest = self._latest
         if latest is not None and not kwargs:
             out = _replay(latest, args)
@@ -150,7 +159,7 @@ class CapturedFunction:
             recording = lib.norch_record_begin(self.strict, _line, mode, next_seq, earlier)
         here.tape = tape
         try:
-            with _NOTING:
+            with watching(_note):
                 out = self.function(*args, **kwargs)
             here.tape = None
             results: list[Any] = []
@@ -162,7 +171,7 @@ class CapturedFunction:
                 tape.look_at(self.function, given)
                 done = lib.norch_record_end(
                     recording, given, tuple(results), tape.guards, tape.watches, tape.asks, tape.refresh(),
-                    tape.advance(), tape.kept, self.copy, gives is LEAF,
+                    tape.advance(), tape.kept, self.copy, gives is LEAF, self.fuse,
                 )  # fmt: skip
                 if not done:
                     return self._refused(lib.norch_refusal(recording), out)
@@ -262,40 +271,26 @@ def _is_inside(error: CaptureError, code: Any) -> bool:
     return False
 
 
-class _Noting:
-    """While it is entered, by any thread, modules tell the tape of theirs that they are called."""
-
-    def __init__(self) -> None:
-        self.lock, self.depth = threading.Lock(), 0
-
-    def __enter__(self) -> None:
-        with self.lock:
-            self.depth += 1
-            if self.depth == 1:
-                self.call: Any = Module.__call__
-                Module.__call__ = _noting(self.call)  # type: ignore[method-assign]
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.depth -= 1
-            if self.depth == 0:
-                Module.__call__ = self.call  # type: ignore[method-assign]
+def _note(module: Module) -> None:
+    if here.tape is not None:
+        here.tape.called(module)
 
 
-_NOTING = _Noting()
-
-
-def _noting(call: Any) -> Any:
-    def __call__(self: Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        if here.tape is not None:
-            here.tape.called(self)
-        return call(self, *args, **kwargs)
-
-    return __call__
-
-
+@overload
 def capture(
-    function: Callable[..., Any] | None = None, *, strict: bool = True, copy: bool = True, limit: int = 8
+    function: Callable[P, R], *, strict: bool = ..., copy: bool = ..., limit: int = ..., fuse: bool = ...
+) -> CapturedFunction[P, R]: ...
+@overload
+def capture(
+    function: None = ..., *, strict: bool = ..., copy: bool = ..., limit: int = ..., fuse: bool = ...
+) -> Callable[[Callable[P, R]], CapturedFunction[P, R]]: ...
+def capture(
+    function: Callable[..., Any] | None = None,
+    *,
+    strict: bool = True,
+    copy: bool = True,
+    limit: int = 8,
+    fuse: bool = True,
 ) -> Any:
     """function, recorded and replayed: the calls of the library that it makes are noted once, with the memory that they
     use, and later calls run them again without Python. docs/capture.md tells what that means and where it ends.
@@ -304,7 +299,8 @@ def capture(
     fourth on. A recording is for arguments of these shapes, strides and dtypes (tensors, also nested in lists, tuples
     and dicts) and these values (all others), for modules in this mode, this grad mode and default dtype; anything else
     is recorded anew. limit: how many recordings are kept, those used last. copy=False: results are the recording's own
-    tensors, which the next replay overwrites. Results require no grad.
+    tensors, which the next replay overwrites. Results require no grad. fuse=False: operations of a chain run one after
+    another, as in function, and not tile by tile.
 
     Raises CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x > 0),
     shapes that depend on elements (nonzero(), x[mask]). strict=False gives a warning instead, and calls function as it
@@ -323,9 +319,9 @@ def capture(
     [25.0, 0.0, 0.0, 0.0, 0.0]
     """
     if function is None:
-        return functools.partial(capture, strict=strict, copy=copy, limit=limit)
+        return functools.partial(capture, strict=strict, copy=copy, limit=limit, fuse=fuse)
     if not callable(function):
         raise TypeError(f"capture: expected a function, not {type(function).__name__}")
     if not isinstance(limit, int) or limit < 1:
         raise ValueError(f"capture: limit is the number of recordings that are kept, 1 or more, not {limit!r}")
-    return CapturedFunction(function, strict, copy, limit)
+    return CapturedFunction(function, strict, copy, limit, fuse)

@@ -36,7 +36,7 @@ _FAMILIES: list[tuple[str, Any]] = [
 
 
 class Program:
-    """A recording: its calls, in order, and its memory. Printed, a line a call.
+    """A recording: its calls, in order, and its memory. Printed, a line a call; a bar joins those of a chain.
 
     >>> x = norch.ones(3)
     >>> double = norch.capture(lambda x: x + x)
@@ -55,9 +55,29 @@ class Program:
 
     def calls(self) -> list[tuple[str, str, tuple[int, ...], str]]:
         """(operation, dtype, sizes, "file:line") of each call that a replay runs."""
+        return [call for call, *_ in self._calls()]
+
+    def chains(self) -> list[list[int]]:
+        """The calls, as places in calls(), that run together tile by tile: see "Fusion" in docs/capture.md."""
+        found: list[list[int]] = []
+        for i, (_, _, follows) in enumerate(self._calls()):
+            if follows:
+                found[-1].append(i)
+            else:
+                found.append([i])
+        return [chain for chain in found if len(chain) > 1]
+
+    def recorded(self) -> str:
+        """The calls as they were recorded, before chains were made of them, as text."""
+        rows = sorted(self._calls(), key=lambda row: row[1])
+        return self._text([call for call, *_ in rows], [""] * len(rows))
+
+    def _calls(self) -> list[tuple[tuple[str, str, tuple[int, ...], str], int, bool]]:
+        """Of each call that a replay runs: what calls() gives, its number as recorded, and whether it belongs to the
+        chain of the call before."""
         return [
-            (_named(family, op), DTYPES[dtype].name, tuple(sizes), self._where(i))
-            for i, (family, op, dtype, dead, *sizes) in enumerate(self._rows())
+            ((_named(family, op), DTYPES[dtype].name, tuple(sizes), self._where(i)), number, bool(follows))
+            for i, (family, op, dtype, dead, number, follows, *sizes) in enumerate(self._rows())
             if not dead
         ]
 
@@ -72,22 +92,23 @@ class Program:
         return "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
 
     def memory(self) -> dict[str, int]:
-        """Bytes of a replay: "temporary", intermediate results and those that it gives, which share addresses; "kept",
-        tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary results
-        take at a time where the function is not captured."""
+        """Bytes of a replay: "temporary", intermediate results and small ones that it gives, which share addresses;
+        "kept", tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary
+        results take at a time where the function is not captured."""
         temporary, kept, constant, eager = lib.norch_program_memory(self.recording)
         return {"temporary": temporary, "kept": kept, "constant": constant, "eager": eager}
 
     def timed(self, seconds: tuple[float, ...]) -> str:
-        """The calls with what each of them took in a replay, and its share of all."""
+        """The calls with what each of them took in a replay, and its share of all; a chain's stands at its first."""
         total, rows = sum(seconds), []
-        for i, (took, (family, op, dtype, dead, *sizes)) in enumerate(zip(seconds, self._rows(), strict=True)):
+        for i, (took, (family, op, dtype, dead, _, follows, *sizes)) in enumerate(
+            zip(seconds, self._rows(), strict=True)
+        ):
             if not dead:
                 name, shape = _named(family, op), f"({', '.join(map(str, sizes))})"
                 share = 100 * took / total if total else 0.0
-                rows.append(
-                    f"{1e6 * took:>10.2f} us {share:>5.1f} %  {name}, {DTYPES[dtype].name} {shape}  {self._where(i)}"
-                )
+                time = f"{'|':>10} {'':>10}" if follows else f"{1e6 * took:>10.2f} us {share:>5.1f} %"
+                rows.append(f"{time}  {name}, {DTYPES[dtype].name} {shape}  {self._where(i)}")
         return "\n".join([f"{1e6 * total:>10.2f} us in {len(rows)} calls", *rows])
 
     def __len__(self) -> int:
@@ -95,17 +116,26 @@ class Program:
 
     def __str__(self) -> str:
         calls = self.calls()
+        marks = [""] * len(calls)
+        for chain in self.chains():
+            for i in chain:
+                marks[i] = "/" if i == chain[0] else "\\" if i == chain[-1] else "|"
+        return self._text(calls, marks)
+
+    def _text(self, calls: list[tuple[str, str, tuple[int, ...], str]], marks: list[str]) -> str:
+        """A line a call; marks: in front of each, to show the chains."""
         names, dtypes, shapes = ([column] for column in ("", "", ""))
         names += [name for name, *_ in calls]
         dtypes += [dtype for _, dtype, *_ in calls]
         shapes += [f"({', '.join(map(str, sizes))})" for _, _, sizes, _ in calls]
         widths = [max(map(len, column)) for column in (names, dtypes, shapes)]
-        own = self.memory()["temporary"]
-        lines = [f"{len(calls)} call{'s' * (len(calls) != 1)}, {own:,} bytes of its own"]
-        for i, (name, dtype, shape, (*_, where)) in enumerate(
-            zip(names[1:], dtypes[1:], shapes[1:], calls, strict=True), 1
+        own, chains = self.memory()["temporary"], marks.count("/")
+        fused = f"{chains} chain{'s' * (chains != 1)}, " if chains else ""
+        lines = [f"{len(calls)} call{'s' * (len(calls) != 1)}, {fused}{own:,} bytes of its own"]
+        for i, (name, dtype, shape, (*_, where), mark) in enumerate(
+            zip(names[1:], dtypes[1:], shapes[1:], calls, marks, strict=True), 1
         ):
-            row = f"{i:>3}  {name:<{max(widths[0], 12)}}  {dtype:<{widths[1]}}  {shape:<{widths[2]}}  {where}"
+            row = f"{i:>3} {mark:1}{name:<{max(widths[0], 12)}}  {dtype:<{widths[1]}}  {shape:<{widths[2]}}  {where}"
             lines.append(row.rstrip())
         return "\n".join(lines)
 

@@ -1,11 +1,29 @@
-"""``norch.utils``: data loading, checkpoints, and memory shared with other libraries."""
+"""``norch.utils``: data loading, checkpoints, memory shared with other libraries and their files, and sight of models:
+tables, pictures of graphs, learning rates (docs/seeing.md)."""
 
-from .._exports import lazy as _lazy
-from .._left_out import nothing_more as _nothing_more
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._exports import publish as _publish
 from . import checkpoint as checkpoint
 from . import data as data
 
-__all__ = ["checkpoint", "data"]
-__dir__ = __all__.copy  # completion shows the public names only
+if _TYPE_CHECKING:
+    from . import _pytree as _pytree
+    from . import dlpack as dlpack
+    from . import safetensors as safetensors
+    from . import tensorboard as tensorboard
+    from ._draw_graph import draw_graph
+    from ._lr_find import lr_find
+    from ._summary import summary
 
-__getattr__ = _lazy(globals(), {".": "_pytree dlpack tensorboard"}, _nothing_more(__name__))
+__all__ = ["checkpoint", "data", "draw_graph", "lr_find", "summary"]
+
+_publish(
+    globals(),
+    {
+        ".": "_pytree dlpack safetensors tensorboard",
+        "._draw_graph": "draw_graph",
+        "._lr_find": "lr_find",
+        "._summary": "summary",
+    },
+)

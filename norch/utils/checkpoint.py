@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._exports import publish
 from .._handle import Handle, alias, next_seq
 from ..autograd import enable_grad, is_grad_enabled
 from ..autograd.engine import run
@@ -15,6 +16,8 @@ from ..autograd.node import Node, freed
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError
 from ..random import fork_rng, get_rng_state, set_rng_state
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
 
 
 class Checkpoint(Node):
@@ -123,3 +126,6 @@ def checkpoint_sequential(
         part = layers[i * size : (i + 1) * size]
         input = checkpoint(through, part, input, use_reentrant=use_reentrant, **kwargs)
     return through(layers[(segments - 1) * size :], input)
+
+
+publish(globals())

@@ -17,6 +17,7 @@ from typing import Any
 
 from .._lib import lib
 from .._recording import unseen
+from .._typing import Tensor
 from ..device import device as Device  # noqa: N812
 from ..errors import ArgumentError
 from ..ops._operand import tensor_of
@@ -24,7 +25,7 @@ from ..ops._operand import tensor_of
 _CPU, _CUDA = 1, 2
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of an array of another library, which lives as long as the tensor does.
 
     ext_tensor: an object with `__dlpack__` and `__dlpack_device__`, or a capsule that nobody has used. device: where

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from ..._exports import lazy
+from ..._exports import publish
 from ...ops.attention import scaled_dot_product_attention
 from ...ops.composed.adaptive_pool import (
     adaptive_avg_pool1d,
@@ -57,7 +57,6 @@ __all__ += _loss.__all__
 __all__ += _normalize.__all__
 __all__ += _pool.__all__
 __all__ += _vision.__all__
-__dir__ = __all__.copy  # completion shows the public names only
 
 
 def _missing(name: str) -> Any:
@@ -71,4 +70,4 @@ def _missing(name: str) -> Any:
 
 _LAZY = {"..extras.ctc_loss": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
 _LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
-__getattr__ = lazy(globals(), _LAZY, _missing)
+publish(globals(), _LAZY, _missing)

@@ -18,7 +18,7 @@ from ...ops import activation as _rows
 from ...ops import softmax as _softmax
 from ...ops._checks import floats_of
 from ...ops._inplace import inplace_form
-from ...ops._operand import as_operand, rename_errors, tensor_of
+from ...ops._operand import as_fixed_operand, as_operand, rename_errors, tensor_of
 from ...ops.composed.pointwise import hardshrink as hardshrink
 from ...ops.composed.pointwise import prelu as prelu
 from ...ops.composed.pointwise import threshold as _threshold
@@ -209,7 +209,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> norch.nn.functional.glu(norch.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
-    input = floats_of(input, "glu")
+    input = floats_of(as_fixed_operand(input, "glu"), "glu")
     if input.ndim == 0:
         raise ShapeError("glu: expected 1 or more dimensions, got a 0-d tensor")
     half, odd = divmod(input.size(dim), 2)
@@ -220,6 +220,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
+    input = as_fixed_operand(input, "tanhshrink")
     return sub(input, tanh(input))
 
 

@@ -6,6 +6,7 @@ from ..._lib import int64 as int_
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._operand import tensor_of
+from ...ops.copy import cat
 from ...ops.cross_entropy import cross_entropy as _of_rows
 from ...ops.loss import logit_cross_entropy, probability_cross_entropy
 from ...ops.nll import Targets, nll
@@ -98,7 +99,14 @@ def nll_loss(
     the sum of the weights of the other samples. A class out of range raises IndexError.
     """
     input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
-    return _Picked(_Classes("nll_loss", input, target, weight, ignore_index, reduction)).loss(input)
+    classes = _Classes("nll_loss", input, target, weight, ignore_index, reduction)
+    if not input.shape[classes.dim] and bool((classes.target == classes.ignored).all()):
+        # no class, and none is asked for: one that the ignored may point at
+        shape = list(input.shape)
+        shape[classes.dim] = 1
+        classes.input = input = cat([input, input.new_zeros(shape)], classes.dim)
+        classes.weights = None if weight is None else weight.new_zeros(1)
+    return _Picked(classes).loss(input)
 
 
 @loss_function

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from ..._typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error
@@ -57,7 +58,7 @@ def loss_function(function: F) -> F:
     """rename_errors() for a function with a reduction; it accepts `size_average` and `reduce` in addition."""
 
     @functools.wraps(function)
-    def composed(*arguments: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any) -> Any:
+    def composed(*arguments: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any) -> Tensor:
         if size_average is not None or reduce is not None:
             named["reduction"] = legacy_reduction("mean", size_average, reduce)
         try:
@@ -194,7 +195,7 @@ def poisson_nll_loss(
 
 @rename_errors
 def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+    input: Tensor, target: Tensor, var: Operand, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
     """(log(var) + (input - target)^2 / var) / 2, with var clamped to at least eps; full adds log(2 pi) / 2.
 

@@ -2,19 +2,23 @@
 names.
 """
 
-from ..._exports import lazy as _lazy
-from ..._left_out import nothing_more as _nothing_more
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ..._exports import publish as _publish
 from . import rnn as rnn
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
+
+if _TYPE_CHECKING:
+    from ..extras.hooked_norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
+    from . import parametrizations, parametrize
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
     "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
     "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
-__dir__ = __all__.copy  # completion shows the public names only
 
 _LAZY = {".": "parametrize parametrizations"}
 _LAZY |= {"..extras.hooked_norms": "weight_norm spectral_norm remove_weight_norm remove_spectral_norm"}
-__getattr__ = _lazy(globals(), _LAZY, _nothing_more(__name__))
+_publish(globals(), _LAZY)

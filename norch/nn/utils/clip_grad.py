@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from functools import reduce
 
+from ..._exports import publish
 from ...autograd import no_grad
 from ...dtype import check_numbers, float32, promote_types
 from ...dtype import dtype as DType
@@ -97,3 +98,6 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     with no_grad():
         for grad in _gradients(listed):
             grad.clamp_(-clip_value, clip_value)
+
+
+publish(globals())

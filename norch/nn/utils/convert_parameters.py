@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..._exports import publish
 from ...errors import DTypeError, ShapeError
 from ...ops.copy import cat
 from ...tensor import Tensor
@@ -29,3 +30,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         raise DTypeError(f"vector_to_parameters: parameters that require grad cannot become {vec.dtype.name}")
     for param, part in zip(listed, vec.split(counts), strict=True):
         param.data = part.detach().reshape(param.shape)
+
+
+publish(globals())

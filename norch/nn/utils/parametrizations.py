@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..._left_out import nothing_more
+from ..._exports import publish
 from ...autograd import no_grad
 from ...errors import ArgumentError, BoundsError
 from ...tensor import Tensor
@@ -147,4 +147,4 @@ def spectral_norm(
     return register_parametrization(module, name, norm)
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..._left_out import nothing_more
+from ..._exports import publish
 from ...autograd import no_grad
 from ...errors import ArgumentError
 from ...tensor import Tensor
@@ -240,4 +240,4 @@ def cached() -> Iterator[None]:
         _cache = outer
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..._left_out import nothing_more
+from ..._exports import publish
 from ...dtype import dtype as DType
 from ...dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from ...errors import ArgumentError, ShapeError, one_of
@@ -15,6 +15,11 @@ from ...ops.copy import stack
 from ...ops.create import arange
 from ...ops.values import as_tensor
 from ...tensor import Tensor
+
+__all__ = [
+    "PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
+    "unpad_sequence",
+]  # fmt: skip
 
 
 @rename_errors
@@ -254,4 +259,4 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     return unpad_sequence(padded, lengths, batch_first=True)
 
 
-__getattr__ = nothing_more(__name__)
+publish(globals())

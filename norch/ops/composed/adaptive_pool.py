@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from ..._typing import Any, Literal, Tensor, overload
 from ...errors import ShapeError
 from .._halves import rounded_once
 from .._operand import tensor_of
@@ -14,7 +14,7 @@ from ..pool import avg_pool, max_pool, max_with_indices
 from ..view import connect
 
 
-def _adaptive(name: str, axes: int, x: Any, output_size: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _adaptive(name: str, axes: int, x: Tensor, output_size: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes of the last axes of x, and of the result."""
     shape = tuple(tensor_of(x, name).shape)
     if len(shape) not in (axes + 1, axes + 2) or 0 in shape[-axes:]:
@@ -38,7 +38,7 @@ def _parts(size: int, count: int) -> list[tuple[int, int, int]]:
     return parts
 
 
-def _repeated(x: Any, axis: int, times: int) -> Any:
+def _repeated(x: Tensor, axis: int, times: int) -> Tensor:
     """x, of size 1 along axis, seen so many times."""
     if times == 1:
         return x
@@ -47,7 +47,7 @@ def _repeated(x: Any, axis: int, times: int) -> Any:
     return x.expand(sizes)
 
 
-def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
+def _adaptive_avg(name: str, axes: int, x: Tensor, output_size: Any) -> Tensor:
     sizes, wanted = _adaptive(name, axes, x, output_size)
     if set(wanted) == {1}:
         return x.mean(tuple(range(-axes, 0)), True)
@@ -65,13 +65,13 @@ def _adaptive_avg(name: str, axes: int, x: Any, output_size: Any) -> Any:
 
 
 @rounded_once
-def adaptive_avg_pool1d(input: Any, output_size: int | Sequence[int]) -> Any:
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """input (N, C, L) or (C, L): means of windows that divide the last axis into output_size parts."""
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
 
 @rounded_once
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """input (N, C, H, W) or (C, H, W): means of windows that divide the last two axes; None keeps a size.
 
     Window i of n along an axis of size L reaches from i L / n, rounded down, to (i + 1) L / n, rounded up.
@@ -82,7 +82,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, return_indices: bool) -> Any:
+def _adaptive_max(name: str, axes: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
     sizes, wanted = _adaptive(name, axes, x, output_size)
     if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
         kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
@@ -111,13 +111,21 @@ def _adaptive_max(name: str, axes: int, x: Any, output_size: Any, return_indices
     return out, index.squeeze(-2) if axes == 1 else index
 
 
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @rounded_once
-def adaptive_max_pool1d(input: Any, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
     """input (N, C, L) or (C, L): the largest of windows that divide the last axis into output_size parts."""
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
+@overload
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @rounded_once
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """input (N, C, H, W) or (C, H, W): the largest of windows as those of adaptive_avg_pool2d."""
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)

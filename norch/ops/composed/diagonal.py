@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..._lib import int64
-from ..._typing import Any
+from ..._typing import Any, Tensor
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
 from .._checks import at_least, with_ndim
-from .._operand import rename_errors, tensor_of
+from .._operand import as_fixed_tensor, rename_errors, tensor_of
 from ..copy import clone
 from ..op import method
 from ..pointwise import where
@@ -19,29 +19,31 @@ from ..view import diagonal as _diagonal
 
 @method
 @rename_errors
-def diag(input: Any, diagonal: int = 0) -> Any:
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal.
 
     >>> norch.diag(norch.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])
     """
-    vector = with_ndim(input, "diag", 1, 2).ndim == 1
+    input = with_ndim(as_fixed_tensor(input, "diag"), "diag", 1, 2)
+    vector = input.ndim == 1
     return diag_embed(input, diagonal) if vector else clone(_diagonal(input, diagonal))
 
 
 @method
 @rename_errors
-def diagflat(input: Any, offset: int = 0) -> Any:
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements on a diagonal."""
     return diag_embed(reshape(tensor_of(input, "diagflat"), -1), offset)
 
 
 @method
 @rename_errors
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
-    shape = list(at_least(1, input, "diag_embed").shape)
+    input = at_least(1, as_fixed_tensor(input, "diag_embed"), "diag_embed")
+    shape = list(input.shape)
     at = sorted(axes((dim1, dim2), len(shape) + 1, "diag_embed"))
     size = shape.pop() + abs(int64(offset, "diag_embed: offset"))
     for dim in at:
@@ -52,13 +54,13 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
 
 
 @method
-def trace(input: Any) -> Any:
+def trace(input: Tensor) -> Tensor:
     """The sum over the diagonal of a matrix."""
-    return _diagonal(with_ndim(input, "trace", 2)).sum()
+    return _diagonal(with_ndim(as_fixed_tensor(input, "trace"), "trace", 2)).sum()
 
 
-def _triangle(input: Any, diagonal: int, name: str) -> Any:
-    at_least(2, input, name)
+def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
+    input = at_least(2, as_fixed_tensor(input, name), name)
     size = max(input.shape[-2:])
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
     whole = float32 if size < 2**22 else int64_  # floats compare faster, and are exact that far
@@ -68,7 +70,7 @@ def _triangle(input: Any, diagonal: int, name: str) -> Any:
 
 @method(inplace=True)
 @rename_errors
-def tril(input: Any, diagonal: int = 0) -> Any:
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros above.
 
     >>> norch.tril(norch.ones(2, 3))
@@ -80,13 +82,13 @@ def tril(input: Any, diagonal: int = 0) -> Any:
 
 @method(inplace=True)
 @rename_errors
-def triu(input: Any, diagonal: int = 0) -> Any:
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal on; zeros below."""
     return _triangle(input, diagonal, "triu")
 
 
 @method
-def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Writes a number to the elements whose indices are all equal; wrap: the diagonal of a tall matrix starts again."""
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(f"fill_diagonal_: expected a matrix, or equal sizes, got shape {tuple(x.shape)}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from ..._typing import Any
+from ..._typing import Any, Tensor
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError, one_of
 from .._checks import at_least, floats_of, with_ndim
-from .._operand import as_operand, rename_errors
+from .._operand import as_fixed_operand, rename_errors
 from ..copy import cat, result_type
 from ..create import triu_indices
 from ..index import index_select, on_common_device
@@ -27,7 +27,7 @@ from .statistics import as_float
 __all__ = ["cdist", "cosine_similarity", "pairwise_distance", "pdist", "renorm"]
 
 
-def _norm(x: Any, p: float, keepdim: bool = False) -> Any:
+def _norm(x: Tensor, p: float, keepdim: bool = False) -> Tensor:
     """The p-norm along the last axis; 0 of no elements."""
     return vector_norm(x, p, -1, keepdim) if x.shape[-1] else sum_(x, -1, keepdim)
 
@@ -36,7 +36,7 @@ AT_ONCE = 1 << 18  # differences, which then stay in the cache
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-def _row_norm_grad(g: Any, x: Any, norms: Any, p: float) -> Any:
+def _row_norm_grad(g: Tensor, x: Tensor, norms: Tensor, p: float) -> Tensor:
     """The gradient of x (..., K) from that of its norms (...) of order p."""
     if p < 2 and p % 1 == 0:
         return x.sign() * (g * p).unsqueeze(-1)
@@ -46,7 +46,7 @@ def _row_norm_grad(g: Any, x: Any, norms: Any, p: float) -> Any:
 
 
 def _cdist_backward(
-    g: Any, a: Any, b: Any, out: Any, p: float, rows: int, needs_input_grad: tuple[bool, ...]
+    g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, rows: int, needs_input_grad: tuple[bool, ...]
 ) -> tuple[Any, Any]:
     """So many rows of a at a time where nobody records; but not of halves, whose sums are rounded once."""
     to_a, to_b = needs_input_grad
@@ -66,14 +66,16 @@ def _cdist_backward(
 
 
 @differentiable("cdist", inputs=("a", "b"), broadcast=True, backward=_cdist_backward)
-def _cdist(a: Any, b: Any, p: float, rows: int) -> Any:
+def _cdist(a: Tensor, b: Tensor, p: float, rows: int) -> Tensor:
     """The p-norms, of some rows of a at a time: the differences of all rows would be K times as large as the result."""
     b = unsqueeze(b, -3)
     parts = [_norm(unsqueeze(part, -2) - b, p) for part in (a.split(rows, -2) if rows < a.shape[-2] else [a])]
     return parts[0] if len(parts) == 1 else cat(parts, -2)
 
 
-def _euclidean_backward(g: Any, a: Any, b: Any, out: Any, needs_input_grad: tuple[bool, ...]) -> tuple[Any, Any]:
+def _euclidean_backward(
+    g: Tensor, a: Tensor, b: Tensor, out: Tensor, needs_input_grad: tuple[bool, ...]
+) -> tuple[Tensor | None, Tensor | None]:
     to_a, to_b = needs_input_grad
     slope = g / out.where(out != 0, math.inf)
     return (
@@ -82,13 +84,13 @@ def _euclidean_backward(g: Any, a: Any, b: Any, out: Any, needs_input_grad: tupl
     )
 
 
-def _weighted_differences(a: Any, slope: Any, b: Any) -> Any:
+def _weighted_differences(a: Tensor, slope: Tensor, b: Tensor) -> Tensor:
     """The sum of slope_ij (a_i - b_j) over j."""
     return a * sum_over(slope, (-1,), True) - matmul(slope, b)
 
 
 @differentiable("euclidean", inputs=("a", "b"), broadcast=True, backward=_euclidean_backward)
-def _euclidean(a: Any, b: Any) -> Any:
+def _euclidean(a: Tensor, b: Tensor) -> Tensor:
     """_cdist() of order 2, by a product of matrices."""
     size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
     square = size - matmul(a * 2, b.transpose(-1, -2))
@@ -96,7 +98,7 @@ def _euclidean(a: Any, b: Any) -> Any:
 
 
 @rename_errors
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
 
     With p=2 and more than 25 rows the squares come from a product of matrices, as in PyTorch, |a|^2 - 2 ab + |b|^2:
@@ -106,7 +108,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor([[5., 0.]])
     """
-    a, b = (at_least(2, floats_of(x, "cdist"), "cdist") for x in (x1, x2))
+    a, b = (at_least(2, floats_of(as_fixed_operand(x, "cdist"), "cdist"), "cdist") for x in (x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"cdist: rows of {a.shape[-1]} and {b.shape[-1]} numbers")
     check_numbers("cdist", p=p)
@@ -122,15 +124,13 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
 
 
 @rename_errors
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """The p-norm of x1 - x2 + eps along the last axis."""
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last axis; two numbers count as vectors of one."""
     difference = as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps
-    if difference.ndim == 0:
-        raise ShapeError("pairwise_distance: expected vectors, got two numbers")
-    return _norm(difference, p, keepdim)
+    return _norm(difference, p, keepdim) if difference.ndim else vector_norm(difference, p)
 
 
-def _pairs(x: Any) -> Any:
+def _pairs(x: Tensor) -> Tensor:
     """The indices of each two rows of x."""
     return triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
 
@@ -142,19 +142,19 @@ def _pdist_grad(g: Any, x: Any, out: Any, p: float) -> Any:
 
 
 @differentiable(grad=_pdist_grad)
-def _pdist(x: Any, p: float) -> Any:
+def _pdist(x: Tensor, p: float) -> Tensor:
     i, j = _pairs(x)
     return _norm(index_select(x, 0, i) - index_select(x, 0, j), p)
 
 
 @rename_errors
-def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:  # noqa: A002
     """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
 
     >>> norch.pdist(norch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
     """
-    x = with_ndim(floats_of(input, "pdist"), "pdist", 2)
+    x = with_ndim(floats_of(as_fixed_operand(input, "pdist"), "pdist"), "pdist", 2)
     check_numbers("pdist", p=p)
     if not p >= 0:
         raise ArgumentError(f"pdist: p is not negative, not {p}")
@@ -162,7 +162,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
 
 
 @rename_errors
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along dim, whose lengths count as eps at least; the others broadcast.
 
     >>> norch.cosine_similarity(norch.tensor([1.0, 0.0]), norch.tensor([1.0, 1.0]), dim=0)
@@ -170,7 +170,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """
     dtype = result_type(x1, x2)
     a, b = on_common_device(
-        *(floats_of(as_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
+        *(floats_of(as_fixed_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
     )
     a, b = broadcast_tensors(a, b)  # dim counts the axes of both
     lengths = sum_(a * a, dim).clamp(min=eps * eps).sqrt() * sum_(b * b, dim).clamp(min=eps * eps).sqrt()
@@ -179,9 +179,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 
 @method(inplace=True)
 @rename_errors
-def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
-    x = at_least(2, floats_of(input, "renorm"), "renorm")
+    x = at_least(2, floats_of(as_fixed_operand(input, "renorm"), "renorm"), "renorm")
     if not (p > 0 and maxnorm >= 0):
         raise ArgumentError(f"renorm: p is positive and maxnorm not negative, got {p} and {maxnorm}")
     rows = x.transpose(0, dim).flatten(1)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
 
-from ..._typing import Any
+from ..._typing import Any, Tensor
 from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._checks import on_one_device
 from .._operand import as_operand
@@ -37,7 +37,7 @@ _MIN_ROWS = 16  # of the products in a batch that saves a copy
 _BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit of axes
 
 
-def einsum(equation: Any, *operands: Any) -> Any:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """The product of the operands' elements, summed over all labels that the output lacks.
 
     The equation labels the axes of each operand with letters, and those of the output after "->". Without "->" the
@@ -64,12 +64,12 @@ def einsum(equation: Any, *operands: Any) -> Any:
     return _run(f"einsum({equation!r})", _plan_of(equation, tuple([x.shape for x in tensors])), tensors)
 
 
-def contract(name: str, tensors: Sequence[Any], inputs: tuple[Labels, ...], output: Labels) -> Any:
+def contract(name: str, tensors: Sequence[Tensor], inputs: tuple[Labels, ...], output: Labels) -> Tensor:
     """einsum() with labels given as numbers; name is that of the caller, for errors."""
     return _run(name, _plan(name, inputs, output, tuple([x.shape for x in tensors])), list(tensors))
 
 
-def _run(name: str, plan: Plan, work: list[Any]) -> Any:
+def _run(name: str, plan: Plan, work: list[Any]) -> Tensor:
     steps, result, numbers = plan
     if numbers:  # a 0-d tensor is accepted on any device, the operand that it came from is not
         arrays = [x for x in work if x.ndim]
@@ -87,7 +87,7 @@ def _run(name: str, plan: Plan, work: list[Any]) -> Any:
     return work[result]
 
 
-def _sum_same_dtype(x: Any, dims: tuple[int, ...]) -> Any:
+def _sum_same_dtype(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     return sum_(x, dims, dtype=x.dtype)  # sum() would make int64 of integers
 
 

@@ -9,11 +9,11 @@ from array import array
 from collections.abc import Sequence
 
 from ..._lib import flag, int64
-from ..._typing import Any
+from ..._typing import Any, Tensor
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._checks import on_one_device, with_ndim
-from .._operand import as_operand, rename_errors, tensors_of
+from .._operand import as_fixed_operand, as_fixed_tensor, as_fixed_tensors, rename_errors, tensors_of
 from ..copy import cast, cat, stack
 from ..create import empty, ones_like
 from ..index import index_select
@@ -24,7 +24,7 @@ from .shape import flip
 
 
 @rename_errors
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Views of vectors over the grid that they span: indexing="ij" (rows first, the default) or "xy" (columns first).
 
     >>> rows, columns = norch.meshgrid(norch.arange(2), norch.arange(3), indexing="ij")
@@ -51,7 +51,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
 
 
 @rename_errors
-def cartesian_prod(*tensors: Any) -> Any:
+def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All choices of one element of each vector, a row each; of one vector, itself.
 
     >>> norch.cartesian_prod(norch.tensor([1, 2]), norch.tensor([3, 4])).tolist()
@@ -62,17 +62,18 @@ def cartesian_prod(*tensors: Any) -> Any:
         raise ShapeError(f"cartesian_prod: takes vectors, got {', '.join(str(tuple(x.shape)) for x in listed)}")
     if len(listed) == 1:
         return listed[0]
+    listed = as_fixed_tensors(listed, "cartesian_prod")
     return reshape(stack(meshgrid(*listed, indexing="ij"), -1), math.prod(len(x) for x in listed), len(listed))
 
 
 @rename_errors
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector in their order, a row each.
 
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-    with_ndim(input, "combinations", 1)
+    input = with_ndim(as_fixed_tensor(input, "combinations"), "combinations", 1)
     if int64(r, "combinations: r") < 0:
         raise ArgumentError(f"combinations: of {r} elements")
     if r == 0:
@@ -89,13 +90,14 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 
 @rename_errors
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
     """The powers of a vector from N - 1 down to 0 (up, when increasing) as columns; N: its length unless given.
 
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
     """
-    count = len(with_ndim(x, "vander", 1)) if N is None else int64(N, "vander: N")
+    x = with_ndim(as_fixed_tensor(x, "vander"), "vander", 1)
+    count = len(x) if N is None else int64(N, "vander: N")
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")
     wide = x if x.dtype.kind in "fc" else cast(x, int64_)
@@ -105,13 +107,13 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
 
 
 @rename_errors
-def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Any, ...]:
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Positions in the flattened shape as one tensor of indices an axis.
 
     >>> norch.unravel_index(norch.tensor([5]), (2, 4))
     (tensor([1]), tensor([1]))
     """
-    at = as_operand(indices, "unravel_index")
+    at = as_fixed_operand(indices, "unravel_index")
     sizes = [shape] if isinstance(shape, int) else list(shape)
     if at.dtype.is_floating_point or at.dtype.kind == "b":
         raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..._handle import Handle
 from ..._lib import flag, int64, lib
-from ..._typing import Any
+from ..._typing import Any, Literal, Operand, Tensor, overload
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._checks import at_least
-from .._operand import as_fixed_operand, as_operand, numpy_names, public, rename_errors
+from .._operand import as_fixed_operand, numpy_names, public, rename_errors
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
@@ -29,8 +29,8 @@ from ..view import axis, reshape
 @method
 @numpy_names
 def quantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:
+    input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one.
 
     Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q give a new first axis.
@@ -45,14 +45,14 @@ def quantile(
 @method
 @numpy_names
 def nanquantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:
+    input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """quantile() of what is not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
-def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
-    x = as_operand(x, name)
+def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
+    x = as_fixed_operand(x, name)
     flag(keepdim, f"{name}: keepdim")
     if x.dtype not in (float32, float64):
         raise DTypeError(f"{name}: expected float32 or float64, got {x.dtype}")
@@ -61,6 +61,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
     one_of(f"{name}: interpolation", interpolation, ("linear", "lower", "higher", "midpoint", "nearest"))
     if not isinstance(q, Handle):
         q = x.new_full((), float(q))
+    q = as_fixed_operand(q, name)
     if q.dtype is not x.dtype:
         raise DTypeError(f"{name}: q is {q.dtype}, the input {x.dtype}")
     if q.ndim > 1:
@@ -95,7 +96,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
 
 @method
 @numpy_names
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kthvalue_result:
     """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest.
 
     >>> norch.kthvalue(norch.tensor([4.0, 1.0, 3.0]), 2).values
@@ -115,7 +116,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 @method
 @numpy_names
-def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
     """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
     x = as_fixed_operand(input, "mode")
     dim = axis(dim, x.ndim, "mode")
@@ -136,10 +137,53 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
 # ---- distinct elements --------------------------------------------------------------------------------------------
 
 
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = ...,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[False] = ...,
+    dim: int | None = ...,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = ...,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = ...,
+    dim: int | None = ...,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = ...,
+    *,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[True],
+    dim: int | None = ...,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = ...,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    dim: int | None = ...,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor, sorted: bool = ..., return_inverse: bool = ..., return_counts: bool = ..., dim: int | None = ...
+) -> Any: ...
 @method
 @numpy_names
 def unique(
-    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Any:
     """The distinct elements in order (1-d), or with dim the distinct slices along it.
 
@@ -149,19 +193,39 @@ def unique(
     (tensor([1, 2]), tensor([1, 2]))
     """
     flag(sorted, "unique: sorted")
-    return _distinct(as_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
+    return _distinct(as_fixed_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: Literal[False] = ..., return_counts: Literal[False] = ..., dim: int | None = ...
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[False] = ..., dim: int | None = ...
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[False] = ..., return_counts: Literal[True], dim: int | None = ...
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: int | None = ...
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = ..., return_counts: bool = ..., dim: int | None = ...
+) -> Any: ...
 @method
 @numpy_names
 def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """As unique(), but of equal neighbours only, in their order."""
-    return _distinct(as_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
+    return _distinct(as_fixed_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
 
 
-def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
+def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     flag(return_inverse, "unique: return_inverse")
     flag(return_counts, "unique: return_counts")
     if dim is None and not return_inverse and not return_counts:
@@ -198,13 +262,13 @@ def _distinct(x: Any, ordered: bool, return_inverse: bool, return_counts: bool, 
 
 
 @rename_errors
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where elements are among test_elements; with invert where they are not. Either may be a number.
 
     >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
     tensor([False,  True, False,  True])
     """
-    x, among = on_common_device(as_operand(elements, "isin"), as_operand(test_elements, "isin"))
+    x, among = on_common_device(as_fixed_operand(elements, "isin"), as_fixed_operand(test_elements, "isin"))
     if among.numel() == 0:
         found = (x != x) & False
     else:
@@ -219,7 +283,9 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 @method
 @numpy_names
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """Each element less the one before it along dim, n times over; for bool, whether they differ.
 
     prepend and append are joined to input first.
@@ -227,7 +293,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     >>> norch.diff(norch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
-    x = at_least(1, as_operand(input, "diff"), "diff")
+    x = at_least(1, as_fixed_operand(input, "diff"), "diff")
     dim = axis(dim, x.ndim, "diff")
     if int64(n, "diff: n") < 0:
         raise ArgumentError(f"diff: the order n is not negative, got {n}")
@@ -245,7 +311,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
 
 @method
 @rename_errors
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
 
     With weights, of input's shape, the sums of those: float32 if they are, else float64.
@@ -253,7 +319,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     >>> norch.bincount(norch.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    x = as_operand(input, "bincount")
+    x = as_fixed_operand(input, "bincount")
     if x.dtype.is_floating_point or x.dtype is bool_:
         raise DTypeError(f"bincount: expected integers, got {x.dtype}")
     if x.ndim != 1 or (x.numel() and x.amin().item() < 0):
@@ -263,7 +329,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if weights is None:
         ones = x.new_ones((1,), dtype=int64_).expand(x.shape)
     else:
-        ones = as_operand(weights, "bincount").detach()
+        ones = as_fixed_operand(weights, "bincount").detach()
         if ones.shape != x.shape:
             raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
         ones = ones if ones.dtype is float32 else ones.to(float64)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._lib import int64, lib
-from ..._typing import Any
+from ..._typing import Tensor
 from ...errors import ArgumentError, ShapeError
-from .._operand import rename_errors, tensor_of
+from .._operand import as_fixed_tensor, rename_errors
 from ..copy import cat, clone, padded
 from ..view import connect, expand, slice_
 
 
 @rename_errors
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
     one before it, and so on; negative numbers remove elements.
 
@@ -25,7 +25,8 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     """
     if not hasattr(pad, "__iter__"):
         raise TypeError(f"pad: expected a sequence of sizes, not {type(pad).__name__}")
-    ndim, given = tensor_of(input, "pad").ndim, [int64(n, "pad: size") for n in pad]
+    input = as_fixed_tensor(input, "pad")
+    ndim, given = input.ndim, [int64(n, "pad: size") for n in pad]
     count = len(given) // 2
     if len(given) % 2 or count > ndim:
         raise ShapeError(f"pad: sizes {tuple(given)} are no pairs for {ndim} dimensions")
@@ -66,20 +67,20 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     return clone(out) if lib.norch_shares_storage(out, input) else out
 
 
-def _cropped(x: Any, dim: int, before: int, after: int) -> Any:
+def _cropped(x: Tensor, dim: int, before: int, after: int) -> Tensor:
     """x without the elements that negative numbers remove at its ends."""
     if before >= 0 and after >= 0:
         return x
     return slice_(x, dim, -min(before, 0), x.shape[dim] + min(after, 0), 1)
 
 
-def _edge(x: Any, dim: int, index: int, count: int) -> Any:
+def _edge(x: Tensor, dim: int, index: int, count: int) -> Tensor:
     shape = list(x.shape)
     shape[dim] = max(count, 0)
     return expand(slice_(x, dim, index, index + 1, 1), shape)
 
 
-def constant_pad_nd(input: Any, pad: Sequence[int], value: float = 0) -> Any:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
     """pad(input, pad, "constant", value)."""
     return _pad(input, pad, "constant", value)
 

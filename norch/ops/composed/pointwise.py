@@ -6,14 +6,14 @@ import math
 
 from ..._handle import Handle
 from ..._lib import int64
-from ..._typing import Any
+from ..._typing import Any, Operand, Tensor
 from ...autograd.differentiable import differentiable
 from ...dtype import check_numbers, complex128, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._checks import check_count, floats_of, numbers_of, real_of
 from .._inplace import inplace_form
-from .._operand import as_operand, named_function, public, rename_errors
+from .._operand import as_fixed_operand, named_function, public, rename_errors
 from .._results import frexp_result
 from ..complex import complex
 from ..copy import clone, fill_
@@ -50,14 +50,14 @@ from ..view import connect
 
 
 @method
-def positive(input: Any) -> Any:
+def positive(input: Tensor) -> Tensor:
     """input itself. Not for bool."""
     return numbers_of(input, "positive")
 
 
 @method(inplace=True)
 @rename_errors
-def round(input: Any, *, decimals: int = 0) -> Any:
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one.
 
     >>> norch.round(norch.tensor([0.5, 1.5, 2.375])), norch.round(norch.tensor([2.375]), decimals=1)
@@ -65,49 +65,49 @@ def round(input: Any, *, decimals: int = 0) -> Any:
     """
     if int64(decimals, "round: decimals") == 0:
         return _round(input)
-    input = floats_of(input, "round")
+    input = floats_of(as_fixed_operand(input, "round"), "round")
     ten = 10.0 ** abs(decimals)
     return _round(input * ten) / ten if decimals > 0 else _round(input / ten) * ten
 
 
 @method(inplace=True)
-def frac(input: Any) -> Any:
+def frac(input: Tensor) -> Tensor:
     """input - trunc(input). Floats only."""
-    input = floats_of(input, "frac")
+    input = floats_of(as_fixed_operand(input, "frac"), "frac")
     return _sub(input, trunc(input).detach())
 
 
 @method(inplace=True)
-def deg2rad(input: Any) -> Any:
+def deg2rad(input: Tensor) -> Tensor:
     """Degrees as radians. Integers become floats."""
     return mul(real_of(input, "deg2rad"), math.pi / 180)
 
 
 @method(inplace=True)
-def rad2deg(input: Any) -> Any:
+def rad2deg(input: Tensor) -> Tensor:
     """Radians as degrees. Integers become floats."""
     return mul(real_of(input, "rad2deg"), 180 / math.pi)
 
 
 @method(inplace=True)
-def logit(input: Any, eps: float | None = None) -> Any:
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
     if eps is not None:
         check_numbers("logit", eps=eps)
-        input = as_operand(input, "logit")
+        input = as_fixed_operand(input, "logit")
         input = where(input < eps, eps, where(input > 1 - eps, 1 - eps, input))
     return _logit(input)
 
 
 @method(inplace=True)
 @rename_errors
-def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
 
     >>> norch.nan_to_num(norch.tensor([float("nan"), float("inf")]), posinf=9.0)
     tensor([0., 9.])
     """
-    input = as_operand(input, "nan_to_num")
+    input = as_fixed_operand(input, "nan_to_num")
     if input.is_complex():
         return complex(*(nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)))
     if not input.dtype.is_floating_point:
@@ -123,27 +123,27 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: float | None = None, neginf
 
 
 @method
-def isposinf(input: Any) -> Any:
+def isposinf(input: Tensor) -> Tensor:
     """Where input is +inf."""
     return eq(real_of(input, "isposinf"), math.inf)
 
 
 @method
-def isneginf(input: Any) -> Any:
+def isneginf(input: Tensor) -> Tensor:
     """Where input is -inf."""
     return eq(real_of(input, "isneginf"), -math.inf)
 
 
 @method
-def isreal(input: Any) -> Any:
+def isreal(input: Tensor) -> Tensor:
     """Where the imaginary part is 0: everywhere in a real tensor."""
-    input = as_operand(input, "isreal")
+    input = as_fixed_operand(input, "isreal")
     if input.is_complex():
         return eq(input.imag, 0)
     return eq(input, input) | isnan(input)
 
 
-def polygamma(n: int, input: Any) -> Any:
+def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats."""
     if not isinstance(n, int) or n < 0:
         raise ArgumentError(f"polygamma: n is an integer from 0 on, not {n!r}")
@@ -155,16 +155,16 @@ def polygamma(n: int, input: Any) -> Any:
 
 @method(inplace=True)
 @rename_errors
-def mvlgamma(input: Any, p: int) -> Any:
+def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
     if check_count(p, "mvlgamma: p", 1 << 16) < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
-    x = as_operand(input, "mvlgamma")
+    x = as_fixed_operand(input, "mvlgamma")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
     return _mvlgamma(x, p)
 
 
-def _mvlgamma_grad(g: Any, x: Any, p: int) -> Any:
+def _mvlgamma_grad(g: Tensor, x: Tensor, p: int) -> Tensor:
     slope = digamma(x)
     for k in range(1, p):
         slope = slope + digamma(x - k / 2)
@@ -172,7 +172,7 @@ def _mvlgamma_grad(g: Any, x: Any, p: int) -> Any:
 
 
 @differentiable(grad=_mvlgamma_grad)
-def _mvlgamma(x: Any, p: int) -> Any:
+def _mvlgamma(x: Tensor, p: int) -> Tensor:
     out = lgamma(x)
     for k in range(1, p):
         out = out + lgamma(_sub(x, k / 2))
@@ -181,13 +181,13 @@ def _mvlgamma(x: Any, p: int) -> Any:
 
 @method
 @rename_errors
-def frexp(input: Any) -> frexp_result:
+def frexp(input: Tensor) -> frexp_result:
     """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
 
     >>> norch.frexp(norch.tensor([3.0, -0.25]))
     frexp_result(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
     """
-    input = floats_of(input, "frexp")
+    input = floats_of(as_fixed_operand(input, "frexp"), "frexp")
     size = input.detach().abs()
     plain = isfinite(size) & (size != 0)
     exponent = where(plain, log2(size).floor() + 1, 0.0)
@@ -199,7 +199,7 @@ def frexp(input: Any) -> frexp_result:
 
 
 @differentiable("ldexp", broadcast=True, tensors=("power",), grad_x=lambda g, power: _scaled(g, power))
-def _scaled(x: Any, power: Any) -> Any:
+def _scaled(x: Tensor, power: Tensor) -> Tensor:
     """x * 2**power, for integers, in three factors that are numbers of x's dtype also where 2**power is none."""
     factors, most = [], math.frexp(finfo(x.dtype).max)[1] - 1
     power = power.long()
@@ -212,7 +212,7 @@ def _scaled(x: Any, power: Any) -> Any:
     return x
 
 
-def fill(input: Any, value: Any) -> Any:
+def fill(input: Tensor, value: Any) -> Tensor:
     """A copy of input with every element set to value, a number or a 0-d tensor."""
     return fill_(clone(input), value)
 
@@ -221,25 +221,25 @@ def fill(input: Any, value: Any) -> Any:
 
 
 @rename_errors
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input."""
     return _sub(other, input) if alpha == 1 else with_factor(_sub, "rsub", alpha, other, input)
 
 
 @method
 @rename_errors
-def float_power(input: Any, exponent: Any) -> Any:
+def float_power(input: Tensor, exponent: Operand) -> Tensor:
     """input ** exponent in float64, or complex128."""
-    a, b = as_operand(input, "float_power"), as_operand(exponent, "float_power")
+    a, b = as_fixed_operand(input, "float_power"), as_fixed_operand(exponent, "float_power")
     wide = complex128 if a.is_complex() or b.is_complex() else float64
     return _pow(a.to(wide), b.to(wide))
 
 
 @method(inplace=True)
 @rename_errors
-def ldexp(input: Any, other: Any) -> Any:
+def ldexp(input: Tensor, other: Operand) -> Tensor:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
-    x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
+    x, power = as_fixed_operand(input, "ldexp"), as_fixed_operand(other, "ldexp")
     if power.dtype.is_floating_point:
         return _ldexp(x, power)
     return _scaled(x if x.dtype.kind in "fc" else x.to(get_default_dtype()), power)
@@ -248,13 +248,13 @@ def ldexp(input: Any, other: Any) -> Any:
 @differentiable(
     broadcast=True, grad_x=lambda g, power: g * exp2(power), grad_power=lambda g, out: g * (out * math.log(2))
 )
-def _ldexp(x: Any, power: Any) -> Any:
+def _ldexp(x: Tensor, power: Tensor) -> Tensor:
     return mul(x, exp2(power))
 
 
 @method(inplace=True)
 @rename_errors
-def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value: Any = 1) -> Any:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
@@ -265,7 +265,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
 
 @method(inplace=True)
 @rename_errors
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value: Any = 1) -> Any:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
@@ -276,13 +276,13 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, third: Any = None, *, value:
 
 @method
 @rename_errors
-def dist(input: Any, other: Any, p: float = 2) -> Any:
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats only."""
     return vector_norm(floats_of(_sub(input, other), "dist"), p)
 
 
 @method
-def equal(input: Any, other: Any) -> bool:
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether both have one shape and the same elements; NaN equals nothing."""
     for x in (input, other):
         if not isinstance(x, Handle):
@@ -294,24 +294,24 @@ def equal(input: Any, other: Any) -> bool:
 
 
 @rename_errors
-def threshold(input: Any, threshold: float, value: float) -> Any:
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """input where it is above the threshold (or NaN), value elsewhere."""
     check_numbers("threshold", threshold=threshold, value=value)
-    input = connect(numbers_of(input, "threshold"))
+    input = connect(numbers_of(as_fixed_operand(input, "threshold"), "threshold"))
     return where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
 
 
 @method
-def hardshrink(input: Any, lambd: float = 0.5) -> Any:
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input, but 0 where |input| <= lambd. Floats only."""
     return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 
 @method
 @rename_errors
-def prelu(input: Any, weight: Any) -> Any:
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
-    input, weight = floats_of(input, "prelu"), floats_of(weight, "prelu")
+    input, weight = (floats_of(as_fixed_operand(x, "prelu"), "prelu") for x in (input, weight))
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")
     channels = input.shape[1] if input.ndim > 1 else 1
@@ -329,13 +329,13 @@ _polygamma_, _float_power_ = inplace_form(_polygamma), inplace_form(float_power)
 
 
 @method
-def polygamma_(self: Any, n: int) -> Any:
+def polygamma_(self: Tensor, n: int) -> Tensor:
     """polygamma() in place."""
     return _polygamma_(self, n)
 
 
 @method
-def float_power_(self: Any, exponent: Any) -> Any:
+def float_power_(self: Tensor, exponent: float) -> Tensor:
     """float_power() in place, for float64 and complex128 only."""
     if self.dtype not in (float64, complex128):
         raise DTypeError(f"float_power_: the result is float64 or complex128, the tensor {self.dtype.name}")

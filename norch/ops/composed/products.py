@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from ..._handle import Handle
 from ..._lib import int64, lib
-from ..._typing import Any
+from ..._typing import Any, Tensor
 from ...autograd.differentiable import differentiable
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import on_one_device
 from .._halves import rounded_once
-from .._operand import as_operand, rename_errors
+from .._operand import as_fixed_operand, as_operand, rename_errors
 from ..copy import stack
 from ..create import eye
 from ..index import on_common_device
@@ -35,14 +35,18 @@ __all__ = [
 
 @method(inplace=True)
 @rounded_once
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product, and is not read when beta is 0.
 
     >>> norch.addmm(norch.ones(2), norch.eye(2), norch.eye(2), alpha=3)
     tensor([[4., 1.],
             [1., 4.]])
     """
-    input, mat1, mat2 = as_operand(input, "addmm"), as_operand(mat1, "addmm"), as_operand(mat2, "addmm")
+    input, mat1, mat2 = (
+        as_fixed_operand(input, "addmm"),
+        as_fixed_operand(mat1, "addmm"),
+        as_fixed_operand(mat2, "addmm"),
+    )
     if beta == alpha == 1 and input.ndim == 1 and mat1.ndim == mat2.ndim == 2 and input.dtype is mat1.dtype:
         if input.shape[0] == mat2.shape[1]:
             return linear(mat1, t(mat2), input)
@@ -51,21 +55,21 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
 
 @method(inplace=True)
 @rounded_once
-def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (mat @ vec), as addmm()."""
     return _added(input, mv(mat, vec), beta, alpha, "addmv")
 
 
 @method(inplace=True)
 @rounded_once
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
     return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
 
 
 @method(inplace=True)
 @rounded_once
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
     products = bmm(batch1, batch2)
     return _added(input, sum_(products, 0, dtype=products.dtype), beta, alpha, "addbmm")
@@ -73,9 +77,9 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
 
 @method(inplace=True)
 @rounded_once
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:  # noqa: A002
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
-    given = [as_operand(x, "addr") for x in (input, vec1, vec2)]
+    given = [as_fixed_operand(x, "addr") for x in (input, vec1, vec2)]
     dtype = DTYPES[lib.norch_result_type(given)]
     for factor in (beta, alpha):
         if isinstance(factor, float) and not dtype.is_floating_point:
@@ -84,8 +88,8 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1)
     return _added(input, outer(vec1, vec2), beta, alpha, "addr")
 
 
-def _added(x: Any, product: Any, beta: Any, alpha: Any, name: str) -> Any:
-    x = as_operand(x, name)
+def _added(x: Tensor, product: Tensor, beta: float, alpha: float, name: str) -> Tensor:
+    x = as_fixed_operand(x, name)
     if x.dtype is not product.dtype:
         raise DTypeError(f"{name}: expected one dtype, got an input of {x.dtype.name} and {product.dtype.name}")
     try:
@@ -102,7 +106,7 @@ def _added(x: Any, product: Any, beta: Any, alpha: Any, name: str) -> Any:
     return where(product.new_zeros((), dtype=bool), x, product)  # for its gradient, which is 0
 
 
-def _scaled(x: Any, factor: Any, name: str) -> Any:
+def _scaled(x: Tensor, factor: float, name: str) -> Tensor:
     if factor == 1:
         return x
     if x.dtype.kind == "b":
@@ -119,9 +123,9 @@ def _scaled(x: Any, factor: Any, name: str) -> Any:
 
 @method(aliases=("ger",))
 @rename_errors
-def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
+def outer(input: Tensor, vec2: Tensor) -> Tensor:  # noqa: A002
     """out[i][j] = input[i] * vec2[j] for two vectors."""
-    a, b = as_operand(input, "outer"), as_operand(vec2, "outer")
+    a, b = as_fixed_operand(input, "outer"), as_fixed_operand(vec2, "outer")
     if not a.ndim == b.ndim == 1:
         raise ShapeError(f"outer: expected 1 dimension, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
     return unsqueeze(a, 1) * b
@@ -131,12 +135,12 @@ ger = outer
 
 
 @method
-def inner(input: Any, other: Any) -> Any:  # noqa: A002
+def inner(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
     """The sum of products over the last axis of both; with a number, or a tensor of no axis, the product.
 
     Shapes (..., K) and (...', K) give (..., ...').
     """
-    a, b = as_operand(input, "inner"), as_operand(other, "inner")
+    a, b = as_fixed_operand(input, "inner"), as_fixed_operand(other, "inner")
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.shape[-1] != b.shape[-1]:
@@ -145,15 +149,17 @@ def inner(input: Any, other: Any) -> Any:  # noqa: A002
 
 
 @rename_errors
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tensor:
     """The sum of products over several axes of a and as many of b; the axes left, a's first, are those of the result.
 
-    dims is a number (the last axes of a and the first of b) or two lists of axes. ShapeError when sizes differ.
+    dims is a number (the last axes of a and the first of b) or two lists of axes; axes is NumPy's name for it.
+    ShapeError when sizes differ.
 
     >>> norch.tensordot(norch.ones(2, 3, 4), norch.ones(4, 3, 5), ([1, 2], [1, 0])).shape
     norch.Size([2, 5])
     """
-    a, b = as_operand(a, "tensordot"), as_operand(b, "tensordot")
+    a, b = as_fixed_operand(a, "tensordot"), as_fixed_operand(b, "tensordot")
+    dims = dims if axes is None else axes
     if isinstance(dims, Handle):
         dims = dims.tolist()  # type: ignore[attr-defined]
     if isinstance(dims, (list, tuple)) and len(dims) == 2:
@@ -177,7 +183,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     return _over(a, b, of_a, of_b, "tensordot")
 
 
-def _axes(x: Any, axes: Sequence[Any], name: str) -> list[int]:
+def _axes(x: Tensor, axes: Sequence[Any], name: str) -> list[int]:
     """Axes as numbers from 0 on, each but once."""
     found = []
     for axis in axes:
@@ -189,7 +195,7 @@ def _axes(x: Any, axes: Sequence[Any], name: str) -> list[int]:
     return found
 
 
-def _over(a: Any, b: Any, of_a: list[int], of_b: list[int], name: str) -> Any:
+def _over(a: Tensor, b: Tensor, of_a: list[int], of_b: list[int], name: str) -> Tensor:
     """The contraction over axes of_a of a and of_b of b."""
     labels_a = tuple(range(a.ndim))
     common = dict(zip(of_b, of_a, strict=True))
@@ -200,19 +206,23 @@ def _over(a: Any, b: Any, of_a: list[int], of_b: list[int], name: str) -> Any:
 
 
 @rounded_once
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """out[..., o] = sum of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o].
 
     Shapes (..., I), (..., J), (O, I, J) and (O) give (..., O).
     """
-    a, b, weight = as_operand(input1, "bilinear"), as_operand(input2, "bilinear"), as_operand(weight, "bilinear")
+    a, b, weight = (
+        as_fixed_operand(input1, "bilinear"),
+        as_fixed_operand(input2, "bilinear"),
+        as_fixed_operand(weight, "bilinear"),
+    )
     shapes = f"{tuple(a.shape)}, {tuple(b.shape)} and a weight of {tuple(weight.shape)}"
     if a.ndim != b.ndim or a.ndim == 0 or a.shape[:-1] != b.shape[:-1] or weight.ndim != 3:
         raise ShapeError(f"bilinear: expected (..., I), (..., J) and (O, I, J), got {shapes}")
     if a.shape[-1] != weight.shape[1] or b.shape[-1] != weight.shape[2]:
         raise ShapeError(f"bilinear: inner sizes do not match: {shapes}")
     out = _bilinear(a, b, weight)
-    return out if bias is None else out + as_operand(bias, "bilinear")
+    return out if bias is None else out + as_fixed_operand(bias, "bilinear")
 
 
 @differentiable(
@@ -221,21 +231,21 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     grad_b=lambda g, a, weight: _bilinear(g, a, weight.permute(2, 0, 1)),
     grad_weight=lambda g, a, b: _bilinear_weight(g, a, b),
 )
-def _bilinear(a: Any, b: Any, weight: Any) -> Any:
+def _bilinear(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
     batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
     return contract("bilinear", (a, b, weight), ((*batch, i), (*batch, j), (o, i, j)), (*batch, o))
 
 
-def _bilinear_weight(g: Any, a: Any, b: Any) -> Any:
+def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """The sum of g[..., o] a[..., i] b[..., j] as (O, I, J)."""
     batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
     return contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
 
 
 @rename_errors
-def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sum of products along an axis, x conjugated; the others broadcast."""
-    x, y = as_operand(x, "vecdot"), as_operand(y, "vecdot")
+    x, y = as_fixed_operand(x, "vecdot"), as_fixed_operand(y, "vecdot")
     if x.dtype.kind not in "fc" or x.dtype is not y.dtype:
         raise DTypeError(
             f"vecdot: expected two tensors of one floating or complex dtype, got {x.dtype.name} and {y.dtype.name}"
@@ -245,14 +255,14 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
 
 @method
 @rename_errors
-def kron(input: Any, other: Any) -> Any:  # noqa: A002
+def kron(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
     """The Kronecker product: every element of input times all of other, block by block along each axis.
 
     >>> norch.kron(norch.eye(2), norch.ones(1, 2))
     tensor([[1., 1., 0., 0.],
             [0., 0., 1., 1.]])
     """
-    a, b = on_common_device(as_operand(input, "kron"), as_operand(other, "kron"))
+    a, b = on_common_device(as_fixed_operand(input, "kron"), as_fixed_operand(other, "kron"))
     ndim = max(a.ndim, b.ndim)
     of_a, of_b = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
     blocks = reshape(a, tuple(n for size in of_a for n in (size, 1))) * reshape(
@@ -262,9 +272,9 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
 
 
 @method
-def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
     """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
-    a, b = as_operand(input, "cross"), as_operand(other, "cross")
+    a, b = as_fixed_operand(input, "cross"), as_fixed_operand(other, "cross")
     if dim is None:
         dim = next((k for k, size in enumerate(a.shape) if size == 3), None)
         if dim is None:
@@ -272,13 +282,13 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
     return linalg_cross(a, b, dim=dim)
 
 
-def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:  # noqa: A002
     """The cross product of vectors of three elements along dim; the other axes broadcast.
 
     >>> norch.linalg.cross(norch.tensor([1, 0, 0]), norch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    a, b = as_operand(input, "cross"), as_operand(other, "cross")
+    a, b = as_fixed_operand(input, "cross"), as_fixed_operand(other, "cross")
     on_one_device("cross", a, b)
     if a.ndim != b.ndim:
         raise ShapeError(f"cross: {a.ndim} and {b.ndim} dimensions: {tuple(a.shape)} and {tuple(b.shape)}")
@@ -295,25 +305,27 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
 
 
 @rename_errors
-def chain_matmul(*matrices: Any) -> Any:
+def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices one after the other, in the order that costs least."""
     if not matrices:
         raise ArgumentError("chain_matmul: needs at least one matrix")
-    listed = [as_operand(x, "chain_matmul") for x in matrices]
+    listed = [as_fixed_operand(x, "chain_matmul") for x in matrices]
     for k, x in enumerate(listed):
         if x.ndim != 2:
             raise ShapeError(f"chain_matmul: matrix {k} has shape {tuple(x.shape)}, expected 2 dimensions")
+    if len(listed) == 1:
+        return as_operand(matrices[0], "chain_matmul")
     return _chain(listed, "chain_matmul")
 
 
 @rename_errors
-def multi_dot(tensors: Sequence[Any]) -> Any:
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices in the order that costs least; the first and the last may be vectors.
 
     >>> norch.linalg.multi_dot([norch.ones(3), norch.eye(3), norch.ones(3)])
     tensor(3.)
     """
-    listed = [as_operand(x, "multi_dot") for x in tensors]
+    listed = [as_fixed_operand(x, "multi_dot") for x in tensors]
     if len(listed) < 2:
         raise ArgumentError(f"multi_dot: expected at least 2 tensors, got {len(listed)}")
     for k, x in enumerate(listed):
@@ -322,7 +334,7 @@ def multi_dot(tensors: Sequence[Any]) -> Any:
     return _chain(listed, "multi_dot")
 
 
-def _chain(factors: list[Any], name: str) -> Any:
+def _chain(factors: list[Any], name: str) -> Tensor:
     """Their product; the best place to cut first[..last] is found from those of its parts (Cormen et al., 15.2)."""
     sizes = [1 if factors[0].ndim == 1 else factors[0].shape[0], *(x.shape[0] for x in factors[1:])]
     sizes.append(1 if factors[-1].ndim == 1 else factors[-1].shape[-1])
@@ -339,21 +351,22 @@ def _chain(factors: list[Any], name: str) -> Any:
                 (cost[first, k] + cost[k + 1, last] + sizes[first] * sizes[k + 1] * sizes[last + 1], k)
                 for k in range(first, last)
             )
+    return _between(factors, cut, 0, n - 1)
 
-    def product(first: int, last: int) -> Any:
-        if first == last:
-            return factors[first]
-        k = cut[first, last]
-        return matmul(product(first, k), product(k + 1, last))
 
-    return product(0, n - 1)
+def _between(factors: list[Any], cut: dict[tuple[int, int], int], first: int, last: int) -> Any:
+    """The product of factors[first..last], cut where cut says."""
+    if first == last:
+        return factors[first]
+    k = cut[first, last]
+    return matmul(_between(factors, cut, first, k), _between(factors, cut, k + 1, last))
 
 
 @method
-def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
+def matrix_power(input: Tensor, n: int) -> Tensor:  # noqa: A002
     """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for
     negative n, LinAlgError where there is none."""
-    x = as_operand(input, "matrix_power")
+    x = input = as_fixed_operand(input, "matrix_power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: expected square matrices, got shape {tuple(x.shape)}")
     if (power := int64(n, "matrix_power: n")) < 0:
@@ -362,7 +375,7 @@ def matrix_power(input: Any, n: int) -> Any:  # noqa: A002
         x, power = inv(x), -power
     if power == 0:
         return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=x.device), tuple(x.shape)).clone()
-    result = None
+    result: Any = None
     while True:
         if power & 1:
             result = x if result is None else matmul(result, x)

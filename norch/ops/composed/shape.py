@@ -11,13 +11,22 @@ from itertools import accumulate, chain
 
 from ..._handle import Handle, Size
 from ..._lib import int64
-from ..._typing import Any
+from ..._typing import Any, Operand, Tensor
 from ...autograd.broadcast import sum_to
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import at_least, check_count
 from .._inplace import inplace_view
-from .._operand import as_operand, named_function, numpy_names, rename_errors, tensor_of, tensors_of
+from .._operand import (
+    as_fixed_tensor,
+    as_fixed_tensors,
+    as_operand,
+    named_function,
+    numpy_names,
+    rename_errors,
+    tensor_of,
+    tensors_of,
+)
 from ..copy import cast, cat, clone, contiguous
 from ..create import zeros
 from ..index import index_select
@@ -51,7 +60,7 @@ swapdims = method(name="swapdims")(transpose)
 concat = concatenate = cat
 
 
-def _part(x: Any, dim: int, start: int, stop: int) -> Any:
+def _part(x: Tensor, dim: int, start: int, stop: int) -> Tensor:
     return slice_(x, dim, start, stop, 1)
 
 
@@ -59,14 +68,14 @@ def _part(x: Any, dim: int, start: int, stop: int) -> Any:
 
 
 @method
-def ravel(input: Any) -> Any:
+def ravel(input: Tensor) -> Tensor:
     """All elements in one axis: a view of a contiguous tensor, else a copy."""
     return view(contiguous(tensor_of(input, "ravel")), -1)
 
 
 @method
 @rename_errors
-def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One axis as several, of the given sizes, one of which may be -1.
 
     >>> norch.arange(6).unflatten(0, (2, -1)).shape
@@ -90,13 +99,13 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 
 @method
 @rename_errors
-def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """transpose(input, axis0, axis1)."""
     return transpose(input, axis0, axis1)
 
 
 @method(aliases=("moveaxis",))
-def movedim(input: Any, source: Axes, destination: Axes) -> Any:
+def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
     """The axes of source at the positions of destination; the others keep their order.
 
     >>> norch.zeros(2, 3, 4).movedim(0, -1).shape
@@ -117,18 +126,17 @@ moveaxis = movedim
 
 
 @method
-def adjoint(input: Any) -> Any:
+def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real."""
-    x = _last_two(tensor_of(input, "adjoint"))
-    return x.conj() if x.is_complex() else x
+    return _last_two(tensor_of(input, "adjoint")).conj()
 
 
-def _last_two(x: Any) -> Any:
+def _last_two(x: Tensor) -> Tensor:
     """The last two axes exchanged; a 0-d tensor stays as it is."""
     return alias_of(x) if x.ndim == 0 else transpose(at_least(2, x, "adjoint"), -2, -1)
 
 
-def broadcast_shapes(*shapes: Any) -> Any:
+def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes broadcast to; ShapeError where they do not.
 
     >>> norch.broadcast_shapes((2, 1), (3,), 1)
@@ -146,11 +154,10 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 
 @rename_errors
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of the tensors, all broadcast to one shape."""
-    listed = tensors_of(
-        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors, "broadcast_tensors"
-    )
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    listed = tensors_of(given, "broadcast_tensors")
     shape = broadcast_shapes(*(x.shape for x in listed))
     return tuple(expand(x, shape) for x in listed)
 
@@ -175,7 +182,9 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 
 
 @method
-def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Any, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes.
 
     >>> [part.tolist() for part in norch.arange(5).split(2)]
@@ -192,7 +201,7 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, spli
     return tuple(_part(tensor, at, i, i + step) for i in range(0, size or 1, step or 1))
 
 
-def _along(x: Any, dim: int, name: str) -> tuple[int, int]:
+def _along(x: Tensor, dim: int, name: str) -> tuple[int, int]:
     """dim from the front, and its size."""
     ndim = tensor_of(x, name).ndim
     if ndim == 0:
@@ -203,7 +212,7 @@ def _along(x: Any, dim: int, name: str) -> tuple[int, int]:
 
 @method
 @rename_errors
-def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
     at, size = _along(input, dim, "split_with_sizes")
     parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
@@ -214,7 +223,7 @@ def split_with_sizes(input: Any, split_sizes: Sequence[int], dim: int = 0) -> tu
 
 @method
 @numpy_names
-def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most chunks parts along dim, all of one size but the last."""
     at, size = _along(input, dim, "chunk")
     if check_count(chunks, "chunk: chunks") < 1:
@@ -225,8 +234,8 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 @method
 @numpy_names
 def tensor_split(
-    input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
-) -> tuple[Any, ...]:
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Tensor, ...]:
     """Views of parts along dim: cut before each of the given indices, or into so many parts, the first ones longer.
 
     >>> [part.tolist() for part in norch.arange(5).tensor_split(2)]
@@ -248,8 +257,8 @@ def tensor_split(
 
 def _split_along(name: str, least: int, about: str) -> Any:
     def function(
-        input: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
-    ) -> tuple[Any, ...]:
+        input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
+    ) -> tuple[Tensor, ...]:
         at_least(least, input, name)
         dim = {"hsplit": min(1, input.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
         count, size = indices_or_sections if sections is None else sections, input.shape[dim]
@@ -268,7 +277,7 @@ dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
 
 @method
 @numpy_names
-def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the parts along an axis, without that axis."""
     if tensor_of(input, "unbind").ndim == 0:
         raise BoundsError("unbind: a 0-d tensor has no dimension to divide")
@@ -281,42 +290,42 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 
 
 @rename_errors
-def hstack(tensors: Sequence[Any]) -> Any:
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side: along the second axis, or the first of vectors."""
-    listed = [atleast_1d(x) for x in tensors_of(tensors, "hstack")]
+    listed = [atleast_1d(x) for x in as_fixed_tensors(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
 @rename_errors
-def vstack(tensors: Sequence[Any]) -> Any:
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one below the other; vectors count as rows."""
-    return cat([atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
+    return cat([atleast_2d(x) for x in as_fixed_tensors(tensors, "vstack")], 0)
 
 
 row_stack = vstack
 
 
 @rename_errors
-def dstack(tensors: Sequence[Any]) -> Any:
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one behind the other, along the third axis."""
-    return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
+    return cat([atleast_3d(x) for x in as_fixed_tensors(tensors, "dstack")], 2)
 
 
 @rename_errors
-def column_stack(tensors: Sequence[Any]) -> Any:
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side; vectors count as columns."""
-    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
+    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in as_fixed_tensors(tensors, "column_stack")], 1)
 
 
 @rename_errors
-def block_diag(*tensors: Any) -> Any:
+def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with these matrices along its diagonal and zeros elsewhere; vectors count as rows.
 
     >>> norch.block_diag(norch.ones(1, 2), norch.tensor([[5.0]]))
     tensor([[1., 1., 0.],
             [0., 0., 5.]])
     """
-    listed = [atleast_2d(x) for x in tensors_of(tensors, "block_diag")]
+    listed = [atleast_2d(x) for x in as_fixed_tensors(tensors, "block_diag")]
     if any(x.ndim > 2 for x in listed):
         raise ShapeError(
             f"block_diag: takes at most 2 dimensions, got {', '.join(str(tuple(x.shape)) for x in listed)}"
@@ -335,7 +344,7 @@ def block_diag(*tensors: Any) -> Any:
 
 @method
 @rename_errors
-def flip(input: Any, *dims_: Any, dims: Any = None) -> Any:
+def flip(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     """A copy with the order along these axes reversed; x[::-1] is the view.
 
     >>> norch.arange(3).flip(0)
@@ -343,34 +352,35 @@ def flip(input: Any, *dims_: Any, dims: Any = None) -> Any:
     """
     if not dims_ and dims is None:
         raise TypeError("flip: give the axes, as in flip(x, 0)")
-    return clone(_flipped(tensor_of(input, "flip"), sizes(dims_, dims), "flip"))
+    return clone(_flipped(as_fixed_tensor(input, "flip"), sizes(dims_, dims), "flip"))
 
 
-def _flipped(x: Any, dims: Axes, name: str) -> Any:
+def _flipped(x: Tensor, dims: Axes, name: str) -> Tensor:
     for dim in axes(dims, x.ndim, name):
         x = slice_(x, dim, END, -END, -1) if x.ndim else x
     return x
 
 
 @method
-def fliplr(input: Any) -> Any:
+def fliplr(input: Tensor) -> Tensor:
     """flip(input, 1)."""
-    return flip(at_least(2, input, "fliplr"), 1)
+    return flip(at_least(2, as_fixed_tensor(input, "fliplr"), "fliplr"), 1)
 
 
 @method
-def flipud(input: Any) -> Any:
+def flipud(input: Tensor) -> Tensor:
     """flip(input, 0)."""
-    return flip(at_least(1, input, "flipud"), 0)
+    return flip(at_least(1, as_fixed_tensor(input, "flipud"), "flipud"), 0)
 
 
 @method
 @rename_errors
-def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if not hasattr(dims, "__len__"):
         raise TypeError(f"rot90: expected two axes, not {type(dims).__name__}")
-    if len(dims) != 2 or tensor_of(input, "rot90").ndim < 2:
+    input = as_fixed_tensor(input, "rot90")
+    if len(dims) != 2 or input.ndim < 2:
         raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
     a, b = axes(dims, input.ndim, "rot90")
     rotations = int64(k, "rot90: k") % 4
@@ -380,22 +390,22 @@ def rot90(input: Any, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
 
 @method
 @rename_errors
-def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
+def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     """A copy whose elements moved on by shifts along dims, those from the end to the front; over all without dims.
 
     >>> norch.arange(4).roll(1)
     tensor([3, 0, 1, 2])
     """
+    input = as_fixed_tensor(input, "roll")
     if dims is None or (hasattr(dims, "__iter__") and not tuple(dims)):
         if hasattr(shifts, "__iter__") and len(tuple(shifts)) != 1:
             raise ShapeError(f"roll: shifts {tuple(shifts)} need as many dims")
-        shape = tuple(input.shape)
-        return reshape(roll(ravel(input), shifts, 0), shape)
+        return reshape(roll(ravel(input), shifts, 0), tuple(input.shape))
     steps = tuple(shifts) if hasattr(shifts, "__iter__") else (shifts,)
     along = tuple(dims) if hasattr(dims, "__iter__") else (dims,)
     if len(steps) != len(along):
         raise ShapeError(f"roll: shifts {steps} and dims {along} are not as many")
-    out = tensor_of(input, "roll")
+    out = input
     if input.ndim == 0:
         raise BoundsError(f"roll: a 0-d tensor has no dimensions {along}")
     for step, dim in zip(steps, along):
@@ -408,7 +418,7 @@ def roll(input: Any, shifts: Axes, dims: Axes = None) -> Any:
 
 @method
 @rename_errors
-def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
+def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
     """A copy made of so many copies along each axis; more numbers than axes put new ones in front.
 
     >>> norch.tensor([1, 2]).repeat(2, 2)
@@ -416,7 +426,8 @@ def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
             [1, 2, 1, 2]])
     """
     counts = [int64(count, "repeat: count") for count in sizes(repeats_, repeats)]
-    lead = len(counts) - tensor_of(input, "repeat").ndim
+    input = as_fixed_tensor(input, "repeat")
+    lead = len(counts) - input.ndim
     if lead < 0 or min(counts, default=0) < 0:
         raise ShapeError(f"repeat: counts {tuple(counts)} for shape {tuple(input.shape)}")
     shape = [*[1] * lead, *input.shape]
@@ -429,21 +440,21 @@ def repeat(input: Any, *repeats_: Any, repeats: Any = None) -> Any:
 
 @method
 @rename_errors
-def tile(input: Any, *counts: Any, dims: Any = None) -> Any:
+def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     """repeat(), where missing numbers in front count as 1.
 
     >>> norch.ones(2, 2).tile(3).shape
     norch.Size([2, 6])
     """
-    given = tuple(sizes(counts, dims))
-    return repeat(input, (*[1] * (tensor_of(input, "tile").ndim - len(given)), *given))
+    given, input = tuple(sizes(counts, dims)), as_fixed_tensor(input, "tile")
+    return repeat(input, (*[1] * (input.ndim - len(given)), *given))
 
 
 @method
 @numpy_names
 def repeat_interleave(
-    input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
-) -> Any:
+    input: Tensor, repeats: Operand | None = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Each element along dim (of all, without dim) so many times in a row; repeats: one number, or one for each.
 
     repeat_interleave(repeats) alone gives the indices 0 ... n - 1, each so many times.
@@ -457,6 +468,7 @@ def repeat_interleave(
         return _repeated(_counts(tensor_of(input, "repeat_interleave"), input))
     if dim is None:
         return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
+    input = as_fixed_tensor(input, "repeat_interleave")
     at, size = _along(input, dim, "repeat_interleave")
     if isinstance(repeats, Handle) or not hasattr(repeats, "__index__"):
         repeats = _counts(repeats, input)
@@ -478,10 +490,11 @@ def repeat_interleave(
     return out
 
 
-def _counts(repeats: Any, x: Any) -> Any:
+def _counts(repeats: Any, x: Tensor) -> Tensor:
     """repeats as a vector of int64 on the device of x, none of them negative."""
     if not isinstance(repeats, Handle):
         repeats = tensor([int64(count, "repeat_interleave: repeats") for count in repeats], dtype=int64_)
+    repeats = as_fixed_tensor(repeats, "repeat_interleave")
     if repeats.dtype.kind not in "iu" or repeats.ndim > 1:
         shape = tuple(repeats.shape)
         raise DTypeError(f"repeat_interleave: repeats are integers (n), not {repeats.dtype.name} {shape}")
@@ -491,7 +504,7 @@ def _counts(repeats: Any, x: Any) -> Any:
     return counts
 
 
-def _repeated(counts: Any) -> Any:
+def _repeated(counts: Tensor) -> Tensor:
     """The indices 0 ... n - 1, each so many times."""
     if counts.double().sum().item() >= 2.0**62:
         raise ArgumentError("repeat_interleave: the repeats add up to more than 2**62")
@@ -502,10 +515,10 @@ def _repeated(counts: Any) -> Any:
 # ---- copies with a part replaced ------------------------------------------------------------------------------------
 
 
-def _replaced(input: Any, src: Any, name: str, take: Any) -> Any:
-    out = clone(tensor_of(input, name))
+def _replaced(input: Tensor, src: Tensor, name: str, take: Any) -> Tensor:
+    out, src = clone(tensor_of(input, name)), as_fixed_tensor(src, name)
     part = take(out)
-    if tensor_of(src, name).shape != part.shape:
+    if src.shape != part.shape:
         raise ShapeError(f"{name}: src has shape {tuple(src.shape)}, the part of input {tuple(part.shape)}")
     part.copy_(src)
     return out
@@ -513,7 +526,7 @@ def _replaced(input: Any, src: Any, name: str, take: Any) -> Any:
 
 @method
 @rename_errors
-def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of input whose part select(dim, index) is src."""
     return _replaced(input, src, "select_scatter", lambda x: select(x, dim, index))
 
@@ -521,8 +534,8 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
 @method
 @rename_errors
 def slice_scatter(
-    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Any:
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """A copy of input whose part start:end:step along dim is src."""
     bounds = 0 if start is None else int64(start, "start"), END if end is None else int64(end, "end")
     if int64(step, "step") < 1:
@@ -532,14 +545,14 @@ def slice_scatter(
 
 @method
 @rename_errors
-def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of input whose diagonal is src."""
     return _replaced(input, src, "diagonal_scatter", lambda x: diagonal(x, offset, dim1, dim2))
 
 
 @method
 @rename_errors
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
     out = as_operand(input, "as_strided_scatter").clone()
     as_strided(out, size, stride, storage_offset).copy_(src)
@@ -550,11 +563,11 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
 
 
 @method
-def sum_to_size(self: Any, *size: Any) -> Any:
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """Summed over the axes that broadcasting from size would have added or repeated."""
     sizes = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
     shape, dtype = tuple(self.shape), self.dtype
-    kept = dtype.is_floating_point or (shape == tuple(sizes) and shape)
+    kept = dtype.kind in "fc" or (shape == tuple(sizes) and shape)
     summed = cast(self, dtype if kept else int64_)  # integers add up in int64
     target = summed.new_zeros(sizes)
     try:
@@ -564,17 +577,16 @@ def sum_to_size(self: Any, *size: Any) -> Any:
     return sum_to(summed, target)
 
 
-def _reversed(x: Any) -> Any:
+def _reversed(x: Tensor) -> Tensor:
     """The axes reversed."""
-    ndim = x.ndim
-    return transpose(x, 0, 1) if ndim == 2 else permute(x, tuple(range(ndim - 1, -1, -1)))
+    return transpose(x, 0, 1) if x.ndim == 2 else permute(x, tuple(range(x.ndim - 1, -1, -1)))
 
 
-def _hermitian(x: Any) -> Any:
+def _hermitian(x: Tensor) -> Tensor:
     """A matrix transposed, and conjugated."""
     if x.ndim not in (0, 2):
         raise ShapeError(f"H: takes a matrix, got {x.ndim} dimensions")
-    return _reversed(x).conj() if x.is_complex() else _reversed(x)
+    return _reversed(x).conj()
 
 
 METHODS.update(T=property(_reversed), H=property(_hermitian), mT=property(_last_two), mH=property(adjoint))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 
-from ..._typing import Any
+from ..._typing import Any, Tensor
 from ...dtype import dtype as DType  # noqa: N812
 from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import numbers_of
-from .._operand import as_operand, rename_errors
+from .._operand import as_fixed_operand, rename_errors
 from ..matmul import matmul
 from ..op import method
 from ..reduce import sum as sum_
@@ -18,15 +18,17 @@ from ..view import narrow, reshape, unsqueeze
 __all__ = ["corrcoef", "cov", "cumulative_trapezoid", "trapezoid", "trapz"]
 
 
-def as_float(x: Any, name: str) -> Any:
+def as_float(x: Tensor, name: str) -> Tensor:
     """x, in the default dtype if it holds integers."""
-    x = numbers_of(x, name)
+    x = numbers_of(as_fixed_operand(x, name), name)
     return x if x.dtype.is_floating_point else x.to(get_default_dtype())
 
 
 @method
 @rename_errors
-def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: Any = None) -> Any:  # noqa: A002
+def cov(
+    input: Tensor, *, correction: float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:  # noqa: A002
     """The covariances of variables, one a row of input (a vector is one variable), over observations, one a column.
 
     fweights (integers) say how often each observation was made, aweights (floats) how much it counts.
@@ -35,7 +37,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
     tensor([[ 1., -1.],
             [-1.,  1.]])
     """
-    x = as_operand(input, "cov")
+    x = as_fixed_operand(input, "cov")
     if x.ndim > 2:
         raise ShapeError(f"cov: expected at most 2 dimensions, got shape {tuple(x.shape)}")
     x = as_float(reshape(x, (1, -1)) if x.ndim < 2 else x, "cov")
@@ -44,7 +46,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
     for given, name in ((fweights, "fweights"), (aweights, "aweights")):
         if given is None:
             continue
-        given = as_operand(given, "cov")
+        given = as_fixed_operand(given, "cov")
         if tuple(given.shape) != (count,):
             raise ShapeError(f"cov: {name} has shape {tuple(given.shape)} for {count} observations")
         if given.dtype.is_floating_point == (name == "fweights"):
@@ -69,7 +71,7 @@ def cov(input: Any, *, correction: float = 1, fweights: Any = None, aweights: An
 
 @method
 @rename_errors
-def corrcoef(input: Any) -> Any:  # noqa: A002
+def corrcoef(input: Tensor) -> Tensor:  # noqa: A002
     """The correlations of variables, one a row: cov() over the product of their standard deviations, within [-1, 1]."""
     c = cov(input)
     if c.ndim == 0:
@@ -79,7 +81,7 @@ def corrcoef(input: Any) -> Any:  # noqa: A002
 
 
 @rename_errors
-def trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along dim by the trapezoidal rule, of samples y at x, or dx (1) apart. Integers become floats.
 
     >>> norch.trapezoid(norch.tensor([1.0, 2.0, 3.0]), dx=2)
@@ -90,7 +92,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) 
 
 
 @rename_errors
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """trapezoid() up to the second sample, the third, and so on."""
     parts, dtype = _trapezoids(y, x, dx, dim, "cumulative_trapezoid")
     return parts.cumsum(dim).to(dtype)
@@ -99,18 +101,18 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float | None = None, dim:
 trapz = trapezoid
 
 
-def _trapezoids(y: Any, x: Any, dx: float | None, dim: int, name: str) -> tuple[Any, DType]:
+def _trapezoids(y: Tensor, x: Tensor | None, dx: float | None, dim: int, name: str) -> tuple[Any, DType]:
     """The areas between the samples, and the dtype of their sum: the default one for integers.
 
     Integers are added as float64 and subtracted as int64, so that they do not wrap, and halves are computed in float32.
     """
-    y = numbers_of(y, name)
+    y = numbers_of(as_fixed_operand(y, name), name)
     if y.ndim == 0 or not -y.ndim <= dim < y.ndim:
         raise BoundsError(f"{name}: dimension {dim} is out of range for shape {tuple(y.shape)}")
     n = y.shape[dim]
     if x is not None and dx is not None:
         raise ArgumentError(f"{name}: give x or dx, not both")
-    x = None if x is None else as_operand(x, name)
+    x = None if x is None else as_fixed_operand(x, name)
     floats = [z.dtype for z in (y, x) if z is not None and z.dtype.kind in "fc"]
     dtype = functools.reduce(promote_types, floats) if floats else get_default_dtype()
     y = y.double() if y.dtype.kind not in "fc" else y.float() if y.element_size() == 2 else y

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..._handle import Handle
-from ..._typing import Any
+from ..._typing import Any, Operand, Tensor, overload
+from ...dtype import dtype as DType  # noqa: N812
 from ...dtype import dtype_named, get_default_dtype
 from .._operand import as_operand, named_function
 from ..op import METHODS, method
@@ -21,18 +22,18 @@ TYPES = dict(
 
 
 @method
-def is_same_size(input: Any, other: Any) -> bool:  # noqa: A002
+def is_same_size(input: Tensor, other: Tensor) -> bool:  # noqa: A002
     """Whether two tensors have one shape."""
     return tuple(as_operand(input, "is_same_size").shape) == tuple(as_operand(other, "is_same_size").shape)
 
 
 @method
-def is_signed(input: Any) -> bool:  # noqa: A002
+def is_signed(input: Tensor) -> bool:  # noqa: A002
     """Whether the dtype has negative numbers."""
     return as_operand(input, "is_signed").dtype.is_signed
 
 
-def typename(obj: Any) -> str:
+def typename(obj: Operand) -> str:
     """The name of the type of anything, with its module's."""
     kind = type(obj)
     return f"norch.{kind.__name__}" if isinstance(obj, Handle) else f"{kind.__module__}.{kind.__qualname__}"
@@ -41,24 +42,28 @@ def typename(obj: Any) -> str:
 # ---- methods only -------------------------------------------------------------------------------------------------
 
 
-@method(aliases=("is_neg", "is_inference", "is_shared"))
-def is_conj(self: Any) -> bool:
+@method(aliases=("is_neg", "is_inference"))
+def is_conj(self: Tensor) -> bool:
     """False, as for every tensor here: conj() computes the conjugate at once."""
     return False
 
 
 @method(aliases=("resolve_neg",))
-def resolve_conj(self: Any) -> Any:
+def resolve_conj(self: Tensor) -> Tensor:
     """The tensor itself, as no conjugate waits to be computed."""
     return self
 
 
-def _retains_grad(self: Any) -> bool:
+def _retains_grad(self: Tensor) -> bool:
     """Whether backward() leaves the gradient of this computed tensor in .grad."""
     return any(getattr(hook, "tensor", int)() is self for hook in getattr(self.grad_fn, "hooks", None) or ())
 
 
-def _type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+@overload
+def _type(self: Tensor, dtype: None = ..., non_blocking: bool = ...) -> str: ...
+@overload
+def _type(self: Tensor, dtype: DType | str | type[Any], non_blocking: bool = ...) -> Tensor: ...
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor in another dtype; without one the name of its type, as "norch.FloatTensor"."""
     if dtype is None:
         return f"norch.{TYPES[self.dtype.name]}Tensor"

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.function import Outputs
 from ...autograd.grad_mode import is_grad_enabled
@@ -17,10 +17,13 @@ from .lapack import call, numpy, square
 from .solve import solve
 from .spectral import differences
 
-eig_result = namedtuple("eig_result", ("eigenvalues", "eigenvectors"))
+
+class eig_result(NamedTuple):  # noqa: N801
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
-def _eig_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
+def _eig_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
     """V^-H (diag(gw) + (V^H gV - V^H V Re(diag(V^H gV))) / conj(E)) V^H with E[i, j] = w[j] - w[i], and 1 on the
     diagonal, for columns of norm 1 (C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann and R. Haeb-Umbach, "On the
     computation of complex-valued gradients with application to statistically optimum beamforming", 2017, 4.77)."""
@@ -39,7 +42,7 @@ def _eig_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
 _Eig = derivative("eig", ("A",), backward=_eig_backward, holomorphic=False)
 
 
-def eig(A: Any) -> Any:
+def eig(A: Tensor) -> eig_result:
     """(eigenvalues, eigenvectors) of A (..., N, N): complex w (..., N), in no order, and the columns of V (..., N, N),
     of norm 1, with A V = V diag(w).
 
@@ -54,7 +57,7 @@ def eig(A: Any) -> Any:
     return eig_result(*record_factors(_Eig, tuple(outs), A.to(dtype)))
 
 
-def eigvals(A: Any) -> Any:
+def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig()."""
     square(A, "eigvals")
     if is_grad_enabled() and A.requires_grad:

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..._handle import alias
+from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.function import Output, Outputs
@@ -22,17 +22,38 @@ from ..create import eye, zeros
 from ..matmul import matmul
 from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
 
-cholesky_ex_result = namedtuple("cholesky_ex_result", ("L", "info"))
-lu_result = namedtuple("lu_result", ("P", "L", "U"))
-lu_factor_result = namedtuple("lu_factor_result", ("LU", "pivots"))
-lu_factor_ex_result = namedtuple("lu_factor_ex_result", ("LU", "pivots", "info"))
-qr_result = namedtuple("qr_result", ("Q", "R"))
+
+class cholesky_ex_result(NamedTuple):
+    L: Tensor
+    info: Tensor
+
+
+class lu_result(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class lu_factor_result(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+
+
+class lu_factor_ex_result(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class qr_result(NamedTuple):
+    Q: Tensor
+    R: Tensor
 
 
 # ---- several results of one node -------------------------------------------------------------------------------------
 
 
-def record_factors(node_class: Any, outs: tuple[Any, ...], A: Any, *others: Any) -> tuple[Any, ...]:
+def record_factors(node_class: Any, outs: tuple[Any, ...], A: Tensor, *others: Any) -> tuple[Tensor, ...]:
     """outs, the results of one node that saves them as `out` (the first) and `rest`."""
     if recording.enabled:
         node = record(node_class, outs[0], (A,), (tuple(alias(x) for x in outs[1:]), *others))._node
@@ -42,7 +63,7 @@ def record_factors(node_class: Any, outs: tuple[Any, ...], A: Any, *others: Any)
     return outs
 
 
-def factors_of(out: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+def factors_of(out: Tensor, rest: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The results that record_factors() saved: while gradients are recorded, as functions of the input."""
     if not recording.enabled:
         return out, *rest
@@ -52,7 +73,7 @@ def factors_of(out: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
     return found
 
 
-def unit_lower(LU: Any) -> Any:
+def unit_lower(LU: Tensor) -> Tensor:
     """The unit lower triangle L, (..., M, K), of compact factors (..., M, N), K = min(M, N)."""
     k = min(LU.shape[-2:])
     return tril(LU[..., :k], -1) + eye(LU.shape[-2], k, dtype=LU.dtype, device=LU.device)
@@ -61,7 +82,7 @@ def unit_lower(LU: Any) -> Any:
 # ---- triangular systems ----------------------------------------------------------------------------------------------
 
 
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X of A X = B, or of X A = B without left, for triangular A (..., N, N); the other triangle is not read.
 
     unitriangular: the diagonal is taken to be 1. A zero on it gives infinities.
@@ -80,7 +101,7 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     return _solve_triangular(A.mT, B.mT, not upper, unitriangular).mT
 
 
-def _triangular_grad_a(g: Any, A: Any, out: Any, upper: bool, unit: bool) -> Any:
+def _triangular_grad_a(g: Tensor, A: Tensor, out: Tensor, upper: bool, unit: bool) -> Tensor:
     grad = -matmul(_solve_triangular(A.mT, g, not upper, unit), out.mT)
     return triu(grad, int(unit)) if upper else tril(grad, -int(unit))
 
@@ -91,7 +112,7 @@ def _triangular_grad_a(g: Any, A: Any, out: Any, upper: bool, unit: bool) -> Any
     grad_A=_triangular_grad_a,
     grad_B=lambda g, A, upper, unit: _solve_triangular(A.mT, g, not upper, unit),
 )
-def _solve_triangular(A: Any, B: Any, upper: Any, unit: Any) -> Any:
+def _solve_triangular(A: Tensor, B: Tensor, upper: bool, unit: bool) -> Tensor:
     if B.shape[-1] == 0 or B.shape[-2] == 0:
         return B.new_empty(numpy().broadcast_shapes(A.shape[:-2], B.shape[:-2]) + tuple(B.shape[-2:]))
     trsm = scipy_linalg().blas.get_blas_funcs("trsm", dtype=A.dtype.name)
@@ -105,7 +126,7 @@ def _solve_triangular(A: Any, B: Any, upper: Any, unit: Any) -> Any:
 # ---- Cholesky --------------------------------------------------------------------------------------------------------
 
 
-def _cholesky_grad(g: Any, out: Any) -> Any:
+def _cholesky_grad(g: Tensor, out: Tensor) -> Tensor:
     """L^-H phi(L^H g) L^-1, made Hermitian; phi takes the lower triangle with half the diagonal (I. Murray,
     "Differentiation of the Cholesky decomposition", 2016)."""
     P = tril(matmul(out.mH, g))
@@ -114,12 +135,12 @@ def _cholesky_grad(g: Any, out: Any) -> Any:
     return S / 2
 
 
-def _inverse_of_lower(L: Any) -> Any:
+def _inverse_of_lower(L: Tensor) -> Tensor:
     return _solve_triangular(L, eye(L.shape[-1], dtype=L.dtype, device=L.device), False, False)
 
 
 @differentiable("cholesky", grad=_cholesky_grad, holomorphic=False)
-def _cholesky(A: Any) -> Any:
+def _cholesky(A: Tensor) -> Tensor:
     return call("cholesky", _lower, A)[0]
 
 
@@ -142,7 +163,7 @@ def _cholesky_info(a: Any) -> Any:
     return each(lambda one: numpy().int32(potrf(one, lower=True)[1]), a)
 
 
-def cholesky(A: Any, *, upper: bool = False) -> Any:
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """L, lower triangular, with A = L L^H, of positive definite A (..., N, N); its conjugate transpose with upper.
 
     Only the lower triangle of A is read; the gradient is Hermitian. LinAlgError for what is not positive definite.
@@ -157,7 +178,7 @@ def cholesky(A: Any, *, upper: bool = False) -> Any:
     return _cholesky(A)
 
 
-def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> cholesky_ex_result:
     """(L, info) as cholesky(), which for a matrix that is not positive definite raises with check_errors only.
 
     info (...) is the order of the first leading minor that is not positive, else 0; such a matrix's L is NaN.
@@ -177,7 +198,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> A
 # ---- LU --------------------------------------------------------------------------------------------------------------
 
 
-def _lu_grad(g: Any, out: Any, pivots: Any) -> Any:
+def _lu_grad(g: Tensor, out: Tensor, pivots: Tensor) -> Tensor:
     """For square A = P L U: P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T. The columns of a wide matrix, and the rows
     of a tall one, that stand beyond the square part are L U_2 and L_2 U; their gradients come first, and what they say
     of L and U is added to that of the square part."""
@@ -202,7 +223,7 @@ def _lu_grad(g: Any, out: Any, pivots: Any) -> Any:
 _LuFactor = derivative("lu_factor", ("A",), grad=_lu_grad, tensors=("pivots",))
 
 
-def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
     """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0."""
     matrices(A, "lu_factor")
     if not pivot:
@@ -228,7 +249,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> A
     return lu_factor_ex_result(record(_LuFactor, LU, (A,), (pivots,)), pivots, info)
 
 
-def lu_factor(A: Any, *, pivot: bool = True) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     """(LU, pivots) of A = P L U with partial pivoting, A (..., M, N): L (its unit diagonal left out) and U in one
     matrix, and for each step the row that was swapped, counted from 1, int32 (..., min(M, N)). LinAlgError where U has
     a zero on its diagonal; lu_factor_ex() and lu() give such factors."""
@@ -236,7 +257,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     return lu_factor_result(LU, pivots)
 
 
-def permutation(pivots: Any, m: int, like: Any) -> Any:
+def permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
     """The permutation matrices P (..., M, M) of the swaps that lu_factor() made, as floats."""
 
     def matrix(swaps: Any) -> Any:
@@ -249,7 +270,7 @@ def permutation(pivots: Any, m: int, like: Any) -> Any:
     return call("lu_unpack", lambda swaps: each(matrix, swaps[..., None, :]), pivots)[0]
 
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
     m = matrices(LU_data, "lu_unpack").shape[-2]
     if tensor_of(LU_pivots, "lu_unpack").dtype.name != "int32":
@@ -262,7 +283,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return lu_result(P, unit_lower(LU_data), triu(LU_data[..., :k, :]))
 
 
-def lu(A: Any, *, pivot: bool = True) -> Any:
+def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
     """(P, L, U) with A = P L U: a permutation (..., M, M), unit lower (..., M, K) and upper (..., K, N) triangular
     factors of A (..., M, N), K = min(M, N).
 
@@ -275,7 +296,7 @@ def lu(A: Any, *, pivot: bool = True) -> Any:
     return lu_unpack(LU, pivots)
 
 
-def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X of A X = B (of X A = B without left; of A^T instead with adjoint), given lu_factor(A).
 
     >>> A = norch.tensor([[2.0, 1.0], [1.0, 3.0]])
@@ -301,7 +322,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
 # ---- QR --------------------------------------------------------------------------------------------------------------
 
 
-def _qr_backward(g: Outputs, out: Any, rest: Any, qr_mode: str) -> tuple[Any]:
+def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]:
     """(gQ + Q (X + X^H - Re diag X)) R^-H with X = triu(gR R^H - Q^H gQ) (S. Walter and L. Lehmann, "Algorithmic
     differentiation of linear algebra functions", 2013). Of a wide matrix [A_1 A_2] R is [R_1 R_2], R_2 = Q^H A_2."""
     Q, R = factors_of(out, rest)
@@ -321,7 +342,7 @@ def _qr_backward(g: Outputs, out: Any, rest: Any, qr_mode: str) -> tuple[Any]:
         else:
             beyond = [R.new_zeros((*R.shape[:-1], n - m))]
         R = R[..., :m]
-    X = 0 if gR is None else matmul(gR, R.mH)
+    X: Any = 0 if gR is None else matmul(gR, R.mH)
     if gQ is not None:
         X = X - matmul(Q.mH, gQ)
     X = triu(X)
@@ -335,7 +356,7 @@ def _qr_backward(g: Outputs, out: Any, rest: Any, qr_mode: str) -> tuple[Any]:
 _Qr = derivative("qr", ("A",), backward=_qr_backward, holomorphic=False)
 
 
-def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: A002
+def qr(A: Tensor, mode: str = "reduced") -> qr_result:  # noqa: A002
     """(Q, R) with A = Q R, Q of orthonormal columns and R upper triangular, A (..., M, N).
 
     mode "reduced" gives Q (..., M, K) and R (..., K, N), K = min(M, N); "complete" Q (..., M, M) and R (..., M, N); "r"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from ..._typing import Tensor
 from ...autograd.grad_mode import no_grad
 from ...errors import DTypeError, LinAlgError, ShapeError
 from .._checks import at_least, on_one_device
@@ -48,7 +49,7 @@ _COMPLEX = frozenset(
 )
 
 
-def matrices(A: Any, name: str) -> Any:
+def matrices(A: Tensor, name: str) -> Tensor:
     """A, which must be matrices (..., M, N) of float32 or float64, or complex where the operation takes these:
     ShapeError or DTypeError otherwise."""
     at_least(2, A, name)
@@ -59,7 +60,7 @@ def matrices(A: Any, name: str) -> Any:
     return A
 
 
-def square(A: Any, name: str) -> Any:
+def square(A: Tensor, name: str) -> Tensor:
     """A, which must be square matrices (..., N, N)."""
     if matrices(A, name).shape[-1] != A.shape[-2]:
         raise ShapeError(f"{name}: expected square matrices, got shape {tuple(A.shape)}")
@@ -77,8 +78,8 @@ def alike(A: Any, B: Any, name: str) -> None:
 
 
 def call(
-    name: str, function: Callable[..., Any], *tensors: Any, finite: bool = False, **options: Any
-) -> tuple[Any, ...]:
+    name: str, function: Callable[..., Any], *tensors: Tensor, finite: bool = False, **options: Any
+) -> tuple[Tensor, ...]:
     """The results of function, given the arrays of tensors, as tensors on the device of the first.
 
     finite: for what iterates. NaN and infinities are refused then, of which LAPACK's loops may not end.

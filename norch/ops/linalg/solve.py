@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..._typing import Tensor
 from ...autograd.differentiable import differentiable
 from ...errors import LinAlgError, ShapeError
 from .._operand import tensor_of
@@ -19,12 +19,23 @@ from .factor import lu_factor_ex
 from .lapack import alike, call, matrices, numpy, scipy_linalg, square
 from .spectral import svd
 
-solve_ex_result = namedtuple("solve_ex_result", ("result", "info"))
-inv_ex_result = namedtuple("inv_ex_result", ("inverse", "info"))
-slogdet_result = namedtuple("slogdet_result", ("sign", "logabsdet"))
+
+class solve_ex_result(NamedTuple):
+    result: Tensor
+    info: Tensor
 
 
-def _regular(name: str, function: Any, *tensors: Any) -> Any:
+class inv_ex_result(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+
+class slogdet_result(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def _regular(name: str, function: Any, *tensors: Tensor) -> Tensor:
     """call() of a solver, whose error says which matrix is singular. Of a matrix that holds NaN the result is NaN."""
 
     def solved(a: Any, *rest: Any) -> Any:
@@ -52,11 +63,11 @@ def _regular(name: str, function: Any, *tensors: Any) -> Any:
     grad_A=lambda g, A, out: -matmul(_solve(A.mT, g), out.mT),
     grad_B=lambda g, A: _solve(A.mT, g),
 )
-def _solve(A: Any, B: Any) -> Any:
+def _solve(A: Tensor, B: Tensor) -> Tensor:
     return _regular("solve", numpy().linalg.solve, A, B)
 
 
-def solve(A: Any, B: Any, *, left: bool = True) -> Any:
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X of A X = B, or of X A = B without left, for A (..., N, N) and B (..., N, K) or (..., N), whose batches
     broadcast. B is a batch of vectors when its shape is that of A less the last axis. LinAlgError for singular A.
 
@@ -75,7 +86,7 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     return _solve(A, B) if left else _solve(A.mT, B.mT).mT
 
 
-def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> solve_ex_result:
     """(result, info) as solve(), which for a singular matrix raises with check_errors only: its solution is NaN, and
     its info (...) the first k of which U[k - 1, k - 1] of its LU factors is 0; else info is 0."""
     A, info, failed = _replaced(square(A, "solve_ex"), check_errors)
@@ -85,7 +96,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
     )
 
 
-def _replaced(A: Any, check_errors: bool) -> tuple[Any, Any, Any]:
+def _replaced(A: Tensor, check_errors: bool) -> tuple[Any, Any, Any]:
     """A with identities in place of singular matrices, the info of all, and which they are (None: none)."""
     info = lu_factor_ex(A.detach(), check_errors=check_errors).info
     failed = info != 0
@@ -95,11 +106,11 @@ def _replaced(A: Any, check_errors: bool) -> tuple[Any, Any, Any]:
 
 
 @differentiable("inv", grad=lambda g, out: -matmul(matmul(out.mT, g), out.mT))
-def _inv(A: Any) -> Any:
+def _inv(A: Tensor) -> Tensor:
     return _regular("inv", numpy().linalg.inv, A)
 
 
-def inv(A: Any) -> Any:
+def inv(A: Tensor) -> Tensor:
     """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B,
     and more accurate.
 
@@ -110,14 +121,14 @@ def inv(A: Any) -> Any:
     return _inv(square(A, "inv"))
 
 
-def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
     """(inverse, info) as inv(); what singular matrices give is said at solve_ex()."""
     A, info, failed = _replaced(square(A, "inv_ex"), check_errors)
     X = _inv(A)
     return inv_ex_result(X if failed is None else X.where(~failed[..., None, None], math.nan), info)
 
 
-def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B: A is taken as a matrix of B.numel() rows, after its axes dims moved to the
     end."""
     tensor_of(A, "tensorsolve"), tensor_of(B, "tensorsolve")
@@ -129,7 +140,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     return solve(A.reshape(B.numel(), -1), B.flatten()).reshape(shape)
 
 
-def tensorinv(A: Any, ind: int = 2) -> Any:
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of tensordot with A, taken as a matrix whose rows are its first ind axes."""
     rows, columns = tensor_of(A, "tensorinv").shape[:ind], A.shape[ind:]
     if ind <= 0 or math.prod(rows) != math.prod(columns):
@@ -140,7 +151,7 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
 # ---- determinants ----------------------------------------------------------------------------------------------------
 
 
-def _cofactors(A: Any, det: Any) -> Any:
+def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     """det(A) A^-T; for matrices that are singular or nearly so, where that loses its digits, from A = U S V^T:
     det(U) det(V) U cof(S) V^T, where the cofactors of S are products of all singular values but one. Of complex
     matrices U and V are conjugated."""
@@ -158,12 +169,12 @@ def _cofactors(A: Any, det: Any) -> Any:
     return of_regular.where(regular, (sign / sign.abs())[..., None, None] * cofactors)
 
 
-def _det_grad(g: Any, A: Any, out: Any) -> Any:
+def _det_grad(g: Tensor, A: Tensor, out: Tensor) -> Tensor:
     return g[..., None, None] * (_cofactors(A, out) if A.numel() else A)
 
 
 @differentiable("det", grad=_det_grad)
-def _det(A: Any) -> Any:
+def _det(A: Tensor) -> Tensor:
     np = numpy()
     return call("det", lambda a: _nan_of_nan(a, np.linalg.det(a)), A)[0]
 
@@ -174,7 +185,7 @@ def _nan_of_nan(a: Any, found: Any) -> Any:
     return np.where(np.isnan(a).any((-1, -2)), found.dtype.type(np.nan), found)
 
 
-def det(A: Any) -> Any:
+def det(A: Tensor) -> Tensor:
     """The determinants (...) of A (..., N, N); with a derivative for singular matrices too.
 
     >>> norch.linalg.det(norch.tensor([[2.0, 1.0], [1.0, 3.0]]))
@@ -183,7 +194,7 @@ def det(A: Any) -> Any:
     return _det(square(A, "det"))
 
 
-def slogdet(A: Any) -> Any:
+def slogdet(A: Tensor) -> slogdet_result:
     """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular
     matrix has 0 and -inf. Of a complex matrix the sign is a number of absolute value 1."""
     np = numpy()
@@ -195,22 +206,22 @@ def slogdet(A: Any) -> Any:
 @differentiable(
     "slogdet", grad=lambda g, A: g[..., None, None] * inv_ex(A).inverse.mH, inputs=("A",), holomorphic=False
 )
-def _log_abs_det(A: Any, found: Any) -> Any:
+def _log_abs_det(A: Tensor, found: Tensor) -> Tensor:
     return found
 
 
-def _sign_grad(g: Any, A: Any, out: Any) -> Any:
+def _sign_grad(g: Tensor, A: Tensor, out: Tensor) -> Tensor:
     """The sign turns as the imaginary part of tr(A^-1 dA) says."""
     turned = (g.conj() * out).imag
     return (turned * -1j)[..., None, None] * inv_ex(A).inverse.mH
 
 
 @differentiable("slogdet", grad=_sign_grad, inputs=("A",), holomorphic=False)
-def _sign_of_det(A: Any, found: Any) -> Any:
+def _sign_of_det(A: Tensor, found: Tensor) -> Tensor:
     return found
 
 
-def logdet(A: Any) -> Any:
+def logdet(A: Tensor) -> Tensor:
     """The logarithms of the determinants of A (..., N, N): NaN for negative ones, -inf for 0."""
     sign, logabsdet = slogdet(A)
     return sign.log() + logabsdet
@@ -219,7 +230,7 @@ def logdet(A: Any) -> Any:
 # ---- exponentials ----------------------------------------------------------------------------------------------------
 
 
-def _exp_grad(g: Any, A: Any) -> Any:
+def _exp_grad(g: Tensor, A: Tensor) -> Tensor:
     """The upper right block of exp([[A^T, g], [0, A^T]]) (N. Higham, "Functions of matrices", 2008, theorem 3.6)."""
     n, T = A.shape[-1], A.mT
     g = g.broadcast_to(A.shape)
@@ -228,13 +239,13 @@ def _exp_grad(g: Any, A: Any) -> Any:
 
 
 @differentiable("matrix_exp", grad=_exp_grad)
-def _matrix_exp(A: Any) -> Any:
+def _matrix_exp(A: Tensor) -> Tensor:
     if not A.numel():
         return A.clone()
     return call("matrix_exp", scipy_linalg().expm, A)[0]
 
 
-def matrix_exp(A: Any) -> Any:
+def matrix_exp(A: Tensor) -> Tensor:
     """The sums of A^k / k! over all k, for A (..., N, N).
 
     >>> norch.linalg.matrix_exp(norch.zeros(2, 2))

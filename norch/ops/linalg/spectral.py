@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.function import Outputs
@@ -18,12 +18,26 @@ from ..matmul import matmul
 from .factor import factors_of, record_factors
 from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
 
-eigh_result = namedtuple("eigh_result", ("eigenvalues", "eigenvectors"))
-svd_result = namedtuple("svd_result", ("U", "S", "Vh"))
-lstsq_result = namedtuple("lstsq_result", ("solution", "residuals", "rank", "singular_values"))
+
+class eigh_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
-def differences(values: Any) -> Any:
+class svd_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class lstsq_result(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def differences(values: Tensor) -> Tensor:
     """E[i, j] = values[j] - values[i], and 1 on the diagonal."""
     E = values[..., None, :] - values[..., :, None]
     return E + eye(values.shape[-1], dtype=values.dtype, device=values.device)
@@ -32,7 +46,7 @@ def differences(values: Any) -> Any:
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
 
 
-def _eigh_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
+def _eigh_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
     """V (diag(gw) + X / E) V^H with the skew part X of V^H gV and E[i, j] = w[j] - w[i] (M. Giles, "An extended
     collection of matrix derivative results", 2008, 3.1). Not finite for vectors of equal eigenvalues: they are not
     unique."""
@@ -51,7 +65,7 @@ def _eigh_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
 _Eigh = derivative("eigh", ("A",), backward=_eigh_backward, holomorphic=False)
 
 
-def eigh(A: Any, UPLO: str = "L") -> Any:
+def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     """(eigenvalues, eigenvectors) of symmetric or Hermitian A (..., N, N): w (..., N), real, ascending, and the columns
     of V (..., N, N), with A = V diag(w) V^H. Only the triangle UPLO, "L" or "U", is read.
 
@@ -68,7 +82,7 @@ def eigh(A: Any, UPLO: str = "L") -> Any:
     return eigh_result(*record_factors(_Eigh, outs, A))
 
 
-def eigvalsh(A: Any, UPLO: str = "L") -> Any:
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh()."""
     return eigh(A, UPLO).eigenvalues
 
@@ -76,7 +90,7 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
 # ---- singular values -------------------------------------------------------------------------------------------------
 
 
-def _svd_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
+def _svd_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
     """U (((U^T gU)_skew S + S (V^T gV)_skew) / E + diag(gS)) V^T, E[i, j] = S[j]^2 - S[i]^2, plus, where U or V is not
     square, what lies outside of its columns: (I - U U^T) gU S^-1 V^T and its mirror (J. Townsend, "Differentiating the
     singular value decomposition", 2016)."""
@@ -89,7 +103,8 @@ def _svd_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
     U, Vh = U[..., :k], Vh[..., :k, :]
     if gU is None and gVh is None:
         return (matmul(U * gS.to(U.dtype)[..., None, :], Vh),)
-    inner = phases = 0
+    inner: Any = 0
+    phases: Any = 0
     if gU is not None:
         skew = matmul(U.mH, gU)
         inner = (skew - skew.mH) * S[..., None, :]
@@ -116,7 +131,7 @@ def _svd_backward(g: Outputs, out: Any, rest: Any) -> tuple[Any]:
 _Svd = derivative("svd", ("A",), backward=_svd_backward, holomorphic=False)
 
 
-def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
     """(U, S, Vh) with A = U diag(S) Vh, A (..., M, N): singular values S (..., K), descending, K = min(M, N), and
     orthonormal U (..., M, M) and Vh (..., N, N), of which full_matrices=False leaves the K that belong to S.
 
@@ -133,7 +148,7 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any
     return svd_result(*record_factors(_Svd, outs, A))
 
 
-def svdvals(A: Any, *, driver: str | None = None) -> Any:
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values (..., K) of A (..., M, N), descending; as svd()."""
     return svd(A, full_matrices=False, driver=driver).S
 
@@ -141,7 +156,7 @@ def svdvals(A: Any, *, driver: str | None = None) -> Any:
 # ---- pseudoinverse, least squares ------------------------------------------------------------------------------------
 
 
-def pinv_grad(g: Any, A: Any, Y: Any) -> Any:
+def pinv_grad(g: Tensor, A: Tensor, Y: Tensor) -> Tensor:
     """-Y^H g Y^H + (I - A Y) g^H Y Y^H + Y^H Y g^H (I - Y A), of Y = pinv(A) where the rank stays (G. Golub and
     V. Pereyra, "The differentiation of pseudo-inverses ...", 1973)."""
     YgT = matmul(g.mH, Y)  # (..., M, M)
@@ -152,7 +167,7 @@ def pinv_grad(g: Any, A: Any, Y: Any) -> Any:
 
 
 @differentiable("pinv", grad_A=lambda g, A, out: pinv_grad(g, A, out), inputs=("A",), holomorphic=False)
-def _pinv(A: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
+def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     np = numpy()
 
     def inverted(a: Any) -> Any:
@@ -168,7 +183,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
     return call("pinv", inverted, A, finite=True)[0]
 
 
-def tolerance(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+def tolerance(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """atol and rtol as arrays over the batch: rtol is max(M, N) times the dtype's epsilon, or 0 with an atol, unless
     given; PyTorch's rule."""
     np = numpy()
@@ -183,7 +198,7 @@ def tolerance(name: str, A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     return arrays[0], arrays[1]
 
 
-def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The Moore-Penrose pseudoinverse (..., N, M) of A (..., M, N).
 
     Singular values up to max(atol, rtol * the largest) count as 0; rtol is max(M, N) times the dtype's epsilon unless
@@ -198,7 +213,7 @@ def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     return _pinv(A, *tolerance("pinv", A, atol, rtol), hermitian)
 
 
-def _lstsq_grad_a(g: Any, A: Any, B: Any) -> Any:
+def _lstsq_grad_a(g: Tensor, A: Tensor, B: Tensor) -> Tensor:
     return pinv_grad(matmul(g, B.mT), A, pinv(A))
 
 
@@ -208,14 +223,14 @@ def _lstsq_grad_a(g: Any, A: Any, B: Any) -> Any:
     grad_A=_lstsq_grad_a,
     grad_B=lambda g, A: matmul(pinv(A).mT, g),
 )
-def _lstsq(A: Any, B: Any, found: Any) -> Any:
+def _lstsq(A: Tensor, B: Tensor, found: Tensor) -> Tensor:
     return found
 
 
 _DRIVERS = {None: "gelsy", "gels": "gelsy", "gelsy": "gelsy", "gelsd": "gelsd", "gelss": "gelss"}
 
 
-def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> lstsq_result:
     """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A (..., M, N),
     B (..., M, K) or (..., M), the squares of that norm per column (for M > N and full rank, else empty), the rank of A,
     and its singular values with driver "gelsd" or "gelss" (else empty).

@@ -123,12 +123,13 @@ class LBFGS(Optimizer):
     def _direction(self, state: dict[str, Any], g: Tensor, history: int) -> Tensor:
         """-g times the inverse Hessian: the two-loop recursion over pairs (s, y), a step and the change of gradient."""
         if state["n_iter"] == 1:
-            state.update(old_stps=[], old_dirs=[], H_diag=1.0)
+            state.update(old_stps=[], old_dirs=[], ro=[], H_diag=1.0)
             return -g
         y, s = g - state["prev_flat_grad"], state["d"] * state["t"]
         if (ys := float(y.dot(s))) > 1e-10:
             for name, one in (("old_stps", s), ("old_dirs", y)):
                 state[name] = [*state[name], one][-history:]
+            state["ro"] = [*state.get("ro", ()), 1 / ys][-history:]  # for PyTorch's, which a file may go to
             state["H_diag"] = ys / float(y.dot(y))
         pairs = list(zip(state["old_stps"], state["old_dirs"], strict=True))
         q, shares = -g, []

@@ -11,6 +11,11 @@ from ...ops.copy import stack
 from ...ops.values import as_tensor, from_numpy, tensor
 from ...tensor import Tensor
 
+LARGE_ARRAY = 16 << 10  # bytes of an array from which on a tensor is made of each, for a single copy of its elements
+
+stack_samples: Callable[[Sequence[Any]], Tensor] = lambda samples: stack(list(samples), 0)  # noqa: E731
+"""Stacks the samples of a batch: in a worker into shared memory (transport.py)."""
+
 
 def default_collate(batch: Sequence[Any]) -> Any:
     """A batch of samples. Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor
@@ -24,7 +29,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """
     first = batch[0]
     if isinstance(first, Tensor):
-        return stack(list(batch), 0)
+        return stack_samples(batch)
     if isinstance(first, float) and type(first).__module__ != "numpy":
         return tensor(list(batch), dtype=float64)
     if isinstance(first, int):
@@ -77,7 +82,11 @@ def _within(change: Callable[[Any], Any], data: Any) -> Any:
 def _numpy(batch: Sequence[Any]) -> Tensor:
     import numpy
 
-    array = numpy.stack([numpy.asarray(sample) for sample in batch])
-    if array.dtype.kind not in "buif":
+    arrays = [numpy.asarray(sample) for sample in batch]
+    kind = arrays[0].dtype
+    if arrays[0].nbytes >= LARGE_ARRAY and all(array.flags.writeable and array.dtype == kind for array in arrays):
+        return stack_samples([from_numpy(array) for array in arrays])
+    array = numpy.stack(arrays)
+    if array.dtype.kind not in "buifc":
         raise TypeError(f"default_collate: batch must contain numbers; found an array of dtype {array.dtype}")
     return from_numpy(array)

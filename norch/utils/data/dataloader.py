@@ -1,34 +1,46 @@
-"""DataLoader: the batches of a data set, loaded in this process."""
+"""DataLoader: the batches of a data set, loaded in this process or in workers (workers.py)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
+from ..._exports import publish
 from ...errors import ArgumentError
-from .collate import default_collate, default_convert, pinned
-from .dataset import Dataset, IterableDataset, taker
-from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source
+from .collate import pinned
+from .dataset import Dataset, IterableDataset
+from .fetch import Recipe, Stream
+from .position import Position, generators_of, restore, states_of
+from .sampler import BatchSampler, RandomSampler, SequentialSampler, Source, as_generator, positive
+from .seeding import mixed, seed_all, streams_kept
+from .worker import get_worker_info as get_worker_info  # where PyTorch has it
+
+T_co = TypeVar("T_co", covariant=True)
 
 
-def get_worker_info() -> None:
-    """None, since no loader has workers: a data set then reads all of its samples.
+class Samples(Protocol[T_co]):
+    """What has samples by index: a Dataset, a list."""
 
-    >>> norch.utils.data.get_worker_info() is None
-    True
-    """
+    def __getitem__(self, index: int, /) -> T_co: ...
 
 
-class DataLoader:
+class DataLoader(Generic[T_co]):
     """The batches of a data set. Each iteration is one epoch; collate_fn makes a batch of a list of samples.
 
     dataset is any object with `len` and indices from 0, or an IterableDataset. A batch has batch_size samples; the last
     one may have fewer, or is dropped with drop_last. batch_size None gives samples instead of batches. shuffle draws a
     new order for each epoch; seed, or generator (a Generator or a seed), makes the orders reproducible. sampler gives
-    the indices, batch_sampler lists of indices. pin_memory puts the batches into pinned memory. Data are loaded in this
-    process: num_workers only warns, and the options for workers have no effect. ArgumentError for options that exclude
-    each other, TypeError for a dataset or a shuffle of another type.
+    the indices, batch_sampler lists of indices. pin_memory puts the batches into pinned memory. ArgumentError for
+    options that exclude each other, TypeError for a dataset or a shuffle of another type.
+
+    num_workers processes make the batches, up to prefetch_factor (2) each ahead, and give them through shared memory;
+    with 0 this process makes them. They start in a multiprocessing_context ("fork", "spawn", "forkserver"), call
+    worker_init_fn(id) first, and last for an epoch, or with persistent_workers for the loader's life. Batches come in
+    order, or with in_order=False as they are ready. An Error after timeout seconds without a batch (0: never), and
+    where a worker has died; what a worker raises is raised here, with its traceback. docs/data.md tells more.
+
+    The global streams of norch, random and NumPy are seeded by the epoch's seed and the batch's number before a batch
+    is made: the same seed gives the same batches for any num_workers. state_dict() says where the loader is.
 
     A TensorDataset, or a Subset of one, gives a batch in one call unless there is a collate_fn; a data set with
     `__getitems__(indices)` gives the list of samples in one call.
@@ -41,7 +53,7 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Samples[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[int] | None = None,
@@ -76,8 +88,19 @@ class DataLoader:
             generator = seed
         if not num_workers >= 0 or not timeout >= 0:
             raise ArgumentError(f"num_workers and timeout are not negative, not {num_workers} and {timeout}")
-        if num_workers != 0:
-            warnings.warn(f"num_workers={num_workers}: norch loads data in this process", stacklevel=2)
+        if num_workers == 0:
+            workers_only = {
+                "prefetch_factor": prefetch_factor,
+                "persistent_workers": persistent_workers or None,
+                "multiprocessing_context": multiprocessing_context,
+            }
+            for name, value in workers_only.items():
+                if value is not None:
+                    raise ArgumentError(f"DataLoader: {name} is about workers, but num_workers is 0")
+        elif multiprocessing_context is not None:
+            from .workers import context_of  # lazy import, as of multiprocessing
+
+            multiprocessing_context = context_of(multiprocessing_context)
         iterable = isinstance(dataset, IterableDataset)
         if iterable and (shuffle or sampler is not None or batch_sampler is not None):
             raise ArgumentError("an IterableDataset gives its samples in its own order: no shuffle, no sampler")
@@ -89,41 +112,123 @@ class DataLoader:
             )
         if batch_size is None and drop_last:
             raise ArgumentError("drop_last wants batches, but batch_size is None")
+        items: Any = dataset
+        self.generator = as_generator(generator)
         if iterable:
-            sampler = dataset  # of samples instead of indices
+            sampler = items  # of samples instead of indices
         elif sampler is None:
-            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+            sampler = RandomSampler(items, generator=self.generator) if shuffle else SequentialSampler(items)
         if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.batch_size = getattr(batch_sampler, "batch_size", None)
         self.drop_last = drop_last
-        self.sampler = sampler
+        self.sampler: Any = sampler
         self.batch_sampler = batch_sampler
         self.num_workers = num_workers
         self.collate_fn = collate_fn
         self.pin_memory = pin_memory
-        self._iterable = iterable
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.prefetch_factor = positive(2 if prefetch_factor is None else prefetch_factor, "prefetch_factor")
+        self.persistent_workers = persistent_workers
+        self.in_order = in_order
+        self._pool: Any = None
+        self._position: Position | None = None
+        self._resumed: dict[str, Any] | None = None
+
+    @property
+    def _recipe(self) -> Recipe:
+        iterable, batched = isinstance(self.dataset, IterableDataset), self.batch_sampler is not None
+        return Recipe(self.dataset, iterable, batched, self.batch_size, self.drop_last, self.collate_fn)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(pinned, self._batches()) if self.pin_memory else self._batches()
+        position = self._position = Position(self, self._resumed)
+        self._resumed = None
+        if self.num_workers == 0:
+            return self._batches(position)
+        from .workers import Epoch, Pool
 
-    def _batches(self) -> Iterator[Any]:
-        dataset, iterable = self.dataset, self._iterable
-        if self.batch_sampler is None:
-            convert = self.collate_fn or default_convert
-            for index in self.sampler:
-                yield convert(index if iterable else dataset[index])  # type: ignore[arg-type]
+        pool, keep = self._pool, self.persistent_workers
+        if pool is None or not pool.close.alive:
+            pool = Pool(self, position.seed)
+            self._pool = pool if keep else None
+        elif pool.busy:  # by another iteration over this loader
+            pool, keep = Pool(self, position.seed), False
+        return Epoch(self, pool, position, keep)
+
+    def _batches(self, position: Position) -> Iterator[Any]:
+        """The batches of an epoch that this process makes."""
+        for number, batch in (self._streamed if self._recipe.iterable else self._made)(position):
+            position.note(number)
+            yield pinned(batch) if self.pin_memory else batch
+        self._ended(position)
+
+    def _made(self, position: Position) -> Iterator[tuple[int, Any]]:
+        recipe, seed = self._recipe, position.seed
+        make = recipe.maker()
+        if recipe.taker:  # which draws nothing
+            for number, indices in position.numbered():
+                yield number, make(indices)
             return
-        collate = self.collate_fn or default_collate
-        take = taker(dataset) if self.collate_fn is None else None
-        several = getattr(dataset, "__getitems__", None) or (lambda indices: [dataset[index] for index in indices])
-        for indices in self.batch_sampler:
-            if iterable:
-                yield collate(indices)
-            else:
-                yield collate(several(indices)) if take is None else take(indices)
+        for number, indices in position.numbered():
+            with streams_kept():
+                seed_all(mixed(seed, number))
+                batch = make(indices)
+            yield number, batch
+
+    def _streamed(self, position: Position) -> Iterator[tuple[int, Any]]:
+        seed, (past,) = position.seed, position.workers
+        with streams_kept():
+            position.stream = stream = Stream(self._recipe, seed, 0, 1, past["given"], past["state"])
+        while True:
+            with streams_kept():
+                seed_all(mixed(seed, past["given"]))
+                try:
+                    batch = stream.next_batch()
+                except StopIteration:
+                    return
+            yield past["given"], batch
+
+    def _ended(self, position: Position) -> None:
+        """The last batch of an epoch has been given."""
+        if self._position is position:
+            self._position = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader is, for load_state_dict() of one that is made alike: the batches that it gives then are
+        those that this one would give, also with another num_workers unless the dataset is iterable. The state of the
+        default generator is the program's to save (norch.get_rng_state()).
+
+        >>> loader = norch.utils.data.DataLoader(range(6), batch_size=2, shuffle=True, seed=0)
+        >>> batches = iter(loader)
+        >>> first, state = next(batches), loader.state_dict()
+        >>> loader.load_state_dict(state)
+        >>> [x.tolist() for x in loader] == [x.tolist() for x in batches]
+        True
+        """
+        if self._resumed is not None:
+            return self._resumed
+        if self._position is not None:
+            return self._position.state_dict()
+        return {"generators": states_of(generators_of(self)), "given": None}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """The next iteration goes on where state_dict() was called. ArgumentError for the state of another loader."""
+        own, states = generators_of(self)[1:], state_dict["generators"]
+        if len(states) != len(own) + 1:
+            raise ArgumentError(f"DataLoader: the state of {len(states)} generators for a loader of {len(own) + 1}")
+        self._position = self._resumed = None
+        if state_dict["given"] is None:  # between two epochs
+            restore(own, states[1:])
+        else:
+            self._resumed = state_dict
 
     def __len__(self) -> int:
         """The number of batches in an epoch, or of samples where batch_size is None."""
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+
+
+publish(globals())

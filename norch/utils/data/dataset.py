@@ -7,10 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any, Generic, TypeVar
 
+from ..._exports import publish
 from ...dtype import int64
 from ...ops.values import tensor
 from ...tensor import Tensor
 from .sampler import Source, permutation
+
+__all__ = [
+    "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
+    "random_split",
+]  # fmt: skip
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -194,3 +200,6 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Source = Non
     order = permutation(size, generator)
     ends = list(accumulate(counts))
     return [Subset(dataset, order[end - count : end]) for count, end in zip(counts, ends, strict=True)]
+
+
+publish(globals())

@@ -10,12 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
 from typing import Any
 
+from ..._exports import publish
 from ...dtype import float64
 from ...errors import ArgumentError
 from ...ops.random import multinomial, randint, randperm
 from ...ops.values import as_tensor
 from ...random import Generator, default_generator
 from ...tensor import Tensor
+
+__all__ = [
+    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
+]  # fmt: skip
 
 PIECE = 1 << 14  # indices that are drawn, or made Python numbers, at once; even, so that a draw in pieces is the whole
 
@@ -183,15 +188,16 @@ class BatchSampler(Sampler):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list[Any]]:
-        batch: list[Any] = []
-        for index in self.sampler:
-            batch.append(index)
-            if len(batch) == self.batch_size:
+        return self._lists(iter(self.sampler))  # an epoch of the sampler begins now
+
+    def _lists(self, indices: Iterator[Any]) -> Iterator[list[Any]]:
+        while batch := list(islice(indices, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
 
     def __len__(self) -> int:
         size = len(self.sampler)  # type: ignore[arg-type]
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
+
+
+publish(globals())

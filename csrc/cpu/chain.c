@@ -1,0 +1,207 @@
+/* chain: runs the calls of a chain (families/chain.h) tile by tile, each by the kernel that it has alone.
+ *
+ *   chunk   [ tile | tile | tile ]   a thread takes it; shapes decide how many tiles it has
+ *   tile    call 0: x, y -> room a       call 1: a, b -> room c       call 2: c -> memory
+ *
+ * Tiles do not depend on one another, and a kernel gives an element the same value wherever its tile ends; so the number of
+ * threads does not matter, and results are those of the calls one after another. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "../families/chain.h"
+#include "pointwise.h"
+#include "reduce.h"
+#include "stream.h"
+#include "tiles.h"
+
+#define CHUNK 16384          /* elements of a chunk, about */
+#define WORTH_THREADS 131072 /* elements of all calls */
+#define ON_STACK NR_CHAIN_ROOMS
+
+typedef struct work {
+    const nr_chain *chain;
+    int64_t tiles_a_chunk;
+    char **states; /* of each reduction into one element; NULL: there is none */
+    atomic_bool failed;
+} work;
+
+/* One tile: where it begins, and how many rows it has. */
+typedef struct tile {
+    int64_t at[NORCH_MAX_DIMS], rows;
+    char *rooms;
+    int64_t in_leaf; /* elements of the leaf before it */
+} tile;
+
+static void find_tile(const nr_chain *chain, int64_t index, tile *t) {
+    t->rows = 1;
+    if (chain->ndim == 0) return;
+    const int64_t along = ceil_div(chain->size[0], chain->rows);
+    t->at[0] = index % along * chain->rows;
+    t->rows = least(chain->rows, chain->size[0] - t->at[0]);
+    index /= along;
+    for (int32_t d = 1; d < chain->ndim; d++) {
+        t->at[d] = index % chain->size[d];
+        index /= chain->size[d];
+    }
+}
+
+static char *address(const nr_chain *chain, const nr_link *link, int o, char *data, const tile *t) {
+    if (link->room[o] != NR_IN_MEMORY)
+        return t->rooms + link->room[o] + (link->long_room[o] ? t->in_leaf * link->stride[0][o] : 0);
+    for (int32_t d = 0; d < chain->ndim; d++) data += t->at[d] * link->step[o][d];
+    return data;
+}
+
+static bool in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
+
+static void reduce_rows(const nr_chain *chain, const nr_link *link, const tile *t) {
+    const nr_reduce_plan *plan = link->call->plan;
+    nr_reduce_plan part;
+    part.kept.ndim = 1;
+    part.kept.operands = 2;
+    part.kept.numel = part.kept.size[0] = t->rows;
+    part.kept.stride[0][0] = link->stride[1][0];
+    part.kept.stride[1][0] = link->stride[1][1];
+    for (int o = 0; o < 2; o++) part.kept.data[o] = address(chain, link, o, plan->kept.data[o], t);
+    part.ndim = 1;
+    part.size[0] = part.count = plan->count;
+    part.stride[0] = link->stride[0][1];
+    part.param = plan->param;
+    nr_reduce_rows(link->call, &part);
+}
+
+static void run_link(const nr_chain *chain, const nr_link *link, const tile *t) {
+    if (link->role == NR_INTO_ROW) {
+        reduce_rows(chain, link, t);
+        return;
+    }
+    const nr_call *call = link->call;
+    const nr_plan *plan = call->plan;
+    if (link->is_run) {
+        char *data[NR_MAX_OPERANDS];
+        for (int o = 0; o < plan->operands; o++)
+            data[o] = in_plan(plan, o) ? plan->data[o] : address(chain, link, o, plan->data[o], t);
+        const bool streams = link->streams && (uintptr_t)data[0] % NR_LINE == 0;
+        ((nr_pointwise_run)call->kernel)(link->size[0] * t->rows, data, link->stride[0], streams);
+        if (streams) nr_stream_end();
+        return;
+    }
+    nr_plan part;
+    part.operands = call->family == NR_COPY ? 2 : plan->operands;
+    part.ndim = link->ndim;
+    part.numel = 1;
+    for (int32_t d = 0; d < link->ndim; d++) {
+        part.size[d] = link->size[d] * (d + 1 == link->ndim ? t->rows : 1);
+        part.numel *= part.size[d];
+        for (int o = 0; o < part.operands; o++) part.stride[o][d] = link->stride[d][o];
+    }
+    for (int o = 0; o < part.operands; o++) {
+        part.value[o] = plan->value[o];
+        part.data[o] = in_plan(plan, o) ? (char *)&part.value[o] : address(chain, link, o, plan->data[o], t);
+    }
+    nr_call of_part = *call;
+    of_part.plan = &part;
+    call->backend->run[call->family](&of_part); /* cannot fail: a chain has no integer divisors */
+}
+
+static char *data_of(const nr_link *link, int o) {
+    return ((const nr_plan *)link->call->plan)->data[o]; /* of a reduction: its first field */
+}
+
+/* Where operands that are fetched lie in a tile. */
+static void find_ahead(const nr_chain *chain, const tile *t, const char **ahead) {
+    for (int32_t f = 0; f < chain->fetches; f++) {
+        const nr_link *link = &chain->links[chain->fetch[f].link];
+        const int o = chain->fetch[f].operand;
+        ahead[f] = address(chain, link, o, data_of(link, o), t);
+    }
+}
+
+/* While call i runs, a part of what the next tile uses comes into the second cache: a tile is too short for the processor to
+ * foresee the next one. */
+static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
+    for (int32_t f = 0; f < chain->fetches; f++) {
+        const int64_t lines = chain->fetch[f].lines;
+        const char *from = ahead[f] + i * lines * NR_LINE;
+        for (int64_t k = 0; k < lines; k++) __builtin_prefetch(from + k * NR_LINE, 0, 2);
+    }
+}
+
+/* The leaf that a chunk is, into the states of the reductions into one element. */
+static void reduce_leaves(const work *w, int64_t first, char *rooms) {
+    const nr_chain *chain = w->chain;
+    for (int64_t i = 0; i < chain->count; i++) {
+        const nr_link *link = &chain->links[i];
+        if (link->role != NR_INTO_ONE) continue;
+        const tile start = {.at = {first}, .rooms = rooms};
+        const nr_reduce_plan *plan = link->call->plan;
+        nr_reduce_leaf(link->call, address(chain, link, 1, plan->kept.data[1], &start), first, w->states[i]);
+    }
+}
+
+static void run_chunk(void *context, int64_t chunk) {
+    work *w = context;
+    const nr_chain *chain = w->chain;
+    _Alignas(NR_LINE) char room[ON_STACK];
+    const size_t bytes = (size_t)chain->bytes;
+    tile t = {.rooms = bytes <= ON_STACK ? room : nr_scratch(bytes)};
+    if (!t.rooms) {
+        atomic_store(&w->failed, true);
+        return;
+    }
+    const int64_t first = chunk * w->tiles_a_chunk, last = least(first + w->tiles_a_chunk, chain->tiles);
+    for (int64_t index = first; index < last; index++) {
+        const char *ahead[NR_CHAIN_FETCHES];
+        const bool fetches = index + 2 < chain->tiles; /* the last tile may be a part */
+        if (fetches) {
+            find_tile(chain, index + 1, &t);
+            find_ahead(chain, &t, ahead);
+        }
+        find_tile(chain, index, &t);
+        for (int64_t i = 0; i < chain->count; i++) {
+            if (fetches) fetch(chain, ahead, i);
+            if (chain->links[i].role != NR_INTO_ONE) run_link(chain, &chain->links[i], &t);
+        }
+        t.in_leaf += t.rows;
+    }
+    if (w->states) reduce_leaves(w, first * chain->rows, t.rooms);
+    if (t.rooms != room) nr_scratch_free(t.rooms, bytes);
+}
+
+static int32_t run(work *w) {
+    const nr_chain *chain = w->chain;
+    const int64_t chunks = ceil_div(chain->tiles, w->tiles_a_chunk);
+    if (w->states || chain->tiles * chain->rows * chain->row * chain->count >= WORTH_THREADS)
+        nr_parallel(chunks, run_chunk, w);
+    else
+        for (int64_t chunk = 0; chunk < chunks; chunk++) run_chunk(w, chunk);
+    if (atomic_load(&w->failed))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for %lld bytes of scratch", (long long)chain->bytes);
+    for (int64_t i = 0; i < chain->count && w->states; i++)
+        if (chain->links[i].role == NR_INTO_ONE) nr_reduce_join(chain->links[i].call, w->states[i]);
+    return NORCH_OK;
+}
+
+static int32_t run_chain(const nr_chain *chain) {
+    const int64_t elements = chain->rows * chain->row;
+    work w = {.chain = chain, .tiles_a_chunk = elements < CHUNK ? CHUNK / elements : 1};
+    size_t bytes = 0;
+    const int64_t leaves = ceil_div(chain->tiles, w.tiles_a_chunk);
+    for (int64_t i = 0; i < chain->count; i++)
+        if (chain->links[i].role == NR_INTO_ONE) bytes += (size_t)(leaves * nr_reduce_state_size(chain->links[i].call));
+    if (bytes == 0) return run(&w);
+    const size_t all = bytes + (size_t)chain->count * sizeof *w.states;
+    if (!(w.states = nr_scratch(all)))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for %zu bytes of scratch", all);
+    char *at = (char *)(w.states + chain->count);
+    for (int64_t i = 0; i < chain->count; i++) {
+        if (chain->links[i].role != NR_INTO_ONE) continue;
+        w.states[i] = at;
+        at += leaves * nr_reduce_state_size(chain->links[i].call);
+    }
+    const int32_t status = run(&w);
+    nr_scratch_free(w.states, all);
+    return status;
+}
+
+const nr_chain_runner nr_cpu_chains = {nr_reduce_role, NR_REDUCE_LEAF, run_chain};

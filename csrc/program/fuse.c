@@ -1,0 +1,428 @@
+/* fuse: finds the chains of a program (families/chain.h): calls over one iteration space, which a backend runs tile by tile.
+ *
+ *   before   1 mul  x, 0.5 -> a        after   1 [ mul   x, 0.5  -> room 0
+ *            2 tanh a      -> b                  tanh  room 0  -> room 0
+ *            3 sum  w      -> s                  add   room 0, x -> y ]
+ *            4 add  b, x   -> y                3 sum   w       -> s
+ *
+ * A chain begins with the first call that belongs to none, and takes later ones
+ *   - whose loops are those of the chain, or which have an element for each of its rows, or reduce its rows;
+ *   - that use memory which the chain uses, or will (drop_strangers);
+ *   - whose elements of such memory, where one of the two calls writes it, lie at the same place in the loops: then an element
+ *     of a tile depends on that tile alone;
+ *   - that can be moved up to the chain: of the calls in between, those that do not need it go in front of it, and the others
+ *     neither use memory that the call writes, nor write what it uses.
+ *
+ * Nothing else has to be known about the calls. Loops are compared by their memory: a loop may be split, to be that of
+ * another call, so that a dense nest is also one of rows. Kennedy and McKinley, "Maximizing Loop Parallelism and Improving
+ * Data Locality via Loop Fusion and Distribution" (1993). */
+#include <stddef.h>
+#include <string.h>
+
+#include "fuse.h"
+#include "plans.h"
+
+/* ---- accesses ------------------------------------------------------------------------------------------ */
+
+static int64_t size_of(const nr_call *call, int o) {
+    const nr_op_row *row = &nr_ops[call->op];
+    if (call->family == NR_COPY) return nr_size_of(o ? call->from_dtype : call->dtype);
+    const bool truths = o == 0 ? row->result == NR_TRUTH : o == 1 && row->form == NR_CHOICE;
+    if (truths) return 1;
+    if (o == 0 && row->result == NR_INDEX) return sizeof(int64_t);
+    if (o == 0 && row->result == NR_SUM && !nr_is_float(call->dtype)) return sizeof(int64_t);
+    return nr_size_of(call->dtype);
+}
+
+static bool divides(const nr_call *call) {
+    return call->family == NR_POINTWISE && nr_op_divides(call->op) && !nr_is_float(call->dtype);
+}
+
+/* What a call uses that is not the program's own: which it may share with anything. */
+static bool is_own(const nr_program *program, int32_t block) {
+    return block >= 0 && program->blocks[block].kind != NR_EXTERNAL && program->blocks[block].kind != NR_KEPT;
+}
+
+/* The nest of a call, for a reduction that of its elements, innermost first: reduced ones, and kept ones. False: it cannot be
+ * in a chain. */
+static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, int64_t *size) {
+    const nr_step *step = &s->program->steps[index];
+    const nr_call *call = &step->call;
+    const bool reduction = call->family == NR_REDUCTION;
+    if (step->dead || s->taken[index] || call->backend->chains != s->runner || divides(call)) return false;
+    if (nr_is_complex(call->dtype)) return false; /* tiles have the loops of real dtypes */
+    if (!reduction && call->family != NR_POINTWISE && call->family != NR_COPY) return false;
+    const nr_plan *plan = call->plan; /* of a reduction: its first field */
+    if (plan->numel == 0) return false;
+    *m = (member){
+        .step = index, .group = index, .role = NR_EACH, .operands = call->family == NR_POINTWISE ? plan->operands : 2};
+    *ndim = 0;
+    if (reduction) {
+        const nr_reduce_plan *reduce = call->plan;
+        const int32_t role = s->runner->reduces(call);
+        if (role < 0) return false;
+        m->role = (nr_chain_role)role;
+        m->operand[1].stride[0] = reduce->stride[0];
+        size[(*ndim)++] = reduce->count;
+    }
+    for (int32_t d = 0; d < plan->ndim; d++) {
+        if (plan->size[d] == 1) continue;
+        if (*ndim == NORCH_MAX_DIMS) return false;
+        for (int o = 0; o < m->operands; o++) m->operand[o].stride[*ndim] = plan->stride[o][d];
+        size[(*ndim)++] = plan->size[d];
+    }
+    for (int o = 0; o < m->operands; o++) {
+        access *a = &m->operand[o];
+        a->place = NUMBER;
+        a->size = size_of(call, o);
+        for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+            const nr_use *use = &s->program->uses[u];
+            if (use->at != (void **)(uintptr_t)&plan->data[o]) continue;
+            const bool own = is_own(s->program, use->block);
+            a->place = own ? use->block : ABSOLUTE;
+            a->offset = own ? use->offset : (int64_t)(intptr_t)plan->data[o];
+            a->written = use->written;
+        }
+    }
+    return true;
+}
+
+/* ---- loops --------------------------------------------------------------------------------------------- */
+
+static bool split(int32_t *ndim, int64_t *size, int32_t d, int64_t first) {
+    if (*ndim == NORCH_MAX_DIMS) return false;
+    for (int32_t e = (*ndim)++; e > d + 1; e--) size[e] = size[e - 1];
+    size[d + 1] = size[d] / first;
+    size[d] = first;
+    return true;
+}
+
+static void split_strides(member *m, int32_t d, int64_t first) {
+    for (int o = 0; o < m->operands; o++) {
+        int64_t *stride = m->operand[o].stride;
+        for (int32_t e = NORCH_MAX_DIMS - 1; e > d + 1; e--) stride[e] = stride[e - 1];
+        stride[d + 1] = stride[d] * first;
+    }
+}
+
+/* Splits loops of the chain, from the from-th on, and those of a call, until they are the same. Where they cannot be, loops of
+ * the chain may have been split for nothing, which changes nothing. */
+static bool refine(search *s, int32_t from, member *m, int32_t *ndim, int64_t *size) {
+    int32_t d = 0;
+    for (; from + d < s->ndim && d < *ndim; d++) {
+        const int64_t ours = s->size[from + d], theirs = size[d];
+        if (ours == theirs) continue;
+        if (ours % theirs == 0) {
+            if (s->flat || !split(&s->ndim, s->size, from + d, theirs)) return false;
+            for (int64_t i = 0; i < s->count; i++) split_strides(&s->members[i], from + d, theirs);
+            s->inner += from + d < s->inner;
+        } else if (theirs % ours == 0) {
+            if (!split(ndim, size, d, ours)) return false;
+            split_strides(m, d, ours);
+        } else {
+            return false;
+        }
+    }
+    return from + d == s->ndim && d == *ndim;
+}
+
+/* Strides over the rows become strides over all loops. */
+static void shift(member *m, int32_t by) {
+    for (int o = 0; o < m->operands; o++) {
+        int64_t *stride = m->operand[o].stride;
+        memmove(stride + by, stride, (size_t)(NORCH_MAX_DIMS - by) * sizeof *stride);
+        memset(stride, 0, (size_t)by * sizeof *stride);
+    }
+}
+
+/* Whether a call uses memory that the chain uses, or, if `written`, reads what it writes. */
+static bool meets(const search *s, const member *m, bool written) {
+    for (int o = written; o < m->operands; o++)
+        for (int64_t i = 0; i < s->count; i++)
+            for (int k = 0; k < (written ? 1 : s->members[i].operands); k++)
+                if (m->operand[o].place != NUMBER && m->operand[o].place == s->members[i].operand[k].place) return true;
+    return false;
+}
+
+/* Makes the loops of a call those of the chain, and gives it its role. */
+static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
+    const int64_t all = nr_product(s->ndim, s->size), row = nr_product(s->inner, s->size), its = nr_product(ndim, size);
+    if (m->role == NR_INTO_ONE) {
+        if (its != all || s->inner) return false;
+        nr_merge_loops(s, 0, s->ndim, NULL);
+        s->flat = s->ndim == 1 && ndim == 1;
+        return s->flat;
+    }
+    if (m->role == NR_INTO_ROW) {
+        if (its != all || s->flat || (s->inner ? size[0] != row : size[0] > NR_CHAIN_ROW)) return false;
+        const int64_t count = size[0];
+        if (!refine(s, 0, m, &ndim, size)) return false;
+        while (nr_product(s->inner, s->size) < count) s->inner++;
+        return true;
+    }
+    if (its == all) return refine(s, 0, m, &ndim, size);
+    if (s->flat) return false;
+    if (s->inner && its == all / row) {
+        m->role = NR_ROW;
+        if (!refine(s, s->inner, m, &ndim, size)) return false;
+        shift(m, s->inner);
+        return true;
+    }
+    /* More elements, of which the chain so far has one a row. */
+    if (s->inner || its % all != 0 || its / all > NR_CHAIN_ROW || s->ndim == NORCH_MAX_DIMS || !meets(s, m, true))
+        return false;
+    for (int64_t i = 0; i < s->count; i++) {
+        shift(&s->members[i], 1);
+        s->members[i].role = NR_ROW;
+    }
+    for (int32_t d = s->ndim++; d > 0; d--) s->size[d] = s->size[d - 1];
+    s->size[0] = its / all;
+    s->inner = 1;
+    return refine(s, 0, m, &ndim, size);
+}
+
+/* ---- conflicts ----------------------------------------------------------------------------------------- */
+
+static void reach(const search *s, const access *a, int64_t *low, int64_t *high) {
+    *low = *high = a->offset;
+    for (int32_t d = 0; d < s->ndim; d++) {
+        const int64_t far = a->stride[d] * (s->size[d] - 1);
+        *(far < 0 ? low : high) += far;
+    }
+    *high += a->size;
+}
+
+static bool overlap(const search *s, const access *a, const access *b) {
+    int64_t a_low, a_high, b_low, b_high;
+    reach(s, a, &a_low, &a_high);
+    reach(s, b, &b_low, &b_high);
+    return a_low < b_high && b_low < a_high;
+}
+
+/* Whether a number that a call converts from memory, before the chain runs, is written by a member. */
+static bool reads_number(const search *s, const nr_step *step, const member *writer) {
+    const access *written = &writer->operand[0];
+    const nr_plan *plan = step->call.plan;
+    for (int o = 0; step->call.load && o < NR_MAX_OPERANDS; o++)
+        for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+            const nr_use *use = &s->program->uses[u];
+            if (use->at != (void **)(uintptr_t)&plan->number[o].at) continue;
+            const bool own = is_own(s->program, use->block);
+            const access number = {.place = own ? use->block : ABSOLUTE,
+                                   .offset = own ? use->offset : (int64_t)(intptr_t)plan->number[o].at,
+                                   .size = nr_size_of(plan->number[o].dtype)};
+            if (number.place == written->place && overlap(s, &number, written)) return true;
+        }
+    return false;
+}
+
+/* Whether an operand is one element for all of the loops. */
+static bool is_one_number(const search *s, const access *a) {
+    for (int32_t d = 0; d < s->ndim; d++)
+        if (a->stride[d]) return false;
+    return true;
+}
+
+/* Whether a call of the chain and a later one, both with its loops, cannot go tile by tile; *meet: they use the same memory, which
+ * is more than one number that both read. */
+static bool conflict(const search *s, const member *before, const member *after, bool *meet) {
+    if (reads_number(s, &s->program->steps[after->step], before)) return true;
+    *meet = reads_number(s, &s->program->steps[before->step], after);
+    for (int i = 0; i < before->operands; i++)
+        for (int k = 0; k < after->operands; k++) {
+            const access *a = &before->operand[i], *b = &after->operand[k];
+            if (a->place == NUMBER || a->place != b->place || !overlap(s, a, b)) continue;
+            *meet |= a->written || b->written || !is_one_number(s, a);
+            if (!a->written && !b->written) continue;
+            if (!nr_same_elements(s, a, b) || (a->written && before->role == NR_INTO_ONE) ||
+                (b->written && after->role == NR_INTO_ONE))
+                return true;
+        }
+    return false;
+}
+
+/* Whether two calls may be exchanged, as far as memory goes: whole blocks. Storages that were there before may lie over the same
+ * memory; a replay is refused where arguments do that did not when recorded (python/replay.c). */
+static bool exchangeable(const search *s, const nr_step *a, const nr_step *b) {
+    const nr_program *program = s->program;
+    for (int64_t u = a->first_use; u < a->first_use + a->uses; u++)
+        for (int64_t v = b->first_use; v < b->first_use + b->uses; v++) {
+            if (!program->uses[u].written && !program->uses[v].written) continue;
+            const nr_block *x = &program->blocks[program->uses[u].home], *y = &program->blocks[program->uses[v].home];
+            if (x == y) return false;
+            if (x->external && y->external && x->data < y->data + y->bytes && y->data < x->data + x->bytes)
+                return false;
+        }
+    return true;
+}
+
+static bool exchangeable_with(const search *s, int64_t index, const int64_t *steps, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!exchangeable(s, &s->program->steps[steps[i]], &s->program->steps[index])) return false;
+    return true;
+}
+
+/* Calls that may fail because of values: what comes after them stays there. */
+static bool may_fail(const nr_call *call) {
+    return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
+           call->family == NR_CROSS_ENTROPY || divides(call);
+}
+
+static void unite(search *s, int64_t group, int64_t with) {
+    for (int64_t i = 0; i < s->count; i++)
+        if (s->members[i].group == group) s->members[i].group = with;
+}
+
+static bool join(search *s, int64_t index) {
+    member m;
+    int32_t ndim;
+    int64_t size[NORCH_MAX_DIMS];
+    if (s->count == MOST_CALLS || !read_nest(s, index, &m, &ndim, size)) return false;
+    if (!exchangeable_with(s, index, s->after, s->after_count)) return false;
+    if (s->count == 0) {
+        if (m.role == NR_INTO_ONE) return false;
+        s->ndim = ndim;
+        memcpy(s->size, size, sizeof size);
+        s->inner = m.role == NR_INTO_ROW;
+        s->flat = false;
+    } else {
+        const bool alike = m.role == NR_EACH && nr_product(ndim, size) == nr_product(s->ndim, s->size);
+        const size_t bytes = offsetof(search, members) + (size_t)s->count * sizeof(member);
+        search *before = alike || meets(s, &m, false) ? nr_malloc(bytes) : NULL;
+        if (!before) return false;
+        memcpy(before, s, bytes);
+        bool joins = fit(s, &m, ndim, size), meet[MOST_CALLS] = {0}, met = false;
+        for (int64_t i = 0; i < s->count && joins; i++) {
+            joins = !conflict(s, &s->members[i], &m, &meet[i]);
+            met |= meet[i];
+        }
+        joins &= alike || met;
+        if (!joins) memcpy(s, before, bytes); /* as if nothing had been tried */
+        nr_free(before);
+        if (!joins) return false;
+        for (int64_t i = 0; i < s->count; i++)
+            if (meet[i]) unite(s, s->members[i].group, index);
+    }
+    s->members[s->count++] = m;
+    return true;
+}
+
+/* Leaves out members that nothing connects with the first: they were there until something would. They use none of the memory
+ * that the others write, or write what these use, so that they may come later. */
+static void drop_strangers(search *s) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        if (s->members[i].group == s->members[0].group) s->members[kept++] = s->members[i];
+    s->count = kept;
+}
+
+/* Whether a call can go in front of the chain, and of what comes after it. */
+static bool goes_first(const search *s, int64_t index) {
+    for (int64_t i = 0; i < s->count; i++)
+        if (!exchangeable_with(s, index, &s->members[i].step, 1)) return false;
+    return exchangeable_with(s, index, s->after, s->after_count);
+}
+
+static void find_members(search *s, const int64_t *list, int64_t count) {
+    s->count = s->before_count = s->after_count = 0;
+    if (!join(s, list[0])) return;
+    for (int64_t i = 1; i < count && s->before_count < MOST_BETWEEN && s->after_count < MOST_BETWEEN; i++) {
+        const nr_step *step = &s->program->steps[list[i]];
+        if (step->dead || s->taken[list[i]] || join(s, list[i])) continue;
+        if (!s->reorders || may_fail(&step->call)) break;
+        if (goes_first(s, list[i]))
+            s->before[s->before_count++] = list[i];
+        else
+            s->after[s->after_count++] = list[i];
+    }
+    drop_strangers(s);
+}
+
+/* ---- the program ---------------------------------------------------------------------------------------- */
+
+static void count_uses(const nr_program *program, int64_t *uses_of) {
+    memset(uses_of, 0, (size_t)program->block_count * sizeof *uses_of);
+    for (int64_t i = 0; i < program->count; i++) {
+        const nr_step *step = &program->steps[i];
+        for (int64_t u = step->first_use; u < step->first_use + step->uses && !step->dead; u++)
+            uses_of[program->uses[u].home]++;
+    }
+}
+
+typedef struct order {
+    nr_step *steps;
+    int64_t count;
+} order;
+
+static void put(search *s, order *to, int64_t index, nr_chain *chain, bool follows) {
+    s->taken[index] = true;
+    to->steps[to->count] = s->program->steps[index];
+    to->steps[to->count].chain = chain;
+    to->steps[to->count++].follows = follows;
+}
+
+/* The steps of a list in their new order. */
+static void gather(search *s, const int64_t *list, int64_t count, order *to) {
+    for (int64_t i = 0; i < count; i++) {
+        if (s->taken[list[i]]) continue;
+        find_members(s, list + i, count - i);
+        nr_chain *chain = s->count > 1 ? nr_chain_make(s) : NULL;
+        if (!chain) {
+            put(s, to, list[i], NULL, false);
+            continue;
+        }
+        int64_t before[MOST_BETWEEN], members[MOST_CALLS];
+        const int64_t before_count = s->before_count;
+        memcpy(before, s->before, sizeof before);
+        for (int64_t k = 0; k < chain->count; k++) {
+            members[k] = s->members[k].step;
+            s->taken[members[k]] = true;
+        }
+        gather(s, before, before_count, to); /* a search of its own */
+        for (int64_t k = 0; k < chain->count; k++) put(s, to, members[k], k ? NULL : chain, k > 0);
+    }
+}
+
+void nr_program_fuse(nr_program *program, bool reorders) {
+    const nr_chain_runner *runner = program->backend ? program->backend->chains : NULL;
+    if (!runner) return;
+    search *s = nr_malloc(sizeof *s);
+    bool *taken = nr_malloc((size_t)program->count * sizeof *taken);
+    int64_t *uses_of = nr_malloc((size_t)(program->block_count + 1) * sizeof *uses_of);
+    int64_t *list = nr_malloc((size_t)program->count * sizeof *list);
+    order to = {.steps = nr_malloc((size_t)program->count * sizeof *to.steps)};
+    if (s && taken && uses_of && list && to.steps) { /* else the calls run one by one */
+        memset(taken, 0, (size_t)program->count * sizeof *taken);
+        count_uses(program, uses_of);
+        *s = (search){program, runner, .reorders = reorders, .taken = taken, .uses_of = uses_of};
+        for (int64_t i = 0; i < program->count; i++) list[i] = i;
+        gather(s, list, program->count, &to);
+        memcpy(program->steps, to.steps, (size_t)program->count * sizeof *to.steps);
+        for (int64_t i = 0; i < program->count; i++) {
+            nr_chain *chain = program->steps[i].chain;
+            for (int64_t k = 0; chain && k < chain->count; k++) chain->links[k].call = &program->steps[i + k].call;
+        }
+    }
+    nr_free(s);
+    nr_free(taken);
+    nr_free(uses_of);
+    nr_free(list);
+    nr_free(to.steps);
+}
+
+void nr_program_unfuse(nr_program *program) {
+    for (int64_t i = 0; i < program->block_count; i++) program->blocks[i].in_room = false;
+    for (int64_t i = 0; i < program->count;) {
+        nr_step *step = &program->steps[i], *home = &program->steps[step->number];
+        nr_free(step->chain);
+        step->chain = NULL;
+        step->follows = false;
+        if (step == home) {
+            i++;
+            continue;
+        }
+        const nr_step other = *home;
+        *home = *step;
+        *step = other;
+    }
+}

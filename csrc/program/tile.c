@@ -1,0 +1,289 @@
+/* tile: lays a chain out: how large its tiles are, which results lie in rooms, and the loops of each call in a tile.
+ *
+ *   call      0    1    2    3        room
+ *   a         [=========]             0
+ *   b              [=========]        1
+ *   c                   [====]        0, for a is read there for the last time, element by element as c is written
+ *
+ * A room has the elements of one tile, one after another in the order of the loops. */
+#include <string.h>
+
+#include "fuse.h"
+
+#define SECOND_CACHE (1 << 20) /* bytes, about */
+#define MOST_ROOMS 64
+#define LINE 64               /* bytes that a cache loads at a time */
+#define PAST_CACHE (16 << 20) /* bytes of a result that is not in the cache when it is read */
+
+/* ---- loops --------------------------------------------------------------------------------------------- */
+
+int64_t nr_product(int32_t ndim, const int64_t *size) {
+    int64_t all = 1;
+    for (int32_t d = 0; d < ndim; d++) all *= size[d];
+    return all;
+}
+
+bool nr_same_elements(const search *s, const access *a, const access *b) {
+    return a->offset == b->offset && a->size == b->size &&
+           memcmp(a->stride, b->stride, (size_t)s->ndim * sizeof *a->stride) == 0;
+}
+
+int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_room)[NR_MAX_OPERANDS]) {
+    for (int32_t d = from; d + 1 < to;) {
+        bool joins = true;
+        for (int64_t i = 0; i < s->count; i++)
+            for (int o = 0; o < s->members[i].operands; o++) {
+                const access *a = &s->members[i].operand[o];
+                if (a->place == NUMBER || (in_room && in_room[i][o])) continue;
+                joins &= a->stride[d + 1] == a->stride[d] * s->size[d];
+            }
+        if (!joins) {
+            d++;
+            continue;
+        }
+        s->size[d] *= s->size[d + 1];
+        for (int32_t e = d + 1; e + 1 < s->ndim; e++) s->size[e] = s->size[e + 1];
+        for (int64_t i = 0; i < s->count; i++)
+            for (int o = 0; o < s->members[i].operands; o++) {
+                int64_t *stride = s->members[i].operand[o].stride;
+                for (int32_t e = d + 1; e + 1 < s->ndim; e++) stride[e] = stride[e + 1];
+            }
+        s->ndim--;
+        to--;
+    }
+    return to;
+}
+
+/* ---- rooms ---------------------------------------------------------------------------------------------- */
+
+typedef struct room {
+    int64_t bytes, free_from; /* of an element, or in all; the member from which on another block may have it */
+    bool by_row, is_long;
+    int64_t at;
+} room;
+
+typedef struct plan {
+    bool in_room[MOST_CALLS][NR_MAX_OPERANDS];
+    int32_t of[MOST_CALLS][NR_MAX_OPERANDS]; /* rooms */
+    room rooms[MOST_ROOMS];
+    int32_t count;
+} plan;
+
+static access *operand_of(search *s, int64_t n) {
+    return &s->members[n / NR_MAX_OPERANDS].operand[n % NR_MAX_OPERANDS];
+}
+
+static bool has_operand(const search *s, int64_t n) {
+    return n % NR_MAX_OPERANDS < s->members[n / NR_MAX_OPERANDS].operands;
+}
+
+/* Whether a block needs no memory: it is temporary, written before it is read, and nobody else uses it, or other elements of
+ * it. Gives the last member that uses it, or -1. */
+static int64_t last_if_internal(search *s, int64_t first, bool *is_long) {
+    const access *a = operand_of(s, first);
+    if (!a->written || a->place < 0 || s->program->blocks[a->place].kind != NR_TEMPORARY) return -1;
+    if (s->members[first / NR_MAX_OPERANDS].role == NR_INTO_ONE) return -1;
+    int64_t uses = 0, last = -1;
+    *is_long = false;
+    for (int64_t n = 0; n < s->count * NR_MAX_OPERANDS; n++) {
+        if (!has_operand(s, n) || operand_of(s, n)->place != a->place) continue;
+        if (n / NR_MAX_OPERANDS < first / NR_MAX_OPERANDS || !nr_same_elements(s, a, operand_of(s, n))) return -1;
+        const member *m = &s->members[n / NR_MAX_OPERANDS];
+        if (n / NR_MAX_OPERANDS == first / NR_MAX_OPERANDS && n != first)
+            return -1;                                            /* reads what it is the first to write */
+        if (m->role >= NR_INTO_ROW && n % NR_MAX_OPERANDS == 1) { /* kernels add dense elements in another order */
+            const nr_reduce_plan *reduce = s->program->steps[m->step].call.plan;
+            if (reduce->stride[0] != a->size) return -1;
+            *is_long |= m->role == NR_INTO_ONE;
+        }
+        uses++;
+        last = n / NR_MAX_OPERANDS;
+    }
+    return uses == s->uses_of[a->place] ? last : -1;
+}
+
+/* Gives each block that needs no memory a room, which it shares with others of its size that are no longer needed. A pointwise
+ * call may write where it reads. */
+static bool give_rooms(search *s, plan *p) {
+    memset(p, 0, sizeof *p);
+    for (int64_t n = 0; n < s->count * NR_MAX_OPERANDS; n++) {
+        if (!has_operand(s, n) || p->in_room[n / NR_MAX_OPERANDS][n % NR_MAX_OPERANDS]) continue;
+        bool is_long;
+        const int64_t last = last_if_internal(s, n, &is_long), first = n / NR_MAX_OPERANDS;
+        if (last < 0) continue;
+        const access *a = operand_of(s, n);
+        const bool by_row = s->members[first].role != NR_EACH;
+        const bool over = s->program->steps[s->members[first].step].call.family == NR_POINTWISE;
+        int32_t r = 0;
+        for (; r < p->count; r++) {
+            const room *one = &p->rooms[r];
+            if (one->bytes == a->size && one->by_row == by_row && one->is_long == is_long &&
+                one->free_from + !over <= first)
+                break;
+        }
+        if (r == MOST_ROOMS) return false;
+        if (r == p->count) p->rooms[p->count++] = (room){.bytes = a->size, .by_row = by_row, .is_long = is_long};
+        p->rooms[r].free_from = is_long ? s->count : last;
+        for (int64_t k = n; k < s->count * NR_MAX_OPERANDS; k++) {
+            if (!has_operand(s, k) || operand_of(s, k)->place != a->place) continue;
+            p->in_room[k / NR_MAX_OPERANDS][k % NR_MAX_OPERANDS] = true;
+            p->of[k / NR_MAX_OPERANDS][k % NR_MAX_OPERANDS] = r;
+        }
+    }
+    return true;
+}
+
+/* ---- the chain ------------------------------------------------------------------------------------------ */
+
+/* How many of the inner loops a tile has whole, how many rows, and how many bytes its rooms. */
+static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
+    int64_t bytes = 0, most = 1;
+    for (int32_t r = 0; r < p->count; r++)
+        if (!p->rooms[r].by_row && !p->rooms[r].is_long) bytes += p->rooms[r].bytes;
+    while (2 * most <= NR_CHAIN_TILE && 2 * most * bytes <= NR_CHAIN_ROOMS) most *= 2;
+    if (s->inner) most = 2 * NR_CHAIN_TILE; /* in the second cache: rows are many calls of kernels as it is */
+    *whole = s->inner;
+    while (!s->inner && *whole < s->ndim && nr_product(*whole + 1, s->size) <= most) ++*whole;
+    chain->row = nr_product(*whole, s->size);
+    chain->ndim = s->ndim - *whole;
+    chain->rows = chain->tiles = 1;
+    if (chain->ndim > 0) {
+        memcpy(chain->size, s->size + *whole, (size_t)chain->ndim * sizeof *chain->size);
+        if (chain->row < most) chain->rows = most / chain->row;
+        if (chain->rows > chain->size[0]) chain->rows = chain->size[0];
+        chain->tiles = (chain->size[0] + chain->rows - 1) / chain->rows * nr_product(chain->ndim - 1, chain->size + 1);
+    }
+    for (int32_t r = 0; r < p->count; r++) {
+        room *one = &p->rooms[r];
+        const int64_t elements = one->is_long ? s->runner->leaf : one->by_row ? chain->rows : chain->rows * chain->row;
+        one->at = chain->bytes;
+        chain->bytes += (elements * one->bytes + LINE - 1) / LINE * LINE;
+    }
+    /* What fits one tile lies in the cache anyway. */
+    return chain->bytes <= SECOND_CACHE && chain->tiles > 1;
+}
+
+/* Strides of an operand over the loops of a tile, of which the last is that over rows. */
+static void stride_tile(const search *s, const plan *p, const nr_chain *chain, int32_t whole, int64_t i, int o,
+                        int64_t *stride) {
+    const access *a = &s->members[i].operand[o];
+    const bool dense = p->in_room[i][o], by_row = dense && p->rooms[p->of[i][o]].by_row;
+    for (int32_t d = 0; d < whole; d++)
+        stride[d] = by_row || a->place == NUMBER ? 0 : dense ? a->size * nr_product(d, s->size) : a->stride[d];
+    stride[whole] = a->place == NUMBER ? 0
+                    : by_row           ? a->size
+                    : dense            ? a->size * chain->row
+                    : chain->ndim      ? a->stride[whole]
+                                       : 0;
+}
+
+static void make_link(const search *s, const plan *p, const nr_chain *chain, int32_t whole, int64_t i, nr_link *link) {
+    const member *m = &s->members[i];
+    const bool each = m->role == NR_EACH;
+    link->role = m->role;
+    for (int o = 0; o < m->operands; o++) {
+        int64_t stride[NORCH_MAX_DIMS + 1];
+        stride_tile(s, p, chain, whole, i, o, stride);
+        link->room[o] = p->in_room[i][o] ? p->rooms[p->of[i][o]].at : NR_IN_MEMORY;
+        link->long_room[o] = p->in_room[i][o] && p->rooms[p->of[i][o]].is_long;
+        for (int32_t d = 0; d < chain->ndim; d++)
+            link->step[o][d] = m->operand[o].place == NUMBER ? 0 : m->operand[o].stride[whole + d];
+        for (int32_t d = 0; d <= whole && each; d++) link->stride[d][o] = stride[d];
+        if (each) continue;
+        link->stride[0][o] = stride[whole];
+        link->stride[1][o] = stride[whole];
+    }
+    if (m->role >= NR_INTO_ROW) { /* the elements of a row, or of all, lie as in memory */
+        const nr_reduce_plan *reduce = s->program->steps[m->step].call.plan;
+        link->stride[0][1] = reduce->stride[0];
+        return;
+    }
+    /* Loops of the tile that are one in each operand become one. The last of them goes over rows. */
+    const int32_t loops = each ? whole + 1 : 1;
+    int64_t size[NORCH_MAX_DIMS + 1];
+    for (int32_t d = 0; d < loops; d++) size[d] = each && d < whole ? s->size[d] : 1;
+    link->ndim = 0;
+    for (int32_t d = 0; d < loops; d++) {
+        bool joins = link->ndim > 0;
+        const int32_t to = link->ndim - 1;
+        for (int o = 0; o < m->operands && joins; o++)
+            joins = link->stride[d][o] == link->stride[to][o] * link->size[to];
+        if (d + 1 == loops && each && chain->rows == 1 && link->ndim > 0) joins = true; /* no row follows */
+        if (joins) {
+            link->size[to] *= size[d];
+            continue;
+        }
+        for (int o = 0; o < m->operands; o++) link->stride[link->ndim][o] = link->stride[d][o];
+        link->size[link->ndim++] = size[d];
+    }
+    const nr_call *call = &s->program->steps[m->step].call;
+    link->is_run = call->family == NR_POINTWISE && link->ndim == 1 && !nr_is_narrow(call->dtype);
+}
+
+/* Whether an operand in memory has the elements of a tile side by side. */
+static bool is_dense(const search *s, const nr_chain *chain, int32_t whole, const access *a) {
+    int64_t next = a->size;
+    for (int32_t d = 0; d < whole + (chain->ndim > 0); d++) {
+        if (a->stride[d] != next) return false;
+        next *= s->size[d];
+    }
+    return true;
+}
+
+/* Notes operands for fetch(), each block once, if they are too large together to stay in the cache. */
+static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_t whole) {
+    const int64_t all = nr_product(s->ndim, s->size);
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        for (int o = 0; o < s->members[i].operands && chain->fetches < NR_CHAIN_FETCHES; o++) {
+            const access *a = &s->members[i].operand[o];
+            bool known = a->place == NUMBER || p->in_room[i][o] || (o == 0 && chain->links[i].streams);
+            for (int32_t f = 0; f < chain->fetches && !known; f++) {
+                const access *b = &s->members[chain->fetch[f].link].operand[chain->fetch[f].operand];
+                known = a->place == b->place && a->offset == b->offset;
+            }
+            if (known || !is_dense(s, chain, whole, a)) continue;
+            const int64_t lines = chain->rows * chain->row * a->size / LINE;
+            chain->fetch[chain->fetches++] = (nr_chain_fetch){(int32_t)i, o, lines / s->count};
+            bytes += all * a->size;
+        }
+    if (bytes < SECOND_CACHE) chain->fetches = 0;
+}
+
+/* Whether a result is large, dense, and used by no other call of the chain: then it may go past the cache (cpu/stream.h). */
+static bool streams(const search *s, const plan *p, int64_t i, const nr_link *link) {
+    const access *out = &s->members[i].operand[0];
+    if (!link->is_run || link->role != NR_EACH || p->in_room[i][0] || link->stride[0][0] != out->size) return false;
+    for (int64_t k = 0; k < s->count; k++)
+        for (int o = 0; o < s->members[k].operands; o++)
+            if (s->members[k].operand[o].place == out->place && (k != i || o)) return false;
+    return nr_product(s->ndim, s->size) * out->size >= PAST_CACHE;
+}
+
+/* The chain that the search has found, with its links; NULL: it is none. */
+nr_chain *nr_chain_make(search *s) {
+    nr_chain *chain = nr_malloc(sizeof *chain + (size_t)s->count * sizeof(nr_link));
+    plan *p = nr_malloc(sizeof *p);
+    bool good = chain && p && give_rooms(s, p);
+    if (good) {
+        memset(chain, 0, sizeof *chain);
+        s->inner = nr_merge_loops(s, 0, s->inner, p->in_room);
+        nr_merge_loops(s, s->inner, s->ndim, p->in_room);
+        int32_t whole;
+        good = cut_tile(s, p, chain, &whole) && whole < NORCH_MAX_DIMS;
+        chain->count = s->count;
+        chain->links = (nr_link *)(chain + 1);
+        for (int64_t i = 0; i < s->count && good; i++) {
+            nr_link *link = &chain->links[i];
+            memset(link, 0, sizeof *link);
+            make_link(s, p, chain, whole, i, link);
+            link->streams = streams(s, p, i, link);
+            if (p->in_room[i][0]) s->program->blocks[s->members[i].operand[0].place].in_room = true;
+        }
+        if (good) list_fetches(s, p, chain, whole);
+    }
+    nr_free(p);
+    if (good) return chain;
+    nr_free(chain);
+    return NULL;
+}

@@ -1,0 +1,210 @@
+"""Shared memory: blocks of bytes that several processes map, storages in them, and how these are sent.
+
+A block is a file without a name (memfd_create; where that is missing a temporary file that is unlinked at once). It
+goes with the last process that maps it, however that ended: nothing is left behind in /dev/shm, and the size of
+/dev/shm, which containers keep small, is no limit.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ._buffers import forget, keep_alive
+from ._lib import ints, lib
+from ._recording import unseen
+from ._typing import Any
+from .dtype import uint8
+from .errors import Error, OutOfMemoryError
+from .storage import Storage
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_map, _unmap = _libc.mmap, _libc.munmap
+_map.restype = ctypes.c_void_p
+_map.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_FAILED = ctypes.c_void_p(-1).value
+
+
+class Block:
+    """size bytes of shared memory at an address of this process; unmapped when nobody holds the object.
+
+    fd: a block that another process has made, whose descriptor this one owns; by default a new one of zeros.
+    """
+
+    __slots__ = ("__weakref__", "_unmap", "address", "fd", "size")
+
+    def __init__(self, size: int, fd: int | None = None):
+        self.size = max(size, 1)
+        self.address: Any = None
+        self._unmap = _unmap  # at the end of the interpreter the module may be gone before the block
+        self.fd = _nameless_file(self.size) if fd is None else fd
+        address = _map(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, self.fd, 0)
+        if address == _FAILED:
+            code = ctypes.get_errno()
+            raise OutOfMemoryError(f"out of memory for {size} bytes of shared memory ({os.strerror(code)})")
+        self.address = address
+
+    def __del__(self) -> None:
+        if self.address is not None:
+            self._unmap(self.address, self.size)
+        self.close()
+
+    def close(self) -> None:
+        """Gives the descriptor back: the block stays mapped, and cannot be sent any more."""
+        fd, self.fd = getattr(self, "fd", -1), -1
+        if fd >= 0:
+            os.close(fd)
+
+    def write(self, offset: int, source: Any) -> None:
+        """Copies a storage, or bytes, to offset."""
+        if isinstance(source, Storage):
+            elements = source.elements.cpu()
+            ctypes.memmove(self.address + offset, elements._data, elements._numel)
+        else:
+            ctypes.memmove(self.address + offset, source, len(source))
+
+    def read(self, count: int) -> bytes:
+        """The first count bytes."""
+        return ctypes.string_at(self.address, count)
+
+    def storage(self, offset: int, count: int, owner: Any) -> Storage:
+        """The storage of count bytes at offset, which keeps owner alive; owner holds this block, or is it."""
+        release, context = keep_alive(owner)
+        try:
+            where = self.address + offset
+            elements = lib.norch_from_memory(where, 1, ints((count,)), ints((1,)), uint8.code, release, context)
+        except BaseException:
+            forget(owner)
+            raise
+        return Storage(elements)
+
+
+def _nameless_file(size: int) -> int:
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("norch", os.MFD_CLOEXEC)
+    else:
+        import tempfile
+
+        fd, path = tempfile.mkstemp(prefix="norch-")
+        os.unlink(path)
+    try:
+        os.ftruncate(fd, size)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+# ---- tensors in shared memory ----------------------------------------------------------------------------------------
+
+_shared: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()  # that hold one storage, by address
+_files: weakref.WeakValueDictionary[tuple[int, int], Block] = weakref.WeakValueDictionary()  # the same, by inode
+
+
+def _noted(block: Block) -> Block:
+    about = os.fstat(block.fd)
+    _files[about.st_dev, about.st_ino] = _shared[block.address] = block
+    return block
+
+
+def is_shared(self: Any) -> bool:
+    """Whether the elements are in memory that other processes may see: after share_memory_(), or received from one."""
+    return not self.is_cuda and lib.norch_view_storage(self)._data in _shared
+
+
+def share_memory_(self: Any) -> Any:
+    """Moves the elements to shared memory, once for all: processes that the tensor is sent to, or that are forked
+    later, see what the others write. Does nothing to tensors of CUDA devices, and to what is shared already.
+
+    Error where other tensors see the same memory: they would be left behind.
+
+    >>> x = norch.ones(3).share_memory_()
+    >>> x.is_shared(), x[1:].is_shared()
+    (True, True)
+    """
+    if self.is_cuda or is_shared(self):
+        return self
+    unseen("share_memory_ moves a tensor")
+    whole = lib.norch_view_storage(self)
+    others = lib.norch_storage_references(whole) - 2
+    base = getattr(self._view, "base", None)
+    if base is not None and sys.getrefcount(base) == 3:  # the view, this variable and the argument: nobody sees it
+        others -= 1
+    if others:
+        raise Error(
+            f"share_memory_: {others} other tensor{'s see' if others > 1 else ' sees'} the memory of this one, which "
+            "cannot be moved then; share it before views of it are taken"
+        )
+    block = _copied(Storage(whole))
+    moved = block.storage(0, whole._numel, block)
+    lib.norch_set_data(self, moved.seen_as(self.dtype, tuple(self.shape), self.stride(), self._offset))
+    self._version_counter = self._view = None
+    return self
+
+
+def _copied(storage: Storage) -> Block:
+    block = Block(storage.nbytes())
+    block.write(0, storage)
+    return _noted(block)
+
+
+# ---- sending ---------------------------------------------------------------------------------------------------------
+
+LARGE = 256 << 10  # bytes from which on a copy is a block: to pass a descriptor takes longer than to copy fewer
+
+_copies: dict[Storage, Block] | None = None  # of what is sent to several processes at once
+
+
+@contextmanager
+def one_copy() -> Iterator[None]:
+    """A context in which what is sent to several processes is copied into shared memory once."""
+    global _copies
+    before, _copies = _copies, {}
+    try:
+        yield
+    finally:
+        _copies = before
+
+
+def reduce_storage(storage: Storage) -> tuple[Any, ...]:
+    """How multiprocessing pickles a storage: as the descriptor of its block. One that is not shared is copied, into a
+    block or, where it is small, into the pickle."""
+    from multiprocessing import reduction
+    from multiprocessing.context import get_spawning_popen
+
+    block = _shared.get(storage.data_ptr()) or (_copies or {}).get(storage)
+    if block is None:
+        if storage.nbytes() < LARGE or storage.device.type != "cpu":
+            return storage.__reduce_ex__(4)
+        block = _copied(storage)
+        if _copies is not None:
+            _copies[storage] = block
+    popen: Any = get_spawning_popen()
+    if popen is not None:  # which passes the descriptor on after all has been pickled
+        popen.norch_blocks = [*getattr(popen, "norch_blocks", ()), block]
+    return received, (reduction.DupFd(block.fd), storage.nbytes())
+
+
+def received(descriptor: Any, count: int) -> Storage:
+    """The storage whose block another process has sent; the same block is mapped once."""
+    fd = descriptor.detach()
+    about = os.fstat(fd)
+    block = _files.get((about.st_dev, about.st_ino))
+    if block is None:
+        block = _noted(Block(count, fd))
+    elif block.fd != fd:
+        os.close(fd)
+    return block.storage(0, count, block)
+
+
+def send_tensors_by_sharing() -> None:
+    """From now on queues, pipes and processes of multiprocessing send tensors through shared memory."""
+    from multiprocessing.reduction import ForkingPickler
+
+    ForkingPickler.register(Storage, reduce_storage)

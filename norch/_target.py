@@ -1,0 +1,56 @@
+"""Where save() writes: a file that takes the place of the one that was there when it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from typing import Any, Protocol
+
+
+class Parts(Protocol):
+    """What a file is made of, checked and ready to be written."""
+
+    def write_to(self, file: Any) -> None:
+        """Writes all of it to something with write(), which takes all that it is given."""
+
+
+def write(parts: Parts, f: Any) -> None:
+    """Writes parts to f, a path or something to write to."""
+    if isinstance(f, io.RawIOBase):  # which may write less than it is given
+        buffered = io.BufferedWriter(f)
+        try:
+            parts.write_to(buffered)
+            buffered.flush()
+        finally:
+            _detach(buffered)
+    elif hasattr(f, "write"):
+        parts.write_to(f)
+    else:
+        _write_at(parts, os.path.realpath(os.fsdecode(f)))
+
+
+def _detach(buffered: Any) -> None:
+    """Leaves the raw file open; what could not be written has raised already."""
+    with contextlib.suppress(OSError):
+        buffered.detach()
+
+
+def _write_at(parts: Parts, path: str) -> None:
+    """Writes a file beside path, which then takes its place: a failure leaves what is there."""
+    folder, there = os.path.dirname(path), os.path.exists(path)
+    beside = os.access(folder, os.W_OK | os.X_OK)
+    if there and not (os.path.isfile(path) and os.access(path, os.W_OK)):
+        beside = False  # a device or a pipe is written to; what else it is open() says
+    written = os.path.join(folder, f".norch-{os.urandom(8).hex()}") if beside else path
+    try:
+        with open(written, "xb" if beside else "wb") as file:
+            parts.write_to(file)
+        if beside:
+            if there:
+                os.chmod(written, os.stat(path).st_mode & 0o7777)  # as open() would have left it
+            os.replace(written, path)
+    except BaseException:
+        if beside and os.path.exists(written):
+            os.remove(written)
+        raise

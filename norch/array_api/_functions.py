@@ -1,0 +1,332 @@
+"""Functions of the array API standard that move, search, sort and reduce."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import int64
+from ..errors import ArgumentError
+from ..ops import copy, reduce, scan, view
+from ..ops import index as indexing
+from ..ops import sort as sorting
+from ..ops.composed import order
+from ..ops.composed import shape as shapes
+from ..ops.copy import clone
+from ..ops.create import zeros
+from ..ops.pointwise import where as _where
+from ..ops.scatter import take_along_dim
+from ..tensor import Tensor
+from ._checks import of_one_dtype, promoted, reduced, sum_dtype
+
+__all__ = [
+    "all", "any", "argmax", "argmin", "argsort", "concat", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff",
+    "expand_dims", "flip", "isin", "max", "mean", "min", "moveaxis", "nonzero", "permute_dims", "prod",
+    "repeat", "reshape", "roll", "searchsorted", "sort", "squeeze", "stack", "std", "sum", "take", "take_along_axis",
+    "tile", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "where",
+]  # fmt: skip
+
+Axis = int | tuple[int, ...] | None
+
+
+# ---- shapes --------------------------------------------------------------------------------------------------------
+
+
+def concat(arrays: tuple[Tensor, ...] | list[Tensor], /, *, axis: int | None = 0) -> Tensor:
+    """Arrays behind each other along axis; None: flattened first."""
+    parts = of_one_dtype(*arrays)
+    return copy.cat([x.reshape(-1) for x in parts], 0) if axis is None else copy.cat(parts, axis)
+
+
+def stack(arrays: tuple[Tensor, ...] | list[Tensor], /, *, axis: int = 0) -> Tensor:
+    """Arrays of one shape along a new axis."""
+    return copy.stack(of_one_dtype(*arrays), axis)
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The parts of x along axis, without it."""
+    return tuple(x.unbind(axis))
+
+
+def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
+    """x with a new axis of size 1."""
+    return view.unsqueeze(x, axis)
+
+
+def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
+    """x without axes of size 1; ArgumentError (a ValueError) if one has another size."""
+    axes = (axis,) if isinstance(axis, int) else axis
+    for each in axes:
+        if x.shape[each] != 1:
+            raise ArgumentError(f"squeeze: axis {each} of shape {tuple(x.shape)} has not size 1")
+    return view.squeeze(x, axes)
+
+
+def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
+    """x with its axes in another order."""
+    return view.permute(x, axes)
+
+
+def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Tensor:
+    """x with some axes moved, the others in their order."""
+    return shapes.moveaxis(x, source, destination)
+
+
+def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
+    """x with the elements along axes in reverse; all axes for None."""
+    return shapes.flip(x, tuple(range(x.ndim)) if axis is None else axis) if x.ndim else clone(x)
+
+
+def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: Axis = None) -> Tensor:
+    """x with the elements shifted along axes, those at the end to the front."""
+    return shapes.roll(x, shift, axis)
+
+
+def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Each element several times; flattened for axis None."""
+    return shapes.repeat_interleave(x, repeats, axis)
+
+
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
+    """x put together from copies of itself."""
+    return shapes.tile(x, repetitions)
+
+
+def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
+    """x in another shape; copy: True for always, False for never (ArgumentError where it needs one)."""
+    out = view.reshape(x, shape)
+    shared = out.untyped_storage() is x.untyped_storage()
+    if copy is False and not shared:
+        raise ArgumentError(f"reshape: shape {tuple(x.shape)} with strides {x.stride()} to {shape} takes a copy")
+    return clone(out) if copy and shared else out
+
+
+# ---- elements by index ---------------------------------------------------------------------------------------------
+
+
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """The elements at indices along axis, which a 1-d x may leave out; negative ones count from the end."""
+    if axis is None:
+        if x.ndim != 1:
+            raise ArgumentError(f"take: axis is needed for {x.ndim} dimensions")
+        axis = 0
+    return indexing.index_select(x, axis, _where(indices < 0, indices + x.shape[axis], indices))
+
+
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The elements at indices along axis, of each line its own; the other axes broadcast."""
+    return take_along_dim(x, indices, axis)
+
+
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """The indices of the elements that are not 0, an array for each axis; ArgumentError for 0-d."""
+    if x.ndim == 0:
+        raise ArgumentError("nonzero: a 0-d array has no indices")
+    return tuple(indexing.nonzero(x).unbind(1))
+
+
+def where(condition: Tensor, x1: Any = None, x2: Any = None, /) -> Any:
+    """x1 where condition holds, x2 elsewhere; nonzero(condition) without them, as in NumPy."""
+    if x1 is None and x2 is None:
+        return nonzero(condition)
+    return _where(condition, *promoted(x1, x2))
+
+
+def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
+    """Where in x1, sorted, the elements of x2 belong."""
+    return sorting.searchsorted(*of_one_dtype(x1, x2), side=side, sorter=sorter)
+
+
+# ---- sets ----------------------------------------------------------------------------------------------------------
+
+
+class UniqueAll(NamedTuple):
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def _runs(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The elements of x sorted, where they stood in it, and where runs of equal ones begin. A NaN equals nothing."""
+    values, places = sorting.sort(x.detach().reshape(-1), stable=True)
+    begins = copy.cat([values[:1] == values[:1], values[1:] != values[:-1]], 0)
+    if len(values):
+        begins[0] = True
+    return values, places, indexing.nonzero(begins).squeeze(1)
+
+
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """The values of x, sorted; where each stands first; which of them each element is; how many there are of each."""
+    values, places, begins = _runs(x)
+    number = copy.cat([zeros(1, dtype=int64, device=x.device), _steps(begins, len(values))], 0)[: len(values)]
+    inverse = zeros(len(values), dtype=int64, device=x.device)
+    inverse[places] = number
+    counts = diff(begins, append=zeros(1, dtype=int64, device=x.device) + len(values))
+    return UniqueAll(values[begins], places[begins], inverse.reshape(x.shape), counts)
+
+
+def _steps(begins: Tensor, count: int) -> Tensor:
+    """Of the second and further elements, which run they are in."""
+    marks = zeros(count, dtype=int64, device=begins.device)
+    marks[begins] = 1
+    return scan.cumsum(marks[1:], 0)
+
+
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """The values of x, sorted, and how many there are of each. Each NaN is one of its own."""
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """The values of x, sorted, and which of them each element is."""
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """The values of x, sorted."""
+    values, _, begins = _runs(x)
+    return values[begins]
+
+
+def isin(x1: Tensor | complex, x2: Tensor | complex, /, *, invert: bool = False) -> Tensor:
+    """Whether the elements of x1 stand in x2."""
+    return order.isin(*promoted(x1, x2), invert=invert)
+
+
+# ---- order ---------------------------------------------------------------------------------------------------------
+
+
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """x sorted along axis."""
+    return sorting.sort(x, axis, descending, stable)[0]
+
+
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The indices that sort x along axis."""
+    return sorting.argsort(x, axis, descending, stable)
+
+
+def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The index of the first maximum along axis, or of x flattened."""
+    return _arg(reduce.argmax, x, axis, keepdims)
+
+
+def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The index of the first minimum along axis, or of x flattened."""
+    return _arg(reduce.argmin, x, axis, keepdims)
+
+
+def _arg(function: Any, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+    if axis is not None:
+        return function(x, axis, keepdims)
+    found = function(x.reshape(-1), 0)
+    return found.reshape((1,) * x.ndim) if keepdims else found
+
+
+# ---- reductions ----------------------------------------------------------------------------------------------------
+
+
+def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The sum over axes, of integers at least in int64."""
+    return reduced(reduce.sum, x, axis, keepdims, dtype=sum_dtype(x, dtype))
+
+
+def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
+    """The product over axes, of integers at least in int64."""
+    x = x.to(sum_dtype(x, dtype) or x.dtype)
+    axes = sorted(each % x.ndim for each in ((axis,) if isinstance(axis, int) else axis or ())) if x.ndim else []
+    if axis is None:
+        out = reduce.prod(x.reshape(-1), 0)
+        return out.reshape((1,) * x.ndim) if keepdims else out
+    for each in reversed(axes):
+        x = reduce.prod(x, each, keepdims)
+    return x
+
+
+def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean over axes."""
+    return reduced(reduce.mean, x, axis, keepdims)
+
+
+def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The variance over axes: squares are divided by their number less correction."""
+    return reduced(_with_correction(reduce.var, correction), x, axis, keepdims)
+
+
+def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The square root of var()."""
+    return reduced(_with_correction(reduce.std, correction), x, axis, keepdims)
+
+
+def _with_correction(function: Any, correction: float) -> Any:
+    return lambda x, axes, keepdims: function(x, axes, keepdim=keepdims, correction=correction)
+
+
+def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The maximum over axes."""
+    return reduced(reduce.amax, x, axis, keepdims)
+
+
+def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """The minimum over axes."""
+    return reduced(reduce.amin, x, axis, keepdims)
+
+
+def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """Whether all elements over axes are true."""
+    return reduced(reduce.all, x.bool(), axis, keepdims)
+
+
+def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+    """Whether any element over axes is true."""
+    return reduced(reduce.any, x.bool(), axis, keepdims)
+
+
+def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """How many elements over axes are not 0."""
+    return reduced(reduce.sum, x != 0, axis, keepdims, dtype=int64)
+
+
+def cumulative_sum(
+    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+) -> Tensor:
+    """The sums of the first elements along axis, which a 1-d x may leave out; include_initial: with a 0 before."""
+    return _cumulative(scan.cumsum, x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(
+    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+) -> Tensor:
+    """The products of the first elements along axis, as cumulative_sum()."""
+    return _cumulative(scan.cumprod, x, axis, dtype, 1 if include_initial else None)
+
+
+def _cumulative(function: Any, x: Tensor, axis: int | None, dtype: DType | None, initial: int | None) -> Tensor:
+    if axis is None:
+        if x.ndim != 1:
+            raise ArgumentError(f"{function.__name__}: axis is needed for {x.ndim} dimensions")
+        axis = 0
+    out = function(x, axis, dtype=sum_dtype(x, dtype))
+    if initial is None:
+        return out
+    first = list(out.shape)
+    first[axis] = 1
+    return copy.cat([out.new_full(first, initial), out], axis)
+
+
+def diff(x: Tensor, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """The differences of neighbours along axis, n times."""
+    return order.diff(x, n, axis, prepend, append)

@@ -1,0 +1,213 @@
+"""Checkpoints that all ranks write together, and any number of ranks reads.
+
+A checkpoint is a folder: an index, and files that norch.save wrote, a part each. save() writes new parts beside those
+that are there, then puts a new index in the place of the old one, in one step of the file system, and removes all
+other parts: a process that is killed at any moment leaves a whole checkpoint, the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from .. import serialization
+from .._exports import publish
+from ..autograd import no_grad
+from ..errors import ArgumentError, Error, ShapeError
+from ..tensor import Tensor
+from .process_group import ProcessGroup, group_of, is_initialized
+
+__all__ = ["load", "save"]
+publish(globals())
+
+T = TypeVar("T")
+
+_INDEX = "index.norch"
+_Path = tuple[Any, ...]  # the keys that lead to a value in nested dicts
+
+
+def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None) -> None:
+    """Writes nested dicts to the folder checkpoint_id, which all ranks see. All ranks call it.
+
+    A value that several ranks have is the same on all, and is written by one of them, so that each writes about as
+    many bytes; what differs has a key of its own, as f"random state of {rank}". A value that has state_dict(), as
+    modules, optimizers and schedules do, is written as that; of a ZeroRedundancyOptimizer each rank writes its part.
+    Works without a process group, too. An error of one rank is raised on all ranks, and the old checkpoint stays.
+
+    >>> save({"model": model, "optimizer": optimizer, "epoch": 3}, checkpoint_id="last")  # doctest: +SKIP
+    """
+    group = _group(process_group, "checkpoint.save")
+    folder = os.fspath(checkpoint_id)
+    values = _together(group, lambda: _flat(state_dict, _state_of))
+    of_ranks = _exchange(group, {path: _size(value) for path, value in values.items()}, "checkpoint.save")
+    me = group.rank() if group else 0
+    writers = _shared_out(of_ranks)
+    number = _exchange(group, _next_number(folder), "checkpoint.save")[0]
+    names = [f"part_{number}_{rank}.norch" for rank in range(len(of_ranks))]
+
+    def write_part() -> None:
+        os.makedirs(folder, exist_ok=True)
+        mine = {path: value for path, value in values.items() if writers[path] == me}
+        serialization.save(mine, os.path.join(folder, names[me]))
+
+    def write_index() -> None:
+        index = {"number": number, "parts": names, "where": {path: names[rank] for path, rank in writers.items()}}
+        serialization.save(index, os.path.join(folder, _INDEX))
+        for name in os.listdir(folder):
+            if name.startswith("part_") and name not in names:
+                with contextlib.suppress(OSError):
+                    os.remove(os.path.join(folder, name))
+
+    _together(group, write_part)
+    _together(group, write_index if me == 0 else lambda: None)
+
+
+def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None) -> None:
+    """Reads what save() wrote into state_dict, in place: tensors are written to, other values replaced, and values
+    that have load_state_dict() get all that was saved of them.
+
+    Each rank reads by itself. Error where the folder has no checkpoint, or not all of the keys; ShapeError where a
+    tensor has another shape. Nothing is changed then, but by load_state_dict() of values that come before.
+    """
+    folder = os.fspath(checkpoint_id)
+    where: dict[_Path, str] = _index(folder)["where"]
+    parts = _Parts(folder, where)
+    values = _flat(state_dict)
+    objects = {path: value for path, value in values.items() if hasattr(value, "load_state_dict")}
+    wanted = {path: value for path, value in values.items() if path not in objects}
+    found = {path: parts.read(path) for path in wanted}
+    for path, value in wanted.items():
+        if isinstance(value, Tensor) and value.shape != (shape := getattr(found[path], "shape", None)):
+            raise ShapeError(f"checkpoint.load: {_name(path)} has shape {tuple(value.shape)}, and was saved as {shape}")
+    states = {path: parts.read_all(path) for path in objects}
+    for path, value in wanted.items():
+        if isinstance(value, Tensor):
+            with no_grad():
+                value.copy_(found[path])
+        else:
+            owner = state_dict
+            for key in path[:-1]:
+                owner = owner[key]
+            owner[path[-1]] = found[path]
+    for path, state in states.items():
+        objects[path].load_state_dict(state)
+
+
+class _Parts:
+    """The parts of a checkpoint, each read when it is first needed."""
+
+    def __init__(self, folder: str, where: dict[_Path, str]) -> None:
+        self.folder, self.where = folder, where
+        self.loaded: dict[str, dict[_Path, Any]] = {}
+
+    def read(self, path: _Path) -> Any:
+        if path not in self.where:
+            raise Error(f"checkpoint.load: {_name(path)} was not saved in {self.folder}")
+        part = self.where[path]
+        if part not in self.loaded:
+            self.loaded[part] = serialization.load(os.path.join(self.folder, part))
+        return self.loaded[part][path]
+
+    def read_all(self, at: _Path) -> Any:
+        """The nested dict that was saved at a path."""
+        paths = [path for path in self.where if path[: len(at)] == at]
+        if not paths:
+            raise Error(f"checkpoint.load: {_name(at)} was not saved in {self.folder}")
+        made: dict[Any, Any] = {}
+        for path in paths:
+            owner = made
+            for step in path[:-1]:
+                owner = owner.setdefault(step, {})
+            value = self.read(path)
+            if isinstance(value, dict):  # an empty one, of a rank that had nothing there; others may have had more
+                owner.setdefault(path[-1], {})
+            else:
+                owner[path[-1]] = value
+        for step in at:
+            made = made[step]
+        return made
+
+
+def _group(group: Any, name: str) -> ProcessGroup | None:
+    return group_of(group, name) if group is not None or is_initialized() else None
+
+
+def _exchange(group: ProcessGroup | None, thing: Any, name: str) -> list[Any]:
+    """The things of all ranks."""
+    if group is None:
+        return [thing]
+    with group.watch(name):
+        return list(group.comm.allgather(thing))
+
+
+def _together(group: ProcessGroup | None, step: Callable[[], T]) -> T:
+    """step(), which all ranks take. Error on all ranks where it fails on one, which others would wait for."""
+    made: Any = None
+    failure: Exception | None = None
+    try:
+        made = step()
+    except Exception as error:  # noqa: BLE001
+        failure = error
+    text = f"{type(failure).__name__}: {failure}" if failure else None
+    for rank, of_rank in enumerate(_exchange(group, text, "checkpoint.save")):
+        if of_rank is not None:
+            raise Error(f"checkpoint.save: rank {rank} failed: {of_rank}") from failure
+    return cast("T", made)
+
+
+def _state_of(value: Any) -> Any:
+    part = getattr(value, "_state_dict_of_rank", None) or getattr(value, "state_dict", None)
+    return part() if part is not None else value
+
+
+def _flat(tree: dict[Any, Any], state_of: Callable[[Any], Any] = lambda x: x, path: _Path = ()) -> dict[_Path, Any]:
+    """The values of nested dicts by their paths, each as state_of() makes it."""
+    if not isinstance(tree, dict):
+        raise TypeError(f"checkpoint: state_dict is a dict, not {type(tree).__name__}")
+    found: dict[_Path, Any] = {}
+    for key, value in tree.items():
+        if not isinstance(key, (str, int)):
+            raise ArgumentError(f"checkpoint: keys are texts or integers, not {key!r} in {_name(path)}")
+        value = state_of(value)  # noqa: PLW2901
+        inner = (*path, key)
+        found.update(_flat(value, state_of, inner) if isinstance(value, dict) and value else {inner: value})
+    return found
+
+
+def _name(path: _Path) -> str:
+    return repr(".".join(map(str, path)))
+
+
+def _size(value: Any) -> int:
+    return value.numel() * value.dtype.itemsize if isinstance(value, Tensor) else 8
+
+
+def _shared_out(of_ranks: list[dict[_Path, int]]) -> dict[_Path, int]:
+    """Which rank writes a value: of those that have it the one that has least to write. The same on all ranks."""
+    loads = [0] * len(of_ranks)
+    sizes = {path: size for sizes in reversed(of_ranks) for path, size in sizes.items()}
+    writers = {}
+    for path in sorted(sizes, key=lambda path: (-sizes[path], tuple(map(str, path)))):
+        rank = min((r for r, has in enumerate(of_ranks) if path in has), key=lambda r: loads[r])
+        writers[path] = rank
+        loads[rank] += sizes[path]
+    return writers
+
+
+def _next_number(folder: str) -> int:
+    """The number of a checkpoint that has no file in the folder yet, be it one that was never finished."""
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    used = [name.split("_")[1] for name in names if name.startswith("part_")]
+    return 1 + max((int(number) for number in used if number.isdigit()), default=0)
+
+
+def _index(folder: str) -> Any:
+    path = os.path.join(folder, _INDEX)
+    if not os.path.exists(path):
+        raise Error(f"checkpoint.load: {folder} has no checkpoint: there is no {_INDEX}")
+    index = serialization.load(path)
+    if not isinstance(index, dict) or not isinstance(index.get("where"), dict):
+        raise Error(f"checkpoint.load: {path} is no index of checkpoint.save()")
+    return index

@@ -1,0 +1,288 @@
+"""DistributedDataParallel: the same model on every rank, each with its own part of the batch.
+
+Gradients are averaged in buckets (Li et al., PyTorch Distributed, VLDB 2020, section 3.2): a hook on each parameter
+notes that its gradient is there; a bucket whose gradients are all there is summed over the ranks while backward goes on
+with the others. Parameters get their gradients from the last layer to the first, so buckets take them in that order.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from ..autograd import is_grad_enabled, no_grad
+from ..autograd.record import gradient_edge
+from ..compat.pytree import tree_leaves
+from ..dtype import int32
+from ..errors import ArgumentError, Error, ShapeError
+from ..nn.module import Module
+from ..ops.create import empty, zeros
+from ..tensor import Tensor
+from . import collectives
+from .process_group import ProcessGroup, group_of
+
+_MIB = 1 << 20
+_FIRST_BUCKET = _MIB  # bytes: small, so that the first sum begins early
+
+
+class DistributedDataParallel(Module):
+    """Calls module, and in backward() averages the gradients of its parameters over all ranks, the same bits on each.
+
+    At the start rank 0 gives the others its parameters and buffers; with broadcast_buffers it gives them its buffers
+    before each forward in training. bucket_cap_mb: how many MiB of gradients are averaged at a time.
+    find_unused_parameters: parameters that the outputs do not depend on count as 0; without it the next forward raises
+    an Error that names them. static_graph: they are looked for in the first forward only. device_ids, output_device:
+    one device at most. The state dict has the keys of PyTorch's, "module.weight". Other options of PyTorch are taken,
+    and change nothing.
+
+    >>> norch.distributed.init_process_group("mpi")  # doctest: +SKIP
+    >>> model = norch.nn.parallel.DistributedDataParallel(norch.nn.Linear(2, 1))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Sequence[Any] | None = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group: ProcessGroup | None = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+    ) -> None:
+        super().__init__()
+        name = "DistributedDataParallel"
+        if device_ids is not None and len(device_ids) > 1:
+            raise ArgumentError(f"{name}: a module runs on one device, not on {len(device_ids)}: {list(device_ids)}")
+        bucket_bytes = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MIB)
+        if bucket_bytes <= 0:
+            raise ArgumentError(f"{name}: bucket_cap_mb is {bucket_cap_mb}, and must be positive")
+        if not any(p.requires_grad for p in module.parameters()):
+            raise Error(f"{name}: no parameter of the module requires a gradient")
+        self.module = module
+        self.process_group = group_of(process_group, name)
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters or static_graph
+        self.static_graph = static_graph
+        self.require_backward_grad_sync = True
+        self._check_same(module)
+        if init_sync:
+            self._broadcast([*module.parameters(), *module.buffers()])
+        self._bucket_bytes = bucket_bytes
+        self._make_reducer()
+
+    def _make_reducer(self) -> None:
+        named = [(key, p) for key, p in self.module.named_parameters() if p.requires_grad]
+        self._reducer = _Reducer(named, self.process_group, self._bucket_bytes, self.find_unused_parameters)
+        self._unused: list[int] | None = None  # of a static graph, once it is known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles, which belong to the group of all ranks, and average by hooks of their own."""
+        if self.process_group is not group_of(None, "DistributedDataParallel"):
+            raise Error("DistributedDataParallel: a model of another group than that of all ranks cannot be copied")
+        left_out = ("process_group", "_reducer", "_unused")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.process_group = group_of(None, "DistributedDataParallel")
+        self._make_reducer()
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What module returns."""
+        averages = is_grad_enabled() and self.require_backward_grad_sync
+        if averages and self.training and self.broadcast_buffers:
+            self._broadcast(list(self.module.buffers()))
+        if averages:
+            self._reducer.check_finished()
+        outputs = self.module(*inputs, **kwargs)
+        if averages:  # of another forward before its backward nothing changes
+            self._reducer.begin()
+            if self.find_unused_parameters:
+                if not self.static_graph or self._unused is None:
+                    self._unused = self._reducer.unused_by(outputs)
+                self._reducer.skip(self._unused)
+        return outputs
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within it gradients stay this rank's own, and accumulate; the first backward of a forward after it averages
+        their sums.
+
+        >>> with model.no_sync():  # doctest: +SKIP
+        ...     loss(model(x)).backward()
+        """
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def _check_same(self, module: Module) -> None:
+        mine = [(key, tuple(p.shape), str(p.dtype)) for key, p in module.named_parameters()]
+        all_of = self.process_group
+        with all_of.watch("DistributedDataParallel"):
+            of_ranks = all_of.comm.allgather(mine)
+        for rank, theirs in zip(all_of.ranks, of_ranks, strict=True):
+            for one, other in zip(of_ranks[0], theirs):
+                if one != other:
+                    raise ShapeError(
+                        f"DistributedDataParallel: parameter {one[0]!r} of rank {all_of.ranks[0]} is "
+                        f"{one[2]} {one[1]}; on rank {rank}, {other[0]!r} is {other[2]} {other[1]}"
+                    )
+            if len(theirs) != len(of_ranks[0]):
+                raise ShapeError(
+                    f"DistributedDataParallel: {len(of_ranks[0])} parameters on rank {all_of.ranks[0]}, "
+                    f"{len(theirs)} on rank {rank}"
+                )
+
+    def _broadcast(self, tensors: list[Tensor]) -> None:
+        for x in tensors:
+            collectives.broadcast(x.detach(), self.process_group.ranks[0], self.process_group)
+
+
+class _Bucket:
+    """Some parameters of one dtype and device, and the buffer in which their gradients are summed."""
+
+    def __init__(self, indices: list[int], parameters: list[Tensor]) -> None:
+        self.indices, self.parameters = indices, parameters
+        sizes = [p.numel() for p in parameters]
+        self.buffer = empty(sum(sizes), dtype=parameters[0].dtype, device=parameters[0].device)
+        self.parts = [part.view(p.shape) for part, p in zip(self.buffer.split(sizes), parameters, strict=True)]
+        self.missing = set(indices)
+        self.work: collectives.Work | None = None
+
+
+class _Reducer:
+    """Averages gradients bucket by bucket. Sums begin in the order of the buckets, which is the same on all ranks."""
+
+    def __init__(
+        self, named: Sequence[tuple[str, Tensor]], group: ProcessGroup, bucket_bytes: int, counts_unused: bool
+    ) -> None:
+        self.names, self.parameters = zip(*named, strict=True)
+        self.group, self.counts_unused = group, counts_unused
+        self.buckets = [_Bucket(at, [self.parameters[i] for i in at]) for at in self._grouped(bucket_bytes)]
+        self.bucket_of = {i: bucket for bucket in self.buckets for i in bucket.indices}
+        self.averages = False
+        self.begun = 0  # so many buckets are being summed
+        self.used: set[int] = set()  # parameters whose gradients are in their buckets
+        self.part_of = {i: part for b in self.buckets for i, part in zip(b.indices, b.parts, strict=True)}
+        ready = weakref.WeakMethod(self._ready)  # the parameters do not keep what averages their gradients
+        for i, p in enumerate(self.parameters):
+            p.register_post_accumulate_grad_hook(partial(_tell, ready, i))
+
+    def _grouped(self, bucket_bytes: int) -> list[list[int]]:
+        """Numbers of parameters, from the last to the first, cut into buckets."""
+        groups: list[list[int]] = []
+        kind, left = None, 0
+        for i, p in reversed(list(enumerate(self.parameters))):
+            of = p.dtype, p.device
+            size = p.numel() * p.dtype.itemsize
+            if of != kind or size > left:
+                left = bucket_bytes if groups else min(_FIRST_BUCKET, bucket_bytes)
+                groups.append([])
+            groups[-1].append(i)
+            kind, left = of, left - size
+        return groups
+
+    def begin(self) -> None:
+        """The next gradients are those of a new forward, and averaged."""
+        self.averages, self.begun = True, 0
+        self.used.clear()
+        for bucket in self.buckets:
+            bucket.missing, bucket.work = set(bucket.indices), None
+
+    def check_finished(self) -> None:
+        """Error if gradients of the last backward have not all come."""
+        lacking = [self.names[i] for bucket in self.buckets for i in sorted(bucket.missing)]
+        if self.averages and self.used and lacking:
+            self.averages = False
+            more = ", ..." if len(lacking) > 10 else ""
+            raise Error(
+                f"DistributedDataParallel: {len(lacking)} parameters got no gradient in the last backward(), so that "
+                f"the gradients of their buckets were not averaged: {', '.join(lacking[:10])}{more}; "
+                "find_unused_parameters=True counts them as 0"
+            )
+
+    def unused_by(self, outputs: Any) -> list[int]:
+        """The parameters that the tensors in outputs do not depend on."""
+        waiting: list[Any] = [gradient_edge(x) for x in tree_leaves(outputs) if isinstance(x, Tensor)]
+        seen: set[Any] = {None}
+        while waiting:
+            node = waiting.pop()
+            if node not in seen:
+                seen.add(node)
+                waiting.extend(node.edges)
+        return [i for i, p in enumerate(self.parameters) if gradient_edge(p) not in seen]
+
+    def skip(self, unused: list[int]) -> None:
+        """These parameters will get no gradient."""
+        for i in unused:
+            self.bucket_of[i].missing.discard(i)
+            self.part_of[i].zero_()
+        self._sum_what_is_there()
+
+    def _ready(self, i: int) -> None:
+        """Called by backward when the gradient of the parameter i is there."""
+        if not self.averages:
+            return
+        bucket = self.bucket_of[i]
+        if i not in bucket.missing:
+            raise Error(
+                f"DistributedDataParallel: {self.names[i]} got two gradients after one forward; call the model "
+                "again before the next backward()"
+            )
+        bucket.missing.discard(i)
+        self.used.add(i)
+        with no_grad():
+            self.part_of[i].copy_(self.parameters[i].grad)
+        self._sum_what_is_there()
+
+    def _sum_what_is_there(self) -> None:
+        for bucket in self.buckets[: self.begun]:
+            if bucket.work is not None:
+                bucket.work.is_completed()  # lets MPI go on
+        while self.begun < len(self.buckets) and not self.buckets[self.begun].missing:
+            bucket = self.buckets[self.begun]
+            bucket.work = collectives.all_reduce(bucket.buffer, collectives.ReduceOp.AVG, self.group, async_op=True)
+            self.begun += 1
+        if self.begun == len(self.buckets):
+            self._finish()
+
+    def _finish(self) -> None:
+        """All buckets are being summed: waits for them, and gives the parameters their averages."""
+        self.averages = False
+        somewhere = self._used_somewhere()
+        for bucket in self.buckets:
+            assert bucket.work is not None
+            bucket.work.wait()
+            with no_grad():
+                for i in bucket.indices:
+                    p = self.parameters[i]
+                    if i in somewhere and p.grad is None:
+                        p.grad = self.part_of[i].clone()
+                    elif i in somewhere:
+                        p.grad.copy_(self.part_of[i])
+
+    def _used_somewhere(self) -> set[int]:
+        """The parameters that have a gradient on any rank."""
+        if not self.counts_unused:
+            return self.used
+        counts = zeros(len(self.parameters), dtype=int32)
+        for i in self.used:
+            counts[i] = 1
+        collectives.all_reduce(counts, group=self.group)
+        return {i for i, count in enumerate(counts.tolist()) if count}
+
+
+def _tell(ready: weakref.WeakMethod[Any], i: int, _: Tensor) -> None:
+    note = ready()
+    if note is not None:
+        note(i)

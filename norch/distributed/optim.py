@@ -1,0 +1,128 @@
+"""ZeroRedundancyOptimizer: each rank keeps the optimizer's state of some parameters only (Rajbhandari et al., ZeRO,
+SC 2020, stage 1: P_os).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._exports import publish
+from ..autograd import enable_grad
+from ..errors import Error
+from ..optim.optimizer import Optimizer, Params
+from . import collectives, objects
+from .process_group import ProcessGroup, group_of
+
+__all__ = ["ZeroRedundancyOptimizer"]
+publish(globals())
+
+
+class ZeroRedundancyOptimizer(Optimizer):
+    """optimizer_class(params, **defaults), of which each rank steps its part of the parameters, and gets the others
+    from the ranks that stepped them; so it keeps about 1 / ranks of the state. Gradients must be the same on all ranks,
+    as DistributedDataParallel leaves them.
+
+    optimizer_class: one that skips parameters without a gradient, as those of norch.optim do but LBFGS, which is no sum
+    of parts (TypeError). overlap_with_ddp=True is refused; the other options of PyTorch change nothing.
+
+    >>> optimizer = ZeroRedundancyOptimizer(model.parameters(), norch.optim.Adam, lr=1e-3)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        optimizer_class: Callable[..., Optimizer],
+        process_group: ProcessGroup | None = None,
+        parameters_as_bucket_view: bool = False,
+        overlap_with_ddp: bool = False,
+        **defaults: Any,
+    ) -> None:
+        name = "ZeroRedundancyOptimizer"
+        if overlap_with_ddp:
+            raise NotImplementedError(f"{name}: overlap_with_ddp is not supported")
+        if getattr(optimizer_class, "__name__", "") == "LBFGS":
+            raise TypeError(f"{name}: LBFGS steps all parameters together")
+        self.process_group = group_of(process_group, name)
+        self.optim = optimizer_class(params, **defaults)
+        super().__init__(self.optim.param_groups, self.optim.defaults)
+        self._share()
+        self._owners: dict[Any, int] = {}  # of each parameter the rank, by its number in the world, that steps it
+        self._loads = [0] * self.process_group.size()
+        self._assign()
+        self._whole: dict[str, Any] | None = None
+
+    def _share(self) -> None:
+        """The groups and the state are those of the inner optimizer: schedules change its rates."""
+        self.param_groups, self.state = self.optim.param_groups, self.optim.state
+
+    def _assign(self) -> None:
+        """Gives each new parameter to the rank with the fewest elements; the largest parameters come first."""
+        new = [p for group in self.param_groups for p in group["params"] if p not in self._owners]
+        for p in sorted(new, key=lambda p: -p.numel()):
+            at = self._loads.index(min(self._loads))
+            self._owners[p] = self.process_group.ranks[at]
+            self._loads[at] += p.numel()
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group, whose parameters are shared out like the others."""
+        if "_owners" not in self.__dict__:
+            return super().add_param_group(param_group)
+        self.optim.add_param_group(param_group)
+        return self._assign()
+
+    def _is_mine(self, p: Any) -> bool:
+        return self._owners[p] == self.process_group.ranks[self.process_group.rank()]
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step of this rank's parameters; then all ranks have all parameters."""
+        loss = self._whole = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        others = [(p, p.grad) for p in self._owners if not self._is_mine(p)]
+        try:
+            for p, _ in others:
+                p.grad = None
+            self.optim.step()
+        finally:
+            for p, grad in others:
+                p.grad = grad
+        for p, owner in self._owners.items():
+            collectives.broadcast(p.detach(), owner, self.process_group)
+        return loss
+
+    def consolidate_state_dict(self, to: int = 0) -> None:
+        """Gives rank `to` the state of all ranks, so that its state_dict() has it. All ranks call it."""
+        group = self.process_group
+        is_there = group.ranks[group.rank()] == to
+        parts: list[Any] | None = [None] * group.size() if is_there else None
+        mine = self.optim.state_dict()
+        objects.gather_object(mine["state"], parts, to, group)
+        if parts is not None:
+            self._whole = {**mine, "state": dict(sorted(pair for part in parts for pair in part.items()))}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What optimizer_class would give: its states, of all ranks. Error unless consolidate_state_dict() was called
+        since the last step, on the rank that it names."""
+        if self._whole is None:
+            raise Error(
+                "ZeroRedundancyOptimizer: call consolidate_state_dict(to=rank) on all ranks before state_dict()"
+            )
+        return self._whole
+
+    def _state_dict_of_rank(self) -> dict[str, Any]:
+        """The state of this rank's part, and all options: checkpoint.py joins the parts."""
+        return self.optim.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Loads what state_dict() gave, for any number of ranks, or the state dict of an optimizer_class alone."""
+        state = state_dict["state"] if isinstance(state_dict, dict) and "state" in state_dict else {}
+        mine = {i for i, p in enumerate(self._in_order()) if self._is_mine(p)}
+        kept = {number: entry for number, entry in state.items() if number in mine}
+        self.optim.load_state_dict({**state_dict, "state": kept})
+        self._whole = None
+        self._share()
+
+    def _in_order(self) -> list[Any]:
+        return [p for group in self.param_groups for p in group["params"]]

@@ -1,0 +1,70 @@
+"""Dirichlet, of the probabilities of several classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..dtype import finfo
+from ..errors import ShapeError
+from ..ops.pointwise import where, xlogy
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .gamma import log_standard_gamma
+
+
+class Dirichlet(Distribution):
+    """Probabilities x of classes, with a density proportional to the product of x^(concentration - 1).
+
+    concentration: positive, (..., classes). Draws are draws of gamma distributions divided by their sum,
+    in logarithms, since those of small concentrations are below the smallest number.
+
+    >>> norch.distributions.Dirichlet(norch.tensor([1.0, 3.0])).mean
+    tensor([0.2500, 0.7500])
+    """
+
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
+        if not isinstance(concentration, Tensor) or not concentration.ndim:
+            raise ShapeError("Dirichlet: concentration is a tensor of 1 dimension or more, the last over the classes")
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Tensor:
+        above = (self.concentration - 1).clamp(min=0)
+        likeliest = above / above.sum(-1, True)
+        corner = (self.concentration == self.concentration.amax(-1, True)).type_as(likeliest)
+        return where((self.concentration < 1).all(-1, keepdim=True), corner / corner.sum(-1, True), likeliest)
+
+    @property
+    def variance(self) -> Tensor:
+        total = self.concentration.sum(-1, True)
+        return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        logs = log_standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
+        limits = finfo(self.concentration.dtype)
+        parts = logs.softmax(-1).to(self.concentration.dtype)
+        return parts.clamp(min=limits.tiny, max=1 - limits.eps / 2)  # of 0 and 1 the density may be infinite
+
+    def log_prob(self, value: Any) -> Tensor:
+        x, a = self._validate_sample(value), self.concentration
+        return xlogy(a - 1, x).sum(-1) - self._log_normalizer()
+
+    def _log_normalizer(self) -> Tensor:
+        """The logarithm of the multivariate beta function."""
+        return self.concentration.lgamma().sum(-1) - self.concentration.sum(-1).lgamma()
+
+    def entropy(self) -> Tensor:
+        a, total = self.concentration, self.concentration.sum(-1)
+        of_classes = ((a - 1) * a.digamma()).sum(-1)
+        return self._log_normalizer() + (total - a.shape[-1]) * total.digamma() - of_classes

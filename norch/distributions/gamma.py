@@ -1,0 +1,156 @@
+"""Gamma and Chi2; draws of the gamma distribution that have a derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..autograd.function import Function, once_differentiable
+from ..dtype import finfo, float64
+from ..ops.create import full_like
+from ..ops.pointwise import where, xlogy
+from ..ops.random import rand_like, randn_like
+from ..ops.values import tensor
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all
+
+
+class _StandardGamma(Function):
+    """Draws for a rate of 1. The derivative by a, the concentration, is that of the quantile function:
+    -P'(a, z) / p(z; a) with the cumulative distribution function P, P' by a, and the density p (Figurnov et al.,
+    Implicit Reparameterization Gradients, NeurIPS 2018)."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: Tensor) -> Tensor:
+        z = _log_of_draw(concentration.double()).exp().to(concentration.dtype)
+        z = z.clamp(min=finfo(z.dtype).tiny)
+        ctx.save_for_backward(concentration, z)
+        return z
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        concentration, z = ctx.saved_tensors
+        return g * standard_gamma_slope(concentration, z)
+
+
+class _LogStandardGamma(Function):
+    """Logarithms of draws for a rate of 1."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: Tensor) -> Tensor:
+        log_z = _log_of_draw(concentration)
+        ctx.save_for_backward(concentration, log_z)
+        return log_z
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        a, log_z = ctx.saved_tensors
+        z = log_z.clamp(min=_SMALL).exp()
+        # P(a, z) is z^a / gamma(a + 1) for small z, whose quantiles have a derivative in closed form.
+        return g * where(log_z < _SMALL, ((a + 1).digamma() - log_z) / a, standard_gamma_slope(a, z) / z)
+
+
+_SMALL = -40.0  # the logarithm of a number that is nothing beside 1 in float64
+
+
+def log_standard_gamma(concentration: Tensor) -> Tensor:
+    """Logarithms of what standard_gamma() draws, of float64, which do not vanish for small concentrations."""
+    drawn: Tensor = _LogStandardGamma.apply(concentration.double())
+    return drawn
+
+
+def standard_gamma(concentration: Tensor) -> Tensor:
+    """Draws of the gamma distribution with a rate of 1, in the shape and dtype of concentration; its derivative needs
+    SciPy."""
+    drawn: Tensor = _StandardGamma.apply(concentration)
+    return drawn
+
+
+def _log_of_draw(a: Tensor) -> Tensor:
+    """Logarithms of draws, by rejection: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS
+    26 (2000). Of a concentration below 1: that of 1 more, times a power of a uniform number (section 6)."""
+    flat = where(a < 1, a + 1, a).reshape(-1)
+    d = flat - 1 / 3
+    c = (9 * d).rsqrt()
+    found = full_like(flat, 0.0)
+    left = (flat == flat).nonzero().squeeze(1)  # of a NaN no draw is accepted
+    while left.numel():
+        of_d, x = d[left], randn_like(found[left])
+        v = (1 + c[left] * x) ** 3
+        log_v = where(v > 0, v, 1.0).log()
+        accepted = (v > 0) & (rand_like(v).log() < x * x / 2 + of_d * (1 - v + log_v))
+        found[left[accepted]] = of_d[accepted].log() + log_v[accepted]
+        left = left[~accepted]
+    log_draw = where(flat == flat, found, flat).reshape(a.shape)
+    return where(a < 1, log_draw + rand_like(a).clamp(min=1e-300).log() / a, log_draw)
+
+
+def standard_gamma_slope(concentration: Tensor, z: Tensor) -> Tensor:
+    """The derivative of draws z by their concentration. P' is a difference quotient of five points of SciPy's
+    incomplete gamma functions, of that tail of the distribution in which z lies."""
+    try:
+        import numpy as np
+        from scipy import special  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError("the derivative of gamma draws needs SciPy: pip install 'norch[linalg]' brings it") from error
+    a, x = (np.asarray(t.detach().to("cpu", float64).numpy()) for t in (concentration, z))
+    step = 1e-3 * np.minimum(a, np.sqrt(a))
+
+    def slope(tail: Any) -> Any:
+        near, far = (tail(a + k * step, x) - tail(a - k * step, x) for k in (1, 2))
+        return (8 * near - far) / (12 * step)
+
+    with np.errstate(all="ignore"):
+        by_a = np.where(x < a, slope(special.gammainc), -slope(special.gammaincc))
+        log_density = (a - 1) * np.log(x) - x - special.gammaln(a)
+        found = -by_a * np.exp(-log_density)
+    lost = z <= finfo(z.dtype).tiny  # the draw was smaller than a number can be
+    return where(lost, 0.0, tensor(found, dtype=float64).to(z.device, z.dtype))
+
+
+class Gamma(Distribution):
+    """The density rate^concentration x^(concentration - 1) exp(-rate x) / gamma(concentration) for x > 0.
+
+    concentration, rate: positive numbers, or tensors that broadcast. The derivative of rsample() by the concentration
+    needs SciPy.
+
+    >>> norch.distributions.Gamma(norch.tensor([1.0, 4.0]), 2.0).mean
+    tensor([0.5000, 2.0000])
+    """
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        self.concentration, self.rate = broadcast_all(concentration, rate)
+        super().__init__(self.concentration.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.concentration - 1) / self.rate).clamp(min=0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.concentration / self.rate.square()
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        drawn = standard_gamma(self.concentration.expand(shape)) / self.rate
+        return drawn.clamp(min=finfo(drawn.dtype).tiny)
+
+    def log_prob(self, value: Any) -> Tensor:
+        x = self._validate_sample(value)
+        a, rate = self.concentration, self.rate
+        return xlogy(a, rate) + xlogy(a - 1, x) - rate * x - a.lgamma()
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()

@@ -1,0 +1,121 @@
+"""MultivariateNormal, of vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from .. import linalg
+from ..autograd import enable_grad
+from ..errors import ShapeError
+from ..ops.composed.shape import broadcast_shapes
+from ..ops.random import randn
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+
+
+class MultivariateNormal(Distribution):
+    """Normal vectors (..., n) of the mean loc, and one of: covariance_matrix or precision_matrix, its inverse, both
+    symmetric and positive definite, or scale_tril, the lower triangular factor of the covariance, all (..., n, n).
+
+    Needs NumPy and SciPy (norch[linalg]). ValueError unless one is given; ShapeError for shapes that do not fit.
+
+    >>> normal = norch.distributions.MultivariateNormal(norch.zeros(2), norch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    >>> normal.log_prob(norch.zeros(2))
+    tensor(-2.3872)
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        matrices = {
+            "covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril
+        }  # fmt: skip
+        given = {name: x for name, x in matrices.items() if x is not None}
+        if len(given) != 1:
+            raise ValueError(f"MultivariateNormal: give one of {', '.join(matrices)}, not {len(given)}")
+        ((self._by, matrix),) = given.items()
+        if loc.ndim < 1 or matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
+            shapes = f"{tuple(loc.shape)} and {tuple(matrix.shape)}"
+            raise ShapeError(f"MultivariateNormal: loc is (..., n), {self._by} (..., n, n), not {shapes}")
+        batch = broadcast_shapes(loc.shape[:-1], matrix.shape[:-2])
+        if loc.shape[-1] != matrix.shape[-1]:
+            raise ShapeError(f"MultivariateNormal: {loc.shape[-1]} means for a matrix of {matrix.shape[-1]} rows")
+        self.loc = loc.expand(*batch, loc.shape[-1])
+        self.__dict__[self._by] = matrix.expand(*batch, *matrix.shape[-2:])
+        super().__init__(batch, loc.shape[-1:], validate_args)
+
+    def _given(self) -> list[str]:
+        return ["loc", self._by]
+
+    @cached_property
+    @enable_grad()  # the first caller may be sample(), under no_grad()
+    def scale_tril(self) -> Tensor:
+        """The lower triangular factor L of the covariance L L^T."""
+        if self._by == "covariance_matrix":
+            return linalg.cholesky(self.covariance_matrix)
+        # The precision is U U^T, with U upper triangular: the factor of the matrix turned around. L is U^-T.
+        lower = linalg.cholesky(self.precision_matrix.flip(-2, -1)).flip(-2, -1).mT
+        return linalg.solve_triangular(lower, _identity(lower), upper=False)
+
+    @cached_property
+    @enable_grad()
+    def covariance_matrix(self) -> Tensor:
+        """The covariance, (..., n, n)."""
+        return self.scale_tril @ self.scale_tril.mT
+
+    @cached_property
+    @enable_grad()
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance, (..., n, n)."""
+        inverse = linalg.solve_triangular(self.scale_tril, _identity(self.scale_tril), upper=False)
+        return inverse.mT @ inverse
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale_tril.square().sum(-1)
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        noise = self._noise(randn, self._extended_shape(sample_shape))
+        return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
+
+    def log_prob(self, value: Any) -> Tensor:
+        away = (self._validate_sample(value) - self.loc).unsqueeze(-1)
+        scale = self.scale_tril.expand(*away.shape[:-2], *self.scale_tril.shape[-2:])
+        distance = linalg.solve_triangular(scale, away, upper=False).square().sum((-2, -1))
+        return -(self.event_shape[0] * math.log(2 * math.pi) + distance) / 2 - self._half_log_det()
+
+    def _half_log_det(self) -> Tensor:
+        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+    def entropy(self) -> Tensor:
+        return self.event_shape[0] * (1 + math.log(2 * math.pi)) / 2 + self._half_log_det()
+
+
+def _identity(like: Tensor) -> Tensor:
+    return like.new_ones(like.shape[-1:]).diag_embed()

@@ -1,0 +1,48 @@
+"""Poisson, the distribution of counts of independent events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..autograd import no_grad
+from ..ops.pointwise import xlogy
+from ..ops.random import poisson
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all
+
+
+class Poisson(Distribution):
+    """The probability rate^k exp(-rate) / k! for k = 0, 1, ... rate: a number or tensor, not negative.
+
+    >>> norch.distributions.Poisson(2.0).log_prob(norch.tensor(0.0))
+    tensor(-2.)
+    """
+
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+    def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        with no_grad():
+            return poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Any) -> Tensor:
+        rate, k = broadcast_all(self.rate, self._validate_sample(value))
+        return xlogy(k, rate) - rate - (k + 1).lgamma()

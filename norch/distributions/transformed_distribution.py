@@ -1,0 +1,94 @@
+"""TransformedDistribution: a random variable through one-to-one functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..autograd import no_grad
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution
+from .independent import Independent
+from .transforms import ComposeTransform, Transform
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of f(x) for x from base_distribution; transforms: a Transform, or several, the first one first.
+
+    Where parameters of a transform have a larger shape, the base distribution is expanded to it. log_prob(y) is that of
+    x = f^-1(y) less log |df / dx| (change of variables). Values are not checked.
+
+    >>> d = norch.distributions
+    >>> log_normal = d.TransformedDistribution(d.Normal(0.0, 1.0), d.ExpTransform())
+    >>> log_normal.log_prob(norch.tensor(1.0))
+    tensor(-0.9189)
+    """
+
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | Sequence[Transform],
+        validate_args: bool | None = None,
+    ) -> None:
+        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        for one in self.transforms:
+            if not isinstance(one, Transform):
+                raise TypeError(f"TransformedDistribution: expected transforms, not {type(one).__name__}")
+        self._transform = ComposeTransform(self.transforms)
+        shape = base_distribution.batch_shape + base_distribution.event_shape
+        wider = tuple(self._transform.forward_shape(shape))
+        if wider != tuple(shape):  # each element of the batch has a draw of its own
+            base_distribution = base_distribution.expand(wider[: len(wider) - len(base_distribution.event_shape)])
+        more = max(0, self._transform.event_dim - len(base_distribution.event_shape))
+        self.base_dist = Independent(base_distribution, more) if more else base_distribution
+        super().__init__(self.base_dist.batch_shape, self.base_dist.event_shape, validate_args)
+
+    def _given(self) -> list[str]:
+        return []
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_rsample
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.independent(constraints.real, len(self.event_shape))
+
+    def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        with no_grad():
+            return self._transform(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        return self._transform(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Any) -> Tensor:
+        y, event = self._tensor(value), len(self.event_shape)
+        lost: Any = 0.0
+        for one in reversed(self.transforms):
+            x = one._inv_call(y)
+            log, more = one.log_abs_det_jacobian(x, y), event - one.event_dim
+            lost = lost + (log.sum(tuple(range(-more, 0))) if more else log)
+            y = x
+        return self.base_dist.log_prob(y) - lost
+
+    def cdf(self, value: Any) -> Tensor:
+        below = self.base_dist.cdf(self._transform._inv_call(self._tensor(value)))
+        return self._of_increasing(below)
+
+    def icdf(self, value: Any) -> Tensor:
+        return self._transform(self.base_dist.icdf(self._of_increasing(self._tensor(value))))
+
+    def _of_increasing(self, p: Tensor) -> Tensor:
+        """p, or 1 - p where the transform decreases."""
+        sign = self._transform.sign
+        return sign * (p - 0.5) + 0.5
+
+    def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> TransformedDistribution:
+        return TransformedDistribution(self.base_dist.expand(batch_shape), self.transforms, self._validate_args)
+
+    def _tensor(self, value: Any) -> Tensor:
+        return self.base_dist._tensor(value)
+
+    def __repr__(self) -> str:
+        return f"TransformedDistribution({self.base_dist}, {self.transforms})"

@@ -1,0 +1,51 @@
+"""watching(): tells functions of every call of a module, while they want to know. Nothing is asked otherwise:
+Module.__call__ is another function meanwhile, and Sequential fuses nothing (_epilogue.py)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .module import Module
+
+# Called with a module before its call; gives None, or a function that is called after it, with the result and False, or
+# None and True where the call raised.
+Watcher = Callable[[Module], Callable[[Any, bool], None] | None]
+
+_lock = threading.Lock()
+_watchers: tuple[Watcher, ...] = ()
+_plain: Any = Module.__call__
+
+
+def _watched(self: Module, *args: Any, **kwargs: Any) -> Any:
+    ends = [end for enter in _watchers if (end := enter(self)) is not None]
+    try:
+        result = _plain(self, *args, **kwargs)
+    except BaseException:
+        for end in reversed(ends):
+            end(None, True)
+        raise
+    for end in reversed(ends):
+        end(result, False)
+    return result
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """watcher(module) is called before each call of a module by any thread, and what it gives after it."""
+    global _plain, _watchers
+    with _lock:
+        if not _watchers:
+            _plain = Module.__call__
+            Module.__call__ = _watched  # type: ignore[method-assign]
+        _watchers = (*_watchers, watcher)
+    try:
+        yield
+    finally:
+        with _lock:
+            at = _watchers.index(watcher)
+            _watchers = _watchers[:at] + _watchers[at + 1 :]
+            if not _watchers:
+                Module.__call__ = _plain  # type: ignore[method-assign]

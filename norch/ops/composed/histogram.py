@@ -1,0 +1,92 @@
+"""Counts of elements by their value."""
+
+from __future__ import annotations
+
+import math
+
+from ..._typing import Any
+from ...dtype import int64
+from ...errors import ArgumentError, DTypeError, ShapeError
+from .._checks import check_count, floats_of
+from .._operand import as_operand, rename_errors
+from .._results import histogram_result
+from ..create import linspace, zeros
+from ..op import method
+from ..pointwise import clamp, floor, where
+from ..sort import searchsorted
+
+__all__ = ["histc", "histogram"]
+
+# ruff: noqa: A001, A002  (PyTorch's names)
+
+
+def _limits(x: Any, low: float, high: float, name: str) -> tuple[float, float]:
+    """low and high, or where they are the same the least and the largest element; apart from each other."""
+    if low == high and x.numel():
+        low, high = x.amin().item(), x.amax().item()
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ArgumentError(f"{name}: the range from {low} to {high} is not finite")
+    if low > high:
+        raise ArgumentError(f"{name}: the range from {low} to {high} ends before it begins")
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+@method
+@rename_errors
+def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float.
+
+    Where min and max are equal, they are the least and the largest element. Other elements are not counted.
+
+    >>> norch.histc(norch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    x = floats_of(input, "histc").detach().reshape(-1)
+    if check_count(bins, "histc: bins") < 1:
+        raise ArgumentError(f"histc: bins must be positive, not {bins}")
+    low, high = _limits(x, float(min), float(max), "histc")
+    wide = x.double()
+    inside = (wide >= low) & (wide <= high)
+    at = clamp(floor((where(inside, wide, low) - low) * (bins / (high - low))), 0, bins - 1)
+    return zeros(bins, dtype=x.dtype, device=x.device).index_add(0, at.to(int64), inside.to(x.dtype))
+
+
+@method
+@rename_errors
+def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins.
+
+    bins: a number of equal parts of range, (low, high), None: of the least and the largest element; or the increasing
+    edges, (n + 1,). A bin has its left edge, the last one both. density: sums by the width of the bin and their total.
+
+    >>> norch.histogram(norch.tensor([1.0, 2.0, 1.0]), bins=4, range=(0.0, 3.0)).hist
+    tensor([0., 2., 1., 0.])
+    """
+    x = floats_of(input, "histogram").detach()
+    if isinstance(bins, int):
+        if check_count(bins, "histogram: bins") < 1:
+            raise ArgumentError(f"histogram: bins must be positive, not {bins}")
+        low, high = (0.0, 0.0) if range is None else map(float, range)
+        low, high = _limits(x, low, high, "histogram")
+        edges = linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
+    else:
+        edges = as_operand(bins, "histogram").detach()
+        if edges.ndim != 1 or edges.shape[0] < 2 or range is not None:
+            raise ArgumentError("histogram: bins are a number, or two edges or more without a range")
+        if edges.dtype != x.dtype:
+            raise DTypeError(f"histogram: edges of {edges.dtype.name} for elements of {x.dtype.name}")
+        if not bool((edges[1:] >= edges[:-1]).all()):
+            raise ArgumentError("histogram: the edges must not decrease")
+    flat, count = x.reshape(-1), edges.shape[0] - 1
+    inside = (flat >= edges[0]) & (flat <= edges[-1])
+    sums = inside.to(x.dtype)
+    if weight is not None:
+        weight = as_operand(weight, "histogram").detach()
+        if weight.shape != x.shape:
+            raise ShapeError(f"histogram: weights of shape {tuple(weight.shape)} for {tuple(x.shape)}")
+        sums = where(inside, weight.reshape(-1).to(x.dtype), 0.0)
+    at = clamp(searchsorted(edges, flat.contiguous(), right=True) - 1, 0, count - 1)
+    hist = zeros(count, dtype=x.dtype, device=x.device).index_add(0, at, sums)
+    if density:
+        hist = hist / (edges[1:] - edges[:-1]) / hist.sum()
+    return histogram_result(hist, edges)

@@ -1,0 +1,137 @@
+"""Functions of numbers that few programs use: divisors, the next float, steps, slopes of samples."""
+
+from __future__ import annotations
+
+from ..._typing import Any
+from ...dtype import int16, int32, int64
+from ...errors import ArgumentError, DTypeError, ShapeError
+from .._checks import floats_of, numbers_of
+from .._operand import as_operand, rename_errors
+from ..copy import cat, result_type
+from ..op import method
+from ..pointwise import abs as abs_
+from ..pointwise import copysign, isnan, remainder, where
+from ..view import narrow
+from .shape import broadcast_tensors, movedim
+from .statistics import as_float
+
+__all__ = ["gcd", "gradient", "heaviside", "lcm", "nextafter"]
+
+# ruff: noqa: A002  (PyTorch's names)
+
+
+def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
+    given = [as_operand(x, name) for x in (input, other)]
+    for x in given:
+        if x.dtype.kind not in "iu":
+            raise DTypeError(f"{name}: not defined for dtype {x.dtype.name}")
+    return given[0], given[1]
+
+
+@method(inplace=True)
+@rename_errors
+def gcd(input: Any, other: Any) -> Any:
+    """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm.
+
+    >>> norch.gcd(norch.tensor([12, 0, -4]), norch.tensor([18, 5, 6]))
+    tensor([6, 5, 2])
+    """
+    a, b = _integers(input, other, "gcd")
+    dtype = result_type(a, b)
+    a, b = broadcast_tensors(abs_(a.to(int64)), abs_(b.to(int64)))
+    while bool((left := b != 0).any()):
+        a, b = where(left, b, a), where(left, remainder(a, where(left, b, 1)), 0)
+    return a.to(dtype)
+
+
+@method(inplace=True)
+@rename_errors
+def lcm(input: Any, other: Any) -> Any:
+    """The least common multiples of integers, not negative; 0 where one of both is 0.
+
+    >>> norch.lcm(norch.tensor([4, 0]), norch.tensor([6, 5]))
+    tensor([12,  0])
+    """
+    a, b = _integers(input, other, "lcm")
+    divisor = gcd(a, b)
+    return abs_(a // where(divisor == 0, 1, divisor) * b).to(divisor.dtype)
+
+
+@method(inplace=True)
+@rename_errors
+def heaviside(input: Any, values: Any) -> Any:
+    """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN).
+
+    >>> norch.heaviside(norch.tensor([-1.5, 0.0, 2.0]), norch.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    x, values = as_operand(input, "heaviside"), as_operand(values, "heaviside")
+    dtype = result_type(x, values)
+    return where(x == 0, values.detach().to(dtype), (x > 0).to(dtype))
+
+
+@method(inplace=True)
+@rename_errors
+def nextafter(input: Any, other: Any) -> Any:
+    """The next number of the dtype after input in the direction of other. Floats of one dtype.
+
+    >>> norch.nextafter(norch.tensor([1.0]), norch.tensor([2.0])) - 1
+    tensor([1.1921e-07])
+    """
+    a, b = floats_of(input, "nextafter"), floats_of(other, "nextafter")
+    if a.dtype != b.dtype:
+        raise DTypeError(f"nextafter: dtypes {a.dtype.name} and {b.dtype.name} differ")
+    a, b = (x.detach().contiguous() for x in broadcast_tensors(a, b))
+    bits = {2: int16, 4: int32, 8: int64}[a.element_size()]
+    # As integers floats of one sign are in the order of their magnitudes.
+    grows = (b > a) == (a > 0)
+    stepped = (a.view(bits) + where(grows, 1, -1).to(bits)).view(a.dtype)
+    least = copysign(a.new_ones((), dtype=bits).view(a.dtype), b)
+    return where(isnan(a), a, where((a == b) | isnan(b), b, where(a == 0, least, stepped)))
+
+
+@rename_errors
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
+    """The derivatives of samples along the axes dim (None: all), a tensor each, by differences of neighbours.
+
+    spacing: the distance of the samples, or one for each axis, or their coordinates, a vector for each axis. Inside,
+    the error is of second order in the distances, also where these differ (Fornberg 1988); at the edges it is of
+    edge_order, 1 or 2. Integers become floats.
+
+    >>> norch.gradient(norch.tensor([0.0, 1.0, 4.0, 9.0]))
+    (tensor([1., 2., 4., 5.]),)
+    """
+    x = as_float(numbers_of(input, "gradient"), "gradient")
+    axes = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if edge_order not in (1, 2):
+        raise ArgumentError(f"gradient: edge_order is 1 or 2, not {edge_order!r}")
+    given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
+    if len(given) != len(axes):
+        raise ArgumentError(f"gradient: {len(given)} spacings for {len(axes)} axes")
+    return tuple(_slope(movedim(x, axis, -1), step, edge_order, axis) for axis, step in zip(axes, given, strict=True))
+
+
+def _slope(x: Any, spacing: Any, edge_order: int, axis: int) -> Any:
+    """The derivative along the last axis, which goes back to its place."""
+    n = x.shape[-1]
+    if n <= edge_order:
+        raise ShapeError(f"gradient: {n} samples along axis {axis} are not more than edge_order, {edge_order}")
+    steps = _steps(spacing, n, axis, x)
+    slopes = (x[..., 1:] - x[..., :-1]) / steps  # between neighbours
+    left, right = steps[:-1], steps[1:]
+    inside = (slopes[..., :-1] * right + slopes[..., 1:] * left) / (left + right)
+    first, last = narrow(slopes, -1, 0, 1), narrow(slopes, -1, n - 2, 1)
+    if edge_order == 2:  # the parabola through three samples
+        first = first - (narrow(inside, -1, 0, 1) - first)
+        last = last + (last - narrow(inside, -1, n - 3, 1))
+    return movedim(cat([first, inside, last], -1), -1, axis)
+
+
+def _steps(spacing: Any, n: int, axis: int, like: Any) -> Any:
+    """The distances between n samples, (n - 1,)."""
+    if getattr(spacing, "ndim", 0) == 0:
+        return like.new_ones(n - 1) * spacing
+    if tuple(spacing.shape) != (n,):
+        raise ShapeError(f"gradient: coordinates of shape {tuple(spacing.shape)} for {n} samples along axis {axis}")
+    places = spacing.detach().to(like.dtype)
+    return places[1:] - places[:-1]

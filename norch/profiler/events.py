@@ -1,0 +1,134 @@
+"""Event: a call of the library, or a range; events_of() makes them of what a Recording noted."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from ..program.listing import _named
+from .recording import Place, Recorded
+
+_COPIES = {-1: "copy to host", -2: "copy from host"}
+
+
+def call_name(family: int, op: int) -> str:
+    """The name of a call that a row of norch_profile_stop() has by numbers."""
+    return _COPIES.get(family) or _named(family, op)
+
+
+class Event:
+    """A call of the library or, as its kind says, a "range" of record_function() or the call of a "module".
+
+    name             of the operation or the range
+    thread           as threading.get_ident() has it
+    start, end       nanoseconds on one clock; self_time: without the events inside
+    device           "cpu", "cuda:0"
+    device_start     of a CUDA call: nanoseconds after the first one on the device; -1: unknown
+    device_time      how long it took there; of a range: all calls in it. self_device_time: of a call alone
+    bytes            of the memory that results came to take; of a copy, those it copied. Of a range: of calls on the
+                     CPU in it; device_bytes: of those on others
+    flops            of products, convolutions and attention: two a multiply-add
+    shapes           of the tensors that it read, if record_shapes
+    module           the path of the module in whose call it ran, if with_modules; stack: "file:line" of the innermost
+                     line of the user's, if with_stack
+    node             in backward, the name of the node whose gradient was computed: module and stack are then those of
+                     the forward call that came last before the node was recorded
+    failed           whether it raised
+    children         the events inside
+    """
+
+    __slots__ = (
+        *("name", "kind", "thread", "start", "end", "self_time", "device", "device_start", "device_time", "bytes"),
+        *("self_device_time", "self_bytes", "device_bytes", "flops", "shapes", "module", "stack", "node", "failed"),
+        "children",
+    )
+
+    def __init__(self, name: str, kind: str, thread: int, start: int, end: int, module: str = ""):
+        self.name, self.kind, self.thread, self.start, self.end, self.module = name, kind, thread, start, end, module
+        self.self_time = end - start
+        self.device, self.device_start, self.stack, self.node, self.failed = "cpu", -1, "", "", False
+        self.device_time = self.self_device_time = self.bytes = self.self_bytes = self.device_bytes = self.flops = 0
+        self.shapes: tuple[tuple[int, ...], ...] = ()
+        self.children: list[Event] = []
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}: {(self.end - self.start) / 1e3:.1f} us>"
+
+
+def events_of(recorded: Recorded, with_flops: bool, activities: Iterable[str]) -> list[Event]:
+    """All events, by their start; those inside others are their children too."""
+    wanted = set(activities)
+    found = [Event(*one) for one in recorded.ranges]
+    forward = _Forward(recorded)
+    for row in recorded.rows:
+        event = _event(row, forward)
+        if "cpu" in wanted or event.device != "cpu":
+            event.flops *= with_flops
+            found.append(event)
+    found.sort(key=lambda event: (event.start, -event.end))
+    _nest(found)
+    return found
+
+
+def _event(row: tuple[Any, ...], forward: _Forward) -> Event:
+    family, op, _, device_type, index, thread, start, end, size, products, failed, device_start, device_time = row[:13]
+    place, shapes = row[13:]
+    event = Event(call_name(family, op), "operation", thread, start, end)
+    event.bytes = event.self_bytes = size
+    event.flops, event.failed, event.shapes = 2 * products, bool(failed), shapes or ()
+    event.device = "cpu" if device_type == 0 else f"cuda:{index}"
+    event.device_start, event.device_time = device_start, device_time
+    event.self_device_time = device_time
+    if place is not None:
+        origin = forward.origin(place) if place.node and not place.module else place
+        event.node = place.node
+        if origin is not None:
+            event.module = origin.module
+            event.stack = f"{os.path.basename(origin.file)}:{origin.line}" if origin.file else ""
+    return event
+
+
+class _Forward:
+    """Finds for a node of the graph the call that came last before it was recorded. Moments of all threads are in one
+    order; where calls of two threads are its neighbours, nobody knows whose node it is."""
+
+    def __init__(self, recorded: Recorded):
+        places = [row[13] for row in recorded.rows if row[13] is not None and not row[13].node]
+        self.places: list[Place] = []
+        lines: dict[int, tuple[str, int]] = {}  # of each thread, the latest
+        for place in sorted([*places, *recorded.entered]):
+            if place.file:
+                lines[place.thread] = place.file, place.line
+            file, line = lines.get(place.thread, ("", 0))
+            self.places.append(place._replace(file=file, line=line))
+        self.times = [place.seq for place in self.places]
+
+    def origin(self, of: Place) -> Place | None:
+        i = bisect_left(self.times, of.node_seq)
+        if i == 0 or (i < len(self.places) and self.places[i].thread != self.places[i - 1].thread):
+            return None
+        return self.places[i - 1]
+
+
+def _nest(events: list[Event]) -> None:
+    """Puts events into those of the same thread that they lie in."""
+    open_events: dict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        stack = open_events[event.thread]
+        while stack and stack[-1].end < event.end:
+            stack.pop()
+        if stack:
+            stack[-1].children.append(event)
+            stack[-1].self_time -= event.end - event.start
+        for outer in stack:
+            outer.device_time += event.self_device_time
+            if event.device == "cpu":
+                outer.bytes += event.self_bytes
+            else:
+                outer.device_bytes += event.self_bytes
+            outer.flops += event.flops
+        if event.kind != "operation":
+            stack.append(event)

@@ -1,0 +1,142 @@
+"""What is noted while a profile runs: C notes the calls (csrc/python/profile.c); here are the ranges of
+record_function() and of modules, and what tells for each call the line, the module and the node of backward() that it
+is part of."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+from .._handle import next_seq
+from .._lib import lib
+from ..autograd import engine
+from ..errors import Error
+from ..nn._watch import watching
+from ..nn.module import Module
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_WALK = engine.run.__code__
+SHAPES, MEMORY, DEVICE_TIME = 1, 2, 4  # flags of norch_profile_start
+
+
+class Place(NamedTuple):
+    """Where a call comes from. seq: of its moment, as nodes have them; node_seq and node: of the node whose gradient is
+    computed, or 0 and ""."""
+
+    seq: int
+    thread: int
+    module: str
+    file: str
+    line: int
+    node_seq: int
+    node: str
+
+
+class Range(NamedTuple):
+    """A stretch of the program with a name: of record_function(), a module, or a step."""
+
+    name: str
+    kind: str
+    thread: int
+    start: int
+    end: int
+    module: str
+
+
+class Recorded(NamedTuple):
+    """All that was noted."""
+
+    rows: list[tuple[Any, ...]]
+    memory: list[tuple[int, int, int, int]]
+    complete: bool
+    ranges: list[Range]
+    entered: list[Place]  # moments at which a module was entered or left
+    begin: int
+    end: int
+
+
+class _Here(threading.local):
+    """The modules whose calls this thread is in: their names, and those of the submodules of the outermost."""
+
+    def __init__(self) -> None:
+        self.modules: list[str] = []
+        self.names: dict[int, str] = {}
+        self.root: Module | None = None
+
+
+class Recording:
+    """From its making to stop() it notes what all threads do. Error where another one runs."""
+
+    running: Recording | None = None
+
+    def __init__(self, flags: int, with_stack: bool, with_modules: bool):
+        if Recording.running is not None:
+            raise Error("profile: another profile is running; stop it first")
+        Recording.running = self
+        self.ranges: list[Range] = []
+        self.entered: list[Place] = []
+        self._here = _Here()
+        self._with_stack = with_stack
+        self._open = ExitStack()
+        if with_modules:
+            self._open.enter_context(watching(self._enter))
+        lib.norch_profile_start(flags, self._place if with_stack or with_modules else None)
+        self.begin = lib.norch_profile_time()
+
+    def stop(self) -> Recorded:
+        """Ends it, and gives what was noted."""
+        end = lib.norch_profile_time()
+        try:
+            rows, memory, complete = lib.norch_profile_stop()
+        finally:
+            Recording.running = None
+            self._open.close()
+        return Recorded(rows, memory, complete, self.ranges, self.entered, self.begin, end)
+
+    def add(self, name: str, kind: str, start: int, module: str = "") -> None:
+        """Notes a range that ends now."""
+        self.ranges.append(Range(name, kind, threading.get_ident(), start, lib.norch_profile_time(), module))
+
+    # ---- modules -------------------------------------------------------------------------------------------------
+
+    def _enter(self, module: Module) -> Callable[[Any, bool], None]:
+        here = self._here
+        if not here.modules and here.root is not module:
+            here.root, kind = module, type(module).__name__
+            here.names = {id(one): f"{kind}.{name}" if name else kind for name, one in module.named_modules()}
+        name = here.names.get(id(module)) or f"{here.modules[-1] if here.modules else ''}.{type(module).__name__}"
+        here.modules.append(name)
+        self._note_module(name)
+        start = lib.norch_profile_time()
+
+        def leave(result: Any, raised: bool) -> None:
+            here.modules.pop()
+            self.add(f"{name} ({type(module).__name__})" if "." in name else name, "module", start, name)
+            self._note_module(here.modules[-1] if here.modules else "")
+
+        return leave
+
+    def _note_module(self, name: str) -> None:
+        self.entered.append(Place(next_seq(), threading.get_ident(), name, "", 0, 0, ""))
+
+    # ---- calls ---------------------------------------------------------------------------------------------------
+
+    def _place(self) -> Place:
+        """Asked by C before each call."""
+        modules = self._here.modules
+        frame: Any = sys._getframe(1)
+        node: Any = None
+        while frame is not None:
+            code = frame.f_code
+            if not code.co_filename.startswith(PACKAGE):
+                break
+            if code is _WALK and node is None:
+                node = frame.f_locals["node"]
+            frame = frame.f_back
+        file, line = ("", 0) if frame is None or not self._with_stack else (frame.f_code.co_filename, frame.f_lineno)
+        node_seq, name = (0, "") if node is None else (int(node.seq), node.name())
+        return Place(next_seq(), threading.get_ident(), modules[-1] if modules else "", file, line, node_seq, name)

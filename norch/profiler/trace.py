@@ -1,0 +1,37 @@
+"""NORCH_TRACE=1: each operation as it runs, on stderr, a line a call: time, bytes, name, dtype, shapes and line of the
+program."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .._lib import lib
+from ..dtype import DTYPES
+from .averages import byte_text
+from .events import call_name
+from .recording import PACKAGE
+
+
+def start() -> None:
+    """From now on calls of all threads are told."""
+
+    def tell(row: tuple[Any, ...]) -> None:
+        family, op, dtype, device_type, index, _, begin, end, size, *_, shapes = row
+        name = call_name(family, op)
+        device = "" if device_type == 0 else f" cuda:{index}"
+        where = ", ".join(str(tuple(shape)) for shape in shapes or ())
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+        line = "" if frame is None else f"  {frame.f_code.co_filename}:{frame.f_lineno}"
+        text = (
+            f"norch: {(end - begin) / 1e3:>9.1f} us {byte_text(size):>11}  {name}{device} {DTYPES[dtype].name} {where}"
+        )
+        try:
+            if sys.stderr is not None:
+                print(text.rstrip() + line, file=sys.stderr)
+        except (OSError, ValueError):  # it is closed: a trace breaks no program
+            pass
+
+    lib.norch_profile_tell(tell)

@@ -1,0 +1,153 @@
+"""The picture of a graph before it has places: vertices, the boxes of their modules, and edges; and what of it
+repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+
+class Vertex:
+    """A card. lines: what stands under its title; params: under that, a line a parameter that it uses; hint: what a
+    pointer over it shows. order: when it was recorded."""
+
+    def __init__(self, kind: str, title: str, lines: list[str], hint: str, order: int):
+        self.kind, self.title, self.lines, self.hint, self.order = kind, title, lines, hint, order
+        self.params: list[str] = []
+        self.form: object = (kind, title)  # equal for vertices that repeat each other
+        self.x = self.y = self.width = self.height = 0.0
+
+    def vertices(self) -> Iterator[Vertex]:
+        """Itself."""
+        yield self
+
+
+class Box:
+    """A module: a frame around its vertices and those of its submodules."""
+
+    def __init__(self, path: str, title: str):
+        self.path, self.title = path, title
+        self.items: list[Vertex | Box] = []
+        self.x = self.y = self.width = self.height = 0.0
+
+    def vertices(self) -> Iterator[Vertex]:
+        """All vertices in it."""
+        for item in self.items:
+            yield from item.vertices()
+
+    def boxes(self) -> Iterator[Box]:
+        """The boxes in it, outer ones first."""
+        for item in self.items:
+            if isinstance(item, Box):
+                yield item
+                yield from item.boxes()
+
+    @property
+    def order(self) -> int:
+        """That of its first vertex."""
+        return min(vertex.order for vertex in self.vertices())
+
+    @property
+    def form(self) -> object:
+        """Equal for boxes that repeat each other."""
+        kind = self.title.rpartition(" ")[2] if self.title.endswith(")") else ""
+        return (kind, *(item.form for item in self.items))
+
+
+Item = Vertex | Box
+Edges = set[tuple[Vertex, Vertex]]  # from a producer to its user
+
+
+class Picture:
+    """A tree of boxes, and the edges between its vertices. paths: of each edge, what SVG draws (_graph_layout.py)."""
+
+    def __init__(self, root: Box, edges: Edges):
+        self.root, self.edges = root, edges
+        self.paths: list[str] = []
+        self.width = self.height = 0.0
+
+    # ---- what repeats ----------------------------------------------------------------------------------------------
+
+    def fold(self) -> None:
+        """Puts one card in the place of boxes that repeat the one before, and of operations in a row that are alike."""
+        for box in [self.root, *self.root.boxes()]:
+            self._fold_boxes(box)
+        for box in [self.root, *self.root.boxes()]:
+            self._fold_chains(box)
+
+    def _fold_boxes(self, box: Box) -> None:
+        runs: list[list[Box]] = []
+        boxes = sorted((item for item in box.items if isinstance(item, Box)), key=lambda item: item.order)
+        for item in boxes:
+            if runs and runs[-1][0].form == item.form:
+                runs[-1].append(item)
+            else:
+                runs.append([item])
+        for first, *others in runs:
+            if not others:
+                continue
+            names = others[0].path if len(others) == 1 else f"{others[0].path} to {others[-1].path}"
+            line = f"as {first.path}" if len(others) == 1 else f"{len(others)} modules, each as {first.path}"
+            count = sum(1 for other in others for _ in other.vertices())
+            vertex = Vertex("folded", names, [line], f"{count} operations", others[0].order)
+            self._replace(box, list(others), vertex)
+
+    def _fold_chains(self, box: Box) -> None:
+        """Three and more operations in a row, of one title and shape, each the only user of the one before."""
+        users, producers = neighbours(self.edges)
+        done: set[Vertex] = set()
+        for start in sorted((item for item in box.items if isinstance(item, Vertex)), key=lambda item: item.order):
+            chain = [start]
+            while True:
+                after = users.get(chain[-1], [])
+                if len(after) != 1 or len(producers[after[0]]) != 1 or after[0] not in box.items:
+                    break
+                if after[0].form != start.form or after[0] in done:
+                    break
+                chain.append(after[0])
+            if start.kind != "operation" or start in done or len(chain) < 3:
+                continue
+            done.update(chain)
+            vertex = Vertex("folded", f"{start.title} × {len(chain)}", start.lines[:1], start.hint, start.order)
+            self._replace(box, list(chain), vertex)
+            users, producers = neighbours(self.edges)
+
+    def _replace(self, box: Box, items: list[Item], vertex: Vertex) -> None:
+        """Puts a vertex in the place of items of a box, unless that would close a circle."""
+        inside = {old for item in items for old in item.vertices()}
+        edges = {(vertex if a in inside else a, vertex if b in inside else b) for a, b in self.edges}
+        edges = {(a, b) for a, b in edges if a is not b}
+        if circle(edges) is None:
+            self.edges = edges
+            box.items = sorted([vertex, *(one for one in box.items if one not in items)], key=lambda one: one.order)
+
+
+def neighbours(edges: Iterable[tuple[Vertex, Vertex]]) -> tuple[dict[Vertex, list[Vertex]], dict[Vertex, list[Vertex]]]:
+    """(users of each vertex, producers of each)."""
+    users: dict[Vertex, list[Vertex]] = {}
+    producers: dict[Vertex, list[Vertex]] = {}
+    for a, b in edges:
+        users.setdefault(a, []).append(b)
+        producers.setdefault(b, []).append(a)
+    return users, producers
+
+
+def circle(edges: Iterable[tuple[object, object]]) -> set[object] | None:
+    """What lies on circles of a graph or between them; None where there is none (Kahn's algorithm, from both ends)."""
+    pairs = list(edges)
+    left = {end for pair in pairs for end in pair}
+    for head, tail in ((0, 1), (1, 0)):
+        waits: dict[object, int] = dict.fromkeys(left, 0)
+        after: dict[object, list[object]] = {}
+        for pair in pairs:
+            if pair[0] in left and pair[1] in left:
+                waits[pair[tail]] += 1
+                after.setdefault(pair[head], []).append(pair[tail])
+        ready = [item for item, count in waits.items() if count == 0]
+        while ready:
+            item = ready.pop()
+            left.discard(item)
+            for one in after.get(item, ()):
+                waits[one] -= 1
+                if waits[one] == 0:
+                    ready.append(one)
+    return left or None

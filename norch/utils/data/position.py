@@ -1,0 +1,96 @@
+"""Where a loader is: what an epoch began with, and which of its batches have been given; to be saved and resumed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from ...errors import ArgumentError
+from ...random import Generator, default_generator
+from .seeding import mixed
+
+
+class Position:
+    """An epoch. generators: the states of the loader's generators when it began, that of the default one first.
+
+    given, beyond: the numbers below given have been given, and those in beyond. workers: of an IterableDataset, for
+    each worker how many batches it has given, whether it has ended, and the state of its dataset.
+    """
+
+    def __init__(self, loader: Any, resumed: dict[str, Any] | None = None):
+        sources = generators_of(loader)
+        kept = default_generator.__getstate__()
+        if resumed is not None:
+            restore(sources, resumed["generators"])
+        self.generators = states_of(sources)
+        self.given = resumed["given"] if resumed else 0
+        self.beyond = set(resumed["beyond"]) if resumed else set()
+        count = max(1, loader.num_workers)
+        self.workers: list[dict[str, Any]] = [{"given": 0, "ended": False, "state": None} for _ in range(count)]
+        self.iterable = loader._recipe.iterable
+        if resumed and self.iterable:
+            if len(resumed["workers"]) != count:
+                raise ArgumentError(
+                    f"DataLoader: the state of an IterableDataset in {len(resumed['workers'])} processes cannot be "
+                    f"resumed in {count}"
+                )
+            self.workers = [dict(worker) for worker in resumed["workers"]]
+        self.stream: Any = None  # of the program's own process, which is asked when its state is wanted
+        recipe = loader._recipe
+        source = loader.generator or default_generator
+        before = source.__getstate__()
+        self.tasks: Iterator[Any] = iter(()) if recipe.iterable else iter(loader.batch_sampler or loader.sampler)
+        self.seed = mixed(*before)
+        if not recipe.taker and source.__getstate__() == before:  # the sampler has drawn nothing of it
+            source._reserve(1)
+        deque(islice(self.tasks, self.given), maxlen=0)
+        if resumed is not None:  # by whoever saved it
+            restore([default_generator], [kept])
+
+    def numbered(self) -> Iterator[tuple[int, Any]]:
+        """The numbers of the batches to come, and what they are made of."""
+        for number, task in enumerate(self.tasks, self.given):
+            if number >= self.given and number not in self.beyond:  # or it was given before the state was saved
+                yield number, task
+
+    def note(self, number: int, state: Any = None) -> None:
+        """Batch `number` is given; state: that of an IterableDataset behind it, in the worker that made it."""
+        if self.iterable:
+            worker = self.workers[number % len(self.workers)]
+            worker["given"] += 1
+            worker["state"] = state
+            return
+        self.beyond.add(number)
+        while self.given in self.beyond:
+            self.beyond.remove(self.given)
+            self.given += 1
+
+    def state_dict(self) -> dict[str, Any]:
+        """What __init__ takes as resumed."""
+        state = {"generators": self.generators, "given": self.given, "beyond": sorted(self.beyond)}
+        if self.iterable:
+            if self.stream is not None:
+                self.workers[0]["state"] = self.stream.state_dict()
+            state["workers"] = [dict(worker) for worker in self.workers]
+        return state
+
+
+def generators_of(loader: Any) -> list[Generator]:
+    """The default generator, and those that a loader and its samplers draw from."""
+    inner = getattr(loader.batch_sampler, "sampler", None)
+    holders = (loader, loader.sampler, loader.batch_sampler, inner)
+    found = [default_generator, *(getattr(holder, "generator", None) for holder in holders)]
+    return list(dict.fromkeys(each for each in found if isinstance(each, Generator)))
+
+
+def states_of(generators: list[Generator]) -> list[list[int]]:
+    """Seed and position of each."""
+    return [list(generator.__getstate__()) for generator in generators]
+
+
+def restore(generators: list[Generator], states: Any) -> None:
+    """Puts each where states_of() found it."""
+    for generator, (seed, position) in zip(generators, states, strict=True):
+        generator._state[0], generator._state[1] = seed, position

@@ -1,0 +1,90 @@
+"""Seeds of batches. A batch depends on the seed of its epoch and on its number in the epoch, not on the process that
+makes it: before it is made, the global streams of norch, random and NumPy start from a mix of the two. In the program's
+own process they are put back afterwards, so that what it draws itself does not depend on the loader."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...random import default_generator
+
+_MASK = (1 << 64) - 1
+
+
+def mixed(seed: int, number: int) -> int:
+    """64 bits out of a seed and a number: SplitMix64 (Steele, Lea and Flood 2014, figure 16)."""
+    z = (seed + (number + 1) * 0x9E3779B97F4A7C15) & _MASK
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
+    return z ^ (z >> 31)
+
+
+def seed_all(seed: int) -> None:
+    """Starts the global streams of norch, random and, where the program uses it, NumPy."""
+    default_generator._state[0], default_generator._state[1] = seed, 0
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        import numpy.random  # which NumPy imports when it is first used
+
+        numpy.random.seed(seed & 0xFFFFFFFF)
+
+
+@contextmanager
+def streams_kept() -> Iterator[None]:
+    """A context that puts the global streams back where they were."""
+    state, python = default_generator.__getstate__(), random.getstate()
+    numpy = sys.modules.get("numpy.random")
+    back = numpy and _exchanged(numpy)
+    try:
+        yield
+    finally:
+        default_generator._state[0], default_generator._state[1] = state
+        random.setstate(python)
+        if back:
+            back()
+
+
+_spare: Any = None  # a bit generator that NumPy draws from meanwhile
+_without_normal: tuple[Any, ...] = ()  # where NumPy's own stream was last seen, when no normal number waited in it
+
+
+def _exchanged(numpy: Any) -> Callable[[], None]:
+    """Lets NumPy's global functions draw from a spare bit generator, until the function that is returned is called.
+
+    To read and write the whole state takes longer than to make many a batch. But an exchange loses the second one of
+    a pair of normal numbers, which waits for the next call; it is kept by the state, which has to be read where the
+    stream has moved since no number waited.
+    """
+    global _spare, _without_normal
+    if not hasattr(numpy, "set_bit_generator"):  # before NumPy 1.24
+        state = numpy.get_state()
+        return lambda: numpy.set_state(state)
+    own = numpy.get_bit_generator()
+    place = _place(numpy, own)
+    waits = None
+    if place is None or place != _without_normal:
+        waits = numpy.get_state(legacy=False)
+        if not waits["has_gauss"]:
+            waits, _without_normal = None, place or ()
+    _spare = _spare or numpy.MT19937()
+    numpy.set_bit_generator(_spare)
+
+    def back() -> None:
+        numpy.set_bit_generator(own)
+        if waits is not None:
+            numpy.set_state(waits)
+
+    return back
+
+
+def _place(numpy: Any, generator: Any) -> tuple[Any, ...] | None:
+    """Where a Mersenne twister is: the words of its state that every draw or seed changes; None for another kind."""
+    if type(generator) is not numpy.MT19937:
+        return None
+    words = (ctypes.c_uint32 * 625).from_address(generator.ctypes.state_address)
+    return generator, words[624], words[0], words[623]

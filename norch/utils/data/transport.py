@@ -1,0 +1,294 @@
+"""How batches come from a worker to the consumer: their tensors in shared memory, the rest pickled.
+
+A worker writes the tensors of a batch into one block, which the consumer maps: no byte of them is copied there. The
+tensors of the consumer hold a lease of the block; when the last of them is gone, the worker takes the block again for
+another batch.
+
+    worker (Outbox)      block 0 | block 1 | ...    -- (number, layout, pickle), a new block's descriptor -->
+    consumer (Inbox)     tensors -> Lease -> block  <-- numbers of the blocks that are free again --
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler, recv_handle, send_handle
+from typing import Any
+
+from ..._shared_memory import Block
+from ...ops.copy import stack
+from ...storage import Storage, restored
+from ...tensor import Tensor
+from . import collate
+
+ALIGNMENT = 64
+INLINE = 4096  # bytes of a message that goes through the socket; longer ones go through shared memory, and never block
+LARGE = 4096  # bytes of a sample from which on samples are copied straight into the block
+MOST_HELD = 256  # blocks of a worker that a program may hold; further batches are copied out of theirs
+
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+
+def send(connection: Connection, message: Any) -> None:
+    """Sends an object that can be pickled."""
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    if len(data) <= INLINE:
+        connection.send_bytes(data)
+        return
+    block = Block(len(data))
+    block.write(0, data)
+    connection.send_bytes(b"%d" % len(data))
+    send_handle(connection, block.fd, None)
+
+
+def receive(connection: Connection) -> Any:
+    """The next message; EOFError or OSError where the other end is gone."""
+    data = connection.recv_bytes()
+    if data[0] != 0x80:  # with which pickles begin
+        data = Block(int(data), recv_handle(connection)).read(int(data))
+    return pickle.loads(data)
+
+
+# ---- the worker's end ------------------------------------------------------------------------------------------------
+
+
+class _Room:
+    """Keeps a block while tensors of the worker lie in it."""
+
+    def __init__(self, block: Block):
+        self.block = block
+
+
+class Outbox:
+    """The blocks of a worker. reserve() and stack() are for the batch that is being made, send() ends it."""
+
+    def __init__(self, connection: Connection):
+        self.connection = connection
+        self.blocks: dict[int, Block] = {}
+        self.rooms: dict[int, weakref.ref[_Room]] = {}
+        self.free: list[int] = []
+        self.dropped: list[int] = []  # which the consumer may unmap
+        self.made = 0
+        self.wanted = 0  # bytes of the largest batch so far
+        self.start()
+        collate.stack_samples = self.stack
+
+    def start(self) -> None:
+        """A new batch: nothing is reserved for it."""
+        self.room: _Room | None = None
+        self.number, self.used = -1, 0
+
+    def abandon(self) -> None:
+        """Gives up the batch that is being made."""
+        number = self.number
+        self.start()
+        if number >= 0:
+            self.take_back([number])
+
+    def take_back(self, numbers: Sequence[int]) -> None:
+        """Blocks that the consumer is done with; those that it must not see written again have a number below 0."""
+        for number in numbers:
+            if number < 0:
+                del self.blocks[~number], self.rooms[~number]
+            elif self.rooms[number]() is None:
+                self.free.append(number)
+            else:
+                self._drop(number)  # something in the worker still sees the batch
+
+    def _drop(self, number: int) -> None:
+        del self.blocks[number], self.rooms[number]
+        self.dropped.append(number)
+
+    def _open(self, size: int) -> _Room:
+        """A block of size bytes for the batch."""
+        while self.free:
+            number = self.free.pop()
+            if self.blocks[number].size >= size:
+                break
+            self._drop(number)
+        else:
+            number, self.made = self.made, self.made + 1
+            self.blocks[number] = Block(-(-size // (64 << 10)) * (64 << 10))
+        room = _Room(self.blocks[number])
+        self.number, self.room, self.rooms[number] = number, room, weakref.ref(room)
+        return room
+
+    def reserve(self, count: int) -> Storage | None:
+        """A storage of count bytes in the block of this batch; None where there is no room."""
+        if self.room is None and self.wanted:
+            self._open(self.wanted)
+        at = self.used
+        if self.room is None or at + count > self.room.block.size:
+            return None
+        self.used = at + _aligned(count)
+        return self.room.block.storage(at, count, self.room)
+
+    def stack(self, samples: Sequence[Any]) -> Any:
+        """norch.stack(samples): large ones are copied into the block of the batch, once."""
+        first = samples[0]
+        storage = None
+        if first.nbytes >= LARGE and all(_is_like(first, sample) for sample in samples):
+            storage = self.reserve(first.nbytes * len(samples))
+        if storage is None:
+            return stack(list(samples), 0)
+        count = len(samples) * first.numel()
+        out = storage.seen_as(first.dtype, (count,), (1,), 0).view(len(samples), *first.shape)
+        for i, sample in enumerate(samples):
+            out[i].copy_(sample)
+        return out
+
+    def send(self, head: tuple[Any, ...], batch: Any, state: Any) -> None:
+        """Sends (*head, state, ...) with what open() of the consumer needs to make the batch."""
+        file = io.BytesIO()
+        pickler = _Pickler(file)
+        pickler.dump(batch)
+        layout, outside, size = [], [], self.used
+        for storage in pickler.numbers:
+            at = -1 if self.room is None else storage.data_ptr() - self.room.block.address
+            if not 0 <= at < self.used:
+                at, size = size, size + _aligned(storage.nbytes())
+                outside.append((at, storage))
+            layout.append((at, storage.nbytes()))
+        block, fresh = self._block_of(size), False
+        if block is not None:
+            for at, storage in outside:
+                block.write(at, storage)
+            fresh = block.fd >= 0
+        known = (self.number, block.size if block and fresh else 0, layout, self.dropped)
+        self.dropped = []
+        self.start()
+        send(self.connection, (*head, state, *known, file.getvalue()))
+        if block and fresh:
+            send_handle(self.connection, block.fd, None)
+            block.close()
+
+    def _block_of(self, size: int) -> Block | None:
+        """The block of this batch, which has size bytes; a larger one takes the place of one that is too small."""
+        self.wanted = max(self.wanted, size)
+        if size == 0:  # what was reserved is not in the batch
+            self.abandon()
+            return None
+        small, number, used = self.room, self.number, self.used
+        if small is not None and small.block.size >= size:
+            return small.block
+        block = self._open(self.wanted).block
+        if small is not None:
+            block.write(0, small.block.storage(0, used, small))
+            self._drop(number)
+        return block
+
+
+class _Pickler(ForkingPickler):
+    """Numbers the storages that it meets. Of a large storage of which a tensor sees a part, it sends that part."""
+
+    def __init__(self, file: io.BytesIO):
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.numbers: dict[Storage, int] = {}
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self.numbers.setdefault(obj, len(self.numbers)) if isinstance(obj, Storage) else None
+
+    def reducer_override(self, obj: Any) -> Any:
+        if not isinstance(obj, Tensor) or obj.untyped_storage().nbytes() <= obj.nbytes:
+            return NotImplemented
+        part = obj.detach().clone()
+        rebuild, (_, dtype, shape, _, _, *rest), attributes = obj.__reduce__()
+        return rebuild, (part.untyped_storage(), dtype, shape, part.stride(), 0, *rest), attributes
+
+
+# ---- the consumer's end ----------------------------------------------------------------------------------------------
+
+
+class _Forks:
+    """How often this process has forked: a child may see what the program held then, for as long as it likes."""
+
+    count = 0
+
+
+def _note_fork() -> None:
+    _Forks.count += 1
+
+
+os.register_at_fork(after_in_parent=_note_fork)
+
+
+class Lease:
+    """Holds a block while tensors of the consumer see it, and then notes that it is free."""
+
+    __slots__ = ("block", "forks", "freed", "number")
+
+    def __init__(self, block: Block, number: int, freed: deque[int]):
+        self.block, self.number, self.freed, self.forks = block, number, freed, _Forks.count
+
+    def __del__(self) -> None:
+        self.freed.append(self.number if self.forks == _Forks.count else ~self.number)
+
+
+class Inbox:
+    """The blocks of one worker that the consumer has mapped."""
+
+    def __init__(self, connection: Connection):
+        self.connection = connection
+        self.blocks: dict[int, Block] = {}
+        self.freed: deque[int] = deque()  # appended to wherever a tensor is freed, in any thread
+        self.held = 0
+
+    def open(self, number: int, size: int, layout: list[tuple[int, int]], dropped: list[int], data: bytes) -> Any:
+        """What makes the batch of a message: call it once. A new block is mapped at once."""
+        for old in dropped:
+            self.blocks.pop(old, None)
+        if size:
+            block = self.blocks[number] = Block(size, recv_handle(self.connection))
+            block.close()
+        if number < 0:
+            return _Unpickler(data, [_empty() for _ in layout]).load
+        lease = Lease(self.blocks[number], number, self.freed)
+        self.held += 1
+        storages = [lease.block.storage(at, count, lease) if count else _empty() for at, count in layout]
+        if self.held > MOST_HELD:
+            storages = [Storage(storage.elements.clone()) for storage in storages]
+        return _Unpickler(data, storages).load
+
+    def returned(self) -> list[int]:
+        """The blocks that have become free since the last call."""
+        numbers = []
+        while self.freed:
+            number = self.freed.popleft()
+            self.held -= 1
+            numbers.append(number)
+            if number < 0:
+                del self.blocks[~number]
+        return numbers
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, storages: list[Storage]):
+        super().__init__(io.BytesIO(data))
+        self.storages = storages
+
+    def persistent_load(self, pid: Any) -> Storage:
+        return self.storages[pid]
+
+
+def _empty() -> Storage:
+    return restored(b"")
+
+
+def _aligned(count: int) -> int:
+    return -(-count // ALIGNMENT) * ALIGNMENT
+
+
+def _is_like(first: Tensor, sample: Any) -> bool:
+    """Whether a sample can be copied to where the first one could."""
+    return (
+        isinstance(sample, Tensor)
+        and sample.shape == first.shape
+        and sample.dtype is first.dtype
+        and not (sample.requires_grad or sample.is_cuda)
+    )

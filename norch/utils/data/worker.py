@@ -1,0 +1,147 @@
+"""A worker: a process that makes the batches that the consumer asks for (workers.py), and what it knows of itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..._threads import set_num_threads
+from ...errors import Error
+from .fetch import Recipe, Stream
+from .seeding import mixed, seed_all
+
+# Messages of the consumer: (EPOCH, epoch, seed, done, state) begins an epoch, whose last three are for Stream;
+# (TASK, number, what, blocks) asks for a batch and gives blocks back; (STOP,) ends the worker.
+# Those of a worker: (BATCH, epoch, number, state, *what Inbox.open takes), (FAILED, epoch, number, type, text),
+# (ENDED, epoch, number).
+EPOCH, TASK, STOP, BATCH, FAILED, ENDED = range(6)
+
+PATIENCE = 5  # seconds after which a worker without work looks whether the consumer is alive
+
+
+class WorkerInfo:
+    """What get_worker_info() tells: id, num_workers, seed (of worker_init_fn), and the dataset of this process."""
+
+    def __init__(self, id: int, num_workers: int, seed: int, dataset: Any):
+        self.id = id
+        self.num_workers = num_workers
+        self.seed = seed
+        self.dataset = dataset
+
+    def __repr__(self) -> str:
+        return f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, seed={self.seed})"
+
+
+_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a worker of a DataLoader its WorkerInfo; None elsewhere. An IterableDataset splits its samples by it.
+
+    >>> norch.utils.data.get_worker_info() is None
+    True
+    """
+    return _info
+
+
+class Post(NamedTuple):
+    """What a worker is told when it starts."""
+
+    id: int
+    workers: int
+    recipe: Recipe
+    init: Callable[[int], Any] | None
+    seed: int
+    connection: Any
+    others: list[Any]  # connections of the consumer that a fork has copied: nobody would see them closed
+
+
+def run(post: Post) -> None:
+    """What the process does, until the consumer closes the connection or is gone."""
+    for other in post.others:
+        other.close()
+    # Ctrl-C goes to the consumer as well, which says so; a broken pipe means that it is gone
+    with contextlib.suppress(KeyboardInterrupt, EOFError, OSError):
+        _Worker(post).serve()
+
+
+class _Worker:
+    def __init__(self, post: Post):
+        from .transport import Outbox
+
+        global _info
+        consumer = os.getppid()
+        set_num_threads(1)
+        seed = (post.seed + post.id) % (1 << 64)
+        seed_all(seed)
+        _info = WorkerInfo(post.id, post.workers, seed, post.recipe.dataset)
+        self.post, self.consumer, self.connection = post, consumer, post.connection
+        self.outbox = Outbox(post.connection)
+        self.make = None if post.recipe.iterable else post.recipe.maker()
+        self.failure: tuple[Any, str] | None = None
+        try:
+            if post.init is not None:
+                post.init(post.id)
+        except Exception as error:
+            self.failure = self.failed(error)  # told when a batch is asked for
+
+    def serve(self) -> None:
+        from .transport import receive
+
+        while True:
+            while not self.connection.poll(PATIENCE):
+                if os.getppid() != self.consumer:
+                    return
+            kind, *message = receive(self.connection)
+            if kind == EPOCH:
+                self.epoch, self.seed, *self.resumed = message
+                self.stream: Stream | None = None
+                self.ended = False
+            elif kind == STOP:
+                return
+            else:
+                number, what, blocks = message
+                self.outbox.take_back(blocks)
+                self.answer(number, what)
+
+    def answer(self, number: int, what: Any) -> None:
+        """Makes a batch and sends it."""
+        from .transport import send
+
+        failure = self.failure
+        if failure is None and not self.ended:
+            try:
+                self.outbox.send((BATCH, self.epoch, number), *self.batch(number, what))
+            except Exception as error:
+                self.outbox.abandon()
+                self.ended = self.make is None and isinstance(error, StopIteration)
+                failure = None if self.ended else self.failed(error)
+        if self.ended:
+            send(self.connection, (ENDED, self.epoch, number))
+        elif failure:
+            send(self.connection, (FAILED, self.epoch, number, *failure))
+
+    def batch(self, number: int, what: Any) -> tuple[Any, Any]:
+        """A batch, and the state of the dataset behind it."""
+        if self.make is None and self.stream is None:
+            self.stream = Stream(self.post.recipe, self.seed, self.post.id, self.post.workers, *self.resumed)
+        seed_all(mixed(self.seed, number))
+        if self.make is not None:
+            return self.make(what), None
+        assert self.stream is not None
+        return self.stream.next_batch(), self.stream.state_dict()
+
+    def failed(self, error: Exception) -> tuple[Any, str]:
+        """What the consumer is told of an error: its type, and a text with the traceback."""
+        import traceback
+
+        kind = type(error)
+        text = "".join(traceback.format_exception(kind, error, error.__traceback__))
+        try:
+            pickle.dumps(kind)
+        except Exception:  # a class that is defined in a function, say
+            kind = Error
+        return kind, f"Caught {type(error).__name__} in DataLoader worker process {self.post.id}.\nOriginal {text}"

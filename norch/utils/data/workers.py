@@ -1,0 +1,335 @@
+"""The consumer's side of a loader with workers: the processes, what they are asked for, and what they send.
+
+Each worker has a socket of its own and shares no lock and no queue: one that is killed leaves nothing behind that the
+others could wait for, and its socket says so at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..._shared_memory import one_copy, send_tensors_by_sharing
+from ...errors import ArgumentError, Error
+from .collate import pinned
+from .position import Position
+from .transport import Inbox, receive, send
+from .worker import BATCH, ENDED, EPOCH, FAILED, STOP, TASK, Post, run
+
+LOOK = 1.0  # seconds after which the consumer, while it waits, looks whether the workers are alive
+GRACE = 5.0  # seconds that workers have to end by themselves
+
+
+def context_of(given: Any) -> Any:
+    """A context of multiprocessing: given, or that of a name, or for None the default one."""
+    import multiprocessing
+
+    if given is None:
+        mpi = sys.modules.get("mpi4py.MPI")  # whose processes must not be forked
+        started = mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized()
+        return multiprocessing.get_context("forkserver" if started else None)
+    if isinstance(given, multiprocessing.context.BaseContext):
+        return given
+    methods = multiprocessing.get_all_start_methods()
+    if given not in methods:
+        raise ArgumentError(f"DataLoader: multiprocessing_context is a context or one of {methods}, not {given!r}")
+    return multiprocessing.get_context(given)
+
+
+class Worker:
+    """A process, the connection to it, and how many answers it owes."""
+
+    def __init__(self, context: Any, loader: Any, number: int, seed: int, earlier: list[Worker]):
+        self.id, self.owed, self.waiting = number, 0, 0
+        self.connection, theirs = context.Pipe()
+        self.inbox = Inbox(self.connection)
+        forked = context.get_start_method() == "fork"
+        copied = [worker.connection for worker in (*earlier, self)] if forked else []
+        post = Post(number, loader.num_workers, loader._recipe, loader.worker_init_fn, seed, theirs, copied)
+        self.process = context.Process(target=run, args=(post,), daemon=True, name=f"norch-loader-{number}")
+        try:
+            self.process.start()
+        finally:
+            theirs.close()  # with that of the worker, no process has it any more
+        self.writable = select.poll()
+        self.writable.register(self.connection, select.POLLOUT)
+
+    def ask(self, number: int, what: Any) -> None:
+        """Asks for a batch, and gives back the blocks of earlier ones."""
+        self.owed += 1
+        self.tell((TASK, number, what, self.inbox.returned()))
+
+    def tell(self, message: Any) -> None:
+        """Sends a message."""
+        try:
+            send(self.connection, message)
+        except OSError:
+            raise self.lost() from None
+
+    def lost(self) -> Error:
+        """The error of a worker that has ended."""
+        self.process.join(LOOK)
+        code, who = self.process.exitcode, f"DataLoader worker {self.id} (pid {self.process.pid})"
+        if code is not None and code < 0:
+            hint = "; the system kills so what takes too much memory" if code == -signal.SIGKILL else ""
+            return Error(f"{who} is killed by signal: {signal.Signals(-code).name}{hint}")
+        return Error(f"{who} exited unexpectedly with exit code {code}")
+
+
+class Pool:
+    """The workers of a loader."""
+
+    def __init__(self, loader: Any, seed: int):
+        self.workers: list[Worker] = []
+        self.epochs = 0
+        self.user: Any = lambda: None  # a weak reference to the last Epoch
+        self.owner = os.getpid()
+        self.close = weakref.finalize(self, _end, self.workers, self.owner)
+        context = context_of(loader.multiprocessing_context)
+        send_tensors_by_sharing()
+        try:
+            with one_copy():
+                for number in range(loader.num_workers):
+                    self.workers.append(Worker(context, loader, number, seed, self.workers))
+        except BaseException:
+            self.close()
+            raise
+        self.poller = select.poll()
+        for worker in self.workers:
+            self.poller.register(worker.connection, select.POLLIN)
+        self.of_file = {worker.connection.fileno(): worker for worker in self.workers}
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody still iterates over an epoch of these workers."""
+        user = self.user()
+        return user is not None and not user.closed
+
+    def abort(self) -> None:
+        """Ends the workers now, whatever they are doing."""
+        if self.close.alive and self.owner == os.getpid():
+            for worker in self.workers:
+                worker.process.terminate()
+        self.close()
+
+    def begin(self, epoch: Epoch, position: Position) -> int:
+        """Begins an epoch; its number."""
+        self.user = weakref.ref(epoch)
+        self.epochs += 1
+        for worker, past in zip(self.workers, position.workers, strict=True):
+            worker.waiting = 0
+            worker.tell((EPOCH, self.epochs, position.seed, past["given"], past["state"]))
+        return self.epochs
+
+    def messages(self, seconds: float) -> list[tuple[Worker, Any]]:
+        """What the workers have sent; waits so long for the first of it. An Error where one of them is gone."""
+        found = []
+        events = self.poller.poll(seconds * 1000)
+        for file, _ in events:
+            worker = self.of_file[file]
+            try:
+                kind, epoch, number, *rest = receive(worker.connection)
+                if kind == BATCH:
+                    rest = [rest[0], worker.inbox.open(*rest[1:])]
+            except (EOFError, OSError):
+                raise worker.lost() from None
+            worker.owed -= 1
+            if epoch == self.epochs:
+                found.append((worker, (kind, number, rest)))
+        if not events and seconds:
+            for worker in self.workers:
+                if not worker.process.is_alive() and not worker.connection.poll():
+                    raise worker.lost()
+        return found
+
+
+def _end(workers: list[Worker], owner: int) -> None:
+    """Ends the processes. Elsewhere, in a child that is a fork of theirs, only closes the connections."""
+    here = os.getpid() == owner
+    for worker in workers:
+        with contextlib.suppress(OSError):  # it has ended
+            if here and worker.writable.poll(0):
+                # A message, as another process may have a copy of the connection, and keep it open.
+                send(worker.connection, (STOP,))
+        worker.connection.close()
+    if not here:
+        return
+    deadline = time.monotonic() + GRACE
+    for worker in workers:
+        process = worker.process
+        if process.pid is None:
+            continue
+        process.join(max(0.0, deadline - time.monotonic()))
+        for force in (process.terminate, process.kill):
+            if process.is_alive():
+                force()
+                process.join(1)
+        with contextlib.suppress(ValueError):  # it cannot be killed
+            process.close()
+
+
+class Epoch:
+    """The batches of one epoch, as an iterator."""
+
+    closed = True
+
+    def __init__(self, loader: Any, pool: Pool, position: Position, keep: bool):
+        self.loader, self.pool, self.position, self.keep = loader, pool, position, keep
+        self.iterable, self.in_order = loader._recipe.iterable, loader.in_order
+        self.closed = False
+        self.results: dict[int, tuple[Worker, Any, Callable[[], Any]]] = {}
+        self.waiting = 0  # batches that were asked for and not given yet
+        self.wanted = 0  # of an IterableDataset, the number of the next batch
+        self.asked = [past["given"] for past in position.workers]
+        self.tasks = position.numbered()
+        self.exhausted = False
+        self.pinning = ThreadPoolExecutor(1, "norch-pin-memory") if loader.pin_memory else None
+        try:
+            self.epoch = pool.begin(self, position)
+            self._ask()
+        except BaseException:
+            self.close(broken=True)
+            raise
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __next__(self) -> Any:
+        if self.closed:
+            raise StopIteration
+        try:
+            number = self._wait()
+        except BaseException:
+            self.close(broken=True)
+            raise
+        if number is None:
+            self.close()
+            self.loader._ended(self.position)
+            raise StopIteration
+        worker, state, make = self.results.pop(number)
+        worker.waiting -= 1
+        self.waiting -= 1
+        self.position.note(number, state)
+        return make()
+
+    def _wait(self) -> int | None:
+        """The number of the next batch, when it is here; None at the end."""
+        timeout = self.loader.timeout
+        deadline = time.monotonic() + timeout if timeout else float("inf")
+        seconds = 0.0
+        while True:
+            for worker, message in self.pool.messages(seconds):
+                self._accept(worker, *message)
+            self._ask()
+            number = self._ready()
+            if number is not None:
+                return number
+            if self.exhausted and not self.waiting:
+                return None
+            seconds = min(LOOK, deadline - time.monotonic())
+            if seconds <= 0:
+                raise Error(f"DataLoader timed out after {timeout} seconds")
+
+    def _accept(self, worker: Worker, kind: int, number: int, rest: list[Any]) -> None:
+        if kind == ENDED:
+            self.position.workers[worker.id]["ended"] = True
+            worker.waiting -= 1
+            self.waiting -= 1
+            return
+        if kind == FAILED:
+            self.results[number] = worker, None, lambda: _raise(*rest)
+            return
+        state, load = rest
+        if self.pinning is not None:
+            load = self.pinning.submit(_pinned, load).result
+        self.results[number] = worker, state, load
+
+    def _ready(self) -> int | None:
+        """The number of a batch that is here and whose turn it is."""
+        if not self.results:
+            return None
+        if not self.in_order:
+            return next(iter(self.results))
+        if not self.iterable:
+            self.wanted = self.position.given
+        while self.iterable and self.wanted not in self.results:
+            turn, worker = divmod(self.wanted, len(self.position.workers))
+            past = self.position.workers[worker]
+            if turn >= past["given"] and not past["ended"]:
+                break
+            self.wanted += 1
+        return self.wanted if self.wanted in self.results else None
+
+    def _ask(self) -> None:
+        """Asks for batches until each worker has as many to make, or has made as many, as it shall."""
+        factor, workers = self.loader.prefetch_factor, self.pool.workers
+        if self.iterable:
+            for worker in workers:
+                while self._has_more(worker) and worker.waiting < factor and worker.writable.poll(0):
+                    self._asked(worker, self.asked[worker.id] * len(workers) + worker.id, None)
+                    self.asked[worker.id] += 1
+            self.exhausted = not any(map(self._has_more, workers))
+        while not self.exhausted and not self.iterable and self.waiting < factor * len(workers):
+            worker = min(workers, key=lambda worker: worker.owed)
+            if worker.owed >= factor or not worker.writable.poll(0):
+                break  # to write more could wait for the worker
+            task = next(self.tasks, None)
+            if task is None:
+                self.exhausted = True
+            else:
+                self._asked(worker, *task)
+
+    def _has_more(self, worker: Worker) -> bool:
+        return not self.position.workers[worker.id]["ended"]
+
+    def _asked(self, worker: Worker, number: int, what: Any) -> None:
+        worker.ask(number, what)
+        worker.waiting += 1
+        self.waiting += 1
+
+    def close(self, broken: bool = False) -> None:
+        """Ends the workers, unless they are kept for the next epoch."""
+        if self.closed:
+            return
+        self.closed = True
+        self.results.clear()
+        if self.pinning is not None:
+            self.pinning.shutdown(wait=False, cancel_futures=True)
+        if broken:
+            self.pool.abort()
+        elif not self.keep:
+            self.pool.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _pinned(load: Callable[[], Any]) -> Any:
+    return pinned(load())
+
+
+class _Verbatim(str):
+    """A text that KeyError shows as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _raise(kind: type[Exception], text: str) -> None:
+    """Raises what a worker told of."""
+    error: Exception
+    try:
+        error = kind(_Verbatim(text))
+    except Exception:  # its constructor takes something else
+        error = kind.__new__(kind, text)
+    if text not in str(error) or isinstance(error, StopIteration):  # which would end the iteration
+        error = Error(text)
+    raise error

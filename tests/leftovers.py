@@ -1,0 +1,58 @@
+"""What processes and shared memory could leave behind, counted around each test that imports the fixture."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+# The contexts of multiprocessing, those that start Python anew as slow tests.
+CONTEXTS = [
+    name if name == "fork" else pytest.param(name, marks=pytest.mark.slow)
+    for name in multiprocessing.get_all_start_methods()
+]
+OURS = ("norch", "psm_", "pym-", "sem.mp-")  # of norch and of Python's multiprocessing; other programs have files too
+
+
+def left() -> dict[str, object]:
+    """Descriptors, maps, children, files in /dev/shm."""
+    with open("/proc/self/maps") as maps:
+        mapped = sum("memfd:norch" in line for line in maps)
+    return {
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "maps": mapped,
+        "children": [child.name for child in multiprocessing.active_children()],
+        "/dev/shm": sorted(name for name in os.listdir("/dev/shm") if name.startswith(OURS)),
+        "threads": [thread.name for thread in threading.enumerate() if "pin" in thread.name],
+    }
+
+
+@pytest.fixture(scope="session")
+def servers() -> None:
+    """What multiprocessing starts when it is needed first, and keeps; fork as the default, also in Python 3.14."""
+    from multiprocessing import forkserver, resource_sharer, resource_tracker
+
+    multiprocessing.set_start_method("fork", force=True)
+    forkserver.ensure_running()
+    resource_tracker.ensure_running()
+    sharer = resource_sharer._resource_sharer  # type: ignore[attr-defined]
+    if sharer._listener is None:
+        sharer._start()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(servers: None) -> Iterator[None]:
+    """Each test ends its workers, and gives back what they shared."""
+    gc.collect()
+    before = left()
+    yield
+    gc.collect()
+    end = time.monotonic() + 5  # threads end a moment later
+    while (after := left()) != before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert after == before

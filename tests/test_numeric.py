@@ -1,0 +1,132 @@
+"""composed/numeric.py and composed/histogram.py against PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+from norch.testing import assert_close, gradcheck, gradgradcheck
+
+INTEGERS = np.array([0, 1, -4, 12, 18, 17, -120, 127])
+
+
+def same(a: norch.Tensor, b: Any) -> None:
+    assert str(a.dtype).rpartition(".")[2] == str(b.dtype).rpartition(".")[2]
+    np.testing.assert_array_equal(a.float().numpy(force=True), b.float().numpy())
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_divisors(torch: Any, name: str, dtype: str) -> None:
+    numbers = np.abs(INTEGERS) if dtype == "uint8" else INTEGERS
+    numbers = numbers[np.abs(numbers) < 12] if name == "lcm" and dtype == "int8" else numbers
+    a, b = (norch.tensor(numbers.tolist(), dtype=getattr(norch, dtype)) for _ in "ab")
+    x, y = (torch.tensor(numbers.tolist(), dtype=getattr(torch, dtype)) for _ in "ab")
+    same(getattr(norch, name)(a[:, None], b), getattr(torch, name)(x[:, None], y))
+    assert getattr(a.clone(), name + "_")(b).tolist() == getattr(x.clone(), name + "_")(y).tolist()
+    assert getattr(norch, name)(a[:0], b[:0]).shape == (0,)
+    assert norch.gcd(a, norch.tensor(4)).dtype is a.dtype  # as PyTorch, a 0-d tensor does not promote
+    with pytest.raises(norch.DTypeError, match=f"{name}: not defined for dtype float32"):
+        getattr(norch, name)(a, norch.ones(8))
+
+
+def test_heaviside(torch: Any) -> None:
+    values = [-2.0, -0.0, 0.0, 3.0, float("nan"), float("inf")]
+    same(
+        norch.heaviside(norch.tensor(values), norch.tensor(0.5)),
+        torch.heaviside(torch.tensor(values), torch.tensor(0.5)),
+    )
+    ints = norch.tensor([-1, 0, 5])
+    same(ints.heaviside(norch.tensor([7, 8, 9])), torch.tensor([0, 8, 1]))
+    assert ints.heaviside_(norch.tensor(3)).tolist() == [0, 3, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_nextafter(torch: Any, dtype: str) -> None:
+    values = [0.0, -0.0, 1.0, -1.0, 3.25, -7.5, float("inf"), -float("inf"), float("nan"), 1e-40]
+    a = norch.tensor(values, dtype=getattr(norch, dtype))
+    x = torch.tensor(values, dtype=getattr(torch, dtype))
+    got, expected = norch.nextafter(a[:, None], a), torch.nextafter(x[:, None], x)
+    np.testing.assert_array_equal(got.double().numpy(force=True), expected.double().numpy())
+    np.testing.assert_array_equal(got.signbit().numpy(force=True), expected.signbit().numpy())
+    assert (
+        a.clone().nextafter_(norch.ones_like(a)).tolist()[:2] == x.clone().nextafter_(torch.ones_like(x)).tolist()[:2]
+    )
+    with pytest.raises(norch.DTypeError, match="dtypes float32 and float64 differ"):
+        norch.nextafter(norch.ones(1), norch.ones(1).double())
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_gradient(torch: Any, edge_order: int) -> None:
+    rng = np.random.default_rng(0)
+    values, places = rng.standard_normal((5, 4, 3)), np.cumsum(rng.uniform(0.5, 2, 4))
+    a, x = norch.tensor(values), torch.tensor(values)
+    results = []
+    for lib, t in ((norch, a), (torch, x)):
+        found = [*lib.gradient(t, edge_order=edge_order), *lib.gradient(t, spacing=0.5, dim=1, edge_order=edge_order)]
+        found += lib.gradient(t, spacing=[2.0, 3.0], dim=(0, -1), edge_order=edge_order)
+        found += lib.gradient(t, spacing=(lib.tensor(places),), dim=1, edge_order=edge_order)
+        results.append(found)
+    for one, other in zip(*results, strict=True):
+        assert_close(one, norch.tensor(other.numpy()))
+    assert norch.gradient(norch.tensor([0, 1, 4]))[0].tolist() == [1.0, 2.0, 3.0]
+    w = norch.tensor(values[:, 0, 0], requires_grad=True)
+    assert gradcheck(lambda w: norch.gradient(w, edge_order=edge_order)[0].square(), (w,))
+    assert gradgradcheck(lambda w: norch.gradient(w, edge_order=edge_order)[0].pow(3), (w,))
+
+
+def test_gradient_refuses() -> None:
+    x = norch.ones(3)
+    with pytest.raises(norch.ArgumentError, match="edge_order is 1 or 2, not 3"):
+        norch.gradient(x, edge_order=3)
+    with pytest.raises(norch.ShapeError, match="2 samples along axis 0 are not more than edge_order, 2"):
+        norch.gradient(x[:2], edge_order=2)
+    with pytest.raises(norch.ArgumentError, match="2 spacings for 1 axes"):
+        norch.gradient(x, spacing=[1.0, 2.0])
+    with pytest.raises(norch.ShapeError, match=r"coordinates of shape \(2,\) for 3 samples"):
+        norch.gradient(x, spacing=[norch.ones(2)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_histc(torch: Any, dtype: str) -> None:
+    values = np.random.default_rng(1).standard_normal(500)
+    a, x = norch.tensor(values, dtype=getattr(norch, dtype)), torch.tensor(values, dtype=getattr(torch, dtype))
+    for bins, low, high in ((10, -2, 2), (7, 0, 0), (1, 0, 1), (100, -5.5, 3.25)):
+        same(a.histc(bins, low, high), x.histc(bins, low, high))
+    same(norch.histc(norch.full((3,), 2.0), 4), torch.histc(torch.full((3,), 2.0), 4))
+    same(norch.histc(norch.ones(0), 3), torch.histc(torch.ones(0), 3))
+    assert norch.histc(norch.tensor([0.5, float("nan"), 9.0]), 2, 0, 1).tolist() == [0.0, 1.0]
+    for wrong, message in (
+        ((0,), "bins must be positive"),
+        ((3, 2, 1), "ends before it begins"),
+        ((3, 0, np.inf), "finite"),
+    ):
+        with pytest.raises(norch.ArgumentError, match=message):
+            a.histc(*wrong)
+    with pytest.raises(norch.DTypeError, match="histc: not defined for dtype int64"):
+        norch.histc(norch.ones(2).long())
+
+
+def test_histogram(torch: Any) -> None:
+    rng = np.random.default_rng(2)
+    values, weights = rng.standard_normal((20, 10)), rng.uniform(0, 1, (20, 10))
+    results = []
+    for lib in (norch, torch):
+        x, w = lib.tensor(values), lib.tensor(weights)
+        edges = lib.tensor([-1.0, -0.25, 0.5, 2.0]).double()
+        found = [*lib.histogram(x, 8), *lib.histogram(x, 5, range=(-1.0, 1.5), weight=w)]
+        found += [*x.histogram(edges), lib.histogram(x, edges, weight=w, density=True).hist]
+        found += lib.histogram(x, 6, density=True)
+        results.append(found)
+    for one, other in zip(*results, strict=True):
+        assert_close(one, norch.tensor(other.numpy()))
+    for wrong, kind, message in (
+        (lambda: norch.histogram(norch.ones(2), norch.tensor([1.0, 0.0])), norch.ArgumentError, "must not decrease"),
+        (lambda: norch.histogram(norch.ones(2), norch.tensor([1.0])), norch.ArgumentError, "two edges or more"),
+        (lambda: norch.histogram(norch.ones(2), 2, weight=norch.ones(3)), norch.ShapeError, r"weights of shape \(3,\)"),
+    ):
+        with pytest.raises(kind, match=message):
+            wrong()
