@@ -31,6 +31,7 @@
 /* Element types: NORCH_FLOAT32 and so on, a constant for each row of dtypes.def. */
 enum norch_dtype {
 #define DTYPE(NAME, ...) NORCH_##NAME,
+#define COMPLEX DTYPE
 #include "dtypes.def"
     NORCH_DTYPE_COUNT
 };
@@ -153,19 +154,23 @@ int32_t norch_op_takes(int64_t op, int64_t dtype);
 
 /* ---- dtypes --------------------------------------------------------------------------------- */
 
-/* Name (NULL past the end), bytes, kind as a character (b bool, u unsigned, i signed, f float), and the binary digits that a
- * number may have and be exact. */
+/* Name (NULL past the end), bytes, kind as a character (b bool, u unsigned, i signed, f float, c complex), and the binary digits that a
+ * number may have and be exact (of a complex one each part). */
 const char *norch_dtype_name(int64_t dtype);
 int32_t norch_dtype_size(int64_t dtype);
 int32_t norch_dtype_kind(int64_t dtype);
 int32_t norch_dtype_digits(int64_t dtype);
 /* Whether a result of dtype `from` may be stored as `to`: no float becomes an integer, no number a bool. */
 bool norch_can_cast(int64_t from, int64_t to);
+/* The dtype of the parts of a complex dtype, which is that of its absolute values; another dtype itself. */
+int32_t norch_dtype_part(int64_t dtype);
 /* The dtype that a and b promote to, and the one of an operation on n tensors (xs: their pointers). */
 int32_t norch_promote_types(int64_t a, int64_t b);
 int64_t norch_result_type(int64_t n, const void *xs);
 int32_t norch_set_default_dtype(int64_t dtype);
 int32_t norch_default_dtype(void);
+/* Whether there has been a complex tensor: without one, no gradient is conjugated. */
+bool norch_complex_seen(void);
 
 /* ---- making tensors ------------------------------------------------------------------------- */
 
@@ -181,6 +186,7 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
 /* 0-d tensors that take part in promotion like Python scalars. */
 norch_tensor *norch_scalar_float(double value);
 norch_tensor *norch_scalar_int(int64_t value, int64_t dtype);
+norch_tensor *norch_scalar_complex(double real, double imaginary);
 /* start, start + step, ...: n elements, 1-d. */
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep);
 /* A tensor over memory of the caller; strides count elements. release(context) is called when the storage is freed. */
@@ -238,6 +244,9 @@ norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_
                                const int64_t *strides, int64_t shift);
 /* The bytes of x as another dtype; the last size changes if the sizes of elements differ. */
 norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype);
+/* A complex x as its real and imaginary parts, along a new last axis of size 2; and such a tensor as complex numbers. */
+norch_tensor *norch_view_as_real(const norch_tensor *x);
+norch_tensor *norch_view_as_complex(const norch_tensor *x);
 /* x in the shape of like: reshaped, or broadcast. */
 norch_tensor *norch_reshape_as(const norch_tensor *x, const norch_tensor *like);
 norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like);
@@ -264,8 +273,8 @@ int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a,
  * dtype -1: the one that ops.def gives. */
 norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                            int64_t dtype, double param);
-/* x summed over the axes that broadcasting added, cast and moved, to the shape, dtype and device of like; x itself,
- * retained, when nothing differs. */
+/* x summed over the axes that broadcasting added, cast and moved, to the shape, dtype and device of like, of a complex x the real
+ * part if like is real; x itself, retained, when nothing differs. */
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 
 /* ---- conditions --------------------------------------------------------------------------------- */

@@ -101,10 +101,10 @@ MADE: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 GROUPS = {
-    "all": lambda d: True,
-    "all but bool": lambda d: d.kind != "b",
+    "real": lambda d: d.kind != "c",
+    "real but bool": lambda d: d.kind not in "bc",
     "floats": lambda d: d.kind == "f",
-    "integers and bool": lambda d: d.kind != "f",
+    "integers and bool": lambda d: d.kind in "iub",
     "integers": lambda d: d.kind in "iu",
     "floats and bool": lambda d: d.kind in "fb",
 }
@@ -178,6 +178,8 @@ def named(dtypes: list[Any]) -> str:
     for name, holds in GROUPS.items():
         if dtypes == [d for d in DTYPES if holds(d)]:
             return name
+        if dtypes == [d for d in DTYPES if holds(d) or d.is_complex]:
+            return {"real": "all", "real but bool": "all but bool"}.get(name, f"{name}, complex")
     return ", ".join(d.name for d in dtypes)
 
 

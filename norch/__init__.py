@@ -27,6 +27,7 @@ from .dtype import bool_ as bool  # noqa: A004
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .errors import *  # noqa: F403
+from .ops.complex import *  # noqa: F403
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.distance import *  # noqa: F403
 from .ops.composed.einsum import einsum
@@ -63,12 +64,12 @@ __version__ = "0.2.0"
 newaxis = None
 
 # Methods of Tensor that PyTorch has as functions too, beside all that work in place.
-_METHODS = frozenset("conj detach get_device is_complex is_conj is_inference is_neg resolve_conj resolve_neg".split())
+_METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj resolve_neg".split())
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "array_api backends compiler cuda distributed distributions errors func fx hub jit linalg memory multiprocessing "
-    "nn onnx optim profiler random serialization storage testing utils"
+    "array_api backends compiler cuda distributed distributions errors fft func fx hub jit linalg memory "
+    "multiprocessing nn onnx optim profiler random serialization storage testing utils"
 )
 _LAZY = {
     ".": _MODULES,
@@ -94,7 +95,7 @@ if _start.is_traced:
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
-    from . import array_api, cuda, distributions, func, linalg, memory, nn, optim, profiler, utils
+    from . import array_api, cuda, distributions, fft, func, linalg, memory, nn, optim, profiler, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture, compile  # noqa: A004

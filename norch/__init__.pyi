@@ -1,7 +1,7 @@
 """Written by `make stubs` from the code; a test tells when it is old."""
 
 import builtins
-from norch import array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, storage as storage, testing as testing, utils as utils
+from norch import array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, storage as storage, testing as testing, utils as utils
 from norch._handle import Size as Size
 from norch._repr import set_printoptions as set_printoptions
 from norch._threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -17,6 +17,7 @@ from norch.func import vmap as vmap
 from norch.nn.functional._activation import celu as celu, rrelu as rrelu, selu as selu
 from norch.nn.functional._dropout import alpha_dropout as alpha_dropout, dropout as dropout
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
+from norch.ops.complex import angle as angle, complex as complex, conj as conj, conj_physical as conj_physical, imag as imag, is_complex as is_complex, polar as polar, real as real, view_as_complex as view_as_complex, view_as_real as view_as_real
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d
 from norch.ops.composed.diagonal import diag as diag, diag_embed as diag_embed, diagflat as diagflat, trace as trace, tril as tril, triu as triu
 from norch.ops.composed.distance import cdist as cdist, cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist, renorm as renorm
@@ -30,7 +31,7 @@ from norch.ops.composed.pointwise import addcdiv as addcdiv, addcmul as addcmul,
 from norch.ops.composed.products import addbmm as addbmm, addmm as addmm, addmv as addmv, addr as addr, baddbmm as baddbmm, bilinear as bilinear, chain_matmul as chain_matmul, cross as cross, inner as inner, kron as kron, matrix_power as matrix_power, outer as outer, tensordot as tensordot
 from norch.ops.composed.shape import adjoint as adjoint, as_strided_scatter as as_strided_scatter, block_diag as block_diag, broadcast_shapes as broadcast_shapes, broadcast_tensors as broadcast_tensors, chunk as chunk, column_stack as column_stack, diagonal_scatter as diagonal_scatter, dstack as dstack, flip as flip, fliplr as fliplr, flipud as flipud, hstack as hstack, movedim as movedim, ravel as ravel, repeat_interleave as repeat_interleave, roll as roll, rot90 as rot90, select_scatter as select_scatter, slice_scatter as slice_scatter, split as split, split_with_sizes as split_with_sizes, swapaxes as swapaxes, tensor_split as tensor_split, tile as tile, unbind as unbind, unflatten as unflatten, vstack as vstack
 from norch.ops.composed.statistics import corrcoef as corrcoef, cov as cov, cumulative_trapezoid as cumulative_trapezoid, trapezoid as trapezoid
-from norch.ops.composed.type_properties import is_same_size as is_same_size, is_signed as is_signed, real as real, typename as typename
+from norch.ops.composed.type_properties import is_same_size as is_same_size, is_signed as is_signed, typename as typename
 from norch.ops.conv import conv1d as conv1d, conv2d as conv2d, conv_transpose1d as conv_transpose1d, conv_transpose2d as conv_transpose2d
 from norch.ops.conv3d import conv3d as conv3d, conv_transpose3d as conv_transpose3d
 from norch.ops.copy import cat as cat, clone as clone, is_floating_point as is_floating_point, result_type as result_type, stack as stack
@@ -43,7 +44,7 @@ from norch.ops.linalg.torch_names import cholesky as cholesky, cholesky_inverse 
 from norch.ops.matmul import bmm as bmm, dot as dot, matmul as matmul, mm as mm, mv as mv, vdot as vdot
 from norch.ops.norm import norm as norm
 from norch.ops.normalization import group_norm as group_norm, layer_norm as layer_norm, rms_norm as rms_norm
-from norch.ops.pointwise import add as add, allclose as allclose, clamp as clamp, clamp_max as clamp_max, clamp_min as clamp_min, div as div, isclose as isclose, lerp as lerp, pow as pow, sub as sub, where as where
+from norch.ops.pointwise import add as add, allclose as allclose, clamp as clamp, clamp_max as clamp_max, clamp_min as clamp_min, div as div, isclose as isclose, lerp as lerp, pow as pow, sgn as sgn, sub as sub, where as where
 from norch.ops.pool import avg_pool1d as avg_pool1d, max_pool1d as max_pool1d, max_pool2d as max_pool2d, max_pool3d as max_pool3d
 from norch.ops.random import bernoulli as bernoulli, multinomial as multinomial, normal as normal, poisson as poisson, rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm
 from norch.ops.reduce import Dims, all as all, amax as amax, amin as amin, aminmax as aminmax, any as any, argmax as argmax, argmin as argmin, count_nonzero as count_nonzero, logsumexp as logsumexp, max as max, mean as mean, min as min, nanmean as nanmean, nansum as nansum, prod as prod, sum as sum
@@ -99,9 +100,13 @@ def bitwise_or(input: Operand, other: Operand) -> Tensor: """a | b, for integers
 def bitwise_right_shift(input: Operand, other: Operand) -> Tensor: """a / 2**b rounded down; for b < 0 its sign: 0 or -1."""
 def bitwise_xor(input: Operand, other: Operand) -> Tensor: """a ^ b, for integers and bool."""
 bool: dtype
+cdouble: dtype
 def ceil(input: Tensor) -> Tensor: """The smallest integer not below x."""
 def celu_(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor: """celu() in place."""
+cfloat: dtype
 clip = clamp
+complex128: dtype
+complex64: dtype
 concat = cat
 concatenate = cat
 contiguous_format: memory_format
@@ -187,7 +192,6 @@ def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = .
 def rsqrt(input: Tensor) -> Tensor: """1 / sqrt(x). Integers become floats."""
 def selu_(input: Tensor, inplace: builtins.bool = ...) -> Tensor: """selu() in place."""
 set_anomaly_enabled = _set_detect_anomaly
-def sgn(input: Tensor) -> Tensor: """-1, 0 or 1; 0 for NaN."""
 short: dtype
 def sigmoid(input: Tensor) -> Tensor: """1 / (1 + e**-x). Integers become floats."""
 def sign(input: Tensor) -> Tensor: """-1, 0 or 1; 0 for NaN."""
@@ -250,7 +254,7 @@ clamp_ = Tensor.clamp_
 clamp_max_ = Tensor.clamp_max_
 clamp_min_ = Tensor.clamp_min_
 clip_ = Tensor.clip_
-conj = Tensor.conj
+conj_physical_ = Tensor.conj_physical_
 copy_ = Tensor.copy_
 copysign_ = Tensor.copysign_
 cos_ = Tensor.cos_
@@ -292,7 +296,6 @@ index_copy_ = Tensor.index_copy_
 index_fill_ = Tensor.index_fill_
 index_put_ = Tensor.index_put_
 index_reduce_ = Tensor.index_reduce_
-is_complex = Tensor.is_complex
 is_conj = Tensor.is_conj
 is_inference = Tensor.is_inference
 is_neg = Tensor.is_neg

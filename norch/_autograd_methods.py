@@ -28,7 +28,7 @@ class AutogradMethods(Handle):
         self.requires_grad_(value)
 
     def requires_grad_(self: T, requires_grad: bool = True) -> T:
-        """Begins (or ends) collecting a gradient in .grad; floats only. TypeError for what is no bool."""
+        """Begins (or ends) collecting a gradient in .grad; floats or complex numbers. TypeError for what is no bool."""
         if requires_grad is not True and requires_grad is not False:
             raise TypeError(f"requires_grad_: requires_grad must be a bool, not {type(requires_grad).__name__}")
         node = gradient_edge(self)
@@ -37,8 +37,10 @@ class AutogradMethods(Handle):
                 raise Error("requires_grad: only a leaf can stop requiring grad; use detach() on a computed tensor")
             self._node = None
         elif node is None:
-            if not self.dtype.is_floating_point:
-                raise DTypeError(f"requires_grad: only floating tensors have gradients, not {self.dtype.name}")
+            if self.dtype.kind not in "fc":
+                raise DTypeError(
+                    f"requires_grad: only floats and complex numbers have gradients, not {self.dtype.name}"
+                )
             self._node = Leaf(self)
         return self
 

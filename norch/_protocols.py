@@ -40,6 +40,9 @@ class ProtocolMethods(Handle):
 
     def _values(self: Any) -> list[Any]:
         """All elements in C order."""
+        if self.dtype.is_complex:
+            parts = lib.norch_view_as_real(self)
+            return list(map(complex, parts.select(-1, 0)._values(), parts.select(-1, 1)._values()))
         if not self.dtype.format:
             return self.detach().float()._values()
         count = self.nbytes
@@ -134,16 +137,19 @@ class ProtocolMethods(Handle):
     def __float__(self) -> float:
         return float(self.item())
 
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
     def __int__(self) -> int:
         return int(self.item())
 
     def __index__(self) -> int:
-        if self.dtype.is_floating_point or self.dtype.kind == "b" or self.numel() != 1:
+        if self.dtype.kind not in "iu" or self.numel() != 1:
             raise TypeError("only a single integer can stand where an integer is wanted")
         return int(self.item())
 
     def __contains__(self: Any, value: Any) -> bool:
-        if not isinstance(value, (Handle, int, float)):
+        if not isinstance(value, (Handle, int, float, complex)):
             raise TypeError(f"in: a tensor holds numbers, not {type(value).__name__}")
         return bool((self == value).any())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import attrgetter
 
 from ._lib import int64 as integer
 from ._typing import Any
@@ -78,7 +79,8 @@ def _notes(x: Any) -> list[str]:
         notes.append(f"size={tuple(x.shape)}")
     if x.device.type != "cpu":
         notes.append(f"device='{x.device}'")
-    if x.dtype not in (get_default_dtype(), int64, bool_) or (x.numel() == 0 and x.dtype is not get_default_dtype()):
+    usual = (get_default_dtype(), get_default_dtype().to_complex(), int64, bool_)
+    if x.dtype not in usual or (x.numel() == 0 and x.dtype is not get_default_dtype()):
         notes.append(f"dtype={x.dtype!r}")
     try:
         if x.grad_fn is not None:
@@ -118,6 +120,8 @@ Show = Callable[[Any], str]
 
 def _formatter(values: list[Any], kind: str) -> tuple[Show, int]:
     """A function from a number to padded text, and its width, which fits all finite numbers other than 0."""
+    if kind == "c":
+        return _complex_formatter(values)
     if kind != "f":
         shown: Show = str
         counted = values
@@ -134,6 +138,19 @@ def _formatter(values: list[Any], kind: str) -> tuple[Show, int]:
             shown = f"{{:.{DIGITS}f}}".format
     width = max((len(shown(v)) for v in counted), default=1)
     return lambda v: shown(v).rjust(width), width
+
+
+def _complex_formatter(values: list[Any]) -> tuple[Show, int]:
+    """The same for complex numbers, whose parts are padded each for itself."""
+    (real, real_width), (imaginary, imaginary_width) = (
+        _formatter([part(v) for v in values], "f") for part in (attrgetter("real"), attrgetter("imag"))
+    )
+
+    def shown(v: Any) -> str:
+        after = imaginary(v.imag).lstrip()
+        return real(v.real) + ("" if after[0] == "-" else "+") + after + "j"
+
+    return shown, real_width + imaginary_width + 1
 
 
 # ---- layout -----------------------------------------------------------------------------------------------------

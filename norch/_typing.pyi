@@ -25,7 +25,7 @@ class _Array(Protocol):
     def __array__(self) -> Any: ...
 
 # What a tensor is computed with: a tensor, a number, an array of NumPy or of another library.
-Operand: TypeAlias = Tensor | builtins.float | _Array
+Operand: TypeAlias = Tensor | builtins.complex | _Array
 
 DTypeLike: TypeAlias = _DType | type[Any] | builtins.str | None
 DeviceLike: TypeAlias = _Device | builtins.str | builtins.int | None

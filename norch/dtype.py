@@ -7,7 +7,8 @@ from ._typing import Any
 from .errors import ArgumentError, DTypeError
 
 __all__ = [
-    "bfloat16", "can_cast", "contiguous_format", "double", "dtype", "finfo", "float16", "float32", "float64",
+    "bfloat16", "can_cast", "cdouble", "cfloat", "complex64", "complex128", "contiguous_format", "double", "dtype",
+    "finfo", "float16", "float32", "float64",
     "get_default_dtype", "half", "iinfo", "int8", "int16", "int32", "int64", "long", "memory_format", "preserve_format",
     "promote_types", "set_default_dtype", "short", "uint8",
 ]  # fmt: skip
@@ -24,9 +25,10 @@ class dtype:  # noqa: N801  (PyTorch's name)
     """
 
     # format: of a memoryview, "" for the half floats, which memoryviews do not know; digits: how many binary digits an
-    # exact number may have
-    __slots__ = ("code", "digits", "format", "is_floating_point", "is_signed", "itemsize", "kind", "name")
-    is_complex = False  # norch has no complex numbers
+    # exact number may have, of a complex one each part
+    __slots__ = (
+        "code", "digits", "format", "is_complex", "is_floating_point", "is_signed", "itemsize", "kind", "name",
+    )  # fmt: skip
 
     def __new__(cls, code: int) -> dtype:
         if type(code) is not int or not 0 <= code < len(DTYPES):
@@ -41,9 +43,18 @@ class dtype:  # noqa: N801  (PyTorch's name)
         self.digits: int = lib.norch_dtype_digits(code)
         self.kind: str = chr(lib.norch_dtype_kind(code))
         self.is_floating_point: bool = self.kind == "f"
-        self.is_signed: bool = self.kind in "if"
+        self.is_complex: bool = self.kind == "c"
+        self.is_signed: bool = self.kind in "ifc"
         self.format: str = _STRUCT_FORMATS.get(self.kind + str(self.itemsize), "")
         return self
+
+    def to_real(self) -> dtype:
+        """The dtype of the parts of complex numbers; another dtype itself."""
+        return DTYPES[lib.norch_dtype_part(self.code)]
+
+    def to_complex(self) -> dtype:
+        """The complex dtype whose parts have this floating dtype (float16 and bfloat16: complex64)."""
+        return promote_types(self, complex64)
 
     def __repr__(self) -> str:
         return f"norch.{self.name}"
@@ -80,6 +91,8 @@ bool_, uint8, int8, int16 = (BY_NAME[name] for name in ("bool", "uint8", "int8",
 int64: dtype
 int32, int64, float16, bfloat16 = (BY_NAME[name] for name in ("int32", "int64", "float16", "bfloat16"))
 float32, float64 = BY_NAME["float32"], BY_NAME["float64"]
+complex64, complex128 = BY_NAME["complex64"], BY_NAME["complex128"]
+cfloat, cdouble = complex64, complex128
 short, int_, long, half, float_, double = int16, int32, int64, float16, float32, float64
 
 
@@ -93,6 +106,8 @@ def dtype_named(name: Any) -> dtype:
         return int64
     if name is float:
         return float64
+    if name is complex:
+        return complex128
     text = name if isinstance(name, str) else getattr(name, "name", None) or getattr(name, "__name__", None)
     found = BY_NAME.get(str(text).removeprefix("norch."))
     if found is None:
@@ -160,14 +175,15 @@ class _Limits:
 
 
 class finfo(_Limits):  # noqa: N801  (PyTorch's name)
-    """The limits of a floating dtype (the default one unless given): bits, eps, max, min, tiny, resolution.
+    """The limits of a floating dtype (the default one unless given), or of the parts of a complex one: bits, eps, max,
+    min, tiny, resolution.
 
     >>> norch.finfo(norch.float16).max
     65504.0
     """
 
     def __init__(self, type: Any = None):  # noqa: A002
-        d = get_default_dtype() if type is None else dtype_named(type)
+        d = get_default_dtype() if type is None else dtype_named(type).to_real()
         if not d.is_floating_point:
             raise TypeError(f"finfo: {d.name} is no floating dtype; iinfo has the limits of integers")
         super().__init__(d)

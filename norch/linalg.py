@@ -12,6 +12,7 @@ from .errors import LinAlgError
 from .ops.composed.grid import vander as _vander
 from .ops.composed.products import linalg_cross as cross
 from .ops.composed.products import matrix_power, multi_dot, vecdot
+from .ops.linalg.eigen import eig, eigvals
 from .ops.linalg.factor import (
     cholesky,
     cholesky_ex,
@@ -48,7 +49,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "inv_ex",

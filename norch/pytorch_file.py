@@ -41,6 +41,8 @@ STORAGES = {
     "CharStorage": BY_NAME["int8"],
     "ByteStorage": BY_NAME["uint8"],
     "BoolStorage": BY_NAME["bool"],
+    "ComplexFloatStorage": BY_NAME["complex64"],
+    "ComplexDoubleStorage": BY_NAME["complex128"],
 }
 
 

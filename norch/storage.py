@@ -118,12 +118,11 @@ class Memory:
 
     def __init__(self, x: Any):
         self.tensor = x = x.detach()  # an alias: x.data = ..., in another thread, say, changes x alone
-        letter = {"b": "b", "u": "u", "i": "i", "f": "f"}[x.dtype.kind]
         self.__array_interface__ = {
             "version": 3,
             "shape": tuple(x.shape),
             "strides": tuple(step * x.element_size() for step in x.stride()),
-            "typestr": ("|" if x.element_size() == 1 else "<") + letter + str(x.element_size()),
+            "typestr": ("|" if x.element_size() == 1 else "<") + x.dtype.kind + str(x.element_size()),
             # what sees one element many times is for reading only
             "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x))),
         }

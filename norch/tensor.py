@@ -16,6 +16,7 @@ from ._typing import TYPE_CHECKING, Any, TypeVar
 from .autograd import engine
 from .dtype import dtype as DType  # noqa: N812
 from .errors import DTypeError, Error
+from .ops import complex as _complex  # noqa: F401
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
 from .ops import linalg as _linalg  # noqa: F401
 from .ops import norm as _norm  # noqa: F401
@@ -84,7 +85,7 @@ class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods)
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor):
             raise TypeError(f"data: expected a tensor, not {type(other).__name__}")
-        if other.dtype is not self.dtype and self._node is not None and not other.dtype.is_floating_point:
+        if other.dtype is not self.dtype and self._node is not None and other.dtype.kind not in "fc":
             raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
         lib.norch_set_data(self, other)
         self._version_counter = self._view = None

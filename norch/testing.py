@@ -14,6 +14,7 @@ from .autograd.grad_mode import enable_grad, no_grad
 from .autograd.gradients import grad
 from .dtype import dtype_named, finfo, float64, promote_types
 from .errors import Error
+from .ops.complex import view_as_complex, view_as_real
 from .ops.composed.grid import unravel_index
 from .ops.copy import stack
 from .ops.create import empty
@@ -219,12 +220,12 @@ def gradcheck(
     """Compares the derivatives of func(*inputs) from backward with central differences.
 
     inputs is a tensor or a sequence of arguments. Its tensors that require grad are the variables; they should be
-    float64, as the differences are too inexact otherwise. func gives a tensor or a tuple of tensors, of which the
-    floating ones are checked, and is differentiable at inputs. Each derivative is to satisfy |backward - difference| <=
-    atol + rtol * |difference|, and two walks differ by nondet_tol at most. Returns True if all do; else raises a
-    GradcheckError, or returns False without raise_exception. ValueError where no input requires grad.
-    NotImplementedError for the options of forward mode and of vmap. fast_mode, masked and check_undefined_grad have no
-    effect: the whole Jacobian is compared.
+    float64, as the differences are too inexact otherwise, or complex128, whose parts are varied one by one. func gives
+    a tensor or a tuple of tensors, of which the floating and complex ones are checked, and is differentiable at inputs.
+    Each derivative is to satisfy |backward - difference| <= atol + rtol * |difference|, and two walks differ by
+    nondet_tol at most. Returns True if all do; else raises a GradcheckError, or returns False without raise_exception.
+    ValueError where no input requires grad. NotImplementedError for the options of forward mode and of vmap. fast_mode,
+    masked and check_undefined_grad have no effect: the whole Jacobian is compared.
 
     >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
     >>> norch.testing.gradcheck(norch.sin, x)
@@ -232,7 +233,7 @@ def gradcheck(
     """
     if check_batched_grad or check_batched_forward_grad or check_forward_ad:
         raise NotImplementedError("gradcheck: norch has neither vmap nor a forward mode to check")
-    arguments = _arguments(inputs)
+    func, arguments = _in_parts(func, _arguments(inputs))
     variables = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     if not variables:
         raise ValueError("gradcheck: no input requires grad")
@@ -337,7 +338,24 @@ def _arguments(inputs: Any) -> list[Any]:
 
 def _floating(outputs: Any) -> list[Tensor]:
     listed = outputs if isinstance(outputs, (tuple, list)) else [outputs]
-    return [out for out in listed if isinstance(out, Tensor) and out.is_floating_point()]
+    real = [view_as_real(out) if isinstance(out, Tensor) and out.is_complex() else out for out in listed]
+    return [out for out in real if isinstance(out, Tensor) and out.is_floating_point()]
+
+
+def _in_parts(func: Callable[..., Any], arguments: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """func and arguments with the parts of complex numbers in place of these."""
+    whole = [isinstance(x, Tensor) and x.is_complex() for x in arguments]
+    if not any(whole):
+        return func, arguments
+
+    def of_parts(*given: Any) -> Any:
+        return func(*(view_as_complex(x) if joined else x for x, joined in zip(given, whole, strict=True)))
+
+    parts = [
+        view_as_real(x.detach()).clone().requires_grad_(x.requires_grad) if joined else x
+        for x, joined in zip(arguments, whole, strict=True)
+    ]
+    return of_parts, parts
 
 
 def _differences(function: Callable[..., Any], arguments: list[Any], i: int, eps: float) -> list[list[list[float]]]:

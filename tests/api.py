@@ -39,6 +39,7 @@ norch.distributions.constraints
 norch.distributions.distribution
 norch.distributions.kl
 norch.errors
+norch.fft
 norch.func
 norch.fx
 norch.hub

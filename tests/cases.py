@@ -12,6 +12,9 @@ import cases_shape  # noqa: F401
 import cases_statistics  # noqa: F401
 from case import CASES
 
+# Operations that only complex numbers have a meaning for: tests/test_complex.py tries them.
+COMPLEX = set("angle complex conj conj_physical imag is_complex polar real sgn view_as_complex view_as_real".split())
+
 # Public functions of norch that are no operations on elements.
 NO_OPERATIONS = {
     "Generator", "Size", "Tensor", "arange", "as_tensor", "bernoulli", "device", "dtype", "empty", "empty_like",
@@ -24,9 +27,10 @@ NO_OPERATIONS = {
     "set_rng_state", "tril_indices", "triu_indices", "is_nonzero", "numel", "memory_format", "is_anomaly_enabled",
     "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "multinomial", "poisson",
     "get_default_device", "set_default_device",
-    "inference_mode", "isin", "is_same_size", "is_signed", "real", "as_strided_scatter", "set_printoptions", "typename",
+    "inference_mode", "isin", "is_same_size", "is_signed", "as_strided_scatter", "set_printoptions", "typename",
     "ArgumentError", "BoundsError", "CaptureError", "DTypeError", "DeviceError", "DivisionError", "Error",
     "LinAlgError", "OutOfMemoryError", "ShapeError",
+    "gcd", "gradient", "heaviside", "histc", "histogram", "lcm", "nextafter",  # test_numeric.py
 }  # fmt: skip
 
 BY_NAME = {case.name: case for case in CASES}

@@ -55,6 +55,18 @@ def backward(function):
     return both
 
 
+def test_complex_calls_are_in_no_chain():
+    def f(z):
+        w = (z * 2 + 1).exp()
+        r = w.abs() * 2 + 1
+        return w * w.conj(), r.tanh() - r, (w.real * 2).exp() + 1
+
+    z = norch.complex(norch.randn(100, 200), norch.randn(100, 200))
+    captured = made(f, z)
+    assert names(captured) == [["mul", "add", "tanh", "sub"], ["mul", "exp", "add"]]
+    assert bits(captured(z * 0.5)) == bits(f(z * 0.5))
+
+
 # ---- random programs ----------------------------------------------------------------------------------------------
 
 UNARY = ["exp", "tanh", "neg", "abs", "sigmoid", "relu", "square"]

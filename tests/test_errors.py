@@ -143,7 +143,7 @@ def test_ragged_lists():
         norch.tensor([[1, 2], [3]])
 
 
-@pytest.mark.parametrize("bad", ["float31", "banana", 3, object(), np.uint16, np.dtype("complex64"), str, None])
+@pytest.mark.parametrize("bad", ["float31", "banana", 3, object(), np.uint16, np.dtype("S3"), str, None])
 def test_unknown_dtypes(bad):
     if bad is not None:
         with pytest.raises(norch.DTypeError, match="dtype"):
@@ -278,7 +278,7 @@ def test_errors_of_python_itself():
         (KeyError, lambda: norch.nn.ModuleDict()["a"]),
         (IndexError, lambda: norch.nn.ModuleList()[0]),
         (NotImplementedError, lambda: norch.nn.Module()(1)),
-        (AttributeError, lambda: norch.view_as_real),
+        (AttributeError, lambda: norch.view_as_real_copy),
         (RuntimeError, lambda: norch.utils.data.default_collate([[1], [1, 2]])),
     ):
         with pytest.raises(kind) as raised:

@@ -22,6 +22,7 @@ def test_every_function_of_the_header_is_bound():
     names = set(re.findall(r"\b(norch_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)))
     builtins = {name for name, call in vars(lib).items() if type(call) is type(len)}
     by_hand = {"norch_shape", "norch_strides", "norch_adopt", "norch_region", "norch_to_dlpack", "norch_from_dlpack"}
+    by_hand |= {"norch_guard_class"}
     rows = (Path(__file__).parent.parent / "csrc" / "python" / "calls.h").read_text()
     by_hand |= {"norch_" + name for name in re.findall(r"\bROW\((\w+)\)", rows)}
     assert names | by_hand == set(vars(lib)) and len(names) > 50
@@ -118,8 +119,9 @@ def test_the_struct():
 def test_constants():
     assert _lib.constants["MAX_DIMS"] >= 8
     names = ["bool", "uint8", "int32", "int64", "float32", "float64", "int8", "int16", "float16", "bfloat16"]
-    assert [norch.dtype(i).name for i in range(10)] == names
-    assert lib.norch_dtype_name(10) is None and lib.norch_dtype_name(-1 & (2**64 - 1)) is None
+    names += ["complex64", "complex128"]
+    assert [norch.dtype(i).name for i in range(12)] == names
+    assert lib.norch_dtype_name(12) is None and lib.norch_dtype_name(-1 & (2**64 - 1)) is None
     assert lib.norch_abi() != 0
     assert lib.norch_isa().decode() in lib.norch_isa_builds().decode().split()
 

@@ -184,7 +184,7 @@ def test_messages() -> None:
     graph = HERE["autograd.graph"]
     for module, name in (
         *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "skip_init"), (norch.cuda, "amp")),
-        *((nn.utils, "stateless"), (nn.init, "orthogonal"), (norch.linalg, "eig")),
+        *((nn.utils, "stateless"), (nn.init, "orthogonal"), (norch.linalg, "ldl_solve")),
         *(
             (HERE["nn.parameter"], "Buffer"),
             (norch.autograd, "set_multithreading_enabled"),

@@ -52,6 +52,9 @@ def test_nextafter(torch: Any, dtype: str) -> None:
     got, expected = norch.nextafter(a[:, None], a), torch.nextafter(x[:, None], x)
     np.testing.assert_array_equal(got.double().numpy(force=True), expected.double().numpy())
     np.testing.assert_array_equal(got.signbit().numpy(force=True), expected.signbit().numpy())
+    assert (
+        a.clone().nextafter_(norch.ones_like(a)).tolist()[:2] == x.clone().nextafter_(torch.ones_like(x)).tolist()[:2]
+    )
     with pytest.raises(norch.DTypeError, match="dtypes float32 and float64 differ"):
         norch.nextafter(norch.ones(1), norch.ones(1).double())
 

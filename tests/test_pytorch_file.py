@@ -56,8 +56,8 @@ def test_tensors_of_a_file_share_their_storage():
         (tensor_of(b"FloatStorage", b"0", 3, "I6\n", "I1\n"), "as_strided: shape"),  # beyond its end
         (tensor_of(b"FloatStorage", b"7", 0, "I6\n", "I1\n"), "no item named 'archive/data/7'"),
         (
-            tensor_of(b"ComplexFloatStorage", b"0", 0, "I6\n", "I1\n"),
-            "torch.ComplexFloatStorage; what comes over are dense",
+            tensor_of(b"QInt8Storage", b"0", 0, "I6\n", "I1\n"),
+            "torch.QInt8Storage; what comes over are dense",
         ),
         (tensor_of(b"Size", b"0", 0, "I6\n", "I1\n"), "neither a storage nor a dtype"),
         (b"ctorch.nn.modules.linear\nLinear\n(tR", "torch.nn.modules.linear.Linear; .* save the state_dict"),

@@ -19,7 +19,7 @@ from norch._lib import lib
 from norch.utils import safetensors
 from norch.utils.safetensors import SafetensorError
 
-NAMES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
+NAMES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64".split()
 
 
 def tensors() -> dict[str, Any]:

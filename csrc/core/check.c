@@ -7,6 +7,15 @@ int32_t nr_check_tensor(const char *op, const norch_tensor *x) {
     return NORCH_OK;
 }
 
+int32_t nr_refuse_complex(const char *op, int32_t dtype) {
+    return nr_fail(NORCH_ERROR_DTYPE, "%s: %s is not supported", op, nr_dtypes[dtype].name);
+}
+
+int32_t nr_check_real(const char *op, const norch_tensor *x) {
+    NR_TRY(nr_check_tensor(op, x));
+    return nr_is_complex(x->dtype) ? nr_refuse_complex(op, x->dtype) : NORCH_OK;
+}
+
 int32_t nr_check_dtype(const char *op, int64_t dtype) {
     if (!nr_is_dtype(dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s: there is no dtype number %lld", op, (long long)dtype);

@@ -7,6 +7,9 @@
 
 /* Not NULL, and not a meta tensor; a dtype of dtypes.def. */
 int32_t nr_check_tensor(const char *op, const norch_tensor *x);
+/* The same, and not complex; and the refusal. */
+int32_t nr_check_real(const char *op, const norch_tensor *x);
+int32_t nr_refuse_complex(const char *op, int32_t dtype);
 int32_t nr_check_dtype(const char *op, int64_t dtype);
 /* All on one device; 0-d CPU tensors go with any. */
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);

@@ -12,12 +12,18 @@
 /* The dtype of the type in which narrow ones are computed. */
 #define COMPUTED_IN(T) _Generic((T){0}, int32_t: NORCH_INT32, float: NORCH_FLOAT32)
 const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT] = {
-#define WIDE(NAME, label, S, T, A, kind, digits) {#label, sizeof(S), KIND_##kind, NORCH_##NAME, digits},
-#define NARROW(NAME, label, S, T, A, kind, digits) {#label, sizeof(S), KIND_##kind, COMPUTED_IN(T), digits},
+#define WIDE(NAME, label, S, T, A, kind, digits) {#label, sizeof(S), KIND_##kind, NORCH_##NAME, digits, NORCH_##NAME},
+#define NARROW(NAME, label, S, T, A, kind, digits) \
+    {#label, sizeof(S), KIND_##kind, COMPUTED_IN(T), digits, NORCH_##NAME},
+#define COMPLEX(NAME, label, part, PART) \
+    {#label, 2 * sizeof(part), 'c', NORCH_##NAME, sizeof(part) == 4 ? 24 : 53, NORCH_##PART},
 #include "../dtypes.def"
 };
 
 int32_t nr_default_dtype = NORCH_FLOAT32;
+bool nr_complex_seen;
+
+bool norch_complex_seen(void) { return nr_complex_seen; }
 
 const char *norch_dtype_name(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dtypes[dtype].name : NULL; }
 
@@ -26,6 +32,8 @@ int32_t norch_dtype_size(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dtypes[
 int32_t norch_dtype_kind(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dtypes[dtype].kind : 0; }
 
 int32_t norch_dtype_digits(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dtypes[dtype].digits : 0; }
+
+int32_t norch_dtype_part(int64_t dtype) { return nr_is_dtype(dtype) ? nr_part_of((int32_t)dtype) : -1; }
 
 int32_t norch_default_dtype(void) { return nr_default_dtype; }
 
@@ -40,6 +48,7 @@ static int rank(int32_t dtype) {
     switch (nr_dtypes[dtype].kind) {
     case 'b': return 0;
     case 'f': return 2;
+    case 'c': return 3;
     default: return 1;
     }
 }
@@ -61,12 +70,22 @@ static bool holds(int32_t d, int32_t other) {
 
 /* The smallest dtype that holds both, of the higher rank where theirs differ. */
 static int32_t common_dtype(int32_t a, int32_t b) {
+    if (nr_is_complex(a) || nr_is_complex(b)) {
+        const int32_t part_a = nr_part_of(a), part_b = nr_part_of(b);
+        if (!nr_is_float(part_a)) return b;
+        return nr_is_float(part_b) ? nr_complex_of(common_dtype(part_a, part_b)) : a;
+    }
     if (rank(a) != rank(b)) return rank(a) > rank(b) ? a : b;
     int32_t best = nr_size_of(a) > nr_size_of(b) ? a : b; /* if none holds both */
     bool found = false;
     for (int32_t d = 0; d < NR_DTYPE_COUNT; d++)
         if (holds(d, a) && holds(d, b) && (!found || nr_size_of(d) < nr_size_of(best))) best = d, found = true;
     return best;
+}
+
+int32_t nr_complex_of(int32_t dtype) {
+    if (nr_is_complex(dtype)) return dtype;
+    return (nr_is_float(dtype) ? dtype : nr_default_dtype) == NORCH_FLOAT64 ? NORCH_COMPLEX128 : NORCH_COMPLEX64;
 }
 
 static int8_t promoted[NR_DTYPE_COUNT][NR_DTYPE_COUNT];
@@ -90,14 +109,15 @@ int32_t nr_result_dtype(int n, const norch_tensor *const *xs) {
         *best = *best < 0 ? xs[i]->dtype : nr_promote(*best, xs[i]->dtype);
     }
     if (of_rank[2] >= 0 && nr_is_float(of_rank[2])) of_rank[2] = nr_default_dtype;
+    if (of_rank[2] >= 0 && nr_is_complex(of_rank[2])) of_rank[2] = nr_complex_of(nr_default_dtype);
     int32_t result = of_rank[0];
     for (int i = 1; i < 3; i++) {
         int32_t lower = of_rank[i];
         if (lower < 0) continue;
         if (result < 0)
             result = lower;
-        else if (rank(lower) > rank(result))
-            result = lower;
+        else if (rank(lower) > rank(result)) /* a float decides the precision of a complex result */
+            result = nr_is_complex(lower) && nr_is_float(result) ? nr_complex_of(result) : lower;
     }
     return result;
 }

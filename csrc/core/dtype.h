@@ -9,21 +9,27 @@
 typedef struct nr_dtype_row {
     const char *name;
     int32_t size;
-    char kind;     /* 'b', 'u', 'i' or 'f' */
+    char kind;     /* 'b', 'u', 'i', 'f' or 'c' */
     int8_t wide;   /* the dtype that it is computed in: itself, unless it is narrow */
     int8_t digits; /* see dtypes.def */
+    int8_t part;   /* of a complex dtype that of its parts, else itself */
 } nr_dtype_row;
 
 extern const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT];
 extern int32_t nr_default_dtype;
+extern bool nr_complex_seen; /* whether there has been a complex tensor */
 
 static inline bool nr_is_dtype(int64_t dtype) { return dtype >= 0 && dtype < NR_DTYPE_COUNT; }
 static inline int64_t nr_size_of(int32_t dtype) { return nr_dtypes[dtype].size; }
 static inline int32_t nr_wide(int32_t dtype) { return nr_dtypes[dtype].wide; }
 static inline bool nr_is_narrow(int32_t dtype) { return nr_dtypes[dtype].wide != dtype; }
 static inline bool nr_is_float(int32_t dtype) { return nr_dtypes[dtype].kind == 'f'; }
+static inline bool nr_is_complex(int32_t dtype) { return dtype >= NORCH_COMPLEX64; }
+static inline int32_t nr_part_of(int32_t dtype) { return nr_dtypes[dtype].part; }
+/* The complex dtype whose parts hold a real dtype, or dtype itself; of what is no float that of the default dtype. */
+int32_t nr_complex_of(int32_t dtype);
 
-/* Whether a result may be stored as another dtype: bool as any, integers as integers and floats, floats as floats. */
+/* Whether a result may be stored as another dtype: bool as any, integers as integers, floats and complex numbers, and so on. */
 bool nr_can_cast(int32_t from, int32_t to);
 /* The smallest dtype that holds both, like PyTorch. */
 int32_t nr_promote(int32_t a, int32_t b);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "check.h"
 #include "device.h"
 #include "interpreter.h"
 #include "observer.h"
@@ -72,6 +73,9 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
     if (!backend->run[call->family])
         return nr_fail(NORCH_ERROR_DEVICE, "this operation has no kernels on %s; move its inputs with .cpu()",
                        backend->name);
+    const bool composed = call->family != NR_POINTWISE; /* for complex numbers, of operations on their parts */
+    if (composed && nr_is_complex(call->dtype))
+        return nr_refuse_complex(call->name ? call->name : "this operation", call->dtype);
     const bool by_row = call->family == NR_POINTWISE || call->family == NR_REDUCTION;
     if (by_row || (call->family == NR_MATMUL && call->op != NR_NO_OP)) {
         call->kernel = backend->kernels[call->op][call->dtype];

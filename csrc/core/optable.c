@@ -22,8 +22,23 @@ const char *norch_op_form(int64_t op) {
     return op >= 0 && op < NR_OP_COUNT ? forms[nr_ops[op].form] : NULL;
 }
 
+/* Of each row of complex.def its result, and 1 more. */
+static const uint8_t complex_results[NR_OP_COUNT] = {
+#define UNARY(name, result, formula) [NR_OP_##name] = NR_##result + 1,
+#define BINARY UNARY
+#define CHOICE UNARY
+#define TERNARY UNARY
+#include "../complex.def"
+};
+
+int32_t nr_complex_result(int32_t op, int32_t dtype) {
+    const int32_t result = complex_results[op] - 1;
+    return result == NR_TRUTH ? NORCH_BOOL : result == NR_PART ? nr_part_of(dtype) : dtype;
+}
+
 bool nr_in_domain(int32_t op, int32_t dtype) {
     char kind = nr_dtypes[dtype].kind;
+    if (kind == 'c') return complex_results[op] != 0;
     int bit = kind == 'f' ? 1 : kind == 'b' ? 4 : 2;
     return (nr_ops[op].domain & bit) != 0;
 }

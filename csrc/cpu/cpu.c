@@ -155,6 +155,7 @@ __attribute__((constructor)) static void choose_isa(void) {
         build->fill_pointwise(kernels);
         build->fill_reduce(kernels);
     }
+    nr_fill_complex(kernels);
     chosen->fill_narrow(nr_widen, nr_narrow);
     nr_fill_rows = chosen->fill_rows;
     for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */

@@ -72,6 +72,7 @@ extern nr_row_filler *nr_fill_rows;
 #define NR_FILL_BYTES 64
 
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
+void nr_fill_complex(nr_kernel_rows kernels); /* those of complex.def, for every machine */
 
 /* What each of those builds defines. The fill functions put their kernels into the table. */
 #define NR_DECLARE_ISA(isa)                                                 \

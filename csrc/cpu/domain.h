@@ -6,6 +6,9 @@
 #include "cpu.h"
 
 #define IN_DOMAIN(domain) NR_JOIN2(NR_JOIN2(NR_IN, domain), KIND_OF_DTYPE)
+#define NR_IN_C_F(text)
+#define NR_IN_C_I(text)
+#define NR_IN_C_B(text)
 #define NR_IN_F_F(text) text
 #define NR_IN_F_I(text)
 #define NR_IN_F_B(text)

@@ -155,6 +155,7 @@ static void run_chunk(void *context, int64_t chunk) {
 static bool past_cache(const nr_call *call, const nr_plan *plan) {
     const nr_op_row *row = &nr_ops[call->op];
     const int64_t size = row->result == NR_TRUTH ? 1 : nr_size_of(call->dtype);
+    if (nr_is_complex(call->dtype)) return false;
     if (row->domain == NR_DOMAIN_F || nr_is_narrow(call->dtype) || plan->stride[0][0] != size) return false;
     for (int o = 1; o < plan->operands; o++)
         if (plan->data[o] == plan->data[0]) return false;
@@ -181,7 +182,7 @@ static void find_together(const nr_call *call, walk *w) {
     const nr_plan *plan = w->plan;
     bool numbers = false;
     w->together = 1;
-    if (plan->ndim < 2 || plan->size[0] > SHORT) return;
+    if (plan->ndim < 2 || plan->size[0] > SHORT || nr_is_complex(call->dtype)) return;
     for (int o = 0; o < plan->operands; o++) {
         w->size[o] = size_of(call, o);
         w->kind[o] = kind_of(plan, o, w->size[o]);
@@ -225,7 +226,7 @@ static bool is_broadcast_row(const nr_call *call, const nr_plan *plan, int o) {
 }
 
 static int64_t rows_in_one(const nr_call *call, const nr_plan *plan) {
-    if (plan->ndim < 2 || plan->size[0] > ROOM / 2 || plan->numel < 4 * ROOM) return 1;
+    if (plan->ndim < 2 || plan->size[0] > ROOM / 2 || plan->numel < 4 * ROOM || nr_is_complex(call->dtype)) return 1;
     for (int o = 0; o < plan->operands; o++) {
         const bool follows = plan->stride[o][1] == plan->stride[o][0] * plan->size[0];
         if (!follows && !is_broadcast_row(call, plan, o)) return 1;

@@ -15,7 +15,7 @@ static const char *const roles[] = {"query", "key", "value", "gradient"};
 /* x: q, k, v and, if count is 4, g. */
 static int32_t check(const char *op, int count, const norch_tensor *const *x) {
     for (int i = 0; i < count; i++) {
-        NR_TRY(nr_check_tensor(op, x[i]));
+        NR_TRY(nr_check_real(op, x[i]));
         if (x[i]->dtype != x[0]->dtype || (x[i]->dtype != NORCH_FLOAT32 && x[i]->dtype != NORCH_FLOAT64))
             return nr_fail(NORCH_ERROR_DTYPE, "%s: expected all float32 or all float64, but the %s is %s", op, roles[i],
                            nr_dtypes[x[i]->dtype].name);

@@ -31,7 +31,7 @@ bool norch_attention_fuses(const norch_tensor *q, const norch_tensor *k, const n
 static int32_t check(const char *op, int count, const norch_tensor *const *x, int64_t *group) {
     static const char *const roles[] = {"query", "key", "value", "gradient", "result"};
     for (int i = 0; i < count; i++) {
-        NR_TRY(nr_check_tensor(op, x[i]));
+        NR_TRY(nr_check_real(op, x[i]));
         if (x[i]->dtype != x[0]->dtype)
             return nr_fail(NORCH_ERROR_DTYPE, "%s: a query of %s, but the %s is %s", op, nr_dtypes[x[0]->dtype].name,
                            roles[i], nr_dtypes[x[i]->dtype].name);
@@ -181,7 +181,7 @@ int32_t norch_attention_fused_backward(const norch_tensor *g, const norch_tensor
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v, g, out};
     norch_tensor *const *to = grads;
     NR_TRY(check(op, 5, x, &plan.group));
-    NR_TRY(nr_check_tensor(op, logsumexp));
+    NR_TRY(nr_check_real(op, logsumexp));
     NR_TRY(check_others(op, q, k->shape[k->ndim - 2], optional_mask, optional_seed, logsumexp, dropout));
     if (n != 3) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 3", op, (long long)n);
     for (int i = 0; i < 3; i++) {

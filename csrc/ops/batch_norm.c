@@ -8,13 +8,13 @@
 
 /* x (N, C, ...) of float32 or float64; the others: of its dtype and device and of shape (C), or NULL. */
 static int32_t check(const char *op, const norch_tensor *x, int n, const norch_tensor *const *others) {
-    NR_TRY(nr_check_tensor(op, x));
+    NR_TRY(nr_check_real(op, x));
     NR_TRY(nr_check_full_float(op, x));
     if (x->ndim < 2)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: expected 2 or more dimensions, got shape %s", op, nr_shape_of(x));
     for (int i = 0; i < n; i++)
         if (others[i]) {
-            NR_TRY(nr_check_tensor(op, others[i]));
+            NR_TRY(nr_check_real(op, others[i]));
             NR_TRY(nr_check_written(op, "a tensor of the channels", others[i], x, 1, x->shape + 1));
         }
     return NORCH_OK;
@@ -81,7 +81,7 @@ int32_t norch_batch_norm_backward(const norch_tensor *g, const norch_tensor *x, 
     NR_TRY(check(op, x, 2, statistics));
     NR_TRY(check(op, x, 1, &optional_weight));
     NR_TRY(check_contiguous(op, 2, statistics));
-    NR_TRY(nr_check_tensor(op, g));
+    NR_TRY(nr_check_real(op, g));
     NR_TRY(nr_check_written(op, "the gradient", g, x, x->ndim, x->shape));
     if (n != 2) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 2", op, (long long)n);
     const int64_t sums[] = {2, x->shape[1]};

@@ -10,7 +10,7 @@
 static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
     const norch_tensor *all[] = {a, b, bias};
     for (int i = 0; i < (bias ? 3 : 2); i++) {
-        NR_TRY(nr_check_tensor(op, all[i]));
+        NR_TRY(nr_check_real(op, all[i]));
         int32_t wanted = i == 2 ? 1 : 4;
         if (all[i]->ndim != wanted)
             return nr_fail(NORCH_ERROR_SHAPE, "%s: expected %d dimensions, got shape %s", op, wanted,

@@ -57,10 +57,76 @@ void nr_load_number(const nr_plan *plan, int o, int32_t dtype) {
 
 static void load_source(const nr_call *call) { nr_load_number(call->plan, 1, call->dtype); }
 
+norch_tensor *nr_complex_number(const norch_tensor *x, int32_t dtype, const norch_tensor *where) {
+    norch_tensor *number = norch_cast(x, dtype);
+    norch_tensor *there = number ? norch_to_device(number, where->device_type, where->device_index, false) : NULL;
+    nr_release(number);
+    return there;
+}
+
+/* ---- copies to and from complex numbers ---------------------------------------------------------- */
+
+static int32_t copy_and_release(norch_tensor *dst, norch_tensor *src) {
+    const int32_t status = dst && src ? nr_copy_into(dst, src) : norch_last_error_kind();
+    nr_release(dst);
+    nr_release(src);
+    return status;
+}
+
+/* Sets the imaginary parts of x to 0. */
+static int32_t make_real(const norch_tensor *x) {
+    norch_tensor *imaginary = nr_part(x, 1);
+    if (!imaginary) return norch_last_error_kind();
+    nr_plan plan;
+    nr_plan_make(&plan, x->ndim, x->shape, 2, (const norch_tensor *[]){imaginary, imaginary});
+    for (int32_t d = 0; d < plan.ndim; d++) plan.stride[1][d] = 0;
+    plan.data[1] = (char *)&plan.value[1];
+    plan.value[1] = 0;
+    nr_call call = {.family = NR_COPY, .dtype = imaginary->dtype, .from_dtype = imaginary->dtype, .plan = &plan};
+    call.work = (double)x->numel;
+    const int32_t status = nr_gate(&call, imaginary);
+    nr_release(imaginary);
+    return status;
+}
+
+/* Whether elements of src are not 0, which two negations tell, into dst. */
+static int32_t copy_truth(norch_tensor *dst, const norch_tensor *src) {
+    for (int i = 0; i < 2; i++) {
+        const norch_tensor *operands[] = {dst, i ? dst : src};
+        nr_plan plan;
+        nr_plan_make(&plan, dst->ndim, dst->shape, 2, operands);
+        NR_TRY(nr_run(NR_POINTWISE, NR_OP_logical_not, &plan, (double)dst->numel, operands[1]));
+    }
+    return NORCH_OK;
+}
+
+static int32_t copy_complex(norch_tensor *dst, const norch_tensor *src) {
+    if (!nr_same_device(dst, src) && nr_is_complex(src->dtype)) { /* one number, from the host */
+        norch_tensor borrowed = *src;
+        borrowed.references = 1; /* a header of this thread: its count is not shared */
+        norch_tensor *there = norch_to_device(&borrowed, dst->device_type, dst->device_index, false);
+        const int32_t status = there ? copy_complex(dst, there) : norch_last_error_kind();
+        nr_release(there);
+        return status;
+    }
+    if (nr_is_complex(dst->dtype) && nr_is_complex(src->dtype))
+        return copy_and_release(norch_view_as_real(dst), norch_view_as_real(src));
+    if (dst->dtype == NORCH_BOOL) return copy_truth(dst, src);
+    if (!nr_is_complex(dst->dtype))
+        return nr_fail(NORCH_ERROR_DTYPE, "to: %s cannot hold the imaginary parts of %s; take .real or .abs()",
+                       nr_dtypes[dst->dtype].name, nr_dtypes[src->dtype].name);
+    NR_TRY(make_real(dst));
+    norch_tensor *real = nr_part(dst, 0);
+    const int32_t status = real ? nr_copy_into(real, src) : norch_last_error_kind();
+    nr_release(real);
+    return status;
+}
+
 /* ---- the copy that all others are made of -------------------------------------------------------- */
 
 int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     if (dst->numel == 0) return NORCH_OK;
+    if (nr_is_complex(dst->dtype) || nr_is_complex(src->dtype)) return copy_complex(dst, src);
     nr_plan plan;
     int32_t from_dtype = src->dtype;
     void (*load)(const nr_call *) = NULL;

@@ -25,9 +25,24 @@ norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
     return nr_finished(x, nr_note_host_wrote(x));
 }
 
+norch_tensor *norch_scalar_complex(double real, double imaginary) {
+    norch_tensor *x = nr_make(0, NULL, NORCH_COMPLEX128, NULL);
+    if (!x) return NULL;
+    ((double *)x->data)[0] = real;
+    ((double *)x->data)[1] = imaginary;
+    x->weak = 1;
+    return nr_finished(x, nr_note_host_wrote(x));
+}
+
 /* Sets every element of x, which is new and dense, to one value. */
 static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
     if (!x || x->numel == 0) return x;
+    if (nr_is_complex(x->dtype)) {
+        norch_tensor *number = norch_scalar_float(value);
+        const int32_t status = number ? nr_copy_into(x, number) : NORCH_ERROR_MEMORY;
+        nr_release(number);
+        return nr_finished(x, status);
+    }
     const int64_t size = nr_size_of(x->dtype);
     nr_plan plan = {.ndim = 1, .operands = 2, .size = {x->numel}, .numel = x->numel};
     plan.stride[0][0] = size;
@@ -68,6 +83,7 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep) {
     if (nr_check_shape("arange", 1, &n) || nr_check_dtype("arange", dtype)) return NULL;
     if (dtype == NORCH_BOOL) return NR_REFUSE(NORCH_ERROR_DTYPE, "arange: not defined for dtype bool");
+    if (nr_is_complex((int32_t)dtype)) return nr_refuse_complex("arange", (int32_t)dtype), NULL;
     if (nr_is_narrow((int32_t)dtype))
         return nr_narrowed(norch_arange(n, nr_wide((int32_t)dtype), start, step, istart, istep), (int32_t)dtype);
     norch_tensor *x = nr_make(1, &n, (int32_t)dtype, NULL);
@@ -136,6 +152,7 @@ int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {
     if (x->numel != 1)
         return nr_fail(NORCH_ERROR_VALUE, "item: a tensor of shape %s has %lld elements, not one", nr_shape_of(x),
                        (long long)x->numel);
+    if (nr_is_complex(x->dtype)) return nr_refuse_complex("item", x->dtype); /* to_bytes reads them */
     uint64_t bits;
     NR_TRY(read_element(x, &bits));
     nr_get(x->dtype, &bits, value, integer);

@@ -8,8 +8,8 @@
 
 /* x (N, C) or (C), of floats; target: int64 indices (N) or (). */
 static int32_t check(const char *op, const norch_tensor *x, const norch_tensor *target) {
-    NR_TRY(nr_check_tensor(op, x));
-    NR_TRY(nr_check_tensor(op, target));
+    NR_TRY(nr_check_real(op, x));
+    NR_TRY(nr_check_real(op, target));
     if (!nr_is_float(x->dtype) || target->dtype != NORCH_INT64)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: expected logits of floats and int64 targets, got %s and %s", op,
                        nr_dtypes[x->dtype].name, nr_dtypes[target->dtype].name);
@@ -62,7 +62,7 @@ norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_te
                                            const norch_tensor *log_sums, const norch_tensor *optional_count,
                                            int64_t ignored, double smoothing) {
     const char *op = "cross_entropy_backward";
-    if (check(op, x, target) || nr_check_tensor(op, g) || nr_check_same_device(op, x, g)) return NULL;
+    if (check(op, x, target) || nr_check_real(op, g) || nr_check_same_device(op, x, g)) return NULL;
     const bool reduced = g->ndim == 0;
     if (!reduced && !nr_same_shape(g->ndim, g->shape, target->ndim, target->shape))
         return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for losses of shape %s", op, nr_shape_of(g),

@@ -176,6 +176,81 @@ static norch_tensor *settled(norch_tensor *x, norch_tensor *y, int32_t status, i
     return status == NORCH_OK ? norch_retain(x) : NULL;
 }
 
+/* ---- complex numbers: their parts ------------------------------------------------------------------ */
+
+/* An index, or a mask, for both parts. */
+static norch_tensor *for_both(const norch_tensor *index) {
+    int64_t shape[NORCH_MAX_DIMS];
+    norch_tensor *column = norch_unsqueeze(index, -1);
+    if (!column) return NULL;
+    memcpy(shape, column->shape, (size_t)column->ndim * sizeof *shape);
+    shape[index->ndim] = 2;
+    norch_tensor *both = norch_expand(column, column->ndim, shape);
+    nr_release(column);
+    return both;
+}
+
+static norch_tensor *complex_gather(const norch_tensor *x, int32_t axis, const norch_tensor *index) {
+    norch_tensor *at = for_both(index), *parts = at ? norch_view_as_real(x) : NULL;
+    norch_tensor *out = parts ? norch_gather(parts, axis, at) : NULL;
+    nr_release(at);
+    nr_release(parts);
+    return nr_whole(out);
+}
+
+/* What a write into the parts of x gives; in place x itself. */
+static norch_tensor *written(norch_tensor *x, norch_tensor *parts, bool in_place) {
+    if (!parts || !in_place) return nr_whole(parts);
+    nr_release(parts);
+    return norch_retain(x);
+}
+
+static norch_tensor *complex_scatter(norch_tensor *x, int64_t kind, int32_t axis, const norch_tensor *index,
+                                     const norch_tensor *src, bool in_place) {
+    norch_tensor *all = src->ndim == 0 ? norch_expand(src, index->ndim, index->shape) : nr_retained(src);
+    norch_tensor *from = all ? norch_view_as_real(all) : NULL, *at = from ? for_both(index) : NULL;
+    norch_tensor *parts = at ? norch_view_as_real(x) : NULL;
+    norch_tensor *out = parts ? norch_scatter(parts, kind, axis, at, from, in_place) : NULL;
+    norch_tensor *const made[] = {all, from, at, parts};
+    nr_release_all(4, made);
+    return written(x, out, in_place);
+}
+
+static norch_tensor *complex_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
+                                 const int64_t *axes, int64_t lead) {
+    norch_tensor *parts = norch_view_as_real(x);
+    norch_tensor *out = parts ? norch_index_get(parts, kind, n, indices, count, axes, lead) : NULL;
+    nr_release(parts);
+    return nr_whole(out);
+}
+
+static norch_tensor *complex_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
+                                 const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place) {
+    norch_tensor *from = norch_view_as_real(values), *parts = from ? norch_view_as_real(x) : NULL;
+    norch_tensor *out = parts ? norch_index_put(parts, kind, n, indices, count, axes, lead, from, in_place) : NULL;
+    nr_release(from);
+    nr_release(parts);
+    return written(x, out, in_place);
+}
+
+static norch_tensor *complex_mask_get(const norch_tensor *x, const norch_tensor *mask) {
+    norch_tensor *both = for_both(mask), *parts = both ? norch_view_as_real(x) : NULL;
+    norch_tensor *flat = parts ? norch_mask_get(parts, both) : NULL;
+    norch_tensor *out = flat ? norch_view(flat, 2, (const int64_t[]){-1, 2}) : NULL;
+    norch_tensor *const made[] = {both, parts, flat};
+    nr_release_all(3, made);
+    return nr_whole(out);
+}
+
+static int32_t complex_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_tensor *values) {
+    norch_tensor *both = for_both(mask), *parts = both ? norch_view_as_real(x) : NULL;
+    norch_tensor *from = parts ? norch_view_as_real(values) : NULL, *flat = from ? norch_flatten(from, 0, -1) : NULL;
+    const int32_t status = flat ? norch_mask_put(parts, both, flat) : norch_last_error_kind();
+    norch_tensor *const made[] = {both, parts, from, flat};
+    nr_release_all(4, made);
+    return status;
+}
+
 /* ---- an index for each element ------------------------------------------------------------------- */
 
 /* A view of a 0-d tensor as a 1-d one. */
@@ -238,6 +313,8 @@ norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tenso
     places p;
     if (nr_check_tensor(w->name, x) || check_index(w, x, index) || nr_check_axis(w->name, dim, x->ndim, &axis))
         return NULL;
+    if (nr_is_complex(x->dtype) && x->ndim == 0) return nr_refuse_complex(w->name, x->dtype), NULL;
+    if (nr_is_complex(x->dtype)) return complex_gather(x, axis, index);
     if (index->numel == 0) return nr_make(index->ndim, index->shape, x->dtype, x);
     if (place_each(w, x, axis, index, NULL, NULL, &p)) return NULL;
     norch_tensor *y = read_from(w, x, index->ndim, &p);
@@ -253,6 +330,9 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
     if (nr_check_tensor(w->name, x) || check_index(w, x, index) || check_source(w, x, src) ||
         nr_check_axis(w->name, dim, x->ndim, &axis))
         return NULL;
+    if (nr_is_complex(x->dtype) && (x->ndim == 0 || w->kind > NR_SCATTER_ADD))
+        return nr_refuse_complex(w->name, x->dtype), NULL;
+    if (nr_is_complex(x->dtype)) return complex_scatter(x, kind, axis, index, src, in_place);
     norch_tensor *y = target(w, x, in_place);
     if (!y || index->numel == 0) return settled(x, y, NORCH_OK, in_place);
     norch_tensor *from = source(src, y);
@@ -358,7 +438,9 @@ norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, co
                               const int64_t *axes, int64_t lead) {
     const way *w = &ways[kind];
     places p;
-    if (nr_check_tensor(w->name, x) || place_all(w, x, n, indices, count, axes, lead, NULL, &p)) return NULL;
+    if (nr_check_tensor(w->name, x)) return NULL;
+    if (nr_is_complex(x->dtype)) return complex_get(x, kind, n, indices, count, axes, lead);
+    if (place_all(w, x, n, indices, count, axes, lead, NULL, &p)) return NULL;
     norch_tensor *y = read_from(w, x, p.along.ndim, &p);
     if (!y) nr_name_shortage(w->name);
     done(&p);
@@ -370,6 +452,7 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
     const way *w = &ways[kind];
     places p;
     if (nr_check_tensor(w->name, x) || check_source(w, x, values)) return NULL;
+    if (nr_is_complex(x->dtype)) return complex_put(x, kind, n, indices, count, axes, lead, values, in_place);
     norch_tensor *y = target(w, x, in_place);
     if (!y) return NULL;
     int32_t status = place_all(w, y, n, indices, count, axes, lead, in_place ? y : NULL, &p);
@@ -458,6 +541,7 @@ static int32_t check_mask(const char *name, const norch_tensor *x, const norch_t
 norch_tensor *norch_mask_get(const norch_tensor *x, const norch_tensor *mask) {
     static const char name[] = "index";
     if (check_mask(name, x, mask)) return NULL;
+    if (nr_is_complex(x->dtype)) return complex_mask_get(x, mask);
     visit v;
     norch_tensor *y = NULL, *dense = NULL;
     if (count_true(&v, name, mask) == NORCH_OK) {
@@ -485,6 +569,7 @@ int32_t norch_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_te
         return nr_fail(NORCH_ERROR_SHAPE, "%s: values of shape %s and dtype %s for a tensor of shape %s and dtype %s",
                        name, nr_shape_of(values), nr_dtypes[values->dtype].name, nr_shape_of(x),
                        nr_dtypes[x->dtype].name);
+    if (nr_is_complex(x->dtype)) return complex_mask_put(x, mask, values);
     visit v;
     norch_tensor *dense = NULL;
     int32_t status = count_true(&v, name, mask);

@@ -2,6 +2,8 @@
  *
  * Kernels get the strides of the operands, so that no transpose, slice or expansion is copied. Batches that share one B and
  * are evenly spaced become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
+#include <string.h>
+
 #include "../families/matmul.h"
 #include "ops.h"
 
@@ -124,6 +126,75 @@ static matrix as_matrix(const norch_tensor *x, bool transposed, bool vector_is_r
                       : (matrix){other_size, size, other_stride, stride};
 }
 
+/* ---- complex numbers: one product of real matrices, with B as 2 x 2 blocks -----------------------------
+ *
+ *   [ re a  im a  .. ]  [  re b  im b  .. ]  =  [ re c  im c  .. ]
+ *                       [ -im b  re b  .. ]
+ *                       [    ..           ]                                                              */
+
+/* b (..., K, N) as real blocks (..., 2 K, 2 N). */
+static norch_tensor *blocks_of(const norch_tensor *b) {
+    int64_t shape[NORCH_MAX_DIMS];
+    const int32_t rows = b->ndim - 2;
+    if (b->ndim + 2 > NORCH_MAX_DIMS)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "matmul: complex operands of %d dimensions; at most %d are supported",
+                         b->ndim, NORCH_MAX_DIMS - 2);
+    memcpy(shape, b->shape, (size_t)(rows + 1) * sizeof *shape);
+    shape[rows + 1] = 2;
+    shape[rows + 2] = b->shape[rows + 1];
+    norch_tensor *both = nr_make(b->ndim + 1, shape, b->dtype, b);
+    norch_tensor *plain = both ? norch_select(both, rows + 1, 0) : NULL;
+    norch_tensor *turned = plain ? norch_select(both, rows + 1, 1) : NULL; /* i b */
+    norch_tensor *re = turned ? nr_part(turned, 0) : NULL, *im = re ? nr_part(b, 1) : NULL;
+    int32_t status = im ? nr_copy_into(plain, b) : norch_last_error_kind();
+    if (status == NORCH_OK) status = norch_unary_into(re, NR_OP_neg, im);
+    norch_tensor *turned_im = im ? nr_part(turned, 1) : NULL, *re_of_b = turned_im ? nr_part(b, 0) : NULL;
+    if (status == NORCH_OK) status = re_of_b ? nr_copy_into(turned_im, re_of_b) : norch_last_error_kind();
+    norch_tensor *const made[] = {plain, turned, re, im, turned_im, re_of_b};
+    nr_release_all(6, made);
+    norch_tensor *parts = status == NORCH_OK ? norch_view_as_real(both) : NULL;
+    nr_release(both);
+    shape[rows] *= 2;
+    shape[rows + 1] = 2 * b->shape[rows + 1];
+    norch_tensor *blocks = parts ? norch_reshape(parts, b->ndim, shape) : NULL;
+    nr_release(parts);
+    return blocks;
+}
+
+/* a (..., K) as real rows (..., 2 K); back makes rows (..., 2 N) complex (..., N). */
+static norch_tensor *rows_of(const norch_tensor *a) {
+    int64_t shape[NORCH_MAX_DIMS];
+    memcpy(shape, a->shape, (size_t)a->ndim * sizeof *shape);
+    shape[a->ndim - 1] *= 2;
+    norch_tensor *parts = norch_view_as_real(a), *rows = parts ? norch_reshape(parts, a->ndim, shape) : NULL;
+    nr_release(parts);
+    return rows;
+}
+
+static norch_tensor *back(norch_tensor *rows, bool vector) {
+    if (!rows || vector) return nr_whole(rows);
+    int64_t shape[NORCH_MAX_DIMS + 1];
+    memcpy(shape, rows->shape, (size_t)rows->ndim * sizeof *shape);
+    shape[rows->ndim - 1] /= 2;
+    shape[rows->ndim] = 2;
+    norch_tensor *parts = norch_view(rows, rows->ndim + 1, shape);
+    nr_release(rows);
+    return nr_whole(parts);
+}
+
+static norch_tensor *complex_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b) {
+    norch_tensor *left = transpose_a && a->ndim > 1 ? norch_transpose(a, -1, -2) : norch_alias(a);
+    norch_tensor *right = !left          ? NULL
+                          : b->ndim == 1 ? norch_unsqueeze(b, 1)
+                          : transpose_b  ? norch_transpose(b, -1, -2)
+                                         : norch_alias(b);
+    norch_tensor *rows = right ? rows_of(left) : NULL, *blocks = rows ? blocks_of(right) : NULL;
+    norch_tensor *out = blocks ? norch_matmul(rows, blocks, false, false) : NULL;
+    norch_tensor *const made[] = {left, right, rows, blocks};
+    nr_release_all(4, made);
+    return back(out, b->ndim == 1);
+}
+
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b) {
     if (check_operands("matmul", a, b)) return NULL;
     if (nr_needs_widening(a, NR_MATMUL)) {
@@ -135,6 +206,7 @@ norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool tr
     }
     matrix left = as_matrix(a, transpose_a, true), right = as_matrix(b, transpose_b, false);
     if (left.columns != right.rows) return inner_mismatch("matmul", left.columns, right.rows, a, b), NULL;
+    if (nr_is_complex(a->dtype)) return complex_matmul(a, b, transpose_a, transpose_b);
     nr_matmul_plan plan = {.m = left.rows, .n = right.columns, .k = left.columns};
     plan.a_row = left.row_stride;
     plan.a_col = left.column_stride;
@@ -176,6 +248,16 @@ static bool fuses_epilogue(const norch_tensor *x, int64_t epilogue) {
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *bias,
                            int64_t epilogue) {
     if (check_layer(x, weight, bias)) return NULL;
+    if (nr_is_complex(x->dtype)) {
+        norch_tensor *product = complex_matmul(x, weight, false, true);
+        if (!product) return NULL;
+        norch_tensor *sums = bias ? norch_binary(NR_OP_add, product, bias) : nr_retained(product);
+        nr_release(product);
+        if (epilogue == NR_NO_OP || !sums) return sums;
+        norch_tensor *out = norch_unary(epilogue, sums);
+        nr_release(sums);
+        return out;
+    }
     if (epilogue != NR_NO_OP && !fuses_epilogue(x, epilogue)) {
         norch_tensor *sums = norch_linear(x, weight, bias, NR_NO_OP), *out = sums ? norch_unary(epilogue, sums) : NULL;
         nr_release(sums);

@@ -16,7 +16,7 @@ static span weighted(const norch_tensor *x, int64_t axes) {
 /* other: of the dtype of x, and of the shape of these axes. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
                             span axes) {
-    NR_TRY(nr_check_tensor(op, other));
+    NR_TRY(nr_check_real(op, other));
     if (other->dtype != x->dtype)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: %s is %s, but the input is %s", op, what, nr_dtypes[other->dtype].name,
                        nr_dtypes[x->dtype].name);
@@ -28,7 +28,7 @@ static int32_t check_beside(const char *op, const char *what, const norch_tensor
 }
 
 static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) {
-    NR_TRY(nr_check_tensor(op, x));
+    NR_TRY(nr_check_real(op, x));
     NR_TRY(nr_check_full_float(op, x));
     if (axes == 0 || axes > x->ndim || (axes < 0 && x->ndim < 2))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld axes of a tensor of %d", op, (long long)axes, x->ndim);

@@ -18,6 +18,8 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src);
 void nr_plan_number(nr_plan *plan, int o, const norch_tensor *x);
 /* Operand o of a plan, converted to dtype, into the plan. */
 void nr_load_number(const nr_plan *plan, int o, int32_t dtype);
+/* One number x, cast to a complex dtype, on the device of `where`. */
+norch_tensor *nr_complex_number(const norch_tensor *x, int32_t dtype, const norch_tensor *where);
 /* A number in the stored type of a dtype. */
 void nr_put_double(int32_t dtype, double value, void *eight_bytes);
 void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes);
@@ -35,6 +37,12 @@ norch_tensor *nr_widened(const norch_tensor *x);
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
 /* Whether x must be widened before the kernels of the family on its device: its dtype is narrow, and they do not take it. */
 bool nr_needs_widening(const norch_tensor *x, nr_family family);
+
+/* complex */
+/* The real (0) or the imaginary (1) parts of x, a view. */
+norch_tensor *nr_part(const norch_tensor *x, int32_t which);
+/* norch_view_as_complex(), which takes over the reference; NULL stays NULL. */
+norch_tensor *nr_whole(norch_tensor *parts);
 
 /* scan */
 /* x for scans and sorts, which have kernels for int64, float32 and float64: retained, or cast to the one that holds it. */

@@ -36,8 +36,9 @@ static int32_t check_step(const row *r, int64_t n, norch_tensor *const *const li
     for (int64_t i = 0; i < n; i++) {
         NR_TRY(nr_check_tensor(r->name, lists[PARAM][i]));
         const norch_tensor *param = lists[PARAM][i];
-        if (!nr_is_float(param->dtype))
-            return nr_fail(NORCH_ERROR_DTYPE, "%s: parameter %lld is %s; only floats can be optimized", r->name,
+        if (!nr_is_float(nr_part_of(param->dtype)))
+            return nr_fail(NORCH_ERROR_DTYPE,
+                           "%s: parameter %lld is %s; only floats and complex numbers can be optimized", r->name,
                            (long long)i, nr_dtypes[param->dtype].name);
         for (int l = 0; l < LISTS; l++) {
             if (!lists[l]) continue;
@@ -53,7 +54,8 @@ static int32_t check_step(const row *r, int64_t n, norch_tensor *const *const li
             if (!nr_same_device(x, param))
                 return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on %s, the parameter on %s", r->name, r->lists[l],
                                (long long)i, nr_device_name(x), nr_device_name(param));
-            *dense = *dense && x->contiguous && !nr_is_narrow(x->dtype) && (l == PARAM || x->storage != param->storage);
+            *dense = *dense && x->contiguous && !nr_is_narrow(x->dtype) && !nr_is_complex(x->dtype) &&
+                     (l == PARAM || x->storage != param->storage);
         }
     }
     return NORCH_OK;
@@ -92,7 +94,24 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
     return NORCH_OK;
 }
 
-/* Uses dense wide copies of tensors that are not dense, are narrow or share the parameter's storage; copies them back after. */
+/* x for the kernels: wide, dense, of real numbers, and without a share in the storage of the parameter. */
+static norch_tensor *readied(norch_tensor *x, bool shared) {
+    norch_tensor *dense = nr_is_narrow(x->dtype) ? nr_widened(x) : shared ? norch_clone(x) : norch_contiguous(x);
+    if (!dense || !nr_is_complex(dense->dtype)) return dense;
+    norch_tensor *parts = norch_view_as_real(dense);
+    nr_release(dense);
+    return parts;
+}
+
+static int32_t copy_back(norch_tensor *x, norch_tensor *dense) {
+    if (dense->storage == x->storage) return NORCH_OK;
+    norch_tensor *whole = nr_is_complex(x->dtype) ? norch_view_as_complex(dense) : nr_retained(dense);
+    const int32_t status = whole ? nr_copy_into(x, whole) : norch_last_error_kind();
+    nr_release(whole);
+    return status;
+}
+
+/* Uses readied() tensors where some are not dense, narrow, complex or share the parameter's storage; copies them back after. */
 static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
                                   const double *hyper) {
     norch_tensor *(*dense)[LISTS] = nr_malloc((size_t)n * sizeof *dense);
@@ -104,7 +123,7 @@ static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *c
             dense[i][l] = NULL;
             if (!x || status != NORCH_OK) continue;
             bool shared = l != PARAM && x->storage == lists[PARAM][i]->storage;
-            dense[i][l] = nr_is_narrow(x->dtype) ? nr_widened(x) : shared ? norch_clone(x) : norch_contiguous(x);
+            dense[i][l] = readied(x, shared);
             if (!dense[i][l]) status = norch_last_error_kind();
         }
     batch b = {.kind = kind, .plan = {.hyper = hyper}};
@@ -112,7 +131,7 @@ static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *c
         status = add(&b, dense[i]);
         if (status == NORCH_OK) status = run_batch(&b);
         for (int l = 0; l < LISTS && status == NORCH_OK; l++)
-            if (l != GRAD && dense[i][l] && dense[i][l] != lists[l][i]) status = nr_copy_into(lists[l][i], dense[i][l]);
+            if (l != GRAD && dense[i][l]) status = copy_back(lists[l][i], dense[i][l]);
     }
     for (int64_t i = 0; i < n; i++) nr_release_all(LISTS, dense[i]);
     nr_free(dense);

@@ -46,13 +46,17 @@ static int32_t infer_dtype(job *j) {
                        nr_dtypes[j->input[0]->dtype].name);
     int32_t dtype = j->inputs == 1 && !j->input[0]->weak ? j->input[0]->dtype
                                                          : nr_result_dtype(j->inputs - first, j->input + first);
-    if (j->row->result == NR_FLOAT && !nr_is_float(dtype)) dtype = nr_default_dtype;
+    if (j->row->result == NR_FLOAT && !nr_is_float(dtype) && !nr_is_complex(dtype)) dtype = nr_default_dtype;
     if (nr_is_float(dtype) && of_numbers(j->inputs, j->input[0], j->input[1])) dtype = NORCH_FLOAT64;
+    if (!nr_in_domain(j->op, dtype) && nr_is_complex(dtype))
+        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: %s is not supported", j->row->name, j->mark, nr_dtypes[dtype].name);
     if (!nr_in_domain(j->op, dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s%s: not defined for dtype %s", j->row->name, j->mark,
                        nr_dtypes[dtype].name);
     j->compute = dtype;
-    j->result = j->row->result == NR_TRUTH ? NORCH_BOOL : dtype;
+    j->result = nr_is_complex(dtype)         ? nr_complex_result(j->op, dtype)
+                : j->row->result == NR_TRUTH ? NORCH_BOOL
+                                             : dtype;
     return NORCH_OK;
 }
 
@@ -118,9 +122,12 @@ static int32_t ready_inputs(job *j, const norch_tensor *out) {
         bool condition = i == 0 && j->row->form == NR_CHOICE;
         bool cast = !condition && x->dtype != j->compute;
         j->ready[i] = x;
-        j->converted[i] = x->numel == 1 && x->device_type == NORCH_CPU && (cast || j->elsewhere);
+        const bool number = x->numel == 1 && x->device_type == NORCH_CPU && (cast || j->elsewhere);
+        j->converted[i] = number && (condition || !nr_is_complex(j->compute)); /* a plan has room for eight bytes */
         if (j->converted[i]) continue;
-        if (cast)
+        if (number)
+            j->made[i] = nr_complex_number(x, j->compute, where_to(j));
+        else if (cast)
             j->made[i] = norch_cast(x, j->compute);
         else if (out && norch_overlaps(out, x) && !norch_is_same(out, x))
             j->made[i] = norch_clone(x);
@@ -237,6 +244,8 @@ static int32_t check_out(const job *j, const norch_tensor *out) {
     if (!nr_same_shape(out->ndim, out->shape, j->ndim, j->shape))
         return nr_fail(NORCH_ERROR_SHAPE, "%s_: the result has shape %s and cannot be written into shape %s",
                        j->row->name, nr_shape_text(j->ndim, j->shape), nr_shape_of(out));
+    if (nr_is_complex(j->compute) && !nr_is_complex(j->result) && nr_is_complex(out->dtype)) /* abs_ */
+        return nr_fail(NORCH_ERROR_DTYPE, "%s_: %s is not supported", j->row->name, nr_dtypes[j->compute].name);
     if (!nr_can_cast(j->result, out->dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s_: a result of dtype %s cannot be written into a tensor of dtype %s",
                        j->row->name, nr_dtypes[j->result].name, nr_dtypes[out->dtype].name);

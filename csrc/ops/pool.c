@@ -8,7 +8,7 @@
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int32_t check_floats(const char *op, const norch_tensor *x) {
-    NR_TRY(nr_check_tensor(op, x));
+    NR_TRY(nr_check_real(op, x));
     if (x->ndim < 2)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: expected 2 or more dimensions, got shape %s", op, nr_shape_of(x));
     return nr_check_full_float(op, x);
@@ -66,7 +66,7 @@ static int32_t check_gradient(const char *op, const norch_tensor *x, const nr_po
 
 /* An index must be dense and have this shape over the planes of x. */
 static int32_t check_index(const char *op, const norch_tensor *index, const norch_tensor *x, const int64_t size[2]) {
-    NR_TRY(nr_check_tensor(op, index));
+    NR_TRY(nr_check_real(op, index));
     bool fits = index->ndim == x->ndim && index->dtype == NORCH_INT64 && index->contiguous;
     for (int32_t i = 0; i < x->ndim && fits; i++)
         fits = index->shape[i] == (i < x->ndim - 2 ? x->shape[i] : size[i - x->ndim + 2]);

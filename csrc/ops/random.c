@@ -31,9 +31,25 @@ static uint64_t uniform_span(int32_t dtype) {
     return 1ull << (nr_dtypes[dtype].digits < 24 ? nr_dtypes[dtype].digits : 24);
 }
 
+/* The parts of complex numbers of variance 1, from normal ones. */
+static norch_tensor *halved(norch_tensor *parts) {
+    norch_tensor *scale = parts ? norch_scalar_float(0.70710678118654752) : NULL;
+    const int32_t status = scale ? norch_binary_into(parts, NR_OP_mul, parts, scale) : NORCH_ERROR_MEMORY;
+    nr_release(scale);
+    return nr_finished(parts, status);
+}
+
 static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype,
                                  nr_random_kind kind, int64_t device_type, int64_t device_index) {
     if (nr_check_dtype(op, dtype)) return NULL;
+    if (nr_is_complex((int32_t)dtype) && nr_check_shape(op, ndim, shape) == NORCH_OK && ndim < NORCH_MAX_DIMS) {
+        int64_t of_parts[NORCH_MAX_DIMS] = {0};
+        for (int64_t d = 0; d < ndim; d++) of_parts[d] = shape[d];
+        of_parts[ndim] = 2;
+        norch_tensor *parts =
+            draw_floats(op, state, ndim + 1, of_parts, nr_part_of((int32_t)dtype), kind, device_type, device_index);
+        return nr_whole(kind == NR_NORMAL ? halved(parts) : parts);
+    }
     if (!nr_is_float((int32_t)dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: the dtype must be a float, not %s", op, nr_dtypes[dtype].name);
     norch_tensor *y = nr_make_on(op, ndim, shape, nr_wide((int32_t)dtype), device_type, device_index);
@@ -76,7 +92,7 @@ norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, in
 }
 
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
-    if (nr_check_tensor("bernoulli", p)) return NULL;
+    if (nr_check_real("bernoulli", p)) return NULL;
     if (!nr_is_float(p->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "bernoulli: probabilities must be floats, not %s",
                          nr_dtypes[p->dtype].name);
@@ -88,7 +104,7 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
 
 norch_tensor *norch_dropout(uint64_t *state, const norch_tensor *x, double p, double scale, const norch_tensor *mask) {
     const char *op = "dropout";
-    if (nr_check_tensor(op, x) || nr_check_tensor(op, mask) || nr_check_same_device(op, x, mask)) return NULL;
+    if (nr_check_real(op, x) || nr_check_real(op, mask) || nr_check_same_device(op, x, mask)) return NULL;
     if (!nr_is_float(x->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: the input must be of floats, not %s", op, nr_dtypes[x->dtype].name);
     if (mask->dtype != NORCH_BOOL || !mask->contiguous || !nr_same_shape(mask->ndim, mask->shape, x->ndim, x->shape))

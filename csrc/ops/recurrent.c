@@ -19,7 +19,7 @@ typedef struct layer {
 static int32_t check_sized(const layer *l, const char *what, const norch_tensor *one, const norch_tensor *like,
                            int32_t ndim, int64_t a, int64_t b, int64_t c) {
     const int64_t shape[] = {a, b, c};
-    NR_TRY(nr_check_tensor(l->op, one));
+    NR_TRY(nr_check_real(l->op, one));
     NR_TRY(nr_check_written(l->op, what, one, like, ndim, shape));
     return one->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: %s is not contiguous", l->op, what);
 }
@@ -27,8 +27,8 @@ static int32_t check_sized(const layer *l, const char *what, const norch_tensor 
 /* Checks the states and what is kept, and finds the sizes. */
 static int32_t check(layer *l, const norch_tensor *h, const norch_tensor *c, const norch_tensor *weight,
                      const norch_tensor *kept, const norch_tensor *cs) {
-    NR_TRY(nr_check_tensor(l->op, h));
-    NR_TRY(nr_check_tensor(l->op, kept));
+    NR_TRY(nr_check_real(l->op, h));
+    NR_TRY(nr_check_real(l->op, kept));
     NR_TRY(nr_check_full_float(l->op, h));
     if (h->ndim != 2 || kept->ndim != 3)
         return nr_fail(NORCH_ERROR_SHAPE,

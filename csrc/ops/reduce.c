@@ -123,11 +123,79 @@ static int32_t find_dtype(const nr_op_row *row, int32_t op, int32_t dtype, int32
     return nr_fail(NORCH_ERROR_DTYPE, "%s: %s input%s", row->name, nr_dtypes[dtype].name, advice);
 }
 
+/* ---- complex numbers ----------------------------------------------------------------------------- */
+
+/* The reduction of the parts of x over the axes of x, and with `both` over that of the parts too. */
+static norch_tensor *reduce_parts(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
+                                  bool both, double param) {
+    const char *name = nr_ops[op].name;
+    axis_set axes;
+    if (find_axes(name, x, count, dims, &axes)) return NULL;
+    int64_t of_parts[NORCH_MAX_DIMS], n = 0;
+    for (int32_t axis = 0; axis < x->ndim; axis++)
+        if (has(axes, axis)) of_parts[n++] = axis;
+    norch_tensor *parts = norch_view_as_real(x), *out = NULL;
+    if (parts) out = n ? norch_reduce(op, parts, n, of_parts, keepdim, -1, param) : norch_clone(parts);
+    nr_release(parts);
+    if (!out || !both) return out;
+    const int64_t axis = out->ndim - 1;
+    norch_tensor *whole = norch_reduce(op == NR_OP_var ? NR_OP_sum : NR_OP_norm, out, 1, &axis, false, -1, 0);
+    nr_release(out);
+    return whole;
+}
+
+/* The sum or mean of all elements of a contiguous x: as rows of up to 32 numbers, whose parts vectors add, and then of one row. */
+static norch_tensor *reduce_rows(int32_t op, const norch_tensor *x) {
+    const int64_t width = (x->numel & -x->numel) < 32 ? x->numel & -x->numel : 32, axis = 0;
+    const int64_t rows[] = {x->numel / width, 2 * width}, row[] = {width, 2};
+    norch_tensor *parts = norch_view_as_real(x);
+    norch_tensor *wide = parts ? nr_make_view(parts, 2, rows, (const int64_t[]){2 * width, 1}, 0) : NULL;
+    norch_tensor *sums = wide ? norch_reduce(op, wide, 1, &axis, false, -1, 0) : NULL;
+    norch_tensor *pairs = sums ? nr_make_view(sums, 2, row, (const int64_t[]){2, 1}, 0) : NULL;
+    norch_tensor *out = pairs ? norch_reduce(op, pairs, 1, &axis, false, -1, 0) : NULL;
+    nr_release(parts);
+    nr_release(wide);
+    nr_release(sums);
+    nr_release(pairs);
+    return nr_whole(out);
+}
+
+/* Sums are those of the parts; so is the variance, a real number, which adds up those of both. */
+static norch_tensor *reduce_complex(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
+                                    double param) {
+    switch (op) {
+    case NR_OP_sum:
+    case NR_OP_mean:
+        if (count <= 0 && !keepdim && x->contiguous && x->numel > 1) return reduce_rows(op, x);
+        return nr_whole(reduce_parts(op, x, count, dims, keepdim, false, param));
+    case NR_OP_norm:
+    case NR_OP_var:
+    case NR_OP_std:
+        if (x->ndim > 0 || op == NR_OP_norm) return reduce_parts(op, x, count, dims, keepdim, true, param);
+        break;
+    case NR_OP_any:
+    case NR_OP_all: {
+        norch_tensor *truth = norch_cast(x, NORCH_BOOL);
+        norch_tensor *out = truth ? norch_reduce(op, truth, count, dims, keepdim, -1, param) : NULL;
+        nr_release(truth);
+        return out;
+    }
+    }
+    nr_refuse_complex(nr_ops[op].name, x->dtype);
+    return NULL;
+}
+
 norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                            int64_t dtype, double param) {
     const nr_op_row *row = nr_op_find(op, NR_REDUCE);
     if (!row || nr_check_tensor(row->name, x)) return NULL;
     if (dtype >= 0 && nr_check_dtype(row->name, dtype)) return NULL;
+    if (nr_is_complex(x->dtype) || (dtype >= 0 && nr_is_complex((int32_t)dtype))) {
+        norch_tensor *cast = dtype >= 0 ? norch_cast(x, dtype) : nr_retained(x);
+        norch_tensor *out = cast ? reduce_complex((int32_t)op, cast, count, dims, keepdim, param) : NULL;
+        nr_release(cast);
+        return out;
+    }
     if (row->result == NR_INDEX && count > 1)
         return NR_REFUSE(NORCH_ERROR_VALUE, "%s: takes one axis or all, not %lld", row->name, (long long)count);
     axis_set axes;
@@ -163,6 +231,11 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
         nr_release(sum);
         return moved;
     }
+    if (nr_is_complex(x->dtype) && !nr_is_complex(like->dtype)) {
+        norch_tensor *real = nr_part(x, 0), *sum = real ? norch_sum_to(real, like) : NULL;
+        nr_release(real);
+        return sum;
+    }
     bool same = nr_same_shape(x->ndim, x->shape, like->ndim, like->shape);
     if (same && x->dtype == like->dtype) return norch_retain(x);
     if (same) return norch_cast(x, like->dtype);
@@ -179,6 +252,14 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
     if (!fits)
         return NR_REFUSE(NORCH_ERROR_SHAPE, "sum_to: shape %s is not a broadcast of %s", nr_shape_of(x),
                          nr_shape_of(like));
+    if (nr_is_complex(x->dtype)) {
+        norch_tensor parts = *like, *of_x = norch_view_as_real(x);
+        parts.dtype = nr_part_of(like->dtype);
+        parts.shape[parts.ndim++] = 2;
+        norch_tensor *sum = of_x ? norch_sum_to(of_x, &parts) : NULL;
+        nr_release(of_x);
+        return nr_whole(sum);
+    }
     norch_tensor *sum = reduce(NR_OP_sum, x, axes, like->ndim, like->shape, 0);
     return nr_narrowed(sum, like->dtype);
 }

@@ -43,7 +43,7 @@ norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool 
     if (kind < 0 || kind > NORCH_SCAN_MIN)
         return NR_REFUSE(NORCH_ERROR_VALUE, "scan: %lld is not a kind of scan", (long long)kind);
     int32_t axis;
-    if (nr_check_tensor(names[kind], x) || nr_check_axis(names[kind], dim, x->ndim, &axis)) return NULL;
+    if (nr_check_real(names[kind], x) || nr_check_axis(names[kind], dim, x->ndim, &axis)) return NULL;
     if (kind == NORCH_SCAN_LOGSUMEXP && !nr_is_float(x->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "logcumsumexp: %s input; convert it to a floating dtype first",
                          nr_dtypes[x->dtype].name);

@@ -26,13 +26,13 @@ static norch_tensor *softmax(const char *op, nr_softmax_kind kind, const norch_t
 
 norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log) {
     const char *op = log ? "log_softmax" : "softmax";
-    if (nr_check_tensor(op, x)) return NULL;
+    if (nr_check_real(op, x)) return NULL;
     return softmax(op, log ? NR_LOG_SOFTMAX_FORWARD : NR_SOFTMAX_FORWARD, x, NULL, dim);
 }
 
 norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, bool log) {
     const char *op = log ? "log_softmax_backward" : "softmax_backward";
-    if (nr_check_tensor(op, g) || nr_check_tensor(op, result)) return NULL;
+    if (nr_check_real(op, g) || nr_check_real(op, result)) return NULL;
     if (nr_check_same_device(op, g, result)) return NULL;
     if (!nr_same_shape(g->ndim, g->shape, result->ndim, result->shape))
         return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for a result of shape %s", op, nr_shape_of(g),

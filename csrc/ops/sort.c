@@ -16,7 +16,7 @@ static int32_t argsort(norch_tensor *out, const norch_tensor *x, int32_t axis, i
 }
 
 static int32_t check_values(const norch_tensor *x, int32_t axis, int64_t count, const norch_tensor *values) {
-    NR_TRY(nr_check_tensor("sort", values));
+    NR_TRY(nr_check_real("sort", values));
     NR_TRY(nr_check_same_device("sort", x, values));
     bool fits = values->dtype == x->dtype && values->ndim == x->ndim;
     for (int32_t d = 0; fits && d < x->ndim; d++) fits = values->shape[d] == (d == axis ? count : x->shape[d]);
@@ -29,7 +29,7 @@ static int32_t check_values(const norch_tensor *x, int32_t axis, int64_t count, 
 norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending,
                             norch_tensor *optional_values) {
     int32_t axis;
-    if (nr_check_tensor("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
+    if (nr_check_real("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
     int64_t n = x->ndim ? x->shape[axis] : 1;
     if (k < -1 || k > n)
         return NR_REFUSE(NORCH_ERROR_VALUE, "topk: k is %lld, but dimension %d has size %lld", (long long)k, axis,
@@ -52,7 +52,7 @@ norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool 
 
 norch_tensor *norch_sorted(const norch_tensor *x, int64_t dim, bool descending) {
     int32_t axis;
-    if (nr_check_tensor("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
+    if (nr_check_real("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
     norch_tensor *wide = nr_scannable(x), *values = wide ? nr_make(x->ndim, x->shape, wide->dtype, x) : NULL;
     if (values)
         values = nr_finished(values, argsort(NULL, wide, axis, x->ndim ? x->shape[axis] : 1, descending, values));
@@ -78,7 +78,7 @@ static norch_tensor *search(const norch_tensor *sorted, const norch_tensor *valu
 
 norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor *values, bool right) {
     static const char op[] = "searchsorted";
-    if (nr_check_tensor(op, sorted) || nr_check_tensor(op, values)) return NULL;
+    if (nr_check_real(op, sorted) || nr_check_real(op, values)) return NULL;
     if (nr_check_same_device(op, values, sorted)) return NULL;
     bool fits = sorted->ndim == 1 || sorted->ndim == values->ndim;
     for (int32_t d = 0; d + 1 < sorted->ndim && fits; d++) fits = sorted->shape[d] == values->shape[d];

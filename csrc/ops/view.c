@@ -376,13 +376,14 @@ norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
         strides[i] = i == last && from != to ? 1 : x->strides[i] * narrower / wider;
         fits &= i == last || x->strides[i] % wider == 0;
     }
-    if (!fits || (uintptr_t)x->data % (uintptr_t)to)
+    if (!fits || (uintptr_t)x->data % (uintptr_t)nr_size_of(nr_part_of((int32_t)dtype)))
         return NR_REFUSE(NORCH_ERROR_SHAPE, "view: shape %s with strides %s of %s cannot be seen as %s", nr_shape_of(x),
                          nr_shape_text(x->ndim, x->strides), nr_dtypes[x->dtype].name, nr_dtypes[dtype].name);
     if (nr_check_shape("view", x->ndim, shape)) return NULL;
     norch_tensor *view = nr_make_view(x, x->ndim, shape, strides, 0);
     if (!view) return NULL;
     view->dtype = (int32_t)dtype;
+    nr_complex_seen |= nr_is_complex(view->dtype);
     view->offset = x->offset * narrower / wider;
     return view;
 }

@@ -50,6 +50,7 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
     const nr_call *call = &step->call;
     const bool reduction = call->family == NR_REDUCTION;
     if (step->dead || s->taken[index] || call->backend->chains != s->runner || divides(call)) return false;
+    if (nr_is_complex(call->dtype)) return false; /* tiles have the loops of real dtypes */
     if (!reduction && call->family != NR_POINTWISE && call->family != NR_COPY) return false;
     const nr_plan *plan = call->plan; /* of a reduction: its first field */
     if (plan->numel == 0) return false;

@@ -116,6 +116,7 @@ PYTHON(long long, PyLong_AsLongLong, void *object);
 PYTHON(void *, PyLong_FromLongLong, long long value);
 PYTHON(double, PyFloat_AsDouble, void *object);
 PYTHON(void *, PyFloat_FromDouble, double value);
+PYTHON(void *, PyComplex_FromDoubles, double real, double imaginary);
 PYTHON(void *, PyBool_FromLong, long value);
 PYTHON(void *, PySequence_Tuple, void *sequence);
 PYTHON(int, PySequence_DelItem, void *sequence, int64_t i);

@@ -156,6 +156,11 @@ static bool counted(const char *name, int64_t wanted, int64_t given) {
 
 /* ---- those with results of their own ------------------------------------------------------------------- */
 
+static void *py_complex_seen(void *self, void *const *given, int64_t n) { /* each backward() asks */
+    (void)self, (void)given;
+    return counted("complex_seen", 0, n) ? PyBool_FromLong(nr_complex_seen) : NULL;
+}
+
 /* The element of a one-element tensor as a Python number. */
 static void *py_item(void *self, void *const *given, int64_t n) {
     (void)self;
@@ -163,6 +168,15 @@ static void *py_item(void *self, void *const *given, int64_t n) {
     if (!counted("item", 1, n) || !take_tensor("item", given[0], &x)) return NULL;
     double value = 0;
     int64_t whole = 0;
+    if (nr_is_complex(x->dtype) && x->numel == 1) {
+        union {
+            float narrow[2];
+            double wide[2];
+        } parts;
+        if (norch_to_bytes(x, &parts, nr_size_of(x->dtype)) != NORCH_OK) return NULL;
+        return x->dtype == NORCH_COMPLEX128 ? PyComplex_FromDoubles(parts.wide[0], parts.wide[1])
+                                            : PyComplex_FromDoubles((double)parts.narrow[0], (double)parts.narrow[1]);
+    }
     if (norch_item(x, &value, &whole) != NORCH_OK) return NULL;
     if (nr_is_float(x->dtype)) return PyFloat_FromDouble(value);
     return x->dtype == NORCH_BOOL ? PyBool_FromLong(whole != 0) : PyLong_FromLongLong(whole);
@@ -211,7 +225,8 @@ static void *py_adopt(void *self, void *const *given, int64_t n) {
 
 static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
-    BUILTINS(ROW) ROW(item) ROW(shape) ROW(strides) ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
+    BUILTINS(ROW) ROW(item) ROW(complex_seen) ROW(shape) ROW(strides)
+        ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
     {"to_dlpack", nr_py_to_dlpack, NR_METHOD_FASTCALL, NULL},
     {"from_dlpack", nr_py_from_dlpack, NR_METHOD_FASTCALL, NULL},
     {"guard_class", nr_py_guard_class, NR_METHOD_FASTCALL, NULL},

@@ -17,7 +17,7 @@
 #include "object.h"
 
 enum { DL_CPU = 1, DL_CUDA = 2 };
-enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_BOOL = 6 };
+enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX = 5, DL_BOOL = 6 };
 #define DL_READ_ONLY 1u
 
 typedef struct dl_tensor {
@@ -83,6 +83,7 @@ static uint8_t code_of(int32_t dtype) {
     if (dtype == NORCH_BFLOAT16) return DL_BFLOAT;
     if (dtype == NORCH_BOOL) return DL_BOOL;
     if (nr_is_float(dtype)) return DL_FLOAT;
+    if (nr_is_complex(dtype)) return DL_COMPLEX;
     return dtype == NORCH_UINT8 ? DL_UINT : DL_INT;
 }
 

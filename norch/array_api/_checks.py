@@ -34,7 +34,9 @@ def result_type(*arrays_and_dtypes: Tensor | DType | complex) -> DType:
         found = promote_types(found, one)
     highest = max(kinds, key=_rank, default="b")
     if _rank(highest) > _rank(found.kind):
-        found = promote_types(found, int64 if highest == "i" else get_default_dtype())
+        if highest == "i" or found.kind != "f":
+            found = promote_types(found, int64 if highest == "i" else get_default_dtype())
+        found = found.to_complex() if highest == "c" else found
     return found
 
 

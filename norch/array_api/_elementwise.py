@@ -8,9 +8,9 @@ from typing import Any
 from ..dtype import BY_NAME
 from ..errors import DTypeError
 from ..ops import pointwise as ops
+from ..ops.complex import conj, imag, real
 from ..ops.composed.pointwise import positive as _positive
 from ..ops.composed.pointwise import round as _round
-from ..ops.composed.type_properties import conj, real
 from ..ops.create import full_like, zeros_like
 from ..tensor import Tensor
 from ._checks import promoted
@@ -46,6 +46,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "hypot",
+    "imag",
     "isfinite",
     "isinf",
     "isnan",
@@ -144,8 +145,8 @@ logical_xor = _binary("logical_xor", ops.logical_xor)
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1; NaN for NaN, which norch's sign() takes for 0, as PyTorch's does."""
-    found = ops.sign(x)
+    """-1, 0 or 1, of complex numbers x / |x|; NaN for NaN, which norch's sign() takes for 0, as PyTorch's does."""
+    found = ops.sgn(x)
     return ops.where(ops.isnan(x), x, found) if x.dtype.kind == "f" else found
 
 

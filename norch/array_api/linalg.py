@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import linalg as _linalg
+from .._exports import publish
 from ..dtype import dtype as DType  # noqa: N812
 from ..linalg import inv, matrix_power, pinv, svdvals
 from ..ops.composed.products import outer as _outer
@@ -139,3 +140,6 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The product of matrices (..., M, K) and (..., K, N), or of vectors."""
     return _matmul(*of_one_dtype(x1, x2))
+
+
+publish(globals())

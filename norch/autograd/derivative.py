@@ -84,6 +84,7 @@ def derivative(
     add_to: Gradient | None = None,
     shares_grad: bool = False,
     depends_on: int = 0,
+    holomorphic: bool = True,
     **grads: Gradient | None,
 ) -> type[OpNode]:
     """The node class of the operation name: grad_x=, grad_weight= ... give the gradient of each input (None: it has
@@ -95,6 +96,7 @@ def derivative(
     add_to        add_to(whole, g, ...) adds the gradient, which is 0 but for a region, to another one in place
     shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
     depends_on    see Node.depends_on
+    holomorphic   see Node.holomorphic
     """
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
@@ -123,6 +125,7 @@ def derivative(
         "plans": {},
         "shares_grad": shares_grad,
         "depends_on": depends_on,
+        "holomorphic": holomorphic,
         "propagate": propagate,
     }
     if add_to is not None:

@@ -15,9 +15,11 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from .._handle import Handle, full_of
+from .._lib import lib
 from .._recording import here
 from .._typing import Any
-from ..errors import DeviceError, Error, ShapeError
+from ..dtype import complex64
+from ..errors import DeviceError, DTypeError, Error, ShapeError
 from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
@@ -25,6 +27,9 @@ from .grad_mode import mode
 from .hooks import Accumulated
 from .node import Leaf, Node
 from .record import gradient_edge
+
+_COMPLEX = complex64.code  # the first number of a complex dtype
+_complex_seen = lib.norch_complex_seen
 
 
 def run(
@@ -51,6 +56,7 @@ def run(
     if here.tape is not None and not retain_graph:
         here.tape.walk([root for root, _ in roots])
     check = anomaly.check
+    may_be_complex = _complex_seen()
     before = mode.enabled
     node: Any = None  # in hand, with its gradient g; it is younger than all that wait
     inputs: Sequence[Any]  # the gradients that it gives
@@ -84,7 +90,7 @@ def run(
                     node.release()
                 node = None
                 continue
-            inputs = node.propagate(g)
+            inputs = _conjugated(node, g) if may_be_complex and node.holomorphic else node.propagate(g)
             if node.metas is not None:
                 inputs = unbroadcast(inputs, node.metas)
             if create_graph and node.depends_on:
@@ -125,6 +131,14 @@ def _counts(edge: Node, part: Any, useful: set[Node], parts: dict[Node, list[Any
         parts[edge].append(part)
         return False
     return edge in useful
+
+
+def _conjugated(node: Node, g: Any) -> Sequence[Any]:
+    """What a holomorphic node gives for a complex g by PyTorch's convention: the gradient of a real L by z = x + iy is
+    dL/dx + i dL/dy, so that of w = f(z) is multiplied by the conjugate of f'(z)."""
+    if getattr(g, "_dtype", 0) < _COMPLEX:  # the gradients of several results are as the node takes them
+        return node.propagate(g)
+    return [None if part is None else part.conj() for part in node.propagate(g.conj())]
 
 
 def _through_hooks(hooks: list[Any], g: Any) -> Any:
@@ -223,6 +237,8 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     if node is None:
         raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
     if gradient is None:
+        if output._dtype >= _COMPLEX:
+            raise DTypeError(f"backward: of {output.dtype.name} pass gradient=, or take a real number of it, as .abs()")
         if output._numel != 1:
             raise ShapeError(
                 f"backward: a gradient can be made up for a single number only, not for shape {tuple(output.shape)}; "

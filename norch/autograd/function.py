@@ -143,7 +143,7 @@ class Function(Node):
         for index, out in enumerate(outputs):
             if not isinstance(out, Handle) or any(out is one for one in self._not_differentiable):
                 continue
-            if not cast(Any, out).dtype.is_floating_point:
+            if cast(Any, out).dtype.kind not in "fc":
                 continue
             node = self if len(outputs) == 1 else Output(self, index)
             if self._is_dirty(out):

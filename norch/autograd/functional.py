@@ -7,7 +7,7 @@ from typing import Any
 
 from .._exports import publish
 from .._handle import Handle
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from .transforms import Linearized, Tensors, check_shapes, pull
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -159,6 +159,9 @@ def _hessian_product(
     name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
     run = _Run(name, func, inputs, create_graph, strict, scalar=True)
+    for x in run.inputs:
+        if x.dtype.is_complex:
+            raise DTypeError(f"{name}: {x.dtype.name} is not supported")
     first = run.vjp(run.weights(None, "an output", run.outputs), create_graph=True)
     found = pull(first, run.inputs, run.weights(v, "an input", run.inputs), create_graph, run.strict)
     return run.with_output(run.by_input(found))

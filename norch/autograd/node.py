@@ -31,6 +31,9 @@ class Node:
     # Of how many of the first inputs recorded gradients are functions even where their derivative is 0, as in PyTorch:
     # that of relu depends on x, so that its second derivative is 0 and no error (dependence.py).
     depends_on = 0
+    # Of functions of complex numbers: whether propagate multiplies g by the derivative. PyTorch's gradient is then that
+    # of the conjugate of g, conjugated. False: propagate gives PyTorch's gradient itself.
+    holomorphic = False
     # For each input its meta tensor, where broadcasting or promotion made the result differ: the engine sums and casts
     # the gradients that propagate gives back to these.
     metas: tuple[Any, ...] | None = None

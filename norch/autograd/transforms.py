@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._handle import Handle
-from ..errors import Error, ShapeError
+from ..errors import DTypeError, Error, ShapeError
 from .grad_mode import enable_grad, mode
 from .gradients import grad
 from .node import Leaf, Node
@@ -195,6 +195,9 @@ class Linearized:
 
         By rows, with a walk for each element of the outputs, or forward: by columns, with one for each of the inputs.
         """
+        for x in (*self.inputs, *self.outputs):
+            if x.dtype.is_complex:  # what depends on the conjugate too has two of them
+                raise DTypeError(f"jacobian: {x.dtype.name} is not supported")
         blocks: list[list[Any]] = [[] for _ in self.outputs]
         with enable_grad():  # for what joins the rows of a batch
             for out, row in zip(self.outputs, blocks if not forward else ()):

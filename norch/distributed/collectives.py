@@ -377,8 +377,10 @@ class _Numbers(_Host):
         if how not in _MPI_OPS:
             raise ArgumentError(f"{name}: op is one of ReduceOp.{', '.join(_MPI_OPS).upper()}, not {op!r}")
         is_bool = _checked(x, name).dtype is bool_
-        if how == "avg" and not x.dtype.is_floating_point:
+        if how == "avg" and x.dtype.kind not in "fc":
             raise DTypeError(f"{name}: {x.dtype} has no average")
+        if how in ("min", "max") and x.dtype.is_complex:
+            raise DTypeError(f"{name}: {x.dtype} has no order")
         host = _on_host(x)
         if is_bool:
             host = host.view(uint8)

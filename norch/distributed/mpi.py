@@ -17,7 +17,7 @@ from ..errors import ArgumentError, DTypeError, Error
 # Names of MPI's datatypes for the dtypes that MPI computes with; those of bytes that only move, by size.
 _NUMBERS = {
     "uint8": "UINT8_T", "int8": "INT8_T", "int16": "INT16_T", "int32": "INT32_T", "int64": "INT64_T",
-    "float32": "FLOAT", "float64": "DOUBLE",
+    "float32": "FLOAT", "float64": "DOUBLE", "complex64": "C_FLOAT_COMPLEX", "complex128": "C_DOUBLE_COMPLEX",
 }  # fmt: skip
 _BYTES = {1: "BYTE", 2: "INT16_T", 4: "INT32_T", 8: "INT64_T", 16: "C_DOUBLE_COMPLEX"}
 # Open MPI's and MPICH's launchers, and Slurm's, tell a process the size of its world in these.

@@ -33,6 +33,14 @@ def floats_of(value: Tensor, name: str) -> Tensor:
     return value
 
 
+def real_of(value: Tensor, name: str) -> Tensor:
+    """as_operand(value), which must not be complex: DTypeError otherwise."""
+    value = as_operand(value, name)
+    if value.dtype.is_complex:
+        raise DTypeError(f"{name}: {value.dtype.name} is not supported")
+    return value
+
+
 def numbers_of(value: Tensor, name: str) -> Tensor:
     """as_operand(value), which must hold numbers: DTypeError for bool."""
     value = as_operand(value, name)

@@ -96,6 +96,8 @@ def _number(value: Any, name: str) -> Any:
         raise OverflowError(f"{name}: {value} does not fit 64 bits")
     if isinstance(value, float):
         return lib.norch_scalar_float(value)
+    if isinstance(value, complex):
+        return lib.norch_scalar_complex(value.real, value.imag)
     return None
 
 

@@ -44,11 +44,11 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:
-    """x in another dtype; x itself if it has it. Between floats the gradient passes, cast back."""
+    """x in another dtype; x itself if it has it. Between floats and complex dtypes the gradient passes, cast back."""
     if x.dtype is dtype:
         return x
     out = lib.norch_cast(x, dtype.code)
-    return record_one(_Cast, out, x, casts=True) if dtype.is_floating_point else out
+    return record_one(_Cast, out, x, casts=True) if dtype.kind in "fc" else out
 
 
 def parse_to(
@@ -65,7 +65,7 @@ def parse_to(
     for argument in arguments:
         if isinstance(argument, Handle):
             dtype, device = argument.dtype, argument.device
-        elif isinstance(argument, DType) or argument in (float, int, bool):
+        elif isinstance(argument, DType) or argument in (float, int, bool, complex):
             dtype = argument
         elif argument is not None and not isinstance(argument, bool):
             device = argument
@@ -125,7 +125,7 @@ def copy_(x: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
     check_writable(x, "copy_")
     node = None
     to_src = src._node if src._view is None or not mode.enabled else gradient_edge(src)
-    if to_src is not None and x.dtype.is_floating_point:
+    if to_src is not None and x.dtype.kind in "fc":
         node = record_write(_CopyInto, x if x._view is None else None, src)
     lib.norch_copy(x, src)
     finish_write(x, node)

@@ -40,8 +40,8 @@ def options_like(
 
 
 def number_of(value: Operand, name: str) -> Any:
-    """A number, a 0-d tensor or a NumPy scalar as a bool, an int or a float; TypeError for others."""
-    if isinstance(value, (bool, int)):
+    """A number, a 0-d tensor or a NumPy scalar as a bool, an int, a float or a complex; TypeError for others."""
+    if isinstance(value, (bool, int, complex)):
         return value
     if isinstance(value, float):
         return float(value)  # NumPy's float64 is a subclass
@@ -107,6 +107,10 @@ def full(
     """
     fill_value = number_of(fill_value, "full")
     wanted = common_dtype({type(fill_value)}) if dtype is None else dtype_named(dtype)
+    if type(fill_value) is complex:
+        out = lib.norch_empty(sizes((size,)), wanted.code, device_code(device))
+        out = out.fill_(fill_value)
+        return out.requires_grad_(requires_grad) if requires_grad else out
     value, integer = _double_and_int(fill_value, "full")
     check_fits(fill_value, wanted, "full")
     out = lib.norch_full(sizes((size,)), wanted.code, value, integer, device_code(device))
@@ -173,6 +177,12 @@ def _constant_like(
     dtype, device = options_like(name, input, dtype, device, memory_format)
     value = number_of(value, name)
     check_fits(value, dtype, name)
+    if type(value) is complex:
+        return (
+            _constant_like(name, input, 0, dtype, device, False, memory_format)
+            .fill_(value)
+            .requires_grad_(requires_grad)
+        )
     like = lib.norch_meta(input) if memory_format is contiguous_format else input
     try:
         out = lib.norch_full_like(like, dtype.code, *_double_and_int(value, name))

@@ -178,7 +178,7 @@ def _part(part: Any) -> Any:
     if x._dtype == _INT64 and x.ndim:  # as most are
         return x
     kind = x.dtype.kind
-    if kind == "f":
+    if kind in "fc":
         raise BoundsError(f"tensors that are indices must be integers or bool, not {x.dtype.name}")
     if x.dtype.name == "uint8":
         warnings.warn("indexing with a uint8 tensor: it is taken for a mask; use bool", stacklevel=4)

@@ -170,7 +170,9 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:  # noqa: A002
 
 @method
 def vdot(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
-    """dot(), as numbers here are real."""
+    """dot() with input conjugated."""
+    input = as_operand(input, "vdot")
+    input = input.conj() if input.is_complex() else input
     return _named(input, other, "vdot", 1, 1)
 
 

@@ -21,7 +21,7 @@ def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
     x = as_fixed_operand(x, name)
     if dtype is not None:
         x = x.to(dtype)
-    if not x.dtype.is_floating_point:
+    if x.dtype.kind not in "fc":
         raise DTypeError(f"{name}: expected floats, got {x.dtype}; convert it first, or pass dtype")
     return x
 
@@ -47,6 +47,7 @@ def vector_norm(
         raise TypeError(f"vector_norm: ord is a number, not {ord!r}")
     if ord == 2:
         return norm_over(x, axes, keepdim)
+    x = abs(x) if x.is_complex() else x
     if (ord < 0 or ord == math.inf) and not x.numel():
         sum(x, axes)  # which says what axes do not fit
         if not axes or 0 in [x.shape[axis] for axis in axes]:

@@ -22,16 +22,25 @@ from .op import METHODS, function_op, method, op, operator, operators
 # ruff: noqa: A001, A002  (PyTorch's names)
 
 
+def _slope_of_acosh(x: Tensor) -> Tensor:
+    """Of complex numbers the product of two roots, as that of the product has the other sign on the left."""
+    return (x - 1).rsqrt() * (x + 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
+
+
 def _zeros(g: Tensor) -> Tensor:
     """The derivative of a step function, 0 wherever there is one."""
     return g.new_zeros(g.shape)
 
 
+def _grad_of_abs(g: Tensor, x: Tensor) -> Tensor:
+    return g * sgn(x)
+
+
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 neg = negative = op("neg", "-x. Not for bool.", grad=lambda g: -g, aliases=("negative",))
-abs = absolute = op("abs", "|x|.", grad=lambda g, x: g * x.sign(), aliases=("absolute",))
-sign = sgn = op("sign", "-1, 0 or 1; 0 for NaN.", grad=_zeros, aliases=("sgn",))
+abs = absolute = op("abs", "|x|.", grad=_grad_of_abs, aliases=("absolute",))
+sign = op("sign", "-1, 0 or 1; 0 for NaN.", grad=_zeros)
 square = op("square", "x * x.", grad=lambda g, x: g * (x * 2))
 reciprocal = op("reciprocal", "1 / x. Integers become floats.", grad=lambda g, out: -g * (out * out))
 sqrt = op("sqrt", "Square root; NaN below 0. Integers become floats.", grad=lambda g, out: g / (out * 2))
@@ -63,7 +72,10 @@ asinh = arcsinh = op(
     "asinh", "Inverse hyperbolic sine.", grad=lambda g, x: g * (x * x + 1).rsqrt(), aliases=("arcsinh",)
 )
 acosh = arccosh = op(
-    "acosh", "Inverse hyperbolic cosine; NaN below 1.", grad=lambda g, x: g * (x * x - 1).rsqrt(), aliases=("arccosh",)
+    "acosh",
+    "Inverse hyperbolic cosine; NaN below 1.",
+    grad=lambda g, x: g * _slope_of_acosh(x),
+    aliases=("arccosh",),
 )
 atanh = arctanh = op(
     "atanh",
@@ -105,6 +117,21 @@ _round = function_op("round", grad=_zeros)
 _logit = function_op(  # NaN outside [0, 1], infinite at its ends
     "logit", grad=lambda g, x: (g / (x * (1 - x))).where((x >= 0) & (x <= 1), math.nan)
 )
+
+
+@method(inplace=True)
+def sgn(input: Tensor) -> Tensor:
+    """-1, 0 or 1 as sign(); of complex numbers x / |x|, 0 at 0."""
+    x = as_operand(input, "sgn")
+    return _sgn(x) if x.is_complex() else sign(x)
+
+
+def _grad_of_sgn(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    """(g - out Re(conj(g) out)) / |x|: what turns x, and not what lengthens it. 0 at 0, where there is none."""
+    return ((g - out * (g.conj() * out).real) / x.abs()).where(x != 0, 0)
+
+
+_sgn = function_op("sgn", grad=_grad_of_sgn, holomorphic=False)
 
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
@@ -151,7 +178,7 @@ def _grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 def _grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
     """a ** b log(a); 0 ** b is constant for b >= 0, though log(0) is infinite."""
-    constant = (a == 0) & (b >= 0)
+    constant = (a == 0) & (b.real >= 0)
     return (g * (a.pow(b) * a.to(g.dtype).log())).where(constant.logical_not(), 0)
 
 
@@ -359,7 +386,7 @@ def _times(name: str, factor: float, input: Tensor, others: Any) -> tuple[Any, D
         check_fits(factor, dtype, name)
         factor = bool(factor) if dtype.kind == "b" else factor
     others[0] = mul(others[0].to(wide), as_operand(factor, name))
-    if others[0].dtype.is_floating_point and not dtype.is_floating_point:
+    if others[0].dtype.kind in "fc" and dtype.kind not in "fc":
         raise DTypeError(f"{name}: a factor of integers is an integer, not {factor}")
     return others, dtype
 
@@ -381,7 +408,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
     if (type(exponent) is int or type(exponent) is float) and exponent in _POWERS:
         input = as_operand(input, "pow")
-        if input.dtype.is_floating_point:
+        if input.dtype.kind in "fc":
             return _POWERS[exponent](input)
     if type(exponent) is bool and as_operand(input, "pow").dtype.kind == "b":
         return logical_or(input, not exponent)
@@ -392,7 +419,7 @@ _POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: sqrt, -1: reciprocal}
 
 
 def _legal_power(a: Operand, b: Operand) -> Any:
-    if type(b) is int and b < 0 and not as_operand(a, "pow").dtype.is_floating_point:
+    if type(b) is int and b < 0 and as_operand(a, "pow").dtype.kind not in "fc":
         raise ArgumentError(f"pow: integers to the negative power {b} are not integers; convert to floats first")
     return b
 
@@ -426,7 +453,8 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
 @method(inplace=True)
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """input + weight * (end - input): from input, at weight 0, to end, at weight 1. Floats only."""
-    return _lerp(floats_of(input, "lerp"), end, weight)
+    x = as_operand(input, "lerp")
+    return _lerp(x if x.is_complex() else floats_of(x, "lerp"), end, weight)
 
 
 @overload
@@ -451,8 +479,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
     a, b = as_fixed_operand(input, "isclose"), as_fixed_operand(other, "isclose")
-    if not a.dtype.is_floating_point:
-        a, b = a.double(), b.double()
+    if a.dtype.kind not in "fc":
+        a, b = a.double(), b if b.is_complex() else b.double()
     close = eq(a, b) | (isfinite(b) & le(abs(_sub(a, b)), add(mul(abs(b), rtol), atol)))
     return close | (isnan(a) & isnan(b)) if equal_nan else close
 

@@ -19,6 +19,7 @@ from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
 from ._operand import as_fixed_operand, as_operand, named_function, numpy_names, operand, public, rename_errors
 from ._results import aminmax_result, max_result, min_result
+from .copy import cat
 from .op import METHODS, OPCODES, method, op
 from .pointwise import isnan, maximum, minimum, ne, where
 from .scan import products_of_others
@@ -144,7 +145,7 @@ def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """sum() of what is not NaN."""
     x = as_fixed_operand(input, "nansum")
-    return sum(where(isnan(x), 0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
+    return sum(where(isnan(x), 0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
 
 
 @method
@@ -168,7 +169,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
     x = as_fixed_operand(input, "nanmean")
     if dtype is not None:
         x = x.to(dtype)
-    if not x.dtype.is_floating_point:
+    if x.dtype.kind not in "fc":
         return mean(x, dim, keepdim)  # which says what is wrong
     return nansum(x, dim, keepdim) / sum(isnan(x).logical_not(), dim, keepdim)
 
@@ -183,7 +184,24 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     code = -1
     if dtype is not None:
         x, code = _in_dtype(x, dtype)
-    return _prod(x, axes_of(dim), keepdim, code)
+    return _complex_prod(x, dim, keepdim) if x.is_complex() else _prod(x, axes_of(dim), keepdim, code)
+
+
+def _complex_prod(x: Any, dim: int | None, keepdim: bool) -> Any:
+    """Halves times each other, until one is left."""
+    shape = list(x.shape)
+    line = x.flatten() if dim is None or x.ndim == 0 else x.movedim(dim, 0)
+    if len(line) == 0:
+        line = line.new_ones((1, *line.shape[1:]))
+    while (count := len(line)) > 1:
+        half = count // 2
+        products = line[:half] * line[half : 2 * half]
+        line = cat((products, line[2 * half :])) if count % 2 else products
+    if not flag(keepdim, "prod: keepdim") or x.ndim == 0:
+        return line[0]
+    if dim is None:
+        return line.reshape([1] * len(shape))
+    return line.movedim(0, dim)
 
 
 @method

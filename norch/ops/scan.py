@@ -16,6 +16,7 @@ from ..errors import DTypeError
 from ._operand import as_fixed_operand, as_operand, named_function, numpy_names, public, rename_errors
 from ._results import cummax_result, cummin_result
 from ._rows import snapshot
+from .complex import complex
 from .copy import cat, stack
 from .op import METHODS, method
 
@@ -75,10 +76,29 @@ def _logcumsumexp(x: Tensor, dim: int, reverse: bool) -> Tensor:
 
 def _running(scan: Any, name: str, x: Tensor, dim: int, dtype: DType | None) -> Tensor:
     x = as_operand(x, name)
+    if x.is_complex() and dtype is None:
+        return _complex_running(scan, x, dim)
     if dtype is None:
         return scan(x, dim, False)
     wanted = dtype_named(dtype)
+    if wanted.is_complex:
+        return _complex_running(scan, x.to(wanted), dim)
     return scan(x.to(wanted), dim, False).to(wanted)  # integers add up in int64, which wraps as any does
+
+
+def _complex_running(scan: Any, x: Any, dim: int) -> Any:
+    """Sums are those of the parts. Products in log2(n) steps, in each of which an element is multiplied by that which
+    stands as far before it as steps were done: Hillis and Steele, "Data parallel algorithms" (1986)."""
+    if scan is _cumsum:
+        return complex(scan(x.real, dim, False), scan(x.imag, dim, False))
+    if x.ndim == 0:
+        return complex(scan(x.real, dim, False), x.imag)
+    size, apart = x.shape[dim], 1
+    while apart < size:
+        products = x.narrow(dim, apart, size - apart) * x.narrow(dim, 0, size - apart)
+        x = cat((x.narrow(dim, 0, apart), products), dim)
+        apart *= 2
+    return x if apart > 1 else x.clone()
 
 
 @method

@@ -15,13 +15,23 @@ from .._handle import Handle
 from .._lib import flag, ints, lib
 from .._typing import Any, DeviceLike, DTypeLike, Tensor
 from ..device import CPU, current
-from ..dtype import BY_NAME, DTYPES, check_fits, dtype_named, float32, float64, get_default_dtype, promote_types
+from ..dtype import (
+    BY_NAME,
+    DTYPES,
+    check_fits,
+    complex128,
+    dtype_named,
+    float32,
+    float64,
+    get_default_dtype,
+    promote_types,
+)
 from ..dtype import bool_ as norch_bool
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 
-_PLAIN = {float, int, bool}
+_PLAIN = {float, int, bool, complex}
 _DEPTH = 64  # of nested lists
 
 
@@ -50,10 +60,12 @@ def _flatten(data: Any, numbers: list[Any], types: set[Any], depth: int = 0) -> 
     """The shape of nested lists; appends their numbers to numbers, in C order, and adds their types to types."""
     if not isinstance(data, (list, tuple, range)):
         kind = type(data)
-        if kind is float or kind is int or kind is bool:
+        if kind is float or kind is int or kind is bool or kind is complex:
             types.add(kind)
             numbers.append(data)
-        elif hasattr(data, "__getitem__") and not (hasattr(data, "__float__") or isinstance(data, (str, bytes, dict))):
+        elif hasattr(data, "__getitem__") and not (
+            hasattr(data, "__float__") or isinstance(data, (str, bytes, dict, complex))
+        ):
             return _flatten([data[i] for i in range(len(data))], numbers, types, depth)
         else:
             numbers.append(_number(data, types))
@@ -88,14 +100,14 @@ def _add_dtype(data: Any, types: set[Any]) -> bool:
 
 def _number(data: Any, types: set[Any]) -> Any:
     """An object that converts to a number as a Python number; TypeError for others."""
-    if isinstance(data, (str, bytes)) or not hasattr(data, "__float__"):
+    if isinstance(data, (str, bytes)) or not (hasattr(data, "__float__") or isinstance(data, complex)):
         raise TypeError(f"tensor: a {type(data).__name__} is no number: {data!r}")
     known = _add_dtype(data, types)
     number = data.item() if hasattr(data, "item") else data
-    if not isinstance(number, (bool, int, float)):
+    if not isinstance(number, (bool, int, float, complex)):
         number = int(number) if hasattr(number, "__index__") else float(number)
     if not known:
-        types.add(bool if isinstance(number, bool) else float if isinstance(number, float) else int)
+        types.add(next(kind for kind in (bool, float, complex, int) if isinstance(number, kind)))
     return number
 
 
@@ -103,7 +115,14 @@ def common_dtype(types: set[Any]) -> DType:
     """The dtype that the given Python types and dtypes promote to; the default dtype for none."""
     if not types:
         return get_default_dtype()
-    return reduce(promote_types, (get_default_dtype() if one is float else dtype_named(one) for one in types))
+    return reduce(promote_types, map(_promoted_as, types))
+
+
+def _promoted_as(one: Any) -> DType:
+    """The dtype that a Python type stands for: float and complex are of the precision of the default dtype."""
+    if one is float or one is complex:
+        return get_default_dtype() if one is float else get_default_dtype().to_complex()
+    return dtype_named(one)
 
 
 def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | None, known: DType) -> Tensor:
@@ -118,9 +137,11 @@ def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | Non
         try:
             data, source = array("q", map(int, numbers)).tobytes(), norch_int64
         except OverflowError:
-            if not wanted.is_floating_point:
+            if wanted.kind not in "fc":
                 raise OverflowError("tensor: an integer does not fit 64 bits") from None
             data, source = array("d", map(float, numbers)).tobytes(), float64
+    elif known.is_complex:
+        data, source = array("d", [part for x in numbers for part in (x.real, x.imag)]).tobytes(), complex128
     else:
         source = float32 if wanted is float32 else float64
         data = array(source.format, map(float, numbers)).tobytes()  # what is too large for float32 becomes infinite
@@ -141,7 +162,7 @@ def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, req
     wanted = None if dtype is None else dtype_named(dtype)
     if isinstance(data, Handle):
         made = data.detach().clone()  # type: ignore[attr-defined]
-    elif isinstance(data, (list, tuple, bool, int, float)):
+    elif isinstance(data, (list, tuple, bool, int, float, complex)):
         made = None
     elif hasattr(data, "__array_interface__"):
         import numpy  # lazy import: whoever has such an object has it

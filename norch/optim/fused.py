@@ -56,6 +56,7 @@ class Fused(Elementwise):
     """Base of the optimizers with a kernel. A subclass names its row, and gives `_kept`."""
 
     row: Row
+    takes_complex = True
     _fill: Any
 
     def __init_subclass__(cls, row: str = "", **named: Any) -> None:

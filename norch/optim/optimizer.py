@@ -38,6 +38,8 @@ class Optimizer:
     tensor that is not a leaf raise a ValueError; a parameter that is in a group twice gives a warning.
     """
 
+    takes_complex = False  # whether a step does the same to the parts of a complex parameter as to real ones
+
     _options: dict[str, Option] = {}  # none, for the optimizers of users
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -95,7 +97,7 @@ class Optimizer:
                 raise TypeError(f"an optimizer takes Tensors, but one of the params is {type(param).__name__}")
             if not param.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
-            if not param.is_floating_point():
+            if not (param.is_floating_point() or (self.takes_complex and param.is_complex())):
                 raise DTypeError(f"can't optimize a tensor of dtype {param.dtype}")
             if id(param) in elsewhere:
                 raise ValueError("some parameters appear in more than one parameter group")

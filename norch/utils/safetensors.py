@@ -26,6 +26,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
+from .._exports import publish
 from .._mapping import MappedSource
 from .._mapping import Mapping as MappedFile
 from .._source import Source, size_of
@@ -378,3 +379,6 @@ def load_model(model: Module, filename: Any, strict: bool = True, device: Any = 
     tied = {name: by_place[place] for name, place in places.items() if name not in state and place in by_place}
     keys = model.load_state_dict({**state, **tied}, strict=strict)
     return keys.missing_keys, keys.unexpected_keys
+
+
+publish(globals())

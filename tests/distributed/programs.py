@@ -80,6 +80,11 @@ def reductions() -> None:
     halves = norch.full((2,), 2048.0 if me == 0 else 1.0, dtype=norch.float16)
     dist.all_reduce(halves)  # in float16 2048 + 1 is 2048
     same(halves, norch.tensor([2048.0 + (n - 1)] * 2).half().tolist())
+    for dtype in (norch.complex64, norch.complex128):
+        for op, expected in (("sum", [n * (n - 1) / 2 + n * 1j] * 3), ("avg", [(n - 1) / 2 + 1j] * 3)):
+            z = norch.full((3,), me + 1j, dtype=dtype)
+            dist.all_reduce(z, op)
+            assert z.tolist() == expected
 
 
 def movement() -> None:
@@ -514,6 +519,7 @@ def wrong() -> None:
     raises(TypeError, "all_reduce: expected a Tensor, not list", lambda: dist.all_reduce([1.0]))
     raises(norch.ArgumentError, "ReduceOp.SUM, AVG", lambda: dist.all_reduce(x, "xor"))
     raises(norch.DTypeError, "norch.int64 has no average", lambda: dist.all_reduce(norch.ones(2).long(), "avg"))
+    raises(norch.DTypeError, "norch.complex64 has no order", lambda: dist.all_reduce(x + 1j, "max"))
     raises(norch.ArgumentError, f"rank {n} is not in the group", lambda: dist.broadcast(x, n))
     raises(norch.ArgumentError, f"a tensor for each of {n} ranks, not 1", lambda: dist.all_gather([x], x))
     raises(norch.DTypeError, "beside one of", lambda: dist.all_gather([x.double()] * n, x))

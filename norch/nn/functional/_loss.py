@@ -17,7 +17,7 @@ from ..._typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error
-from ...ops._checks import at_least
+from ...ops._checks import at_least, real_of
 from ...ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
@@ -108,7 +108,7 @@ def mse_loss(
     if reduction == "mean" and difference.is_floating_point():
         return mean_square(difference)
     try:
-        return reduced(difference.square(), reduction)
+        return reduced(real_of(difference, "mse_loss").square(), reduction)
     except Error as error:
         rename_error(error, "mse_loss")
         raise
@@ -158,9 +158,9 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     reduction "batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
     """
     if log_target:
-        loss = tensor_of(target, "kl_div").exp() * (target - input)
+        loss = real_of(target, "kl_div").exp() * (target - input)
     else:
-        loss = tensor_of(target, "kl_div").xlogy(target) - target * input
+        loss = real_of(target, "kl_div").xlogy(target) - target * real_of(input, "kl_div")
     if reduction == "batchmean":
         return loss.sum() / (input.shape[0] if input.ndim else 1)
     return reduced(loss, reduction)
@@ -185,6 +185,7 @@ def poisson_nll_loss(
     Without log_input, input is the rate: input - target * log(input + eps). full adds Stirling's approximation of
     log(target!) where target > 1.
     """
+    input, target = real_of(input, "poisson_nll_loss"), real_of(target, "poisson_nll_loss")
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         n = where(target > 1, target, 1)
@@ -215,7 +216,7 @@ def gaussian_nll_loss(
     with no_grad():
         below_eps = (eps - var).clamp(min=0)
     var = var + below_eps  # a clamp whose gradient is 1 everywhere
-    loss = 0.5 * (log(var) + sub(input, target).square() / var)
+    loss = 0.5 * (log(var) + real_of(sub(input, target), "gaussian_nll_loss").square() / var)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 

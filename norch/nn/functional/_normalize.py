@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import ArgumentError
-from ...ops._checks import at_least
+from ...ops._checks import at_least, real_of
 from ...ops._operand import rename_errors, tensor_of
 from ...ops.composed.pad import pad
 from ...tensor import Tensor
@@ -31,7 +31,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     >>> norch.nn.functional.local_response_norm(norch.ones(1, 3, 1), 3, alpha=3.0, beta=1.0).flatten()
     tensor([0.3333, 0.2500, 0.3333])
     """
-    x = at_least(3, input, "local_response_norm")
+    x = at_least(3, real_of(input, "local_response_norm"), "local_response_norm")
     if size < 1:
         raise ArgumentError(f"local_response_norm: size is positive, not {size}")
     if not x.numel():

@@ -100,7 +100,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = len(x) if N is None else int64(N, "vander: N")
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")
-    wide = x if x.dtype.is_floating_point else cast(x, int64_)
+    wide = x if x.dtype.kind in "fc" else cast(x, int64_)
     steps = expand(unsqueeze(wide, 1), len(x), count)
     columns = cumprod(cat([ones_like(steps[:, :1]), steps[:, 1:]], 1), 1, dtype=wide.dtype)
     return columns if flag(increasing, "vander: increasing") else flip(columns, 1)

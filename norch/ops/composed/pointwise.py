@@ -8,13 +8,14 @@ from ..._handle import Handle
 from ..._lib import int64
 from ..._typing import Any, Operand, Tensor
 from ...autograd.differentiable import differentiable
-from ...dtype import check_numbers, finfo, float64, get_default_dtype, int32
+from ...dtype import check_numbers, complex128, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
-from .._checks import check_count, floats_of, numbers_of
+from .._checks import check_count, floats_of, numbers_of, real_of
 from .._inplace import inplace_form
 from .._operand import as_fixed_operand, named_function, public, rename_errors
 from .._results import frexp_result
+from ..complex import complex
 from ..copy import clone, fill_
 from ..norm import vector_norm
 from ..op import METHODS, method
@@ -79,13 +80,13 @@ def frac(input: Tensor) -> Tensor:
 @method(inplace=True)
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees as radians. Integers become floats."""
-    return mul(input, math.pi / 180)
+    return mul(real_of(input, "deg2rad"), math.pi / 180)
 
 
 @method(inplace=True)
 def rad2deg(input: Tensor) -> Tensor:
     """Radians as degrees. Integers become floats."""
-    return mul(input, 180 / math.pi)
+    return mul(real_of(input, "rad2deg"), 180 / math.pi)
 
 
 @method(inplace=True)
@@ -107,6 +108,8 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
     tensor([0., 9.])
     """
     input = as_fixed_operand(input, "nan_to_num")
+    if input.is_complex():
+        return complex(*(nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)))
     if not input.dtype.is_floating_point:
         return input.clone()
     limits = finfo(input.dtype)
@@ -122,19 +125,21 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
 @method
 def isposinf(input: Tensor) -> Tensor:
     """Where input is +inf."""
-    return eq(input, math.inf)
+    return eq(real_of(input, "isposinf"), math.inf)
 
 
 @method
 def isneginf(input: Tensor) -> Tensor:
     """Where input is -inf."""
-    return eq(input, -math.inf)
+    return eq(real_of(input, "isneginf"), -math.inf)
 
 
 @method
 def isreal(input: Tensor) -> Tensor:
-    """True everywhere: there are no complex numbers."""
+    """Where the imaginary part is 0: everywhere in a real tensor."""
     input = as_fixed_operand(input, "isreal")
+    if input.is_complex():
+        return eq(input.imag, 0)
     return eq(input, input) | isnan(input)
 
 
@@ -224,9 +229,10 @@ def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
 @method
 @rename_errors
 def float_power(input: Tensor, exponent: Operand) -> Tensor:
-    """input ** exponent in float64."""
+    """input ** exponent in float64, or complex128."""
     a, b = as_fixed_operand(input, "float_power"), as_fixed_operand(exponent, "float_power")
-    return _pow(a.to(float64), b.to(float64))
+    wide = complex128 if a.is_complex() or b.is_complex() else float64
+    return _pow(a.to(wide), b.to(wide))
 
 
 @method(inplace=True)
@@ -236,7 +242,7 @@ def ldexp(input: Tensor, other: Operand) -> Tensor:
     x, power = as_fixed_operand(input, "ldexp"), as_fixed_operand(other, "ldexp")
     if power.dtype.is_floating_point:
         return _ldexp(x, power)
-    return _scaled(x if x.dtype.is_floating_point else x.to(get_default_dtype()), power)
+    return _scaled(x if x.dtype.kind in "fc" else x.to(get_default_dtype()), power)
 
 
 @differentiable(
@@ -330,9 +336,9 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
 
 @method
 def float_power_(self: Tensor, exponent: float) -> Tensor:
-    """float_power() in place, for float64 only."""
-    if self.dtype is not float64:
-        raise DTypeError(f"float_power_: the result is float64, the tensor {self.dtype.name}")
+    """float_power() in place, for float64 and complex128 only."""
+    if self.dtype not in (float64, complex128):
+        raise DTypeError(f"float_power_: the result is float64 or complex128, the tensor {self.dtype.name}")
     return _float_power_(self, exponent)
 
 

@@ -244,11 +244,13 @@ def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 @rename_errors
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The sum of products along an axis; the others broadcast."""
+    """The sum of products along an axis, x conjugated; the others broadcast."""
     x, y = as_fixed_operand(x, "vecdot"), as_fixed_operand(y, "vecdot")
-    if not x.dtype.is_floating_point or x.dtype is not y.dtype:
-        raise DTypeError(f"vecdot: expected two tensors of one floating dtype, got {x.dtype.name} and {y.dtype.name}")
-    return sum_(x * y, dim)
+    if x.dtype.kind not in "fc" or x.dtype is not y.dtype:
+        raise DTypeError(
+            f"vecdot: expected two tensors of one floating or complex dtype, got {x.dtype.name} and {y.dtype.name}"
+        )
+    return sum_((x.conj() if x.is_complex() else x) * y, dim)
 
 
 @method

@@ -127,8 +127,12 @@ moveaxis = movedim
 
 @method
 def adjoint(input: Tensor) -> Tensor:
-    """The last two axes exchanged, as mT; a 0-d tensor stays as it is."""
-    x = tensor_of(input, "adjoint")
+    """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real."""
+    return _last_two(tensor_of(input, "adjoint")).conj()
+
+
+def _last_two(x: Tensor) -> Tensor:
+    """The last two axes exchanged; a 0-d tensor stays as it is."""
     return alias_of(x) if x.ndim == 0 else transpose(at_least(2, x, "adjoint"), -2, -1)
 
 
@@ -152,9 +156,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
 @rename_errors
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of the tensors, all broadcast to one shape."""
-    listed = tensors_of(
-        tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors, "broadcast_tensors"
-    )
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    listed = tensors_of(given, "broadcast_tensors")
     shape = broadcast_shapes(*(x.shape for x in listed))
     return tuple(expand(x, shape) for x in listed)
 
@@ -397,8 +400,7 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     if dims is None or (hasattr(dims, "__iter__") and not tuple(dims)):
         if hasattr(shifts, "__iter__") and len(tuple(shifts)) != 1:
             raise ShapeError(f"roll: shifts {tuple(shifts)} need as many dims")
-        shape = tuple(input.shape)
-        return reshape(roll(ravel(input), shifts, 0), shape)
+        return reshape(roll(ravel(input), shifts, 0), tuple(input.shape))
     steps = tuple(shifts) if hasattr(shifts, "__iter__") else (shifts,)
     along = tuple(dims) if hasattr(dims, "__iter__") else (dims,)
     if len(steps) != len(along):
@@ -565,7 +567,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """Summed over the axes that broadcasting from size would have added or repeated."""
     sizes = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
     shape, dtype = tuple(self.shape), self.dtype
-    kept = dtype.is_floating_point or (shape == tuple(sizes) and shape)
+    kept = dtype.kind in "fc" or (shape == tuple(sizes) and shape)
     summed = cast(self, dtype if kept else int64_)  # integers add up in int64
     target = summed.new_zeros(sizes)
     try:
@@ -577,19 +579,17 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 def _reversed(x: Tensor) -> Tensor:
     """The axes reversed."""
-    ndim = x.ndim
-    return transpose(x, 0, 1) if ndim == 2 else permute(x, tuple(range(ndim - 1, -1, -1)))
+    return transpose(x, 0, 1) if x.ndim == 2 else permute(x, tuple(range(x.ndim - 1, -1, -1)))
 
 
 def _hermitian(x: Tensor) -> Tensor:
-    """A matrix transposed."""
+    """A matrix transposed, and conjugated."""
     if x.ndim not in (0, 2):
         raise ShapeError(f"H: takes a matrix, got {x.ndim} dimensions")
-    return _reversed(x)
+    return _reversed(x).conj()
 
 
-_last_two = property(adjoint, doc="The last two axes exchanged.")
-METHODS.update(T=property(_reversed), H=property(_hermitian), mT=_last_two, mH=_last_two)
+METHODS.update(T=property(_reversed), H=property(_hermitian), mT=property(_last_two), mH=property(adjoint))
 METHODS.update(dict.fromkeys(("swapaxes_", "swapdims_"), inplace_view(swapaxes)))
 __all__ = [
     "adjoint", "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",

@@ -114,9 +114,9 @@ def _trapezoids(y: Tensor, x: Tensor | None, dx: float | None, dim: int, name: s
     if x is not None and dx is not None:
         raise ArgumentError(f"{name}: give x or dx, not both")
     x = None if x is None else as_fixed_operand(x, name)
-    floats = [z.dtype for z in (y, x) if z is not None and z.dtype.is_floating_point]
+    floats = [z.dtype for z in (y, x) if z is not None and z.dtype.kind in "fc"]
     dtype = functools.reduce(promote_types, floats) if floats else get_default_dtype()
-    y = y.double() if not y.dtype.is_floating_point else y.float() if y.element_size() == 2 else y
+    y = y.double() if y.dtype.kind not in "fc" else y.float() if y.element_size() == 2 else y
     if n == 0:
         return y, dtype
     pairs = narrow(y, dim, 1, n - 1) + narrow(y, dim, 0, n - 1)
@@ -128,5 +128,5 @@ def _trapezoids(y: Tensor, x: Tensor | None, dx: float | None, dim: int, name: s
         if x.shape[0] != n:
             raise ShapeError(f"{name}: {x.shape[0]} places for {n} samples")
         x = reshape(x, [n if axis == dim % y.ndim else 1 for axis in range(y.ndim)])
-    x = x if x.dtype.is_floating_point else x.long()
+    x = x if x.dtype.kind in "fc" else x.long()
     return (narrow(x, dim, 1, x.shape[dim] - 1) - narrow(x, dim, 0, x.shape[dim] - 1)) * pairs / 2, dtype

@@ -9,13 +9,13 @@ from ...dtype import dtype_named, get_default_dtype
 from .._operand import as_operand, named_function
 from ..op import METHODS, method
 
-__all__ = ["is_same_size", "is_signed", "real", "typename"]
+__all__ = ["is_same_size", "is_signed", "typename"]
 
 # PyTorch's old names of the types, by dtype.
 TYPES = dict(
     zip(
-        "float32 float64 float16 bfloat16 bool uint8 int8 int16 int32 int64".split(),
-        "Float Double Half BFloat16 Bool Byte Char Short Int Long".split(),
+        "float32 float64 float16 bfloat16 bool uint8 int8 int16 int32 int64 complex64 complex128".split(),
+        "Float Double Half BFloat16 Bool Byte Char Short Int Long ComplexFloat ComplexDouble".split(),
         strict=True,
     )
 )
@@ -39,23 +39,18 @@ def typename(obj: Operand) -> str:
     return f"norch.{kind.__name__}" if isinstance(obj, Handle) else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def real(input: Tensor) -> Tensor:  # noqa: A002
-    """The tensor itself, as its numbers are real."""
-    return as_operand(input, "real")
-
-
 # ---- methods only -------------------------------------------------------------------------------------------------
 
 
-@method(aliases=("is_conj", "is_neg", "is_inference"))
-def is_complex(self: Tensor) -> bool:
-    """False, as for every tensor here."""
+@method(aliases=("is_neg", "is_inference"))
+def is_conj(self: Tensor) -> bool:
+    """False, as for every tensor here: conj() computes the conjugate at once."""
     return False
 
 
-@method(aliases=("resolve_conj", "resolve_neg"))
-def conj(self: Tensor) -> Tensor:
-    """The tensor itself, as its numbers are real."""
+@method(aliases=("resolve_neg",))
+def resolve_conj(self: Tensor) -> Tensor:
+    """The tensor itself, as no conjugate waits to be computed."""
     return self
 
 
@@ -85,6 +80,5 @@ _FALSE = "sparse sparse_csr quantized nested meta mkldnn mps xpu xla vulkan ipu 
 METHODS.update(
     {f"is_{kind}": False for kind in _FALSE.split()},
     type=named_function(_type, "type", _type.__doc__ or ""),
-    real=property(real, doc=real.__doc__),
     retains_grad=property(_retains_grad),
 )

@@ -127,11 +127,11 @@ def _solve_triangular(A: Tensor, B: Tensor, upper: bool, unit: bool) -> Tensor:
 
 
 def _cholesky_grad(g: Tensor, out: Tensor) -> Tensor:
-    """L^-T phi(L^T g) L^-1, made symmetric; phi takes the lower triangle with half the diagonal (I. Murray,
+    """L^-H phi(L^H g) L^-1, made Hermitian; phi takes the lower triangle with half the diagonal (I. Murray,
     "Differentiation of the Cholesky decomposition", 2016)."""
-    P = tril(matmul(out.mT, g))
+    P = tril(matmul(out.mH, g))
     P = P - diag_embed(P.diagonal(0, -2, -1)) / 2
-    S = _solve_triangular(out.mT, matmul(P + P.mT, _inverse_of_lower(out)), True, False)
+    S = _solve_triangular(out.mH, matmul(P + P.mH, _inverse_of_lower(out)), True, False)
     return S / 2
 
 
@@ -139,7 +139,7 @@ def _inverse_of_lower(L: Tensor) -> Tensor:
     return _solve_triangular(L, eye(L.shape[-1], dtype=L.dtype, device=L.device), False, False)
 
 
-@differentiable("cholesky", grad=_cholesky_grad)
+@differentiable("cholesky", grad=_cholesky_grad, holomorphic=False)
 def _cholesky(A: Tensor) -> Tensor:
     return call("cholesky", _lower, A)[0]
 
@@ -164,9 +164,9 @@ def _cholesky_info(a: Any) -> Any:
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """L, lower triangular, with A = L L^T, of positive definite A (..., N, N); its transpose with upper.
+    """L, lower triangular, with A = L L^H, of positive definite A (..., N, N); its conjugate transpose with upper.
 
-    Only the lower triangle of A is read; the gradient is symmetric. LinAlgError for what is not positive definite.
+    Only the lower triangle of A is read; the gradient is Hermitian. LinAlgError for what is not positive definite.
 
     >>> norch.linalg.cholesky(norch.tensor([[4.0, 2.0], [2.0, 2.0]]))
     tensor([[2., 0.],
@@ -174,7 +174,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """
     square(A, "cholesky")
     if upper:
-        return _cholesky(A.mT).mT
+        return _cholesky(A.mH).mH
     return _cholesky(A)
 
 
@@ -187,12 +187,12 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     if check_errors:
         L = cholesky(A, upper=upper)
         return cholesky_ex_result(L, zeros(A.shape[:-2], dtype="int32", device=A.device))
-    source = A.mT if upper else A
+    source = A.mH if upper else A
     (info,) = call("cholesky_ex", _cholesky_info, source)
     failed = (info != 0)[..., None, None]
     L = _cholesky(source.where(~failed, eye(A.shape[-1], dtype=A.dtype, device=A.device)))
     L = L.where(~failed, float("nan"))
-    return cholesky_ex_result(L.mT if upper else L, info)
+    return cholesky_ex_result(L.mH if upper else L, info)
 
 
 # ---- LU --------------------------------------------------------------------------------------------------------------
@@ -323,8 +323,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 
 def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]:
-    """(gQ + Q (X + X^T - diag X)) R^-T with X = triu(gR R^T - Q^T gQ) (S. Walter and L. Lehmann, "Algorithmic
-    differentiation of linear algebra functions", 2013). Of a wide matrix [A_1 A_2] R is [R_1 R_2], R_2 = Q^T A_2."""
+    """(gQ + Q (X + X^H - Re diag X)) R^-H with X = triu(gR R^H - Q^H gQ) (S. Walter and L. Lehmann, "Algorithmic
+    differentiation of linear algebra functions", 2013). Of a wide matrix [A_1 A_2] R is [R_1 R_2], R_2 = Q^H A_2."""
     Q, R = factors_of(out, rest)
     m, n = Q.shape[-2], R.shape[-1]
     if qr_mode == "complete" and m > n:
@@ -337,23 +337,23 @@ def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]
         if gR is not None:
             wide, gR = gR[..., m:], gR[..., :m]
             beyond = [matmul(Q, wide)]
-            by_wide = matmul(matmul(Q, R[..., m:]), wide.mT)
+            by_wide = matmul(matmul(Q, R[..., m:]), wide.mH)
             gQ = by_wide if gQ is None else gQ + by_wide
         else:
             beyond = [R.new_zeros((*R.shape[:-1], n - m))]
         R = R[..., :m]
-    X: Any = 0 if gR is None else matmul(gR, R.mT)
+    X: Any = 0 if gR is None else matmul(gR, R.mH)
     if gQ is not None:
-        X = X - matmul(Q.mT, gQ)
+        X = X - matmul(Q.mH, gQ)
     X = triu(X)
-    grad = matmul(Q, X + X.mT - diag_embed(X.diagonal(0, -2, -1)))
+    grad = matmul(Q, X + X.mH - diag_embed(X.diagonal(0, -2, -1).real))
     if gQ is not None:
         grad = grad + gQ
-    grad = _solve_triangular(R, grad.mT, True, False).mT
+    grad = _solve_triangular(R, grad.mH, True, False).mH
     return (cat([grad, *beyond], -1) if beyond else grad,)
 
 
-_Qr = derivative("qr", ("A",), backward=_qr_backward)
+_Qr = derivative("qr", ("A",), backward=_qr_backward, holomorphic=False)
 
 
 def qr(A: Tensor, mode: str = "reduced") -> qr_result:  # noqa: A002

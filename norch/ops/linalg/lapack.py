@@ -42,10 +42,20 @@ def scipy_linalg() -> Any:
 # ---- operands --------------------------------------------------------------------------------------------------------
 
 
+# Whose derivatives hold for complex matrices too. The others refuse them.
+_COMPLEX = frozenset(
+    "cholesky cholesky_ex det eig eigh eigvals inv inv_ex lu_factor lu_unpack matrix_exp pinv qr slogdet solve "
+    "solve_ex solve_triangular svd".split()
+)
+
+
 def matrices(A: Tensor, name: str) -> Tensor:
-    """A, which must be matrices (..., M, N) of float32 or float64: ShapeError or DTypeError otherwise."""
+    """A, which must be matrices (..., M, N) of float32 or float64, or complex where the operation takes these:
+    ShapeError or DTypeError otherwise."""
     at_least(2, A, name)
-    if A.dtype.name not in ("float32", "float64"):
+    if A.is_complex() and name not in _COMPLEX:
+        raise DTypeError(f"{name}: {A.dtype.name} is not supported")
+    if A.dtype.name not in ("float32", "float64", "complex64", "complex128"):
         raise DTypeError(f"{name}: not defined for dtype {A.dtype.name}, only for float32 and float64")
     return A
 

@@ -153,7 +153,8 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     """det(A) A^-T; for matrices that are singular or nearly so, where that loses its digits, from A = U S V^T:
-    det(U) det(V) U cof(S) V^T, where the cofactors of S are products of all singular values but one."""
+    det(U) det(V) U cof(S) V^T, where the cofactors of S are products of all singular values but one. Of complex
+    matrices U and V are conjugated."""
     inverse, info = inv_ex(A.detach())
     condition = A.detach().abs().sum(-2).amax(-1) * inverse.abs().sum(-2).amax(-1)
     regular = ((info == 0) & (condition < 1e6))[..., None, None]
@@ -163,8 +164,9 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     of_regular = det[..., None, None] * _inv(A.where(regular, one)).mT
     U, S, Vh = svd(A.where(~regular, one.cumsum(-1).tril()))  # whose singular values differ
     others = products_of_others(S, -1) * products_of_others(S, -1, True)
-    sign = (_det(U.detach()) * _det(Vh.detach())).round()
-    return of_regular.where(regular, sign[..., None, None] * matmul(U * others[..., None, :], Vh))
+    sign = _det(U.detach()) * _det(Vh.detach())
+    cofactors = matmul(U.conj() * others.to(U.dtype)[..., None, :], Vh.conj())
+    return of_regular.where(regular, (sign / sign.abs())[..., None, None] * cofactors)
 
 
 def _det_grad(g: Tensor, A: Tensor, out: Tensor) -> Tensor:
@@ -180,7 +182,7 @@ def _det(A: Tensor) -> Tensor:
 def _nan_of_nan(a: Any, found: Any) -> Any:
     """found, or NaN for a matrix that holds NaN, of which LAPACK may say that it is singular."""
     np = numpy()
-    return np.where(np.isnan(a).any((-1, -2)), a.dtype.type(np.nan), found)
+    return np.where(np.isnan(a).any((-1, -2)), found.dtype.type(np.nan), found)
 
 
 def det(A: Tensor) -> Tensor:
@@ -194,15 +196,28 @@ def det(A: Tensor) -> Tensor:
 
 def slogdet(A: Tensor) -> slogdet_result:
     """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular
-    matrix has 0 and -inf."""
+    matrix has 0 and -inf. Of a complex matrix the sign is a number of absolute value 1."""
     np = numpy()
     found = call("slogdet", lambda a: tuple(_nan_of_nan(a, x) for x in np.linalg.slogdet(a)), square(A, "slogdet"))
     sign, logabsdet = found
-    return slogdet_result(sign, _log_abs_det(A, logabsdet))
+    return slogdet_result(_sign_of_det(A, sign) if A.is_complex() else sign, _log_abs_det(A, logabsdet))
 
 
-@differentiable("slogdet", grad=lambda g, A: g[..., None, None] * inv_ex(A).inverse.mT, inputs=("A",))
+@differentiable(
+    "slogdet", grad=lambda g, A: g[..., None, None] * inv_ex(A).inverse.mH, inputs=("A",), holomorphic=False
+)
 def _log_abs_det(A: Tensor, found: Tensor) -> Tensor:
+    return found
+
+
+def _sign_grad(g: Tensor, A: Tensor, out: Tensor) -> Tensor:
+    """The sign turns as the imaginary part of tr(A^-1 dA) says."""
+    turned = (g.conj() * out).imag
+    return (turned * -1j)[..., None, None] * inv_ex(A).inverse.mH
+
+
+@differentiable("slogdet", grad=_sign_grad, inputs=("A",), holomorphic=False)
+def _sign_of_det(A: Tensor, found: Tensor) -> Tensor:
     return found
 
 

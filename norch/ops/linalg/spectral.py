@@ -37,7 +37,7 @@ class lstsq_result(NamedTuple):
     singular_values: Tensor
 
 
-def _differences(values: Tensor) -> Tensor:
+def differences(values: Tensor) -> Tensor:
     """E[i, j] = values[j] - values[i], and 1 on the diagonal."""
     E = values[..., None, :] - values[..., :, None]
     return E + eye(values.shape[-1], dtype=values.dtype, device=values.device)
@@ -47,29 +47,30 @@ def _differences(values: Tensor) -> Tensor:
 
 
 def _eigh_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
-    """V (diag(gw) + X / E) V^T with the skew part X of V^T gV and E[i, j] = w[j] - w[i] (M. Giles, "An extended
+    """V (diag(gw) + X / E) V^H with the skew part X of V^H gV and E[i, j] = w[j] - w[i] (M. Giles, "An extended
     collection of matrix derivative results", 2008, 3.1). Not finite for vectors of equal eigenvalues: they are not
     unique."""
     w, V = factors_of(out, rest)
     gw: Any
     gw, gV = g.get(0), g.get(1)  # the gradient of one of them at least
     if gV is None:
-        return (matmul(V * gw[..., None, :], V.mT),)
-    skew = matmul(V.mT, gV)
-    inner = (skew - skew.mT) / (2 * _differences(w))
+        return (matmul(V * gw.to(V.dtype)[..., None, :], V.mH),)
+    skew = matmul(V.mH, gV)
+    inner = (skew - skew.mH) / (2 * differences(w))
     if gw is not None:
-        inner = inner + diag_embed(gw)
-    return (matmul(matmul(V, inner), V.mT),)
+        inner = inner + diag_embed(gw).to(V.dtype)
+    return (matmul(matmul(V, inner), V.mH),)
 
 
-_Eigh = derivative("eigh", ("A",), backward=_eigh_backward)
+_Eigh = derivative("eigh", ("A",), backward=_eigh_backward, holomorphic=False)
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
-    """(eigenvalues, eigenvectors) of symmetric A (..., N, N): w (..., N), ascending, and the columns of V (..., N, N),
-    with A = V diag(w) V^T. Only the triangle UPLO, "L" or "U", is read.
+    """(eigenvalues, eigenvectors) of symmetric or Hermitian A (..., N, N): w (..., N), real, ascending, and the columns
+    of V (..., N, N), with A = V diag(w) V^H. Only the triangle UPLO, "L" or "U", is read.
 
-    Vectors have a derivative where the eigenvalues differ, and only of functions that do not depend on their signs.
+    Vectors have a derivative where the eigenvalues differ, and only of functions that do not depend on their signs, or
+    on their phases where they are complex.
 
     >>> norch.linalg.eigh(norch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
@@ -101,28 +102,33 @@ def _svd_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
         raise ArgumentError("svd: vectors beyond the singular values are not unique; use full_matrices=False")
     U, Vh = U[..., :k], Vh[..., :k, :]
     if gU is None and gVh is None:
-        return (matmul(U * gS[..., None, :], Vh),)
+        return (matmul(U * gS.to(U.dtype)[..., None, :], Vh),)
     inner: Any = 0
+    phases: Any = 0
     if gU is not None:
-        skew = matmul(U.mT, gU)
-        inner = (skew - skew.mT) * S[..., None, :]
+        skew = matmul(U.mH, gU)
+        inner = (skew - skew.mH) * S[..., None, :]
+        if U.is_complex():  # the phases of U, with those of V
+            phases = diag_embed(skew.diagonal(0, -2, -1).imag / S) * 1j
     if gVh is not None:
-        skew = matmul(Vh, gVh.mT)
-        inner = inner + S[..., :, None] * (skew - skew.mT)
-    inner = inner / _differences(S * S)
+        skew = matmul(Vh, gVh.mH)
+        inner = inner + S[..., :, None] * (skew - skew.mH)
+    inner = inner / differences(S * S)
+    if U.is_complex():
+        inner = inner - diag_embed(inner.diagonal(0, -2, -1)) + phases
     if gS is not None:
-        inner = inner + diag_embed(gS)
+        inner = inner + diag_embed(gS).to(U.dtype)
     grad = matmul(matmul(U, inner), Vh)
     if gU is not None and m > k:
         beyond = gU / S[..., None, :]
-        grad = grad + matmul(beyond - matmul(U, matmul(U.mT, beyond)), Vh)
+        grad = grad + matmul(beyond - matmul(U, matmul(U.mH, beyond)), Vh)
     if gVh is not None and n > k:
         beyond = gVh / S[..., :, None]
-        grad = grad + matmul(U, beyond - matmul(matmul(beyond, Vh.mT), Vh))
+        grad = grad + matmul(U, beyond - matmul(matmul(beyond, Vh.mH), Vh))
     return (grad,)
 
 
-_Svd = derivative("svd", ("A",), backward=_svd_backward)
+_Svd = derivative("svd", ("A",), backward=_svd_backward, holomorphic=False)
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
@@ -151,28 +157,28 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 def pinv_grad(g: Tensor, A: Tensor, Y: Tensor) -> Tensor:
-    """-Y^T g Y^T + (I - A Y) g^T Y Y^T + Y^T Y g^T (I - Y A), of Y = pinv(A) where the rank stays (G. Golub and
+    """-Y^H g Y^H + (I - A Y) g^H Y Y^H + Y^H Y g^H (I - Y A), of Y = pinv(A) where the rank stays (G. Golub and
     V. Pereyra, "The differentiation of pseudo-inverses ...", 1973)."""
-    YgT = matmul(g.mT, Y)  # (..., M, M)
-    gTY = matmul(Y, g.mT)  # (..., N, N)
-    grad = -matmul(matmul(Y.mT, g), Y.mT)
-    grad = grad + matmul(YgT - matmul(A, matmul(Y, YgT)), Y.mT)
-    return grad + matmul(Y.mT, gTY - matmul(matmul(gTY, Y), A))
+    YgT = matmul(g.mH, Y)  # (..., M, M)
+    gTY = matmul(Y, g.mH)  # (..., N, N)
+    grad = -matmul(matmul(Y.mH, g), Y.mH)
+    grad = grad + matmul(YgT - matmul(A, matmul(Y, YgT)), Y.mH)
+    return grad + matmul(Y.mH, gTY - matmul(matmul(gTY, Y), A))
 
 
-@differentiable("pinv", grad_A=lambda g, A, out: pinv_grad(g, A, out), inputs=("A",))
+@differentiable("pinv", grad_A=lambda g, A, out: pinv_grad(g, A, out), inputs=("A",), holomorphic=False)
 def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     np = numpy()
 
     def inverted(a: Any) -> Any:
         if hermitian:
             w, v = np.linalg.eigh(a)
-            u, s, vh = v * np.sign(w)[..., None, :], abs(w), np.swapaxes(v, -1, -2)
+            u, s, vh = v * np.sign(w)[..., None, :], abs(w), np.swapaxes(v, -1, -2).conj()
         else:
             u, s, vh = np.linalg.svd(a, full_matrices=False)
         least = np.maximum(atol, rtol * s.max(-1, initial=0))[..., None]
         scaled = u * np.where(s > least, 1 / np.where(s > least, s, 1), 0)[..., None, :].astype(a.dtype)
-        return np.swapaxes(scaled @ vh, -1, -2)
+        return np.swapaxes(scaled @ vh, -1, -2).conj()
 
     return call("pinv", inverted, A, finite=True)[0]
 

@@ -71,13 +71,13 @@ def qr(input: Tensor, some: bool = True) -> factor.qr_result:  # noqa: A002
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result:  # noqa: A002
-    """(U, S, V) with input = U diag(S) V^T: linalg.svd() with V in place of its transpose, reduced with some. Without
+    """(U, S, V) with input = U diag(S) V^H: linalg.svd() with V in place of V^H, reduced with some. Without
     compute_uv U and V are zeros."""
     U, S, Vh = spectral.svd(input, full_matrices=not some)
     if not compute_uv:
         m, n = input.shape[-2:]
         U, Vh = input.new_zeros((*input.shape[:-2], m, m)), input.new_zeros((*input.shape[:-2], n, n))
-    return svd_result(U, S, Vh.mT)
+    return svd_result(U, S, Vh.mH)
 
 
 def triangular_solve(

@@ -87,6 +87,6 @@ def _numpy(batch: Sequence[Any]) -> Tensor:
     if arrays[0].nbytes >= LARGE_ARRAY and all(array.flags.writeable and array.dtype == kind for array in arrays):
         return stack_samples([from_numpy(array) for array in arrays])
     array = numpy.stack(arrays)
-    if array.dtype.kind not in "buif":
+    if array.dtype.kind not in "buifc":
         raise TypeError(f"default_collate: batch must contain numbers; found an array of dtype {array.dtype}")
     return from_numpy(array)

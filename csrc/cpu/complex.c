@@ -1,0 +1,57 @@
+/* complex: the kernels of complex.def, compiled once: the arithmetic waits for memory, and the functions are the C library's.
+ * The loops are those of the real dtypes (pointwise_loops.h). */
+#include <tgmath.h>
+#undef I
+
+#include "pointwise.h"
+#include "stream.h"
+
+#define C(number) ((T)(REAL)(number))
+#define P(number) ((REAL)(number))
+#define real(x) (__real__(x))
+#define imaginary(x) (__imag__(x))
+#define PACKED 128
+#define EASY(stride) true
+#if defined(__clang__)
+#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic ignored "-Wpass-failed"
+#else
+#define IVDEP _Pragma("GCC ivdep")
+#endif
+
+#define NAMED(name) NR_JOIN2(name, DTYPE_NAME)
+#define FORMULA(name) NR_JOIN2(formula_##name, DTYPE_NAME)
+#define KERNEL(name) NR_JOIN2(kernel_##name, DTYPE_NAME)
+#define times NAMED(times)
+#define over NAMED(over)
+#define power NAMED(power)
+#define expm1_complex NAMED(expm1)
+#define log1p_complex NAMED(log1p)
+#define LOOP_FOR(form, result) NR_JOIN2(form##_##result, DTYPE_NAME)
+#define RESULT_SAME T
+#define RESULT_PART REAL
+#define RESULT_TRUTH bool
+#define EXTRAS_BINARY , false, NULL, NULL
+#define MAKE(form, name, result, formula, parameters, extras)                              \
+    INLINE RESULT_##result FORMULA(name) parameters { return (RESULT_##result)(formula); } \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {  \
+        LOOP_FOR(form, result)(n, p, s, streams, FORMULA(name) extras);                    \
+    }
+
+#define DTYPE_NAME complex64
+#define NUMBER NORCH_COMPLEX64
+#define REAL float
+#include "complex_rows.h"
+#undef DTYPE_NAME
+#undef NUMBER
+#undef REAL
+
+#define DTYPE_NAME complex128
+#define NUMBER NORCH_COMPLEX128
+#define REAL double
+#include "complex_rows.h"
+
+void nr_fill_complex(nr_kernel_rows kernels) {
+    fill_complex64(kernels);
+    fill_complex128(kernels);
+}

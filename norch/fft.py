@@ -1,0 +1,308 @@
+"""``norch.fft``: discrete Fourier transforms under the names of ``torch.fft``.
+
+SciPy's pocketfft computes them, or NumPy's where there is no SciPy: ``pip install 'norch[linalg]'`` brings both. They
+are imported when a function is called. Tensors of a CUDA device go over the host.
+
+    forward  X[k] = s sum over j of x[j] e^(-2 pi i j k / n)
+    inverse  x[j] = s sum over k of X[k] e^(2 pi i j k / n)
+
+norm says where 1 / n stands: "backward" (None, the default) in the inverse, "forward" in the forward transform, "ortho"
+1 / sqrt(n) in both. The matrix of a transform is symmetric: the gradient is a transform again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ._exports import publish
+from ._lib import int64
+from .autograd.differentiable import differentiable
+from .dtype import get_default_dtype
+from .errors import ArgumentError, DTypeError, ShapeError
+from .ops._operand import named_function, rename_errors, tensor_of
+from .ops.composed.pad import constant_pad_nd
+from .ops.composed.shape import roll
+from .ops.copy import cat
+from .ops.create import dtype_or_default, zeros
+from .ops.linalg.lapack import call
+from .ops.values import finished, iota
+from .tensor import Tensor
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
+    "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
+
+_SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _pocketfft() -> Any:
+    try:
+        import scipy.fft as found  # type: ignore[import-untyped]
+    except ImportError:
+        try:
+            import numpy.fft as found
+        except ImportError as error:
+            raise ImportError(
+                "norch.fft needs SciPy or NumPy, whose transforms it calls; pip install 'norch[linalg]' brings both"
+            ) from error
+    return found
+
+
+# ---- transforms, and their derivatives -------------------------------------------------------------------------------
+
+
+@differentiable("fft", grad=lambda g, dims, inverse, norm: _complex(g, dims, inverse, norm))
+def _complex(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
+    """Complex numbers to complex numbers."""
+    function = getattr(_pocketfft(), "ifftn" if inverse else "fftn")
+    return call("fft", lambda a: _as(a, function(a, axes=dims, norm=norm)), x)[0] if dims else x.clone()
+
+
+def _as(given: Any, found: Any) -> Any:
+    """found in the precision of given: NumPy before 2 knows float64 alone."""
+    return found.astype(
+        ("f" if found.dtype.kind == "f" else "c") + str(_width(given) * (1 + (found.dtype.kind == "c")))
+    )
+
+
+def _width(array: Any) -> int:
+    """The bytes of a number, or of the part of one."""
+    return array.real.dtype.itemsize
+
+
+def _half_grad(g: Tensor, x_meta: Any, dim: int, norm: str) -> Tensor:
+    n = x_meta.shape[dim]
+    return _complex(_fitted(g, dim, n), (dim,), False, norm).real
+
+
+@differentiable("rfft", grad=_half_grad)
+def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
+    """Real numbers (..., n) to the n // 2 + 1 first numbers of their transform."""
+    return call("rfft", lambda a: _as(a, _pocketfft().rfft(a, axis=dim, norm=norm)), x)[0]
+
+
+def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
+    """All but the first number, and the last of an even n, stand for two that are conjugates of each other."""
+    found = _half(g, dim, _SWAPPED[norm])
+    count = n // 2 + 1
+    twice = [1.0] + [2.0] * (count - 1)
+    if n % 2 == 0:
+        twice[-1] = 1.0
+    weights = found.real.new_tensor(twice).reshape([count if axis == dim else 1 for axis in range(found.ndim)])
+    return found * weights
+
+
+@differentiable("irfft", grad=_real_grad, holomorphic=False)
+def _real(x: Tensor, dim: Any, n: Any, norm: Any) -> Tensor:
+    """The n // 2 + 1 first numbers of a transform to the real numbers that it is of."""
+    return call("irfft", lambda a: _as(a, _pocketfft().irfft(a, n, axis=dim, norm=norm)), x)[0]
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _input(x: Tensor, name: str, to: str) -> Tensor:
+    """x as floats or, where `to` is "c", as complex numbers; DTypeError for others."""
+    x = tensor_of(x, name)
+    if x.dtype.kind in "biu":
+        x = x.to(get_default_dtype())
+    if x.dtype.itemsize == 2 or (to == "f" and x.is_complex()):
+        raise DTypeError(f"{name}: {x.dtype.name} is not supported")
+    return x.to(x.dtype.to_complex()) if to == "c" else x
+
+
+def _fitted(x: Tensor, dim: int, n: int) -> Tensor:
+    """x cut, or with zeros behind it, to n elements along dim."""
+    size = x.shape[dim]
+    if size >= n:
+        return x.narrow(dim, 0, n)
+    return constant_pad_nd(x, (0, 0) * (x.ndim - 1 - dim) + (0, n - size))
+
+
+def _checked(x: Tensor, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[int], list[int], str]:
+    """The axes, not negative, the sizes of the transform along them (-1: as they are), and norm."""
+    norm = "backward" if norm is None else norm
+    if norm not in _SWAPPED:
+        raise ArgumentError(f"{name}: norm is 'forward', 'backward' or 'ortho', not {norm!r}")
+    sizes = None if s is None else [int64(n, f"{name}: a size") for n in ([s] if isinstance(s, int) else s)]
+    if dim is None:
+        given: Sequence[int] = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
+    else:
+        given = [dim] if isinstance(dim, int) else dim
+    axes = []
+    for axis in given:
+        axis = int64(axis, f"{name}: dim")
+        if not -x.ndim <= axis < x.ndim:
+            raise ShapeError(f"{name}: dimension {axis} is out of range for shape {tuple(x.shape)}")
+        axes.append(axis % x.ndim)
+    if len(set(axes)) < len(axes):
+        raise ArgumentError(f"{name}: a dimension appears twice in {tuple(given)}")
+    sizes = [-1] * len(axes) if sizes is None else sizes
+    if len(sizes) != len(axes):
+        raise ArgumentError(f"{name}: {len(sizes)} sizes for {len(axes)} dimensions")
+    return axes, sizes, norm
+
+
+def _sized(x: Tensor, name: str, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    for axis, n in zip(axes, sizes, strict=True):
+        if n < -1 or n == 0 or (n == -1 and x.shape[axis] == 0):
+            raise ArgumentError(f"{name}: a transform of {max(n, 0)} numbers, shape {tuple(x.shape)}")
+        x = x if n in (-1, x.shape[axis]) else _fitted(x, axis, n)
+    return x
+
+
+# ---- all forms -------------------------------------------------------------------------------------------------------
+
+
+def _to_complex(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    x = _input(x, name, "c")
+    axes, sizes, norm = _checked(x, name, s, dim, norm)
+    return _complex(_sized(x, name, axes, sizes), tuple(axes), inverse, norm)
+
+
+def _from_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    """rfft() and its kin; inverse: ihfft() and its kin, of which it is the conjugate with norm the other way."""
+    x = _input(x, name, "f")
+    axes, sizes, norm = _checked(x, name, s, dim, norm)
+    if not axes:
+        raise ArgumentError(f"{name}: at least one dimension is transformed")
+    x = _sized(x, name, axes, sizes)
+    half = _half(x, axes[-1], _SWAPPED[norm] if inverse else norm)
+    return _complex(half.conj() if inverse else half, tuple(axes[:-1]), inverse, norm)
+
+
+def _to_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    """irfft() and its kin; not inverse: hfft() and its kin."""
+    x = _input(x, name, "c")
+    axes, sizes, norm = _checked(x, name, s, dim, norm)
+    if not axes:
+        raise ArgumentError(f"{name}: at least one dimension is transformed")
+    last = axes[-1]
+    n = sizes[-1] if sizes[-1] != -1 else 2 * (x.shape[last] - 1)
+    if n < 1:
+        raise ArgumentError(f"{name}: a transform of {n} numbers, shape {tuple(x.shape)}")
+    x = _complex(_sized(x, name, axes, [*sizes[:-1], n // 2 + 1]), tuple(axes[:-1]), inverse, norm)
+    return _real(x if inverse else x.conj(), last, n, norm if inverse else _SWAPPED[norm])
+
+
+def _forms(
+    name: str, one: str, many: str, way: Callable[..., Tensor], inverse: bool
+) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
+    """The transform along one dimension, along two, and along any number."""
+
+    def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:  # noqa: A002
+        if not isinstance(dim, int):
+            raise TypeError(f"{name}: dim is one dimension, not {dim!r}")
+        return way(name, input, None if n is None else (n,), (dim,), norm, inverse)
+
+    def along_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:  # noqa: A002
+        return way(f"{name}2", input, s, dim, norm, inverse)
+
+    def along_all(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:  # noqa: A002
+        return way(f"{name}n", input, s, dim, norm, inverse)
+
+    return (
+        named_function(along_one, name, one),
+        named_function(along_two, f"{name}2", f"{many}, along two dimensions."),
+        named_function(along_all, f"{name}n", f"{many}, along the dimensions dim: by default all, or the last len(s)."),
+    )
+
+
+fft, fft2, fftn = _forms(
+    "fft",
+    """The transform of n numbers (by default those there are; cut, or with zeros behind them) along dim.
+
+    >>> norch.fft.fft(norch.tensor([1.0, 0.0, 0.0, 0.0])).real
+    tensor([1., 1., 1., 1.])
+    """,
+    "fft() with sizes s",
+    _to_complex,
+    False,
+)
+ifft, ifft2, ifftn = _forms("ifft", "The inverse of fft().", "ifft() with sizes s", _to_complex, True)
+rfft, rfft2, rfftn = _forms(
+    "rfft",
+    """The first n // 2 + 1 numbers of fft() of real numbers, of which the others are conjugates.
+
+    >>> norch.fft.rfft(norch.ones(4)).abs()
+    tensor([4., 0., 0.])
+    """,
+    "rfft(), then fft() along the other dimensions, with sizes s",
+    _from_real,
+    False,
+)
+irfft, irfft2, irfftn = _forms(
+    "irfft",
+    "The inverse of rfft(): n real numbers, by default twice one less than there are.",
+    "The inverse of rfftn() with sizes s",
+    _to_real,
+    True,
+)
+hfft, hfft2, hfftn = _forms(
+    "hfft",
+    "fft() of the Hermitian signal whose first n // 2 + 1 numbers are given: n real numbers.",
+    "fft() along the other dimensions, then hfft(), with sizes s",
+    _to_real,
+    False,
+)
+ihfft, ihfft2, ihfftn = _forms(
+    "ihfft",
+    "The inverse of hfft(): the first n // 2 + 1 numbers of ifft() of real numbers.",
+    "The inverse of hfftn() with sizes s",
+    _from_real,
+    True,
+)
+
+# ---- frequencies -----------------------------------------------------------------------------------------------------
+
+
+@rename_errors
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """The frequencies of the numbers of fft(), in cycles per unit, for samples d apart: the negative ones last.
+
+    >>> norch.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    count = int64(n, "fftfreq: n")
+    if count < 1:
+        raise ArgumentError(f"fftfreq: {count} numbers")
+    wanted, like = dtype_or_default(dtype), zeros(0, device="cpu")
+    positive = (count + 1) // 2
+    steps = cat((iota(positive, like), iota(count // 2, like, first=-(count // 2))))
+    return finished(steps.to(wanted) / (count * d), device, requires_grad)
+
+
+@rename_errors
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """The frequencies of the n // 2 + 1 numbers of rfft(), for samples d apart.
+
+    >>> norch.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
+    count = int64(n, "rfftfreq: n")
+    if count < 1:
+        raise ArgumentError(f"rfftfreq: {count} numbers")
+    steps = iota(count // 2 + 1, zeros(0, device="cpu"))
+    return finished(steps.to(dtype_or_default(dtype)) / (count * d), device, requires_grad)
+
+
+def _shifted(name: str, x: Tensor, dim: Any, back: bool) -> Tensor:
+    x = tensor_of(x, name)
+    axes, _, _ = _checked(x, name, None, dim, None)
+    shifts = [-(x.shape[axis] // 2) if back else x.shape[axis] // 2 for axis in axes]
+    return roll(x, shifts, axes) if axes else x.clone()
+
+
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:  # noqa: A002
+    """The numbers of fft() with the frequency 0 in the middle, along dim (by default all dimensions)."""
+    return _shifted("fftshift", input, dim, False)
+
+
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:  # noqa: A002
+    """The inverse of fftshift()."""
+    return _shifted("ifftshift", input, dim, True)
+
+
+publish(globals())

@@ -1,0 +1,65 @@
+"""Eigenvalues and eigenvectors of general matrices, which are complex."""
+
+# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..._typing import Tensor
+from ...autograd.derivative import derivative
+from ...autograd.function import Outputs
+from ...autograd.grad_mode import is_grad_enabled
+from ..composed.diagonal import diag_embed
+from ..matmul import matmul
+from .factor import factors_of, record_factors
+from .lapack import call, numpy, square
+from .solve import solve
+from .spectral import differences
+
+
+class eig_result(NamedTuple):  # noqa: N801
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+def _eig_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
+    """V^-H (diag(gw) + (V^H gV - V^H V Re(diag(V^H gV))) / conj(E)) V^H with E[i, j] = w[j] - w[i], and 1 on the
+    diagonal, for columns of norm 1 (C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann and R. Haeb-Umbach, "On the
+    computation of complex-valued gradients with application to statistically optimum beamforming", 2017, 4.77)."""
+    w, V = factors_of(out, rest)
+    gw: Any
+    gw, gV = g.get(0), g.get(1)
+    if gV is None:
+        return (solve(V.mH, gw[..., :, None] * V.mH),)
+    inner = matmul(V.mH, gV)
+    inner = (inner - matmul(V.mH, V) * inner.diagonal(0, -2, -1).real[..., None, :]) / differences(w).conj()
+    if gw is not None:
+        inner = inner + diag_embed(gw)
+    return (solve(V.mH, matmul(inner, V.mH)),)
+
+
+_Eig = derivative("eig", ("A",), backward=_eig_backward, holomorphic=False)
+
+
+def eig(A: Tensor) -> eig_result:
+    """(eigenvalues, eigenvectors) of A (..., N, N): complex w (..., N), in no order, and the columns of V (..., N, N),
+    of norm 1, with A V = V diag(w).
+
+    Derivatives need eigenvalues that differ, those of vectors functions that do not depend on their phases.
+
+    >>> norch.linalg.eig(norch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
+    tensor([0.+1.j, 0.-1.j])
+    """
+    square(A, "eig")
+    dtype = A.dtype.to_complex()
+    outs = [x.to(dtype) for x in call("eig", lambda a: tuple(numpy().linalg.eig(a)), A, finite=True)]
+    return eig_result(*record_factors(_Eig, tuple(outs), A.to(dtype)))
+
+
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig()."""
+    square(A, "eigvals")
+    if is_grad_enabled() and A.requires_grad:
+        return eig(A).eigenvalues
+    return call("eigvals", lambda a: numpy().linalg.eigvals(a), A, finite=True)[0].to(A.dtype.to_complex())
