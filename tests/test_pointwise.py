@@ -17,7 +17,7 @@ import norch
 from norch.testing import assert_close, gradcheck
 
 ALIASES = {
-    "absolute": "abs", "negative": "neg", "sgn": "sign", "fix": "trunc", "clip": "clamp", "arctan2": "atan2",
+    "absolute": "abs", "negative": "neg", "fix": "trunc", "clip": "clamp", "arctan2": "atan2",
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
     "subtract": "sub", "multiply": "mul", "divide": "div", "not_equal": "ne", "less": "lt", "less_equal": "le",
     "greater": "gt", "greater_equal": "ge",

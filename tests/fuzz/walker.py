@@ -31,7 +31,7 @@ from norch._buffers import memory_of
 
 # What changes settings of the process, reads or writes files, starts threads or waits.
 LEFT_OUT = re.compile(
-    r"norch\.(cuda|memory|backends|testing|serialization|utils|random|storage|multiprocessing|jit|onnx|hub)\b"
+    r"norch\.(cuda|distributed|memory|backends|testing|serialization|utils|random|storage|multiprocessing|jit|onnx|hub)\b"
     r"|\.(load|save|seed|manual_seed|fork_rng|set_\w+|use_\w+|register_\w+|share_memory_?|compile|get_rng_state|swap_tensors|detect_anomaly)$"
 )
 # What writes to an argument by its name or by its options.

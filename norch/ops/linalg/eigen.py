@@ -51,7 +51,7 @@ def eig(A: Tensor) -> eig_result:
     >>> norch.linalg.eig(norch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
     tensor([0.+1.j, 0.-1.j])
     """
-    square(A, "eig")
+    A = square(A, "eig")
     dtype = A.dtype.to_complex()
     outs = [x.to(dtype) for x in call("eig", lambda a: tuple(numpy().linalg.eig(a)), A, finite=True)]
     return eig_result(*record_factors(_Eig, tuple(outs), A.to(dtype)))
@@ -59,7 +59,7 @@ def eig(A: Tensor) -> eig_result:
 
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig()."""
-    square(A, "eigvals")
+    A = square(A, "eigvals")
     if is_grad_enabled() and A.requires_grad:
         return eig(A).eigenvalues
     return call("eigvals", lambda a: numpy().linalg.eigvals(a), A, finite=True)[0].to(A.dtype.to_complex())

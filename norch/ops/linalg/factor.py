@@ -91,8 +91,8 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     tensor([[0.5000],
             [0.5000]])
     """
-    square(A, "solve_triangular")
-    matrices(B, "solve_triangular")
+    A = square(A, "solve_triangular")
+    B = matrices(B, "solve_triangular")
     alike(A, B, "solve_triangular")
     if A.shape[-1] != B.shape[-2 if left else -1]:
         raise ShapeError(f"solve_triangular: A of {tuple(A.shape)} does not fit B of {tuple(B.shape)}")
@@ -172,7 +172,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     tensor([[2., 0.],
             [1., 1.]])
     """
-    square(A, "cholesky")
+    A = square(A, "cholesky")
     if upper:
         return _cholesky(A.mH).mH
     return _cholesky(A)
@@ -183,7 +183,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 
     info (...) is the order of the first leading minor that is not positive, else 0; such a matrix's L is NaN.
     """
-    square(A, "cholesky_ex")
+    A = square(A, "cholesky_ex")
     if check_errors:
         L = cholesky(A, upper=upper)
         return cholesky_ex_result(L, zeros(A.shape[:-2], dtype="int32", device=A.device))
@@ -225,7 +225,7 @@ _LuFactor = derivative("lu_factor", ("A",), grad=_lu_grad, tensors=("pivots",))
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
     """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0."""
-    matrices(A, "lu_factor")
+    A = matrices(A, "lu_factor")
     if not pivot:
         raise ArgumentError("lu_factor: LU without pivoting is not supported on the CPU")
     m, n = A.shape[-2:]
@@ -304,8 +304,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     tensor([[1.],
             [1.]])
     """
-    square(LU, "lu_solve")
-    matrices(B, "lu_solve")
+    LU = square(LU, "lu_solve")
+    B = matrices(B, "lu_solve")
     alike(LU, B, "lu_solve")
     if LU.shape[-1] != B.shape[-2 if left else -1]:
         raise ShapeError(f"lu_solve: LU of {tuple(LU.shape)} does not fit B of {tuple(B.shape)}")
@@ -367,7 +367,7 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:  # noqa: A002
     tensor([[5.0000, 2.2000],
             [0.0000, 0.4000]])
     """
-    matrices(A, "qr")
+    A = matrices(A, "qr")
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(f"qr: mode is 'reduced', 'complete' or 'r', not {mode!r}")
     if mode == "r":

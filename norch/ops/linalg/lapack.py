@@ -15,7 +15,7 @@ from ..._typing import Tensor
 from ...autograd.grad_mode import no_grad
 from ...errors import DTypeError, LinAlgError, ShapeError
 from .._checks import at_least, on_one_device
-from .._operand import tensor_of
+from .._operand import as_fixed_operand, tensor_of
 from ..values import from_numpy
 
 _EXTRA = "pip install 'norch[linalg]' brings NumPy and SciPy"
@@ -50,9 +50,9 @@ _COMPLEX = frozenset(
 
 
 def matrices(A: Tensor, name: str) -> Tensor:
-    """A, which must be matrices (..., M, N) of float32 or float64, or complex where the operation takes these:
-    ShapeError or DTypeError otherwise."""
-    at_least(2, A, name)
+    """A as it is now, for several calls: matrices (..., M, N) of float32 or float64, or complex where the operation
+    takes these. ShapeError or DTypeError otherwise."""
+    A = at_least(2, as_fixed_operand(tensor_of(A, name), name), name)
     if A.is_complex() and name not in _COMPLEX:
         raise DTypeError(f"{name}: {A.dtype.name} is not supported")
     if A.dtype.name not in ("float32", "float64", "complex64", "complex128"):
@@ -62,7 +62,8 @@ def matrices(A: Tensor, name: str) -> Tensor:
 
 def square(A: Tensor, name: str) -> Tensor:
     """A, which must be square matrices (..., N, N)."""
-    if matrices(A, name).shape[-1] != A.shape[-2]:
+    A = matrices(A, name)
+    if A.shape[-1] != A.shape[-2]:
         raise ShapeError(f"{name}: expected square matrices, got shape {tuple(A.shape)}")
     return A
 

@@ -21,9 +21,9 @@ def matrix_rank(A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = Non
     >>> norch.linalg.matrix_rank(norch.ones(3, 3))
     tensor(1)
     """
-    matrices(A, "matrix_rank")
+    A = matrices(A, "matrix_rank")
     if hermitian:
-        square(A, "matrix_rank")
+        A = square(A, "matrix_rank")
     if tol is not None:
         atol, rtol = tol, 0.0
     least, relative = tolerance("matrix_rank", A, atol, rtol)
@@ -44,7 +44,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     >>> norch.linalg.cond(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor(2.)
     """
-    matrices(A, "cond")
+    A = matrices(A, "cond")
     if p in (None, 2, -2):
         if 0 in A.shape[-2:]:
             return A.new_zeros(A.shape[:-2])

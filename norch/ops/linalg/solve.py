@@ -74,13 +74,13 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     >>> norch.linalg.solve(norch.tensor([[2.0, 0.0], [0.0, 4.0]]), norch.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
-    square(A, "solve")
+    A = square(A, "solve")
     alike(A, B, "solve")
     if B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]):
         if B.shape[-1] != A.shape[-1]:
             raise ShapeError(f"solve: A of {tuple(A.shape)} does not fit a vector of {tuple(B.shape)}")
         return _solve(A if left else A.mT, B[..., None])[..., 0]
-    matrices(B, "solve")
+    B = matrices(B, "solve")
     if B.shape[-2 if left else -1] != A.shape[-1]:
         raise ShapeError(f"solve: A of {tuple(A.shape)} does not fit B of {tuple(B.shape)}")
     return _solve(A, B) if left else _solve(A.mT, B.mT).mT

@@ -75,7 +75,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     >>> norch.linalg.eigh(norch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    square(A, "eigh")
+    A = square(A, "eigh")
     if UPLO not in ("L", "U", "l", "u"):
         raise ArgumentError(f"eigh: UPLO is 'L' or 'U', not {UPLO!r}")
     outs = call("eigh", lambda a: tuple(numpy().linalg.eigh(a, UPLO.upper())), A, finite=True)
@@ -141,7 +141,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     >>> norch.linalg.svd(norch.tensor([[3.0, 0.0], [0.0, 4.0]])).S
     tensor([4., 3.])
     """
-    matrices(A, "svd")
+    A = matrices(A, "svd")
     if driver is not None:
         raise ArgumentError(f"svd: driver={driver!r} is for CUDA's solvers, which norch does not call")
     outs = call("svd", lambda a: tuple(numpy().linalg.svd(a, full_matrices)), A, finite=True)
@@ -207,9 +207,9 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     >>> norch.linalg.pinv(norch.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
     """
-    matrices(A, "pinv")
+    A = matrices(A, "pinv")
     if hermitian:
-        square(A, "pinv")
+        A = square(A, "pinv")
     return _pinv(A, *tolerance("pinv", A, atol, rtol), hermitian)
 
 
@@ -244,7 +244,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     tensor([[1.],
             [2.]])
     """
-    matrices(A, "lstsq")
+    A = matrices(A, "lstsq")
     alike(A, B, "lstsq")
     if driver not in _DRIVERS:
         raise ArgumentError(f"lstsq: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}")

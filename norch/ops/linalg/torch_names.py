@@ -38,7 +38,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     tensor([[0.2500],
             [0.2500]])
     """
-    square(L, "cholesky_solve")
+    L = square(L, "cholesky_solve")
     if upper:
         return solve_triangular(L, solve_triangular(L.mT, B, upper=False), upper=True)
     return solve_triangular(L.mT, solve_triangular(L, B, upper=False), upper=True)
@@ -84,6 +84,6 @@ def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> triangular_solve_result:
     """(solution, A) of A X = b, or A^T X = b with transpose; linalg.solve_triangular() has the other order."""
-    square(A, "triangular_solve")
+    A = square(A, "triangular_solve")
     solution = solve_triangular(A.mT if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular)
     return triangular_solve_result(solution, A.clone())
