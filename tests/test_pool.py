@@ -349,3 +349,9 @@ def test_unpooling() -> None:
     for call, error, message in bad:
         with pytest.raises(error, match=message):
             call()
+
+
+def test_sizes_may_be_tensors() -> None:
+    """Numbers of a narrow dtype do not wrap."""
+    out = norch.nn.functional.adaptive_avg_pool2d(norch.ones(1, 3, 3), norch.tensor(254, dtype=norch.uint8))
+    assert out.shape == (1, 254, 254)

@@ -120,9 +120,10 @@ def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
     for one in listed:
         if not hasattr(one, "__index__") or isinstance(one, bool):
             raise TypeError(f"{name}: {what} takes integers, not {value!r}")
-        if int64(one, f"{name}: {what}") < 0:
-            raise ArgumentError(f"{name}: negative {what} {value}")
-    return listed
+    numbers = tuple(int64(one, f"{name}: {what}") for one in listed)  # tensors of a narrow dtype would wrap
+    if min(numbers, default=0) < 0:
+        raise ArgumentError(f"{name}: negative {what} {value}")
+    return numbers
 
 
 def check(name: str, axes: int, **tensors: Any) -> None:
