@@ -14,7 +14,6 @@ import io
 import os
 import pickle
 import weakref
-from collections import deque
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler, recv_handle, send_handle
@@ -219,15 +218,12 @@ os.register_at_fork(after_in_parent=_note_fork)
 
 
 class Lease:
-    """Holds a block while tensors of the consumer see it, and then notes that it is free."""
+    """Holds a block while tensors of the consumer see it. It has no __del__: a Ctrl-C that comes within one is lost."""
 
-    __slots__ = ("block", "forks", "freed", "number")
+    __slots__ = ("__weakref__", "block")
 
-    def __init__(self, block: Block, number: int, freed: deque[int]):
-        self.block, self.number, self.freed, self.forks = block, number, freed, _Forks.count
-
-    def __del__(self) -> None:
-        self.freed.append(self.number if self.forks == _Forks.count else ~self.number)
+    def __init__(self, block: Block):
+        self.block = block
 
 
 class Inbox:
@@ -236,8 +232,8 @@ class Inbox:
     def __init__(self, connection: Connection):
         self.connection = connection
         self.blocks: dict[int, Block] = {}
-        self.freed: deque[int] = deque()  # appended to wherever a tensor is freed, in any thread
-        self.held = 0
+        # The leases of blocks that tensors see, the numbers of these, and _Forks.count when they were given.
+        self.leases: list[tuple[weakref.ref[Lease], int, int]] = []
 
     def open(self, number: int, size: int, layout: list[tuple[int, int]], dropped: list[int], data: bytes) -> Any:
         """What makes the batch of a message: call it once. A new block is mapped at once."""
@@ -248,22 +244,26 @@ class Inbox:
             block.close()
         if number < 0:
             return _Unpickler(data, [_empty() for _ in layout]).load
-        lease = Lease(self.blocks[number], number, self.freed)
-        self.held += 1
+        lease = Lease(self.blocks[number])
+        self.leases.append((weakref.ref(lease), number, _Forks.count))
         storages = [lease.block.storage(at, count, lease) if count else _empty() for at, count in layout]
-        if self.held > MOST_HELD:
+        if len(self.leases) > MOST_HELD:
             storages = [Storage(storage.elements.clone()) for storage in storages]
         return _Unpickler(data, storages).load
 
     def returned(self) -> list[int]:
-        """The blocks that have become free since the last call."""
-        numbers = []
-        while self.freed:
-            number = self.freed.popleft()
-            self.held -= 1
-            numbers.append(number)
-            if number < 0:
-                del self.blocks[~number]
+        """The blocks that have become free since the last call; ~number of one that a child may still see."""
+        numbers, held = [], []
+        for entry in self.leases:
+            lease, number, forks = entry
+            if lease() is not None:
+                held.append(entry)
+            elif forks == _Forks.count:
+                numbers.append(number)
+            else:
+                numbers.append(~number)
+                del self.blocks[number]
+        self.leases = held
         return numbers
 
 
