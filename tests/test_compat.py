@@ -107,9 +107,11 @@ def test_layers_stand_where_pytorch_has_them(torch: Any) -> None:
 def test_private_names_of_layers_that_programs_use() -> None:
     from norch.nn.modules.batchnorm import _BatchNorm
     from norch.nn.modules.conv import _ConvNd
+    from norch.nn.modules.lazy import LazyModuleMixin
     from norch.nn.modules.utils import _pair, _triple
 
     assert isinstance(nn.BatchNorm2d(3), _BatchNorm) and isinstance(nn.Conv1d(1, 1, 1), _ConvNd)
+    assert isinstance(nn.LazyLinear(2), LazyModuleMixin)
     assert (_pair(3), _pair([1, 2]), _triple(0)) == ((3, 3), (1, 2), (0, 0, 0))
     with pytest.raises(AttributeError, match="'norch.nn' leaves out 'CrossMapLRN2d'"):
         _ = nn.modules.normalization.CrossMapLRN2d
@@ -126,6 +128,15 @@ def test_data_parallel_runs_its_module(torch: Any) -> None:
     assert (nn.parallel.data_parallel(ours.module, norch.tensor(x), [0]) == y).all()
     with pytest.raises(ValueError, match=r"DataParallel: a module runs on one device, not on 2: \[0, 1\]"):
         nn.DataParallel(ours.module, device_ids=[0, 1])
+
+
+def test_parts_of_nn_parallel_at_their_paths(torch: Any) -> None:
+    for part in "data_parallel distributed parallel_apply replicate scatter_gather".split():
+        theirs = importlib.import_module(f"torch.nn.parallel.{part}")
+        ours = importlib.import_module(f"norch.nn.parallel.{part}")
+        for name in ours.__all__:
+            assert hasattr(theirs, name) and getattr(ours, name) is getattr(nn.parallel, name)
+    assert callable(nn.parallel.data_parallel)
 
 
 # ---- trees -----------------------------------------------------------------------------------------------------------
@@ -197,6 +208,20 @@ def test_typed_storages(torch: Any) -> None:
         assert (storage.fill_(7), x.tolist())[1] == [[7] * 3] * 2
     assert repr(norch.ones(1, requires_grad=True).storage()) == "TypedStorage([1.0], dtype=norch.float32, device=cpu)"
     assert norch.ones(0).storage().tolist() == []
+
+
+def test_a_process_that_fails_while_join_looks_is_seen() -> None:
+    class Ended:
+        """Runs when its exit code is first asked for, and has failed by the next time."""
+
+        pid, sentinel, codes = 1, None, iter([None, 3, 3, 3])
+        exitcode = property(lambda self: next(self.codes))
+        is_alive = terminate = join = lambda self: False
+
+    started = norch.multiprocessing.ProcessContext([Ended()])
+    assert not started.join()
+    with pytest.raises(RuntimeError, match="process 0 ended with exit code 3"):
+        started.join()
 
 
 @pytest.mark.slow

@@ -57,6 +57,13 @@ CASES = {
     "nuclear norm": (lambda n, a: n.linalg.matrix_norm(a, "nuc"), T),
     "spectral norm": (lambda n, a: n.linalg.matrix_norm(a, 2), T),
     "eigvals": (lambda n, a: (n.linalg.eigvals(a) ** 3).sum(-1), A),
+    "lu_solve": (lambda n, a, b: n.linalg.lu_solve(*n.linalg.lu_factor(a), b), A, B),
+    "lu_solve, adjoint": (lambda n, a, b: n.linalg.lu_solve(*n.linalg.lu_factor(a), b, adjoint=True), A, B),
+    "lu_solve from the right": (lambda n, a, b: n.linalg.lu_solve(*n.linalg.lu_factor(a), b.mT * 1, left=False), A, B),
+    "lstsq": (lambda n, a, b: n.linalg.lstsq(a, b).solution, T, complex_array(2, 4, 2)),
+    "lstsq, residuals": (lambda n, a, b: n.linalg.lstsq(a, b, driver="gels").residuals, T, complex_array(2, 4, 2)),
+    "cond": (lambda n, a: n.linalg.cond(a), A),
+    "cond in the nuclear norm": (lambda n, a: n.linalg.cond(a, "nuc"), A),
     "eigvals of real ones": (lambda n, a: (n.linalg.eigvals(a) ** 3).sum(-1), R),
     "eig, absolute values": (lambda n, a: n.linalg.eig(a)[0].abs().square().sum(-1), A),
     "eig": (lambda n, a: (lambda w, v: v.abs().square() @ w.abs()[..., None])(*n.linalg.eig(a)), A),
@@ -80,7 +87,9 @@ def test_values_and_gradients_are_pytorchs(name):
         np.testing.assert_allclose(a.grad.numpy(), b.grad.resolve_conj(), 1e-7, 1e-8)
 
 
-@pytest.mark.parametrize("name", ["solve", "inv", "det", "sign", "cholesky", "eigvals of real ones", "eig"])
+@pytest.mark.parametrize(
+    "name", ["solve", "inv", "det", "sign", "cholesky", "lstsq", "lu_solve", "eigvals of real ones", "eig"]
+)
 def test_second_derivatives(name):
     way, *arrays = CASES[name]
     given = [norch.tensor(x[:1], requires_grad=True) for x in arrays]
@@ -107,8 +116,27 @@ def test_svd_under_its_old_name():
     assert norch.allclose((U * S[..., None, :]) @ V.mH, norch.tensor(T))
 
 
-@pytest.mark.parametrize("name", ["lstsq", "cond", "matrix_rank", "lu_solve"])
-def test_others_refuse(name):
-    x = norch.tensor(A)
-    with pytest.raises(norch.DTypeError, match="complex128 is not supported"):
-        getattr(norch.linalg, name)(*{"lstsq": (x, x), "lu_solve": (x, norch.ones(2, 3), x)}.get(name, (x,)))
+def test_rank_and_condition_of_empty_and_singular_matrices():
+    for n, x in ((norch, norch.tensor(A)), (torch, torch.tensor(A))):
+        assert n.linalg.matrix_rank(x).tolist() == [3, 3]
+        assert n.linalg.matrix_rank(x[:, :1].mH @ x[:, :1]).tolist() == [1, 1]
+        assert n.linalg.matrix_rank(x + x.mH, hermitian=True).tolist() == [3, 3]
+        assert n.linalg.cond(x[:, :0, :0]).dtype is n.float64 and n.linalg.cond(x[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares(driver):
+    b = complex_array(2, 4, 2)
+    ours = norch.linalg.lstsq(norch.tensor(T), norch.tensor(b), driver=driver)
+    theirs = torch.linalg.lstsq(torch.tensor(T), torch.tensor(b), driver=driver)
+    np.testing.assert_allclose(ours.solution.numpy(), theirs.solution)
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.dtype.name == str(b.dtype).removeprefix("torch.")
+    assert ours.rank.tolist() == theirs.rank.tolist()
+    np.testing.assert_allclose(ours.singular_values.numpy(), theirs.singular_values)
+    assert ours.residuals.shape == (2, 2)
+
+
+def test_dtypes_in_messages():
+    with pytest.raises(norch.DTypeError, match="inv: not defined for dtype int64, .* complex64 and complex128"):
+        norch.linalg.inv(norch.eye(2, dtype=norch.int64))

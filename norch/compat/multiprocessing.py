@@ -65,13 +65,14 @@ class ProcessContext:
         alive = [process.sentinel for process in self.processes if process.is_alive()]
         if alive:  # of none, wait() would wait forever
             wait(alive, timeout)
-        for index, process in enumerate(self.processes):
-            if process.exitcode:
+        codes = [process.exitcode for process in self.processes]  # read once: a process may end at any time
+        for index, code in enumerate(codes):
+            if code:
                 for other in self.processes:
                     other.terminate()
                     other.join()
-                raise Error(f"spawn: process {index} ended with exit code {process.exitcode}")
-        return not any(process.is_alive() for process in self.processes)
+                raise Error(f"spawn: process {index} ended with exit code {code}")
+        return None not in codes
 
 
 def spawn(

@@ -18,11 +18,13 @@ _MODULES = {
     "activation": "activation attention", "batchnorm": "norm .distributed.sync_batch_norm extras.lazy",
     "channelshuffle": "flatten", "container": "container", "conv": "conv extras.lazy", "distance": "distance",
     "dropout": "dropout", "flatten": "flatten", "fold": "resample", "instancenorm": "norm extras.lazy",
+    "lazy": "extras.lazy",
     "linear": "linear distance extras.lazy", "loss": "loss extras.ctc", "module": "module", "normalization": "norm",
     "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool extras.unpool", "rnn": "recurrent",
     "sparse": "embedding extras.embedding_bag", "transformer": "transformer", "upsampling": "resample", "utils": "",
 }  # fmt: skip
-_BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss"}
+_BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss",
+          "LazyModuleMixin": "LazyModuleMixin"}  # fmt: skip
 
 
 def _tuple_of(count: int) -> Callable[[Any], tuple[Any, ...]]:

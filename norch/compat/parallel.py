@@ -3,7 +3,9 @@ from one process say so when they are called."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from .._exports import publish
@@ -62,3 +64,10 @@ gather, parallel_apply, replicate, scatter = refused(
     "a process of norch computes on one device; DistributedDataParallel trains in many processes",
     "gather parallel_apply replicate scatter",
 )
+
+for _path, _names in {
+    "data_parallel": "DataParallel data_parallel", "distributed": "DistributedDataParallel",
+    "parallel_apply": "parallel_apply", "replicate": "replicate", "scatter_gather": "gather scatter",
+}.items():  # fmt: skip
+    _made = sys.modules[f"norch.nn.parallel.{_path}"] = ModuleType(f"norch.nn.parallel.{_path}")
+    vars(_made).update({name: globals()[name] for name in _names.split()}, __all__=_names.split())

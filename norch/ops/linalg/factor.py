@@ -297,7 +297,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
 
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """X of A X = B (of X A = B without left; of A^T instead with adjoint), given lu_factor(A).
+    """X of A X = B (of X A = B without left; of A^H instead with adjoint), given lu_factor(A).
 
     >>> A = norch.tensor([[2.0, 1.0], [1.0, 3.0]])
     >>> norch.linalg.lu_solve(*norch.linalg.lu_factor(A), norch.tensor([[3.0], [4.0]]))
@@ -311,11 +311,11 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
         raise ShapeError(f"lu_solve: LU of {tuple(LU.shape)} does not fit B of {tuple(B.shape)}")
     P = permutation(pivots, LU.shape[-1], LU)
     if not left:
-        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     L, U = unit_lower(LU), triu(LU)
     if adjoint:
-        inner = _solve_triangular(U.mT, B, False, False)
-        return matmul(P, _solve_triangular(L.mT, inner, True, True))
+        inner = _solve_triangular(U.mH, B, False, False)
+        return matmul(P, _solve_triangular(L.mH, inner, True, True))
     return _solve_triangular(U, _solve_triangular(L, matmul(P.mT, B), False, True), True, False)
 
 

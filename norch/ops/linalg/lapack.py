@@ -44,8 +44,8 @@ def scipy_linalg() -> Any:
 
 # Whose derivatives hold for complex matrices too. The others refuse them.
 _COMPLEX = frozenset(
-    "cholesky cholesky_ex det eig eigh eigvals inv inv_ex lu_factor lu_unpack matrix_exp pinv qr slogdet solve "
-    "solve_ex solve_triangular svd".split()
+    "cholesky cholesky_ex cond det eig eigh eigvals inv inv_ex lstsq lu_factor lu_solve lu_unpack matrix_exp "
+    "matrix_rank pinv qr slogdet solve solve_ex solve_triangular svd".split()
 )
 
 
@@ -56,7 +56,10 @@ def matrices(A: Tensor, name: str) -> Tensor:
     if A.is_complex() and name not in _COMPLEX:
         raise DTypeError(f"{name}: {A.dtype.name} is not supported")
     if A.dtype.name not in ("float32", "float64", "complex64", "complex128"):
-        raise DTypeError(f"{name}: not defined for dtype {A.dtype.name}, only for float32 and float64")
+        raise DTypeError(
+            f"{name}: not defined for dtype {A.dtype.name}, only for float32 and float64"
+            + (", complex64 and complex128" if name in _COMPLEX else "")
+        )
     return A
 
 

@@ -47,7 +47,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     A = matrices(A, "cond")
     if p in (None, 2, -2):
         if 0 in A.shape[-2:]:
-            return A.new_zeros(A.shape[:-2])
+            return A.real.new_zeros(A.shape[:-2])
         S = svdvals(A)
         return S[..., -1] / S[..., 0] if p == -2 else S[..., 0] / S[..., -1]
     inverse, info = inv_ex(square(A, "cond"))

@@ -214,14 +214,15 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
 
 
 def _lstsq_grad_a(g: Tensor, A: Tensor, B: Tensor) -> Tensor:
-    return pinv_grad(matmul(g, B.mT), A, pinv(A))
+    return pinv_grad(matmul(g, B.mH), A, pinv(A))
 
 
 @differentiable(
     "lstsq",
     broadcast=True,
     grad_A=_lstsq_grad_a,
-    grad_B=lambda g, A: matmul(pinv(A).mT, g),
+    grad_B=lambda g, A: matmul(pinv(A).mH, g),
+    holomorphic=False,
 )
 def _lstsq(A: Tensor, B: Tensor, found: Tensor) -> Tensor:
     return found
@@ -266,9 +267,10 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         return x[:, :columns], int64(rank), a[0, :0] if values is None else values
 
     X, rank, values = call("lstsq", lambda a, b: each(solved, a, b), A, whole, finite=True)
-    full = m > n and bool((rank == n).all())
+    full, none = m > n and bool((rank == n).all()), A.real.new_empty(0)
     X = _lstsq(A, whole, X)
-    residuals = (matmul(A, X) - whole).square().sum(-2) if full else A.new_empty(0)
+    residuals = matmul(A, X) - whole
+    residuals = (residuals.abs() if residuals.is_complex() else residuals).square().sum(-2) if full else none
     rank = rank if driver != "gels" else rank.new_empty(0)
-    values = values if driver in ("gelsd", "gelss") else A.new_empty(0)
+    values = values if driver in ("gelsd", "gelss") else none
     return lstsq_result(X[..., 0] if vector else X, residuals[..., 0] if vector and full else residuals, rank, values)
