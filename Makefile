@@ -339,7 +339,7 @@ check: $(VENV)/ready-dev  ## ruff, clang-format, mypy, stubtest and the C compil
 	try "ruff format" $(VENV)/bin/python -m ruff format --quiet --check .; \
 	try "clang-format" $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
 	try "mypy" $(VENV)/bin/python -m mypy; \
-	try "stubtest" $(RUN) -m mypy.stubtest norch --ignore-missing-stub --ignore-disjoint-bases --concise \
+	try "stubtest" env $(RUN) -m mypy.stubtest norch --ignore-missing-stub --ignore-disjoint-bases --concise \
 	    --mypy-config-file pyproject.toml --allowlist tests/typing/allowed.txt; \
 	if [ $$bad = 1 ]; then echo "make check: failed; make format mends what is a matter of format" >&2; exit 1; fi
 	@echo "  CHECK warnings of $(CC)"

@@ -206,7 +206,6 @@ nr_program *nr_program_make(bool strict) {
     return program;
 }
 
-
 /* ---- the end of a recording -------------------------------------------------------------------------- */
 
 static int32_t refuse_end(nr_program *program, const char *why) {
