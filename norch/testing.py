@@ -12,7 +12,7 @@ from typing import Any
 from ._exports import publish
 from .autograd.grad_mode import enable_grad, no_grad
 from .autograd.gradients import grad
-from .dtype import dtype_named, finfo, float64, promote_types
+from .dtype import complex128, dtype_named, finfo, float64, promote_types
 from .errors import Error
 from .ops.complex import view_as_complex, view_as_real
 from .ops.composed.grid import unravel_index
@@ -29,7 +29,10 @@ __all__ = ["GradcheckError", "assert_close", "gradcheck", "gradgradcheck", "make
 publish(globals())
 
 # Relative and absolute tolerance by floating dtype; integers and bool must be equal.
-_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+_TOLERANCES = {
+    "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
+}  # fmt: skip
 
 
 # ---- random tensors --------------------------------------------------------------------------------------------------
@@ -89,10 +92,10 @@ def assert_close(
 
     actual and expected are tensors or arguments of norch.tensor(); expected has the dtype of actual unless it is a
     tensor. Sequences and mappings of them are compared part by part. rtol and atol, given both or neither, follow the
-    dtype by default: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 0 for integers. Infinities are compared
-    exactly; a NaN differs from everything, with equal_nan from all but NaN. check_dtype=False compares in the dtype
-    that both promote to; check_stride=True compares strides as well. msg is the text of the error, or a function of the
-    default text. The AssertionError names the worst element.
+    dtype by default: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, those of their parts for complex numbers,
+    0 for integers. Infinities are compared exactly; a NaN differs from everything, with equal_nan from all but NaN.
+    check_dtype=False compares in the dtype that both promote to; check_stride=True compares strides as well. msg is the
+    text of the error, or a function of the default text. The AssertionError names the worst element.
 
     >>> norch.testing.assert_close(norch.tensor([1.0, 2.0]), [1.0, 2.0000001])
     >>> norch.testing.assert_close({"w": norch.ones(2)}, {"w": norch.ones(2)})
@@ -157,12 +160,14 @@ def _assert_close(
         dtype = promote_types(actual.dtype, expected.dtype)
         actual, expected = actual.to(dtype), expected.to(dtype)
     assert actual.dtype is expected.dtype, f"dtypes differ: {actual.dtype}, expected {expected.dtype}"
+    inexact = actual.is_floating_point() or actual.is_complex()
     if rtol is None or atol is None:
-        rtol, atol = _TOLERANCES[actual.dtype.name] if actual.is_floating_point() else (0.0, 0.0)
+        rtol, atol = _TOLERANCES[actual.dtype.name] if inexact else (0.0, 0.0)
     close = actual == expected
-    if actual.is_floating_point():
+    if inexact:
         with no_grad():
-            a, b = actual.to(float64), expected.to(float64)
+            wide = complex128 if actual.is_complex() else float64
+            a, b = actual.to(wide), expected.to(wide)
             close = close | (((a - b).abs() <= b.abs() * rtol + atol) & b.isfinite())
             if equal_nan:
                 close = close | (a.isnan() & b.isnan())

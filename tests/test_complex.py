@@ -493,3 +493,11 @@ def test_optimizers(name):
             (p - (1 + 1j)).abs().square().sum().backward()
             optimizer.step()
     close(x, t, rtol=1e-5)
+
+
+def test_assert_close_compares_complex_numbers() -> None:
+    x = norch.tensor([1 + 2j, 3 - 1j])
+    norch.testing.assert_close(x, x + 1e-7)
+    norch.testing.assert_close(x.to(norch.complex128) * (1 + 1e-9j), x.to(norch.complex128))
+    with pytest.raises(AssertionError, match="1 of 2 elements differ"):
+        norch.testing.assert_close(x, norch.tensor([1 + 2j, 3 - 1.001j]))

@@ -68,7 +68,7 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("backward.md", 20), ("capture.md", 11), ("complex.md", 7), ("data.md", 20), ("seeing.md", 15)],
+    [("backward.md", 20), ("capture.md", 11), ("complex.md", 7), ("data.md", 20), ("linalg.md", 6), ("seeing.md", 15)],
 )
 def test_the_examples_of_a_page_run(page: str, count: int) -> None:
     found = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS)

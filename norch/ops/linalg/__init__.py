@@ -8,10 +8,11 @@ and torch_names.py are composed of them. These modules, and NumPy, are imported 
 from .._deferred import DeferredMethod
 from ..op import METHODS
 
-# Functions of torch_names.py that stand in norch itself; methods of Tensor but for one.
+# Functions of torch_names.py that stand in norch itself; methods of Tensor, too, but for these.
+_FUNCTIONS = ("lu_unpack", "pca_lowrank", "svd_lowrank")
 NAMES = (
-    "cholesky cholesky_inverse cholesky_solve det inverse logdet lu lu_solve lu_unpack matrix_exp pinverse qr slogdet "
-    "svd triangular_solve"
+    "cholesky cholesky_inverse cholesky_solve det inverse logdet lu lu_solve lu_unpack matrix_exp pca_lowrank "
+    "pinverse qr slogdet svd svd_lowrank triangular_solve"
 ).split()
 
-METHODS.update({name: DeferredMethod(f"{__name__}.torch_names", name) for name in NAMES if name != "lu_unpack"})
+METHODS.update({name: DeferredMethod(f"{__name__}.torch_names", name) for name in NAMES if name not in _FUNCTIONS})

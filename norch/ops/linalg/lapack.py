@@ -45,7 +45,7 @@ def scipy_linalg() -> Any:
 # Whose derivatives hold for complex matrices too. The others refuse them.
 _COMPLEX = frozenset(
     "cholesky cholesky_ex cond det eig eigh eigvals inv inv_ex lstsq lu_factor lu_solve lu_unpack matrix_exp "
-    "matrix_rank pinv qr slogdet solve solve_ex solve_triangular svd".split()
+    "matrix_rank pca_lowrank pinv qr slogdet solve solve_ex solve_triangular svd svd_lowrank".split()
 )
 
 

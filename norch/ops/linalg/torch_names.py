@@ -6,11 +6,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..._lib import int64
 from ..._typing import Tensor
+from ...errors import ArgumentError
 from ..create import eye
+from ..random import randn
 from . import factor, spectral
 from .factor import lu_factor_ex, lu_unpack, solve_triangular
-from .lapack import square
+from .lapack import matrices, square
 from .solve import det, logdet, matrix_exp, slogdet
 from .solve import inv as inverse
 
@@ -87,3 +90,42 @@ def triangular_solve(
     A = square(A, "triangular_solve")
     solution = solve_triangular(A.mT if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular)
     return triangular_solve_result(solution, A.clone())
+
+
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> svd_result:
+    """(U, S, V) with A - M = U diag(S) V^H nearly, for the q largest singular values of matrices (..., m, n): U
+    (..., m, q), S (..., q), V (..., n, q). M broadcasts to A (None: 0).
+
+    The range of A is found by niter steps of subspace iteration from random vectors (Halko, Martinsson and Tropp,
+    Finding Structure with Randomness, SIAM Review 53, 2011, algorithms 4.4 and 5.1). ArgumentError for q beyond m or n.
+    """
+    A = matrices(A, "svd_lowrank")
+    wide = A.shape[-2] < A.shape[-1]
+    whole = A if M is None else A - M
+    x = whole.mH if wide else whole
+    q = 6 if q is None else int64(q, "svd_lowrank: q")
+    steps = 2 if niter is None else int64(niter, "svd_lowrank: niter")
+    if not 0 <= q <= x.shape[-1] or steps < 0:
+        raise ArgumentError(f"svd_lowrank: q {q} and niter {steps} for matrices of shape {tuple(A.shape)}")
+    basis = _range(x @ randn(x.shape[-1], q, dtype=x.dtype, device=x.device))
+    for _ in range(steps):
+        basis = _range(x @ _range(x.mH @ basis))
+    U, S, Vh = spectral.svd(basis.mH @ x, full_matrices=False)
+    left, right = basis @ U, Vh.mH
+    return svd_result(right, S, left) if wide else svd_result(left, S, right)
+
+
+def _range(x: Tensor) -> Tensor:
+    return factor.qr(x).Q
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> svd_result:
+    """svd_lowrank() of observations, the rows of A (..., m, n), less the means of the columns unless center=False: the
+    columns of V are the principal directions. q: None stands for min(6, m, n).
+
+    >>> norch.pca_lowrank(norch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]), q=1).S
+    tensor([3.1623])
+    """
+    A = matrices(A, "pca_lowrank")
+    rank = min(6, *A.shape[-2:]) if q is None else q
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, rank, niter)
