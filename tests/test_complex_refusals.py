@@ -97,6 +97,7 @@ NOT_COMPARED = {
     "alpha_dropout",
     "bernoulli",
     "compile",
+    "data_ptr",
     "dropout",
     "empty_like",
     "feature_alpha_dropout",
@@ -107,6 +108,7 @@ NOT_COMPARED = {
     "new_empty",
     "new_empty_strided",
     "normal",
+    "pca_lowrank",
     "rand_like",
     "randn_like",
     "randint_like",
@@ -119,6 +121,7 @@ NOT_COMPARED = {
     "use_deterministic_algorithms",
     "empty_strided",
     "multinomial",
+    "svd_lowrank",
 }
 OPERATORS = (
     "add radd sub rsub mul rmul truediv rtruediv pow rpow matmul floordiv mod lt le gt ge eq ne neg abs and or xor "

@@ -155,7 +155,7 @@ static void NAME(avg_run)(const pool *s, bool backward, T *x, int64_t i, int64_t
         for (int64_t c = 0; c < p->kernel[1]; c++) {
             int64_t from = greatest(s->from[c], j), to = least(s->to[c], j + n);
             if (from >= to) continue;
-            T *at = x + row * p->size[1] + from * step - p->padding[1] + c, *part = sum + from - j;
+            T *at = x + row * p->size[1] + from * step - p->padding[1] + c, *part = sum + (from - j);
             if (backward && step == 1)
                 NAME(scatter)(1, to - from, part, at);
             else if (backward)
