@@ -193,9 +193,7 @@ class CapturedFunction(Generic[P, R]):
                 tape.look_at(self.function, given)
                 if not tape.end(recording, given, results, self.copy, gives is LEAF, self.fuse):
                     return self._refused(lib.norch_refusal(recording), out)
-                for i, x in enumerate(results):
-                    if lib.norch_is_own(recording, i):  # the next replay writes to it
-                        results[i] = lib.norch_cast(x, x._dtype)
+                leave_to_caller(recording, results)
                 refusal = self._compare(Program(recording, takes, gives, self.function), trials, given)
                 if refusal:
                     return self._refused(refusal, out)
@@ -296,6 +294,13 @@ def _is_inside(error: CaptureError, code: Any) -> bool:
             return True
         step = step.tb_next
     return False
+
+
+def leave_to_caller(recording: Any, results: list[Any]) -> None:
+    """Puts copies in place of the results that the next replay writes to."""
+    for i, x in enumerate(results):
+        if lib.norch_is_own(recording, i):
+            results[i] = lib.norch_cast(x, x._dtype)
 
 
 def note(module: Module) -> None:

@@ -14,7 +14,7 @@ from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
 from ..nn._watch import watching
 from ..nn.module import Module
-from .captured import CapturedFunction, explained, line, note
+from .captured import CapturedFunction, explained, leave_to_caller, line, note
 from .joined import Call, Joined, Trial, recorded
 from .listing import Program
 from .tape import Tape
@@ -101,11 +101,9 @@ class CompiledFunction(CapturedFunction):
                     return self._refused(why, out, kind)
                 recording = None  # it is the node's
                 return rebuild(gives, iter(joined))
-            if not tape.end(recording, given, results, True, gives is LEAF, True):
+            if not tape.end(recording, given, results, self.copy, gives is LEAF, self.fuse):
                 return self._refused(lib.norch_refusal(recording), out, kind)
-            for i, x in enumerate(results):
-                if lib.norch_is_own(recording, i):  # the next replay writes to it
-                    results[i] = lib.norch_cast(x, x._dtype)
+            leave_to_caller(recording, results)
             self._take(Program(recording, takes, gives, self.function), trials, given, kind)
             return rebuild(gives, iter(results))
         except CaptureError as error:
@@ -123,7 +121,9 @@ class CompiledFunction(CapturedFunction):
         if kind in self._eager:
             return
         try:
-            if not call.tape.end(recording, (*given, *trial.tangents), outs + gradients, True, gives is LEAF, True):
+            if not call.tape.end(
+                recording, (*given, *trial.tangents), outs + gradients, self.copy, gives is LEAF, self.fuse
+            ):
                 self._refused(lib.norch_refusal(recording), None, kind)
                 return
         except CaptureError as error:
