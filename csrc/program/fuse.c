@@ -7,7 +7,7 @@
  *
  * A chain begins with the first call that belongs to none, and takes later ones
  *   - whose loops are those of the chain, or which have an element for each of its rows, or reduce its rows;
- *   - that use memory which the chain uses, or will (drop_strangers);
+ *   - that use memory which the chain uses, or will (drop_unconnected);
  *   - whose elements of such memory, where one of the two calls writes it, lie at the same place in the loops: then an element
  *     of a tile depends on that tile alone;
  *   - that can be moved up to the chain: of the calls in between, those that do not need it go in front of it, and the others
@@ -309,7 +309,7 @@ static bool join(search *s, int64_t index) {
 
 /* Leaves out members that nothing connects with the first: they were there until something would. They use none of the memory
  * that the others write, or write what these use, so that they may come later. */
-static void drop_strangers(search *s) {
+static void drop_unconnected(search *s) {
     int64_t kept = 0;
     for (int64_t i = 0; i < s->count; i++)
         if (s->members[i].group == s->members[0].group) s->members[kept++] = s->members[i];
@@ -335,7 +335,7 @@ static void find_members(search *s, const int64_t *list, int64_t count) {
         else
             s->after[s->after_count++] = list[i];
     }
-    drop_strangers(s);
+    drop_unconnected(s);
 }
 
 /* ---- the program ---------------------------------------------------------------------------------------- */
