@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import signal
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -61,10 +62,13 @@ class Post(NamedTuple):
 
 def run(post: Post) -> None:
     """What the process does, until the consumer closes the connection or is gone."""
+    # Ctrl-C goes to the consumer as well, which ends the workers. As an exception it would be lost, and printed, where it
+    # comes to a finalizer.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     for other in post.others:
         other.close()
-    # Ctrl-C goes to the consumer as well, which says so; a broken pipe means that it is gone
-    with contextlib.suppress(KeyboardInterrupt, EOFError, OSError):
+    with contextlib.suppress(EOFError, OSError):  # the consumer is gone
         _Worker(post).serve()
 
 

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -44,6 +44,16 @@ def context_of(given: Any) -> Any:
     return multiprocessing.get_context(given)
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits in this thread, and in processes that it starts until they unblock it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Worker:
     """A process, the connection to it, and how many answers it owes."""
 
@@ -56,7 +66,8 @@ class Worker:
         post = Post(number, loader.num_workers, loader._recipe, loader.worker_init_fn, seed, theirs, copied)
         self.process = context.Process(target=run, args=(post,), daemon=True, name=f"norch-loader-{number}")
         try:
-            self.process.start()
+            with _interrupts_held():  # until the worker ignores them
+                self.process.start()
         finally:
             theirs.close()  # with that of the worker, no process has it any more
         self.writable = select.poll()
