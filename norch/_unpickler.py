@@ -14,7 +14,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from ._handle import Size
+from ._size import Size
 from ._source import Source
 from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812
@@ -28,6 +28,7 @@ SAFE = {
     "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",
     "collections": "Counter OrderedDict defaultdict",
     "norch._handle": "Size",
+    "norch._size": "Size",
     "norch.device": "device",
     "norch.dtype": "dtype_named",
     "norch.nn.parameter": "Parameter",

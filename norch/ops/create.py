@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from math import ceil, isfinite
 
-from .._handle import Handle, Size
+from .._handle import Handle
 from .._lib import int64, lib
+from .._size import Size
 from .._typing import Any, DeviceLike, DTypeLike, Operand
 from ..device import device_code
 from ..dtype import check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype

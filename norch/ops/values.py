@@ -185,6 +185,29 @@ def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, req
     return finished(made, device, requires_grad)
 
 
+def number_or_array(value: Any, name: str) -> Any:
+    """A Python number or an array as a new Tensor for the operation name; NotImplemented for anything else."""
+    number = _weak_number(value, name)
+    if number is None and hasattr(value, "__array__"):
+        return tensor(value)
+    return NotImplemented if number is None else number
+
+
+def _weak_number(value: Any, name: str) -> Any:
+    """A Python number as a 0-d tensor that takes part in promotion by its kind only; None for what is none."""
+    if isinstance(value, bool):
+        return lib.norch_scalar_int(int(value), 0)
+    if isinstance(value, int):
+        if -(1 << 63) <= value < 1 << 63:
+            return lib.norch_scalar_int(value, 3)
+        raise OverflowError(f"{name}: {value} does not fit 64 bits")
+    if isinstance(value, float):
+        return lib.norch_scalar_float(value)
+    if isinstance(value, complex):
+        return lib.norch_scalar_complex(value.real, value.imag)
+    return None
+
+
 # ---- buffers and arrays -----------------------------------------------------------------------------------------
 
 
