@@ -78,9 +78,9 @@ def origin(module: str, name: str) -> tuple[str, str]:
 
 
 def stands_in_text(thing: Any) -> bool:
-    """Whether a class or function is defined by a statement of its module that type checkers can read."""
+    """Whether a class or function is defined or annotated by a statement of its module that type checkers can read."""
     nodes = definitions(thing.__module__).get(thing.__name__)
-    if not isinstance(nodes, list) or not isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef)):
+    if not isinstance(nodes, list) or not isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef, ast.AnnAssign)):
         return False
     return getattr(sys.modules[thing.__module__], thing.__name__) is thing
 
