@@ -29,7 +29,7 @@ import norch  # noqa: E402
 from norch.ops._deferred import DeferredMethod  # noqa: E402
 from norch.ops.op import METHODS  # noqa: E402
 
-HEAD = '"""Written by `make stubs` from the code; a test tells when it is old."""\n\nimport builtins\n'
+HEAD = '"""Written by `make stubs` from the code; a test fails when it is out of date."""\n\nimport builtins\n'
 TYPES = "norch._typing"
 
 

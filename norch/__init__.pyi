@@ -1,4 +1,4 @@
-"""Written by `make stubs` from the code; a test tells when it is old."""
+"""Written by `make stubs` from the code; a test fails when it is out of date."""
 
 import builtins
 from norch import array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, storage as storage, testing as testing, utils as utils

@@ -53,7 +53,7 @@ class AutogradMethods(Handle):
 
     @property
     def _base(self: T) -> T | None:
-        """The tensor that this one is a view of; None where it is none, or nobody noted it."""
+        """The tensor that this one is a view of; None where it is none, or that was not recorded."""
         return None if self._view is None or self._view is SEVERED else self._view.base
 
     def _is_view(self) -> bool:

@@ -88,7 +88,7 @@ def bump_all(tensors: Iterable[Any]) -> None:
             version[0] = time
 
 
-# The class of results; tensor.py puts Tensor here and tells the library.
+# The class of results; tensor.py puts Tensor here and passes it to the library.
 result_class: Any = Handle
 
 

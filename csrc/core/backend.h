@@ -52,7 +52,7 @@ struct nr_call {
     const nr_backend *backend;
     const char *name;                  /* for messages, if family and op do not give it; or NULL */
     bool in_place;                     /* pointwise: messages end the name with "_" */
-    void (*load)(const nr_call *call); /* converts the numbers in the plan anew, before each run; or NULL */
+    void (*load)(const nr_call *call); /* converts the numbers in the plan again before each run; or NULL */
 };
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
  * default one, -1 stands for the current one of the running thread, which gets all that does not name one. */
 struct nr_device {
     int32_t (*enter)(const nr_backend *self); /* makes it the current device; an error if this process cannot use it */
-    int32_t (*properties)(const nr_backend *self, char *name, size_t room, int64_t *values);
+    int32_t (*properties)(const nr_backend *self, char *name, size_t capacity, int64_t *values);
     int32_t (*memory)(const nr_backend *self, int64_t *values);
     int32_t (*reset_peak)(const nr_backend *self);
     int32_t (*empty_cache)(const nr_backend *self);

@@ -17,7 +17,7 @@ static inline int32_t nr_run(nr_family family, int op, const void *plan, double 
 /* Runs body(program), which runs many calls that the gate has seen before; the lock is released once, if they are long work. */
 int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program);
 /* Waits until no call runs without the lock, and so none is halfway: before a living tensor gets another header, which calls
- * read more than once, and lets go of its storage. */
+ * read more than once, and releases its storage. */
 void nr_gate_wait(void);
 /* Releases the interpreter's lock, so that other threads run it; NULL where it is kept. */
 void *nr_gate_release_lock(void);

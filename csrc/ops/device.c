@@ -18,9 +18,9 @@ static const nr_backend *find(const char *op, int64_t type, int64_t index) {
     return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: not supported on the CPU", op);
 }
 
-int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t room, int64_t *values) {
+int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t capacity, int64_t *values) {
     const nr_backend *backend = find("properties", type, index);
-    return backend ? backend->device->properties(backend, name, (size_t)room, values) : NORCH_ERROR_DEVICE;
+    return backend ? backend->device->properties(backend, name, (size_t)capacity, values) : NORCH_ERROR_DEVICE;
 }
 
 int32_t norch_device_memory(int64_t type, int64_t index, int64_t *values) {

@@ -42,7 +42,7 @@ def run(
     past: bool = True,
     parts: dict[Node, list[Any]] | None = None,
 ) -> list[Any]:
-    """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves it meets; with wanted
+    """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves that it reaches; with wanted
     ({node: position}) only those nodes count, and their gradients are returned by position. past=False: stops at
     wanted nodes. parts: what comes to these wanted nodes is not added up, but appended to their lists."""
     caught: list[Any] = [None] * (len(wanted) if wanted else 0)
@@ -59,7 +59,7 @@ def run(
     check = anomaly.check
     may_be_complex = _complex_seen()
     before = mode.enabled
-    node: Any = None  # in hand, with its gradient g; it is younger than all that wait
+    node: Any = None  # the current one, with its gradient g; it is younger than all that wait
     inputs: Sequence[Any]  # the gradients that it gives
     try:
         mode.enabled = create_graph
@@ -103,7 +103,7 @@ def run(
                 if edge is None or part is None or (useful is not None and not _counts(edge, part, useful, parts)):
                     continue
                 if type(edge) is Leaf:
-                    if edge.hooks is None and wanted is None:  # nobody needs to see the sum first
+                    if edge.hooks is None and wanted is None:  # no hook needs the sum first
                         _accumulate(edge, part, not node.shares_grad, create_graph)
                     else:
                         _add(gradients, waiting, edge, part)  # in the same order
@@ -175,7 +175,7 @@ os.register_at_fork(after_in_child=_adding._at_fork_reinit)
 
 
 def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
-    """Adds g to the .grad of a leaf. fresh: nobody else holds g, so that it can become .grad itself."""
+    """Adds g to the .grad of a leaf. fresh: g has no other owner, so that it can become .grad itself."""
     tensor: Any = leaf.tensor()
     if tensor is None:
         return
@@ -205,8 +205,8 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
             raise DTypeError(f"backward: of {output.dtype.name} pass gradient=, or take a real number of it, as .abs()")
         if output._numel != 1:
             raise ShapeError(
-                f"backward: a gradient can be made up for a single number only, not for shape {tuple(output.shape)}; "
-                "reduce it (.sum(), .mean()) or pass gradient="
+                f"backward: a gradient can be created implicitly only for a scalar, not for shape "
+                f"{tuple(output.shape)}; reduce it (.sum(), .mean()) or pass gradient="
             )
         return node, full_of(output, 1.0)
     check_gradient(gradient, output, "backward")

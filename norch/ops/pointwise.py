@@ -234,7 +234,7 @@ logaddexp2 = op(
 
 
 def _shared(g: Tensor, equal: Tensor, excluded: Tensor) -> Tensor:
-    """Of two inputs that are equal each gets half of g, the one that is excluded nothing; a NaN excludes nobody."""
+    """Of two inputs that are equal each gets half of g, the one that is excluded nothing; a NaN excludes none."""
     return (g / 2).where(equal, g).where(excluded.logical_not(), 0)
 
 

@@ -165,7 +165,7 @@ def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, req
     elif isinstance(data, (list, tuple, bool, int, float, complex)):
         made = None
     elif hasattr(data, "__array_interface__"):
-        import numpy  # lazy import: whoever has such an object has it
+        import numpy  # lazy import: such an object comes from NumPy
 
         plain = numpy.asarray(data)  # of a masked array its data; of what has the interface alone, an array
         made = from_bytes(plain.tobytes(), plain.shape, _array_dtype(plain.dtype.str))
@@ -247,7 +247,7 @@ def _array_dtype(typestr: str) -> DType:
 
 def _is_ndarray(data: Any) -> bool:
     """Whether data is a NumPy array, which keeps its memory; the array interface of a scalar points at a temporary."""
-    numpy = sys.modules.get("numpy")  # imported by whoever made an array
+    numpy = sys.modules.get("numpy")  # imported already if there is an array
     return numpy is not None and isinstance(data, numpy.ndarray)
 
 

@@ -115,7 +115,7 @@ def _names(params: Any) -> dict[int, str]:
 
 
 def _path(name: str, params: Any) -> Path:
-    """The modules around a name, outermost first; lists of modules, which nobody calls, with what they hold."""
+    """The modules around a name, outermost first; lists of modules, which are not called, with what they hold."""
     parts: list[str] = []
     at = params if isinstance(params, Module) else None
     joined = False
