@@ -76,7 +76,7 @@ struct nr_backend {
     const struct nr_chain_runner *chains; /* families/chain.h; NULL: it runs calls one by one */
 };
 
-/* The devices of one type. Each type registers before the first tensor is made (csrc/backends.c). */
+/* The devices of one type. Each type registers before the first tensor is made (csrc/devices.c). */
 typedef struct nr_device_type {
     const nr_backend *(*find)(int64_t device_index); /* NULL, with an error that says why, if there is none */
     int64_t (*count)(void);                          /* -1, with an error, if there are none */

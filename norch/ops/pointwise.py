@@ -15,7 +15,7 @@ from ..dtype import DTYPES, check_fits, float32
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._checks import floats_of
-from ._inplace import inplace_form
+from ._inplace_methods import inplace_form
 from ._operand import as_fixed_operand, as_operand, operand, public, rename_errors
 from .op import METHODS, function_op, method, op, operator, operators
 

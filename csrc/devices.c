@@ -1,4 +1,4 @@
-/* backends: registers the devices. The CPU is built in; CUDA is a plugin, a library of its own that is loaded when
+/* devices: registers the devices. The CPU is built in; CUDA is a plugin, a library of its own that is loaded when
  * it is first needed: libnorch_cuda.so beside this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
