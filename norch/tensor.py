@@ -16,7 +16,7 @@ from .autograd import engine
 from .dtype import dtype as DType  # noqa: N812
 from .errors import Error
 from .ops import complex as _complex  # noqa: F401
-from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
+from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
 from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
