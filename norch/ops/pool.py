@@ -163,6 +163,7 @@ class MaxPool(Protocol):
         *,
         return_indices: Literal[True],
     ) -> tuple[Tensor, Tensor]: ...
+    def __call__(self, *arguments: Any, **named: Any) -> Any: ...
 
 
 def _max_pool(axes: int, about: str) -> MaxPool:
