@@ -160,7 +160,7 @@ $(BUILD)/core/header.inc: csrc/norch.h
 $(BUILD)/core/library.o: EXTRA = -I$(BUILD)/core -DNORCH_ABI=$(ABI)
 $(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 
-# Both change when what they hold does: other flags rebuild everything, another list of files links anew.
+# Both change when what they hold does: other flags rebuild everything, another list of files links again.
 $(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))))
 $(eval $(call note,$(BUILD)/objects,$(LINK) $(OBJECTS)))
 $(BUILD)/flags: $(BUILD)/wanted

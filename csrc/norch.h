@@ -17,7 +17,7 @@
 
 #define NORCH_MAX_DIMS 16
 
-/* Status of a call, and the kind of error that the message tells about. */
+/* Status of a call, and the kind of error that the message describes. */
 #define NORCH_OK 0
 #define NORCH_ERROR_SHAPE 1
 #define NORCH_ERROR_DTYPE 2
@@ -119,9 +119,10 @@ int64_t norch_fail_allocation(int64_t n);
 
 /* The number of devices of a type; -1, with an error that says why, if there are none. */
 int64_t norch_device_count(int64_t device_type);
-/* name: room bytes; values: {bytes of memory, compute capability major, minor, multiprocessors, 1 if simulated,
+/* name: capacity bytes; values: {bytes of memory, compute capability major, minor, multiprocessors, 1 if simulated,
  * version of the driver, of the runtime}. */
-int32_t norch_device_properties(int64_t device_type, int64_t device_index, char *name, int64_t room, int64_t *values);
+int32_t norch_device_properties(int64_t device_type, int64_t device_index, char *name, int64_t capacity,
+                                int64_t *values);
 /* values: bytes {in tensors, at the peak, in tensors or cached, at the peak, free on the device, in all; of pinned host memory
  * in tensors, in tensors or cached}, and the number of allocations of pinned memory. */
 int32_t norch_device_memory(int64_t device_type, int64_t device_index, int64_t *values);
@@ -137,7 +138,7 @@ int32_t norch_device_stream(int64_t device_type, int64_t device_index, int64_t a
  * whether it has passed (*value 1), 4 gives the milliseconds from it to other, 5 frees it, 6 lets a stream wait for it. */
 int32_t norch_device_event(int64_t device_type, int64_t device_index, int64_t action, int64_t stream, void *event,
                            void *other, double *value);
-/* Says that a stream uses x, which was made in another: its memory is not used anew before that is done. */
+/* Says that a stream uses x, which was made in another: its memory is not reused before that is done. */
 int32_t norch_record_stream(const norch_tensor *x, int64_t stream);
 /* A copy of x, which is on the CPU, in pinned memory. */
 norch_tensor *norch_pin(const norch_tensor *x, int64_t device_type, int64_t device_index);

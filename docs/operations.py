@@ -33,8 +33,8 @@ from norch.nn import functional  # noqa: E402
 
 HEAD = """# Operations
 
-Written by `make docs` from the code; a test tells when it is old. A function is a method of Tensor too, and works in
-place, where the second column says so. The dtypes are those with which it was tried and did its work, out of
+Written by `make docs` from the code; a test fails when it is out of date. A function is a method of Tensor too, and
+works in place, where the second column says so. The dtypes are those with which it was tried and did its work, out of
 {dtypes}.
 What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there.
 
@@ -184,7 +184,7 @@ def named(dtypes: list[Any]) -> str:
 
 
 def taken(name: str) -> tuple[str, str, str]:
-    """The dtypes of an operation, whether it runs on CUDA and has a derivative, "" where nobody knows."""
+    """The dtypes of an operation, whether it runs on CUDA and has a derivative, "" where that is unknown."""
     if name in MADE:
         return named(accepts(MADE[name])), "yes", ""
     known = [case for case in CASES if case.row == name or case.name.split()[0] == name]

@@ -29,7 +29,7 @@ import norch  # noqa: E402
 from norch.ops._deferred import DeferredMethod  # noqa: E402
 from norch.ops.op import METHODS  # noqa: E402
 
-HEAD = '"""Written by `make stubs` from the code; a test tells when it is old."""\n\nimport builtins\n'
+HEAD = '"""Written by `make stubs` from the code; a test fails when it is out of date."""\n\nimport builtins\n'
 TYPES = "norch._typing"
 
 
@@ -78,9 +78,9 @@ def origin(module: str, name: str) -> tuple[str, str]:
 
 
 def stands_in_text(thing: Any) -> bool:
-    """Whether a class or function is defined by a statement of its module that type checkers can read."""
+    """Whether a class or function is defined or annotated by a statement of its module that type checkers can read."""
     nodes = definitions(thing.__module__).get(thing.__name__)
-    if not isinstance(nodes, list) or not isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef)):
+    if not isinstance(nodes, list) or not isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef, ast.AnnAssign)):
         return False
     return getattr(sys.modules[thing.__module__], thing.__name__) is thing
 

@@ -13,8 +13,8 @@ from . import _start as _start  # isort: skip  (the first, as it says)
 from . import autograd
 from ._exports import exported as _exported
 from ._exports import publish as _publish
-from ._handle import Size
 from ._repr import set_printoptions
+from ._size import Size
 from ._threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled

@@ -1,11 +1,12 @@
-"""What users see of autograd on a Tensor, besides backward() and .grad: requires_grad, grad_fn and hooks."""
+"""What users see of autograd on a Tensor, besides backward(): requires_grad, grad, grad_fn, data, detach(), hooks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ._handle import Handle
-from ._typing import Any, TypeVar
+from ._handle import Handle, alias
+from ._lib import lib
+from ._typing import Any, Tensor, TypeVar
 from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
 from .autograd.node import Leaf
 from .autograd.record import gradient_edge
@@ -52,7 +53,7 @@ class AutogradMethods(Handle):
 
     @property
     def _base(self: T) -> T | None:
-        """The tensor that this one is a view of; None where it is none, or nobody noted it."""
+        """The tensor that this one is a view of; None where it is none, or that was not recorded."""
         return None if self._view is None or self._view is SEVERED else self._view.base
 
     def _is_view(self) -> bool:
@@ -64,12 +65,53 @@ class AutogradMethods(Handle):
         node = gradient_edge(self)
         return None if type(node) is Leaf else node
 
+    def detach(self) -> Tensor:
+        """The same elements outside any graph."""
+        return alias(self)
+
+    @property
+    def data(self) -> Tensor:
+        """The same elements outside any graph; writes to them are not noticed by autograd."""
+        return lib.norch_alias(self)
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if not isinstance(other, Handle):
+            raise TypeError(f"data: expected a tensor, not {type(other).__name__}")
+        if other.dtype is not self.dtype and self._node is not None and other.dtype.kind not in "fc":
+            raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
+        lib.norch_set_data(self, other)
+        self._version_counter = self._view = None
+
     def detach_(self: T) -> T:
         """Leaves the graph that it was computed in."""
         if self._view is not None and self._node is not None:
             raise Error("detach_: a view cannot leave the graph of its base; use detach()")
         self._node = None
         return self
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward() collected; None before."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, g: Tensor | None) -> None:
+        if g is not None:
+            if not isinstance(g, Handle):
+                raise TypeError(f"grad: a gradient is a tensor or None, not {type(g).__name__}")
+            if g is self:
+                raise Error("grad: a tensor cannot be its own gradient")
+            if g._dtype != self._dtype or g.shape != self.shape or g.device != self.device:
+                raise Error(
+                    f"grad: a gradient of {g.dtype} and shape {tuple(g.shape)} on {g.device} "
+                    f"for a tensor of {self.dtype} and shape {tuple(self.shape)} on {self.device}"
+                )
+        self._grad = g
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
 
     def retain_grad(self) -> None:
         """Lets backward() leave the gradient in .grad, also where this is no leaf."""

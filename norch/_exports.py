@@ -26,7 +26,7 @@ def publish(
 ) -> None:
     """Gives a module with these globals() a `__dir__` of its public names alone, and a `__getattr__`.
 
-    Public names are those of `__all__`. Where there is none they are listed when somebody asks for them: those that
+    Public names are those of `__all__`. Where there is none they are listed on demand: those that
     public() gives or, by default, of the classes, functions and instances that the module defines, and more.
 
     modules: relative names of modules, each with the names that it defines, or "." with names of submodules; they are

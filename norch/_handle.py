@@ -10,44 +10,12 @@ import itertools
 from collections.abc import Iterable
 
 from ._lib import TensorBase, lib
-from ._typing import Any, SupportsIndex, overload
+from ._size import Size as Size  # files of save() may name it here
+from ._typing import Any
 from .device import CPU, device_of
 from .device import device as Device  # noqa: N812
 from .dtype import DTYPES
 from .dtype import dtype as DType  # noqa: N812
-
-
-class Size(tuple[int, ...]):
-    """A shape: a tuple that knows its number of elements."""
-
-    __slots__ = ()
-
-    def numel(self) -> int:
-        """The product of the sizes."""
-        count = 1
-        for size in self:
-            count *= size
-        return count
-
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> Size: ...
-    def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if type(found) is tuple else found
-
-    def __add__(self, other: tuple[Any, ...]) -> Any:
-        both = tuple.__add__(self, other)
-        return both if both is NotImplemented else Size(both)
-
-    def __mul__(self, times: Any) -> Size:
-        return Size(tuple.__mul__(self, times))
-
-    __rmul__ = __mul__
-
-    def __repr__(self) -> str:
-        return f"norch.Size({list(self)})"
 
 
 class Handle(TensorBase):
@@ -120,7 +88,7 @@ def bump_all(tensors: Iterable[Any]) -> None:
             version[0] = time
 
 
-# The class of results; tensor.py puts Tensor here and tells the library.
+# The class of results; tensor.py puts Tensor here and passes it to the library.
 result_class: Any = Handle
 
 

@@ -83,7 +83,7 @@ def _bind_python() -> type:
     try:
         tensor_type = lib.norch_bind_python((ctypes.c_void_p * len(classes))(*map(id, classes)))
     except ValueError:  # NULL
-        raise ImportError("norch: the library found no Python around it") from None
+        raise ImportError("norch: the library is not loaded into a Python process") from None
     for i, name in enumerate(listed(lib.norch_call_name)):
         setattr(lib, "norch_" + name, lib.norch_call(i))
     return tensor_type

@@ -23,7 +23,7 @@ class Mapping:
     def __init__(self, file: Any):
         self.bytes: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         self.size = len(self.bytes)
-        self._first = ctypes.c_ubyte.from_buffer(self.bytes)  # while somebody holds it the mapping stays
+        self._first = ctypes.c_ubyte.from_buffer(self.bytes)  # while it is referenced the mapping stays
 
     def storage(self, start: int, count: int, alignment: int = ALIGNMENT) -> Storage | None:
         """The bytes from start on, without a copy; None where they are not aligned. EOFError if there are fewer."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ._handle import Handle, Size
+from ._handle import Handle
 from ._lib import lib
+from ._size import Size
 from ._typing import Any, overload
 from .device import CPU
 from .dtype import check_format

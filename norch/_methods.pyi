@@ -1,4 +1,4 @@
-"""Written by `make stubs` from the code; a test tells when it is old."""
+"""Written by `make stubs` from the code; a test fails when it is out of date."""
 
 import builtins
 from collections.abc import Sequence
@@ -472,7 +472,7 @@ class DeclaredMethods(Handle):
     def real(self) -> Tensor: ...
     def reciprocal(input) -> Tensor: """1 / x. Integers become floats."""
     def reciprocal_(self) -> Self: """reciprocal() in place."""
-    def record_stream(self, s: Any) -> None: """Says that the stream s (norch.cuda.Stream) uses this tensor, which was made in another: once it is freed, its memory is not used anew before what s has been given until then is done. DeviceError on the CPU."""
+    def record_stream(self, s: Any) -> None: """Says that the stream s (norch.cuda.Stream) uses this tensor, which was made in another: once it is freed, its memory is not reused before what s has been given until then is done. DeviceError on the CPU."""
     def relu(input) -> Tensor: """The larger of x and 0; NaN stays."""
     def relu_(self) -> Self: """relu() in place."""
     def remainder(input, other: Operand) -> Tensor: """a - b * floor(a / b): the sign of b. An integer divisor 0 raises."""

@@ -145,7 +145,7 @@ class ProtocolMethods(Handle):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.numel() != 1:
-            raise TypeError("only a single integer can stand where an integer is wanted")
+            raise TypeError("only a single integer can be used as an index")
         return int(self.item())
 
     def __contains__(self: Any, value: Any) -> bool:

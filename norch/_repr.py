@@ -182,8 +182,8 @@ def _leaves(lists: Any) -> list[Any]:
 def _lines(lists: Any, show: Show, width: int, indent: int, ndim: int) -> str:
     if ndim == 1:
         shown = [" ..." if v is None else show(v) for v in lists]
-        room = max(1, (WIDTH - indent) // (width + 2))
-        rows = [", ".join(shown[i : i + room]) for i in range(0, len(shown), room)]
+        per_line = max(1, (WIDTH - indent) // (width + 2))
+        rows = [", ".join(shown[i : i + per_line]) for i in range(0, len(shown), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
     parts = ["..." if part is None else _lines(part, show, width, indent + 1, ndim - 1) for part in lists]
     return "[" + ("," + "\n" * (ndim - 1) + " " * (indent + 1)).join(parts) + "]"

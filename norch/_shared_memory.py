@@ -32,7 +32,7 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 class Block:
-    """size bytes of shared memory at an address of this process; unmapped when nobody holds the object.
+    """size bytes of shared memory at an address of this process; unmapped with the last reference to the object.
 
     fd: a block that another process has made, whose descriptor this one owns; by default a new one of zeros.
     """
@@ -134,7 +134,7 @@ def share_memory_(self: Any) -> Any:
     whole = lib.norch_view_storage(self)
     others = lib.norch_storage_references(whole) - 2
     base = getattr(self._view, "base", None)
-    if base is not None and sys.getrefcount(base) == 3:  # the view, this variable and the argument: nobody sees it
+    if base is not None and sys.getrefcount(base) == 3:  # the view, this variable and the argument: no other reference
         others -= 1
     if others:
         raise Error(

@@ -14,7 +14,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from ._handle import Size
+from ._size import Size
 from ._source import Source
 from .device import device as Device  # noqa: N812
 from .dtype import dtype as DType  # noqa: N812
@@ -28,6 +28,7 @@ SAFE = {
     "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",
     "collections": "Counter OrderedDict defaultdict",
     "norch._handle": "Size",
+    "norch._size": "Size",
     "norch.device": "device",
     "norch.dtype": "dtype_named",
     "norch.nn.parameter": "Parameter",
@@ -96,13 +97,13 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         self.work = 0
 
     def find_class(self, module: str, name: str) -> Any:
-        if self.proto < 3:  # which torch.save takes: builtins and their kin have the names of Python 2 there
+        if self.proto < 3:  # which torch.save takes: builtins and the like have the names of Python 2 there
             module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
         if (path := f"{module}.{name}") in ALLOWED:
             return ALLOWED[path]
         if name not in SAFE.get(module, "").split():
             raise Refusal(
-                f"load: the file wants {path}, which is no tensor, number, string or container; if you trust it, name "
+                f"load: the file names {path}, which is no tensor, number, string or container; if you trust it, name "
                 "it in norch.serialization.add_safe_globals(), or if you trust the file, pass weights_only=False"
             )
         return super().find_class(module, name)
@@ -136,10 +137,10 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
     def spend(self, work: int) -> None:
         self.work += work
         if self.work > FREE + FOR_A_BYTE * self.source.taken:
-            raise Refusal("load: the file, small as it is, asks for too much")
+            raise Refusal("load: the file asks for more work than its size allows")
 
     def check_keys(self, keys: Iterable[Any]) -> None:
-        """Python hashes tuples in tuples without a limit of depth, and each as often as it is met."""
+        """Python hashes tuples in tuples without a limit of depth, and each as often as it occurs."""
         nested = [key for key in keys if isinstance(key, (tuple, frozenset))]
         for _ in range(DEEPEST):
             if not nested:

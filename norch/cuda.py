@@ -396,7 +396,7 @@ class Event:
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
         if interprocess:
-            raise ArgumentError("event: interprocess events are not there")
+            raise ArgumentError("event: interprocess events are not supported")
         self._timing = enable_timing
         self._event = int64s(0)
 

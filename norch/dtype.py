@@ -32,7 +32,7 @@ class dtype:  # noqa: N801  (PyTorch's name)
 
     def __new__(cls, code: int) -> dtype:
         if type(code) is not int or not 0 <= code < len(DTYPES):
-            raise DTypeError(f"dtype: {code!r} is the number of no dtype; there are {', '.join(map(repr, DTYPES))}")
+            raise DTypeError(f"dtype: {code!r} is not the number of a dtype; there are {', '.join(map(repr, DTYPES))}")
         return DTYPES[code]
 
     def _read(self, code: int) -> dtype:

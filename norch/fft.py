@@ -163,7 +163,7 @@ def _to_complex(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool
 
 
 def _from_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
-    """rfft() and its kin; inverse: ihfft() and its kin, of which it is the conjugate with norm the other way."""
+    """rfft() and its variants; inverse: ihfft() and its variants, the conjugates with norm the other way."""
     x = _input(x, name, "f")
     axes, sizes, norm = _checked(x, name, s, dim, norm)
     if not axes:
@@ -174,7 +174,7 @@ def _from_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool)
 
 
 def _to_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
-    """irfft() and its kin; not inverse: hfft() and its kin."""
+    """irfft() and its variants; not inverse: hfft() and its variants."""
     x = _input(x, name, "c")
     axes, sizes, norm = _checked(x, name, s, dim, norm)
     if not axes:

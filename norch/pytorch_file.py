@@ -142,7 +142,7 @@ class Reader(RestrictedUnpickler):
         found = self.zip.getinfo(f"{self.folder}{name}")
         if found.compress_type != zipfile.ZIP_STORED:
             raise Refusal(
-                f"load: {found.filename} is compressed, which torch.save does not do; unpack and pack it anew"
+                f"load: {found.filename} is compressed, which torch.save does not do; save it again without compression"
             )
         self.left -= found.file_size
         if self.left < 0:
@@ -155,7 +155,7 @@ class Reader(RestrictedUnpickler):
             return found
         if module.partition(".")[0] == "torch":
             raise Refusal(
-                f"load: the file wants {module}.{name}; what comes over are dense tensors of norch's dtypes, "
+                f"load: the file names {module}.{name}; what comes over are dense tensors of norch's dtypes, "
                 "parameters, numbers, strings and containers. Of a module, save the state_dict()"
             )
         return pickle._Unpickler.find_class(self, module, name) if self.trusting else super().find_class(module, name)
@@ -241,7 +241,7 @@ class _Stored:
 
 
 class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names up before it writes them
-    """Pickles what torch.load(weights_only=True) takes. Keeps the storages that it meets."""
+    """Pickles what torch.load(weights_only=True) takes. Keeps the storages that it finds."""
 
     dispatch: ClassVar[dict[type, Callable[[Any, Any], None]]]
     write: Callable[[bytes], Any]

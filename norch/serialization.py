@@ -80,7 +80,7 @@ def save(obj: Any, f: Any, *, format: str = "norch") -> None:  # noqa: A002
 
 
 class _Pickler(pickle.Pickler):
-    """Numbers the storages that it meets."""
+    """Numbers the storages that it finds."""
 
     def __init__(self, memory: io.BytesIO):
         super().__init__(memory, protocol=4)
@@ -150,7 +150,7 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
         source = MappedSource(Mapping(f))
     head = source.read(len(HEAD))
     if head == OLD:
-        raise Error(f"load: {which} has the form that torch.save wrote before PyTorch 1.6; load and save it there anew")
+        raise Error(f"load: {which} was written by torch.save of PyTorch before 1.6; load it there and save it again")
     tensors_only = head[8:9] == b"{"  # of safetensors
     if head not in (HEAD, FOURTH, SECOND, FIRST) and not head.startswith(ZIP) and not tensors_only:
         raise Error(f"load: {which} is no file of norch.save, torch.save or safetensors, or it is damaged")

@@ -104,7 +104,7 @@ _known: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary(
 
 
 def storage_of(x: Any) -> Storage:
-    """The Storage of x: the same object for as long as somebody holds it."""
+    """The Storage of x: the same object as long as it is referenced."""
     whole = lib.norch_view_storage(x)
     found = _known.get(whole._data)
     if found is None or not lib.norch_shares_storage(found.elements, whole):

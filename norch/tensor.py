@@ -8,16 +8,15 @@ from types import FunctionType
 from . import _handle, _left_out
 from ._autograd_methods import AutogradMethods
 from ._handle import Size as Size  # files of save() may name it here
-from ._handle import alias
 from ._lib import lib
 from ._metadata import MetadataMethods
 from ._protocols import ProtocolMethods
 from ._typing import TYPE_CHECKING, Any, TypeVar
 from .autograd import engine
 from .dtype import dtype as DType  # noqa: N812
-from .errors import DTypeError, Error
+from .errors import Error
 from .ops import complex as _complex  # noqa: F401
-from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the pages below)
+from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
 from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
@@ -71,47 +70,6 @@ class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods)
         norch.autograd.backward for the rest.
         """
         engine.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
-
-    def detach(self) -> Tensor:
-        """The same elements outside any graph."""
-        return alias(self)
-
-    @property
-    def data(self) -> Tensor:
-        """The same elements outside any graph; writes to them are not noticed by autograd."""
-        return lib.norch_alias(self)
-
-    @data.setter
-    def data(self, other: Tensor) -> None:
-        if not isinstance(other, Tensor):
-            raise TypeError(f"data: expected a tensor, not {type(other).__name__}")
-        if other.dtype is not self.dtype and self._node is not None and other.dtype.kind not in "fc":
-            raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
-        lib.norch_set_data(self, other)
-        self._version_counter = self._view = None
-
-    @property
-    def grad(self) -> Tensor | None:
-        """The gradient that backward() collected; None before."""
-        return self._grad
-
-    @grad.setter
-    def grad(self, g: Tensor | None) -> None:
-        if g is not None:
-            if not isinstance(g, Tensor):
-                raise TypeError(f"grad: a gradient is a tensor or None, not {type(g).__name__}")
-            if g is self:
-                raise Error("grad: a tensor cannot be its own gradient")
-            if g._dtype != self._dtype or g.shape != self.shape or g.device != self.device:
-                raise Error(
-                    f"grad: a gradient of {g.dtype} and shape {tuple(g.shape)} on {g.device} "
-                    f"for a tensor of {self.dtype} and shape {tuple(self.shape)} on {self.device}"
-                )
-        self._grad = g
-
-    @grad.deleter
-    def grad(self) -> None:
-        self._grad = None
 
     # ---- copies and pickles ------------------------------------------------------------------------------------
 

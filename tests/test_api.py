@@ -1,4 +1,4 @@
-"""Nothing public is lost, or takes other arguments, unless api.txt says so: `make api` writes it anew."""
+"""Nothing public is lost, or takes other arguments, unless api.txt says so: `make api` writes it again."""
 
 import importlib
 import re

@@ -13,14 +13,14 @@ pytestmark = pytest.mark.host
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 
-# What each folder may call, and include. backends is csrc/backends.c, which registers the devices.
+# What each folder may call, and include. devices is csrc/devices.c, which registers the devices.
 CALLS = {
     "core": set(),
     "ops": {"core"},
     "cpu": {"core"},
     "program": {"core"},
     "python": {"core", "ops", "program"},
-    "backends": {"core", "cpu"},
+    "devices": {"core", "cpu"},
 }
 INCLUDES = {  # besides the headers and tables in csrc/ itself
     "core": set(),
@@ -30,7 +30,7 @@ INCLUDES = {  # besides the headers and tables in csrc/ itself
     "cuda": {"core", "families", "cpu"},  # of cpu the formulas that both share
     "program": {"core", "families"},
     "python": {"core", "program"},
-    "backends.c": {"core", "cpu"},
+    "devices.c": {"core", "cpu"},
 }
 
 

@@ -453,7 +453,7 @@ BAD: Any = [
     (lambda: D.OneHotCategorical(ONE).log_prob(ONE), ValueError, "must be one 1 among 0s"),
     (lambda: D.OneHotCategorical(ONE).log_prob(ONE[:2]), norch.ShapeError, r"\(2,\) for \(3,\) \(batch, event\)"),
     (lambda: D.Bernoulli(ONE / 2).log_prob(ONE / 2), ValueError, "must be 0 or 1, but holds 0.5"),
-    (lambda: D.Uniform(0.0, ONE * 0), ValueError, "Uniform: low must lie below high, not 0.0 beside 0.0"),
+    (lambda: D.Uniform(0.0, ONE * 0), ValueError, "Uniform: low must be less than high, not 0.0 and 0.0"),
     (lambda: D.Uniform(0.0, 1.0).log_prob(2.0), ValueError, r"a value of shape \(\) must be in \[low, high\]"),
     (lambda: D.Normal(ONE, 1.0).log_prob(norch.ones(2)), norch.ShapeError, r"a value of shape \(2,\) for \(3,\)"),
     (lambda: D.Independent(D.Normal(ONE, 1.0), 2), ValueError, r"reinterpreted_batch_ndims 2 for .* \(3,\)"),

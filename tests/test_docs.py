@@ -107,3 +107,18 @@ def test_what_the_page_about_cuda_names_is_there() -> None:
     assert len(words) >= 4
     for word in words:
         assert word in code, word
+
+
+def test_the_tour_names_few_files_and_what_they_hold() -> None:
+    rows = re.findall(r"^\| ([^|]+\?) \| (.+) \|$", (DOCS / "tour.md").read_text(), re.M)
+    assert len(rows) == 12
+    for question, answer in rows:
+        path = ""
+        paths = set()
+        for quoted in re.findall(r"`([^`]+)`", answer):
+            if "/" in quoted or quoted.endswith((".def", ".c")):
+                paths.add(path := quoted)
+                text = (DOCS.parent / path).read_text()
+            else:
+                assert quoted in text, f"{question} {path} has no {quoted}"
+        assert 1 <= len(paths) <= 3, question

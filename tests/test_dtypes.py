@@ -324,5 +324,5 @@ def test_there_is_one_object_for_each_dtype():
     for code, one in enumerate(DTYPES):
         assert norch.dtype(code) is one and copy.deepcopy(one) is one and pickle.loads(pickle.dumps(one)) is one
     for wrong in (-1, len(DTYPES), True, "int64", None):
-        with pytest.raises(norch.DTypeError, match="dtype: .* is the number of no dtype; there are norch.bool"):
+        with pytest.raises(norch.DTypeError, match="dtype: .* is not the number of a dtype; there are norch.bool"):
             norch.dtype(wrong)

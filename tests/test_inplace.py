@@ -542,7 +542,7 @@ def test_shapes_in_place_and_the_graph() -> None:
     part = y[:, 0]
     y.t_()
     assert part.shape == (1,) and y.shape == (2, 1)
-    with pytest.raises(norch.Error, match="take it anew"):
+    with pytest.raises(norch.Error, match="take it again"):
         part.sum()
     plain = norch.arange(6).reshape(2, 3)
     assert (

@@ -141,8 +141,8 @@ def test_the_plot(monkeypatch):
 @pytest.mark.parametrize(
     ("error", "options", "text"),
     [
-        (norch.ArgumentError, {"start_lr": 0.0}, "0 < start_lr < end_lr is wanted, not 0.0 and 10.0"),
-        (norch.ArgumentError, {"start_lr": 2, "end_lr": 1}, "0 < start_lr < end_lr is wanted, not 2 and 1"),
+        (norch.ArgumentError, {"start_lr": 0.0}, "0 < start_lr < end_lr is required, not 0.0 and 10.0"),
+        (norch.ArgumentError, {"start_lr": 2, "end_lr": 1}, "0 < start_lr < end_lr is required, not 2 and 1"),
         (norch.ArgumentError, {"num_iter": 1}, "num_iter 1 has to be above 1"),
         (norch.ArgumentError, {"beta": 1.0}, r"beta 1.0 in \[0, 1\)"),
         (norch.ArgumentError, {"loader": []}, "lr_find: the loader gives no batches"),

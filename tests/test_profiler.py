@@ -433,16 +433,18 @@ def test_the_trace_file(tmp_path):
 
 
 def test_messages():
-    with pytest.raises(norch.ArgumentError, match="profile: activities that are not there: none"):
+    with pytest.raises(norch.ArgumentError, match="profile: activities that are not available: none"):
         profile(activities=[])
     if not norch.cuda.is_available():
-        with pytest.raises(norch.ArgumentError, match="profile: activities that are not there: ProfilerActivity.CUDA"):
+        with pytest.raises(
+            norch.ArgumentError, match="profile: activities that are not available: ProfilerActivity.CUDA"
+        ):
             profile(activities=[ProfilerActivity.CUDA])
     with pytest.raises(norch.Error, match="key_averages: nothing has been recorded and stopped yet"):
         profile(**CPU).key_averages()
     with pytest.raises(norch.ArgumentError, match="schedule: wait -1, warmup 0, active 1"):
         schedule(wait=-1, warmup=0, active=1)
-    with pytest.raises(TypeError, match="record_function: the name is a text, not int"):
+    with pytest.raises(TypeError, match="record_function: the name is a str, not int"):
         record_function(1)
     assert schedule(wait=0, warmup=0, active=1)(0) is ProfilerAction.RECORD_AND_SAVE
 

@@ -133,7 +133,7 @@ def test_the_form_of_old_is_told(torch):
     file = io.BytesIO()
     torch.save(torch.ones(2), file, _use_new_zipfile_serialization=False)
     file.seek(0)
-    with pytest.raises(norch.Error, match=r"before PyTorch 1.6; load and save it there anew"):
+    with pytest.raises(norch.Error, match=r"of PyTorch before 1.6; load it there and save it again"):
         norch.load(file)
 
 

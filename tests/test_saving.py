@@ -173,7 +173,7 @@ def test_load_refuses_what_could_run_code(tmp_path):
         file = io.BytesIO()
         norch.save(bad, file)
         file.seek(0)
-        with pytest.raises(pickle.UnpicklingError, match=r"load: the file wants .*weights_only=False"):
+        with pytest.raises(pickle.UnpicklingError, match=r"load: the file names .*weights_only=False"):
             norch.load(file)
     assert not (tmp_path / "made").exists()
     assert type(saved(nn.Linear(1, 1), weights_only=False)) is nn.Linear
@@ -287,7 +287,7 @@ class Moved(Settings):
 def test_safe_globals_are_loaded():
     serialization = norch.serialization
     thing = {"settings": Settings(0.5), "w": norch.ones(2), "third": Fraction(1, 3)}
-    with pytest.raises(pickle.UnpicklingError, match=r"wants \S*Settings.*\.add_safe_globals\(\)"):
+    with pytest.raises(pickle.UnpicklingError, match=r"names \S*Settings.*\.add_safe_globals\(\)"):
         saved(thing)
     with serialization.safe_globals([Settings, Fraction]):
         assert serialization.get_safe_globals() == [Settings, Fraction]

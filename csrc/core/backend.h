@@ -1,5 +1,5 @@
-/* backend: what a device provides. The library knows a device only by this table of functions; a plugin knows the library
- * only by nr_host. A plugin that was built against another table is refused by its ABI number.
+/* backend: what a device provides. The library knows a device only by this table of functions. device.h has what only a
+ * device that comes in a plugin needs.
  *
  * A runner gets a complete, checked call. It fails only if memory or a kernel is missing, or if the device itself fails. A
  * device other than the CPU may run a call after its runner has returned. */
@@ -52,7 +52,7 @@ struct nr_call {
     const nr_backend *backend;
     const char *name;                  /* for messages, if family and op do not give it; or NULL */
     bool in_place;                     /* pointwise: messages end the name with "_" */
-    void (*load)(const nr_call *call); /* converts the numbers in the plan anew, before each run; or NULL */
+    void (*load)(const nr_call *call); /* converts the numbers in the plan again before each run; or NULL */
 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ struct nr_backend {
     const struct nr_chain_runner *chains; /* families/chain.h; NULL: it runs calls one by one */
 };
 
-/* The devices of one type. Each type registers before the first tensor is made (csrc/backends.c). */
+/* The devices of one type. Each type registers before the first tensor is made (csrc/devices.c). */
 typedef struct nr_device_type {
     const nr_backend *(*find)(int64_t device_index); /* NULL, with an error that says why, if there is none */
     int64_t (*count)(void);                          /* -1, with an error, if there are none */
@@ -86,24 +86,5 @@ void nr_register_device_type(int32_t device_type, const nr_device_type *type);
 /* The registered type, or the backend of one of its devices; NULL with an error that says why there is none. */
 const nr_device_type *nr_device_type_find(int64_t device_type);
 const nr_backend *nr_backend_find(int64_t device_type, int64_t device_index);
-
-uint64_t nr_abi(void);
-
-/* ---- plugins --------------------------------------------------------------------------------- */
-
-/* What a plugin uses of the library, which it is not linked with. */
-typedef struct nr_host {
-    int32_t (*fail)(int32_t kind, const char *format, ...);
-    bool (*allocation_fails)(void); /* true when a test wants this allocation to fail */
-    const nr_op_row *ops;
-    const nr_dtype_row *dtypes;
-    /* Calls body(context, chunk) for each chunk in [0, chunks), on several threads. */
-    void (*share)(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
-} nr_host;
-
-/* The two symbols of a plugin: nr_plugin_abi, which is called first, and nr_plugin_open, which gives an array of backends,
- * one a device (NULL: an error is set). */
-typedef uint64_t (*nr_plugin_abi_function)(void);
-typedef const nr_backend *const *(*nr_plugin_open_function)(const nr_host *host, int32_t *count);
 
 #endif

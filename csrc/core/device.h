@@ -1,5 +1,5 @@
-/* device: what a device has that the CPU has not: streams, events, graphs, pinned memory, counters of memory. A part of the
- * table of backend.h that no operation uses. */
+/* device: what a device has that the CPU has not: streams, events, graphs, pinned memory, counters of memory: a part of the
+ * table of backend.h that no operation uses; and how a device comes in a plugin. */
 #ifndef NR_DEVICE_H
 #define NR_DEVICE_H
 
@@ -10,7 +10,7 @@
  * default one, -1 stands for the current one of the running thread, which gets all that does not name one. */
 struct nr_device {
     int32_t (*enter)(const nr_backend *self); /* makes it the current device; an error if this process cannot use it */
-    int32_t (*properties)(const nr_backend *self, char *name, size_t room, int64_t *values);
+    int32_t (*properties)(const nr_backend *self, char *name, size_t capacity, int64_t *values);
     int32_t (*memory)(const nr_backend *self, int64_t *values);
     int32_t (*reset_peak)(const nr_backend *self);
     int32_t (*empty_cache)(const nr_backend *self);
@@ -53,5 +53,26 @@ typedef enum nr_stream_action {
     NR_STREAM_ASK,
     NR_STREAM_HANDLE
 } nr_stream_action;
+
+/* ---- plugins --------------------------------------------------------------------------------- */
+
+/* A plugin knows the library only by nr_host. One that was built against another table than backend.h has is refused by its
+ * ABI number. */
+uint64_t nr_abi(void);
+
+/* What a plugin uses of the library, which it is not linked with. */
+typedef struct nr_host {
+    int32_t (*fail)(int32_t kind, const char *format, ...);
+    bool (*allocation_fails)(void); /* true when a test wants this allocation to fail */
+    const nr_op_row *ops;
+    const nr_dtype_row *dtypes;
+    /* Calls body(context, chunk) for each chunk in [0, chunks), on several threads. */
+    void (*share)(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
+} nr_host;
+
+/* The two symbols of a plugin: nr_plugin_abi, which is called first, and nr_plugin_open, which gives an array of backends,
+ * one a device (NULL: an error is set). */
+typedef uint64_t (*nr_plugin_abi_function)(void);
+typedef const nr_backend *const *(*nr_plugin_open_function)(const nr_host *host, int32_t *count);
 
 #endif

@@ -1,11 +1,10 @@
-/* gate: see gate.h. release_lock() releases Python's GIL. */
+/* gate: see gate.h. The lock of the interpreter is Python's GIL. */
 #include "gate.h"
 
 #include <pthread.h>
 #include <time.h>
 
 #include "check.h"
-#include "device.h"
 #include "interpreter.h"
 #include "observer.h"
 
@@ -21,17 +20,13 @@ static void forget_threads(void) { unlocked_calls = waiting = 0; }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
 
 /* While a thread waits, new work keeps the lock, or there might always be some. */
-static void *release_lock(void) {
+void *nr_gate_release_lock(void) {
     if (!nr_interpreter || waiting) return NULL;
     unlocked_calls++;
     return nr_interpreter->release_lock();
 }
 
-/* Copies between memory of the CPU are too short for it. */
-static void *release_lock_for(const nr_backend *backend) { return backend->device ? release_lock() : NULL; }
-
-/* Ends work that release_lock() began: takes the lock back and raises what could not be raised without it. */
-static int32_t acquire_lock(void *thread, int32_t status) {
+int32_t nr_gate_acquire_lock(void *thread, int32_t status) {
     if (!thread) return status;
     nr_interpreter->acquire_lock(thread);
     unlocked_calls--;
@@ -56,8 +51,8 @@ static int32_t run(const nr_call *call) {
     if (call->load) call->load(call);
     /* A device queues the call and returns at once: the lock stays. */
     if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
-    void *thread = release_lock();
-    return acquire_lock(thread, backend->run[call->family](call));
+    void *thread = nr_gate_release_lock();
+    return nr_gate_acquire_lock(thread, backend->run[call->family](call));
 }
 
 static int32_t run_observed(const nr_call *call, nr_observer *observer) {
@@ -89,45 +84,6 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
 }
 
 int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program) {
-    void *thread = work < LONG_WORK || backend->device ? NULL : release_lock();
-    return acquire_lock(thread, body(program));
-}
-
-static int32_t note_start(void) {
-    nr_observer *observer = nr_observing();
-    return observer && observer->starts ? observer->starts(observer, NULL) : NORCH_OK;
-}
-
-static int32_t note_end(int32_t status, const nr_backend *backend, size_t bytes, bool to_host) {
-    nr_observer *observer = nr_observing();
-    if (observer && observer->moved) observer->moved(observer, backend, bytes, to_host);
-    return status;
-}
-
-int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes) {
-    NR_TRY(nr_note_unseen("Python reads the elements of a tensor"));
-    NR_TRY(note_start());
-    void *thread = release_lock_for(backend);
-    const int32_t status = acquire_lock(thread, backend->to_host(backend, host, device, bytes));
-    return note_end(status, backend, bytes, true);
-}
-
-int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool non_blocking) {
-    NR_TRY(nr_note_unseen("elements are copied from the host to a device"));
-    NR_TRY(note_start());
-    void *thread = release_lock_for(backend);
-    const int32_t status = acquire_lock(thread, backend->from_host(backend, device, host, bytes, non_blocking));
-    return note_end(status, backend, bytes, false);
-}
-
-int32_t nr_gate_synchronize(const nr_backend *backend) {
-    void *thread = release_lock_for(backend);
-    return acquire_lock(thread, backend->synchronize(backend));
-}
-
-int32_t nr_gate_wait_for(const nr_backend *backend, void **event, int64_t stream) {
-    const nr_device *device = backend->device;
-    void *thread = release_lock();
-    return acquire_lock(thread, event ? device->event(backend, NR_EVENT_WAIT, stream, event, NULL, NULL)
-                                      : device->stream(backend, NR_STREAM_WAIT, &stream, NULL));
+    void *thread = work < LONG_WORK || backend->device ? NULL : nr_gate_release_lock();
+    return nr_gate_acquire_lock(thread, body(program));
 }

@@ -1,4 +1,4 @@
-/* gate: the only door to a kernel and to copies between host and device.
+/* gate: dispatch, the only way to a kernel.
  *
  * It finds the kernel, releases the interpreter's lock around long work, and runs. Code that has to see every call (to
  * capture a graph, to count, to trace) belongs here and nowhere else. */
@@ -14,16 +14,15 @@ static inline int32_t nr_run(nr_family family, int op, const void *plan, double 
     nr_call call = {.family = family, .op = op, .dtype = where->dtype, .work = work, .plan = plan};
     return nr_gate(&call, where);
 }
-/* Copies of bytes to and from a device; other Python threads run meanwhile. */
-int32_t nr_gate_to_host(const nr_backend *backend, void *host, const void *device, size_t bytes);
-int32_t nr_gate_from_host(const nr_backend *backend, void *device, const void *host, size_t bytes, bool non_blocking);
-int32_t nr_gate_synchronize(const nr_backend *backend);
-/* Waits for an event, or (NULL) for a stream of a device. */
-int32_t nr_gate_wait_for(const nr_backend *backend, void **event, int64_t stream);
 /* Runs body(program), which runs many calls that the gate has seen before; the lock is released once, if they are long work. */
 int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program);
 /* Waits until no call runs without the lock, and so none is halfway: before a living tensor gets another header, which calls
- * read more than once, and lets go of its storage. */
+ * read more than once, and releases its storage. */
 void nr_gate_wait(void);
+/* Releases the interpreter's lock, so that other threads run it; NULL where it is kept. */
+void *nr_gate_release_lock(void);
+/* Takes the lock back that nr_gate_release_lock() released (NULL: it did not), and raises what could not be raised without
+ * it; gives status. */
+int32_t nr_gate_acquire_lock(void *thread, int32_t status);
 
 #endif

@@ -1,5 +1,5 @@
 /* library: the text of norch.h that the library was built from, and its ABI number. */
-#include "backend.h"
+#include "device.h"
 
 /* header.inc, which the Makefile makes of norch.h, is that text as string literals. NORCH_ABI comes from the Makefile. */
 static const char header_text[] =

@@ -1,4 +1,4 @@
-/* wrap: tensors over memory that is somebody else's. */
+/* wrap: tensors over memory that another library owns. */
 #include "dtype.h"
 #include "error.h"
 #include "memory.h"

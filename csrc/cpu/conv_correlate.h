@@ -70,11 +70,11 @@ static __attribute__((noinline)) void NAME(pack_positions)(const NAME(moves) * m
     }
 }
 
-/* The vectors of a tile. `room`: lanes that may be written, as what runs over a row's end is overwritten by the next one. */
+/* The vectors of a tile. `lanes_left`: lanes that may be written, as what runs over a row's end is overwritten by the next one. */
 typedef struct NAME(spot) {
-    const T *from[TILE_VECTORS];                                             /* in the padded rows or the panel */
-    int64_t position[TILE_VECTORS], count[TILE_VECTORS], room[TILE_VECTORS]; /* in the outputs */
-    int64_t plane;                                                           /* from channel to channel there */
+    const T *from[TILE_VECTORS];                                                   /* in the padded rows or the panel */
+    int64_t position[TILE_VECTORS], count[TILE_VECTORS], lanes_left[TILE_VECTORS]; /* in the outputs */
+    int64_t plane;                                                                 /* from channel to channel there */
     bool add;
 } NAME(spot);
 
@@ -99,7 +99,7 @@ INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t 
     UNROLL for (int j = 0; j < vectors; j++) {
         T *to = out + spot->position[j];
         int count = (int)spot->count[j];
-        bool whole = spot->room[j] >= LANES;
+        bool whole = spot->lanes_left[j] >= LANES;
         UNROLL for (int i = 0; i < rows; i++, to += spot->plane) {
             NAME(vec) total = sum[i][j];
             if (spot->add) total += NAME(load_part)(to, count);
@@ -136,7 +136,7 @@ static __attribute__((noinline)) void NAME(see_apart)(const NAME(correlation) * 
     NAME(spot) dense = *spot;
     dense.plane = PANEL_COLS;
     dense.add = false;
-    for (int64_t j = 0; j < vectors; j++) dense.position[j] = j * LANES, dense.room[j] = LANES;
+    for (int64_t j = 0; j < vectors; j++) dense.position[j] = j * LANES, dense.lanes_left[j] = LANES;
     NAME(sees)[rows - 1][vectors - 1](depth, a, a_row, s->tap_offset, start, sums, &dense);
     for (int64_t j = 0; j < vectors; j++) {
         int64_t row = spot->position[j] / s->v.grid[1], column = spot->position[j] % s->v.grid[1];
@@ -166,7 +166,7 @@ static void NAME(correlate_block)(const NAME(correlation) * s, const T *padded, 
             for (; vectors < TILE_VECTORS && at < positions; vectors++) {
                 spot.from[vectors] = s->packed ? panel + vectors * LANES : padded + i * v->step[0] * v->pitch + j;
                 spot.position[vectors] = position + at;
-                spot.room[vectors] = positions - at;
+                spot.lanes_left[vectors] = positions - at;
                 int64_t count = spot.count[vectors] = least(LANES, wide - j);
                 at += count, j += count;
                 if (j == wide) i++, j = 0;
@@ -208,7 +208,7 @@ static void NAME(correlate_slot)(void *context, int64_t slot) {
     }
 }
 
-/* Runs a correlation whose taps are at tap[]; `offset` has room for one number a tap. */
+/* Runs a correlation whose taps are at tap[]; `offset` takes one number a tap. */
 static int32_t NAME(correlate)(NAME(correlation) * s, int64_t batch, const int64_t (*tap)[2], int64_t *offset) {
     view *v = &s->v;
     bound_taps(v, tap);
@@ -256,12 +256,12 @@ static int32_t NAME(forward)(const nr_conv_plan *p) {
     s.out_row = p->result[1];
     s.out_column = 1;
     size_t bytes = (size_t)s.v.taps * 3 * sizeof(int64_t);
-    int64_t *room = nr_scratch(bytes);
-    if (!room) return no_scratch(bytes);
-    int64_t (*tap)[2] = (int64_t (*)[2])room;
+    int64_t *tables = nr_scratch(bytes);
+    if (!tables) return no_scratch(bytes);
+    int64_t (*tap)[2] = (int64_t (*)[2])tables;
     forward_taps(p, tap);
-    int32_t status = NAME(correlate)(&s, p->batch, tap, room + 2 * s.v.taps);
-    nr_scratch_free(room, bytes);
+    int32_t status = NAME(correlate)(&s, p->batch, tap, tables + 2 * s.v.taps);
+    nr_scratch_free(tables, bytes);
     return status;
 }
 
@@ -280,10 +280,10 @@ static void NAME(fill_phase)(const NAME(correlation) * s, int64_t planes) {
 static int32_t NAME(input)(const nr_conv_plan *p) {
     int64_t taps = p->kernel[0] * p->kernel[1], matrix = p->groups * p->in * p->out * taps;
     size_t bytes = (size_t)taps * 4 * sizeof(int64_t) + (size_t)matrix * sizeof(T);
-    int64_t *room = nr_scratch(bytes);
-    if (!room) return no_scratch(bytes);
-    int64_t (*tap)[2] = (int64_t (*)[2])room, *which = room + 2 * taps, *offset = room + 3 * taps;
-    T *a = (T *)(room + 4 * taps);
+    int64_t *tables = nr_scratch(bytes);
+    if (!tables) return no_scratch(bytes);
+    int64_t (*tap)[2] = (int64_t (*)[2])tables, *which = tables + 2 * taps, *offset = tables + 3 * taps;
+    T *a = (T *)(tables + 4 * taps);
     const T *weight = p->weight;
     int32_t status = NORCH_OK;
     int64_t phase[2], across = least(p->stride[1], p->size[1]), phases = least(p->stride[0], p->size[0]) * across;
@@ -317,6 +317,6 @@ static int32_t NAME(input)(const nr_conv_plan *p) {
         }
         status = NAME(correlate)(&s, p->batch, tap, offset);
     }
-    nr_scratch_free(room, bytes);
+    nr_scratch_free(tables, bytes);
     return status;
 }

@@ -205,9 +205,9 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     s.width = ceil_div(p->out, LANES) * LANES;
     s.few = 4 * p->out <= LANES;
     s.part = (v->block * v->taps + 1) * s.width;
-    int64_t *room = nr_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
-    if (!room) return no_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
-    int64_t (*tap)[2] = (int64_t (*)[2])room, *offset = room + 2 * v->taps;
+    int64_t *tables = nr_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
+    if (!tables) return no_scratch((size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
+    int64_t (*tap)[2] = (int64_t (*)[2])tables, *offset = tables + 2 * v->taps;
     forward_taps(p, tap);
     bound_taps(v, tap);
     choose_band(v, POSITIONS / v->grid[1] > 1 ? POSITIONS / v->grid[1] : 1, sizeof(T), PARTS_WANTED);
@@ -230,6 +230,6 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
         NAME(gather_sums)(&s);
         nr_scratch_free(s.sums, bytes);
     }
-    nr_scratch_free(room, (size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
+    nr_scratch_free(tables, (size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
     return s.sums ? NORCH_OK : no_scratch(bytes);
 }

@@ -19,11 +19,11 @@
 #include "cpu.h"
 #include "stream.h"
 
-#define BLOCK 16384  /* elements a block of rows has, at most */
-#define SQUARE 64    /* side of a block where the source runs across */
-#define PATTERN 8192 /* bytes that a fill repeats */
-#define CHUNK 131072 /* elements a thread takes at a time */
-#define ROOM 1024    /* elements of a row that go past the cache together */
+#define BLOCK 16384   /* elements a block of rows has, at most */
+#define SQUARE 64     /* side of a block where the source runs across */
+#define PATTERN 8192  /* bytes that a fill repeats */
+#define CHUNK 131072  /* elements a thread takes at a time */
+#define BUFFERED 1024 /* elements of a row that go past the cache together */
 
 nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 
@@ -166,24 +166,25 @@ static void convert_row(const job *j, char *to, const char *from, int64_t n) {
     }
 }
 
-/* Piece by piece into a room, and from there past the cache: of rows, a part of one; of squares, all. */
+/* Piece by piece into a buffer, and from there past the cache: of rows, a part of one; of squares, all. */
 static void stream_block(const job *j, int64_t n0, int64_t n1, char *to, const char *from) {
-    char room[SQUARE * SQUARE * sizeof(int64_t)];
-    const int64_t wide = j->turned ? SQUARE : ROOM, high = j->turned ? SQUARE : 1;
-    const int64_t room_step[2] = {j->element, wide * j->element};
+    char buffer[SQUARE * SQUARE * sizeof(int64_t)];
+    const int64_t wide = j->turned ? SQUARE : BUFFERED, high = j->turned ? SQUARE : 1;
+    const int64_t buffer_step[2] = {j->element, wide * j->element};
     for (int64_t row = 0; row < n1; row += high)
         for (int64_t first = 0; first < n0; first += wide) {
             const int64_t some = n0 - first < wide ? n0 - first : wide, rows = n1 - row < high ? n1 - row : high;
             const char *x = from + row * j->from_step[1] + first * j->from_step[0];
             char *y = to + row * j->to_step[1] + first * j->element;
-            if (j->move) j->move(room, room_step, x, j->from_step, some, rows);
+            if (j->move) j->move(buffer, buffer_step, x, j->from_step, some, rows);
             for (int64_t i = 0; i < rows; i++)
-                nr_stream(y + i * j->to_step[1], j->move ? room + i * room_step[1] : x, (size_t)(some * j->element));
+                nr_stream(y + i * j->to_step[1], j->move ? buffer + i * buffer_step[1] : x,
+                          (size_t)(some * j->element));
         }
     nr_stream_end();
 }
 
-/* The C library's copies crawl (Zen 4: at a twelfth of the speed) where stores run less than 16 bytes behind the loads,
+/* The C library's copies are slow (Zen 4: at a twelfth of the speed) where stores run less than 16 bytes behind the loads,
  * modulo a page; short ones do not. */
 static void copy_row(char *to, const char *from, size_t n) {
     const size_t behind = ((uintptr_t)to - (uintptr_t)from) % 4096, most = behind > 0 && behind < 16 ? 2048 : n;

@@ -66,8 +66,8 @@ extern nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 #define NR_WIDE 4
 #define NR_PIECE 1024
 
-/* Each of `rows` numbers of `size` bytes, step bytes apart, n times into room, which has NR_FILL_BYTES bytes more. */
-typedef void nr_row_filler(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size);
+/* Each of `rows` numbers of `size` bytes, step bytes apart, n times into buffer, which has NR_FILL_BYTES bytes more. */
+typedef void nr_row_filler(char *buffer, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size);
 extern nr_row_filler *nr_fill_rows;
 #define NR_FILL_BYTES 64
 

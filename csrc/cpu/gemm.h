@@ -247,7 +247,7 @@ typedef struct BLOCKS {
     int64_t pc, kc, jc, nc, mc; /* the present block of K and N; rows of a block of A */
     int64_t row_blocks, group;  /* blocks of A; panels of B that a task takes */
     int64_t tasks;
-    _Atomic int64_t next; /* task that nobody has begun */
+    _Atomic int64_t next; /* the next task to begin */
 } BLOCKS;
 
 static void NAME(pack_chunk)(void *context, int64_t chunk) {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Where machines promise memory that they do not have, a block larger than memory and swap together is mapped, and
- * whoever fills it is killed. root stands before the names of the system's files: "". */
+ * the process that fills it is killed. root stands before the names of the system's files: "". */
 int64_t nr_memory_limit(const char *root);
 /* INT64_MAX: no container limits them. */
 int64_t nr_processor_limit(const char *root);

@@ -20,7 +20,7 @@
 
 #define MOST_POWER 46 /* no tensor takes more than 2^46 bytes */
 #define CLASS_COUNT ((MOST_POWER - 6) * 4 + 1)
-#define CACHE_LIMIT ((int64_t)512 << 20) /* until somebody sets another */
+#define CACHE_LIMIT ((int64_t)512 << 20) /* the default */
 #define SMALLEST 64
 #define LARGE_PAGE ((size_t)2 << 20)
 #define DOUBTED \
@@ -30,7 +30,7 @@ typedef struct block {
     struct block *next;
 } block;
 
-/* Bytes are those of whole blocks. All but the lists is what norch_memory() tells. */
+/* Bytes are those of whole blocks. All but the lists is what norch_memory() reports. */
 static struct {
     block *waiting[CLASS_COUNT];
     int64_t used, most_used;         /* in tensors and scratch memory */

@@ -12,7 +12,7 @@
 #include "../families/index.h"
 #include "cpu.h"
 
-#define CHUNK 65536 /* elements that a thread takes: several of the plan's, so that counts has room */
+#define CHUNK 65536 /* elements that a thread takes: several of the plan's, so that the counts fit */
 #define BLOCK 256   /* elements looked at without a branch */
 
 static void count_chunk(void *context, int64_t chunk) {

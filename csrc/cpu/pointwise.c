@@ -17,8 +17,8 @@
 
 #define CHUNK 16384
 #define WORTH_THREADS (4 * CHUNK)
-#define ROOM 1024 /* elements of short rows that become one */
-#define SHORT 32  /* longest row whose one number is cheaper to repeat than a call of the kernel a row */
+#define BUFFERED 1024 /* elements of short rows that become one */
+#define SHORT 32      /* longest row whose one number is cheaper to repeat than a call of the kernel a row */
 
 nr_row_filler *nr_fill_rows;
 
@@ -76,18 +76,18 @@ static void run(const walk *w, int64_t n, char *const *data, const int64_t *stri
  *   column    c0    |     c1     |  c2 ...        filled  c0 c0 c0 c1 c1 c1  |  c2 ... */
 static void run_together(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
     const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
-    char room[NR_MAX_OPERANDS][ROOM * sizeof(int64_t) + NR_FILL_BYTES], *data[NR_MAX_OPERANDS];
+    char buffer[NR_MAX_OPERANDS][BUFFERED * sizeof(int64_t) + NR_FILL_BYTES], *data[NR_MAX_OPERANDS];
     int64_t dense[NR_MAX_OPERANDS];
     bool begun = false;
     for (int64_t rows; runs > 0; runs -= rows, begun = true) {
         rows = runs < w->together ? runs : w->together;
         for (int o = 0; o < w->plan->operands; o++) {
-            data[o] = w->kind[o] == FOLLOWS ? row[o] : room[o];
+            data[o] = w->kind[o] == FOLLOWS ? row[o] : buffer[o];
             dense[o] = w->kind[o] == FOLLOWS ? stride[o] : w->size[o];
-            if (w->kind[o] == ONE_NUMBER) nr_fill_rows(room[o], row[o], step[o][1], n, rows, w->size[o]);
+            if (w->kind[o] == ONE_NUMBER) nr_fill_rows(buffer[o], row[o], step[o][1], n, rows, w->size[o]);
             if (w->kind[o] == THE_SAME && !begun)
                 for (int64_t r = 0; r < rows; r++)
-                    memcpy(room[o] + r * n * w->size[o], row[o], (size_t)(n * w->size[o]));
+                    memcpy(buffer[o] + r * n * w->size[o], row[o], (size_t)(n * w->size[o]));
             row[o] += rows * step[o][1];
         }
         run(w, rows * n, data, dense);
@@ -189,7 +189,7 @@ static void find_together(const nr_call *call, walk *w) {
         if (w->kind[o] == OTHERWISE) return;
         numbers |= w->kind[o] == ONE_NUMBER;
     }
-    if (numbers) w->together = ROOM / plan->size[0];
+    if (numbers) w->together = BUFFERED / plan->size[0];
 }
 
 static void run_nest(const nr_call *call, const nr_plan *plan) {
@@ -226,12 +226,13 @@ static bool is_broadcast_row(const nr_call *call, const nr_plan *plan, int o) {
 }
 
 static int64_t rows_in_one(const nr_call *call, const nr_plan *plan) {
-    if (plan->ndim < 2 || plan->size[0] > ROOM / 2 || plan->numel < 4 * ROOM || nr_is_complex(call->dtype)) return 1;
+    if (plan->ndim < 2 || plan->size[0] > BUFFERED / 2 || plan->numel < 4 * BUFFERED || nr_is_complex(call->dtype))
+        return 1;
     for (int o = 0; o < plan->operands; o++) {
         const bool follows = plan->stride[o][1] == plan->stride[o][0] * plan->size[0];
         if (!follows && !is_broadcast_row(call, plan, o)) return 1;
     }
-    const int64_t times = ROOM / plan->size[0];
+    const int64_t times = BUFFERED / plan->size[0];
     return times < plan->size[1] ? times : plan->size[1];
 }
 
@@ -297,15 +298,15 @@ int32_t nr_run_pointwise(const nr_call *call) {
     }
     const int64_t whole = plan->size[1] / times * times;
     nr_plan wide = rows_of(plan, 0, whole), rest = rows_of(plan, whole, plan->size[1] - whole);
-    char room[NR_MAX_OPERANDS][ROOM * sizeof(int64_t)];
+    char buffer[NR_MAX_OPERANDS][BUFFERED * sizeof(int64_t)];
     for (int o = 0; o < plan->operands; o++) {
         if (in_plan(plan, o)) {
             wide.data[o] = (char *)&wide.value[o];
             rest.data[o] = (char *)&rest.value[o];
         } else if (plan->stride[o][1] != plan->stride[o][0] * plan->size[0]) {
             const size_t row = (size_t)(plan->stride[o][0] * plan->size[0]);
-            for (int64_t i = 0; i < times; i++) memcpy(room[o] + (size_t)i * row, plan->data[o], row);
-            wide.data[o] = room[o];
+            for (int64_t i = 0; i < times; i++) memcpy(buffer[o] + (size_t)i * row, plan->data[o], row);
+            wide.data[o] = buffer[o];
         }
         wide.stride[o][1] *= times;
     }

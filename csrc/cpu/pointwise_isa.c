@@ -42,12 +42,13 @@
 #include "each_dtype.h"
 
 /* Each of `rows` numbers, `step` bytes apart, n times, by whole vectors: each overwrites the excess of the one before. */
-void NR_ISA(nr_fill_rows)(char *room, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
-#define FILL(WORD)                                                                                                    \
-    for (; rows > 0; rows--, from += step, room += n * (int64_t)sizeof(WORD)) {                                       \
-        typedef WORD words __attribute__((vector_size(NR_FILL_BYTES), aligned(1), may_alias));                        \
-        const words number = (words){0} + *(const WORD *)(const void *)from;                                          \
-        for (int64_t i = 0; i < n * (int64_t)sizeof(WORD); i += NR_FILL_BYTES) *(words *)(void *)(room + i) = number; \
+void NR_ISA(nr_fill_rows)(char *buffer, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
+#define FILL(WORD)                                                                             \
+    for (; rows > 0; rows--, from += step, buffer += n * (int64_t)sizeof(WORD)) {              \
+        typedef WORD words __attribute__((vector_size(NR_FILL_BYTES), aligned(1), may_alias)); \
+        const words number = (words){0} + *(const WORD *)(const void *)from;                   \
+        for (int64_t i = 0; i < n * (int64_t)sizeof(WORD); i += NR_FILL_BYTES)                 \
+            *(words *)(void *)(buffer + i) = number;                                           \
     }
     switch (size) {
     case 1: FILL(uint8_t) break;

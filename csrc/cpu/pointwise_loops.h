@@ -8,29 +8,29 @@
  *   a  0 . . 1 . . 2 . . 3      x  0 1 2 3
  *   b  0 1 2 3                  y  0 1 2 3, where it lies        out[i] = f(x[i], y[i])
  *
- * Results pass a room likewise, when they have gaps, or are too many for the cache (stream.h).
+ * Results pass a buffer likewise, when they have gaps, or are too many for the cache (stream.h).
  * IVDEP promises that an output is an input itself or does not touch it. */
 
-/* n elements of an operand from element `first` on: where they lie, or packed into room; one number fills it once. */
-static __attribute__((noinline)) const S *LOOP_NAME(packed)(S *room, const char *p, int64_t stride, int64_t first,
+/* n elements of an operand from element `first` on: where they lie, or packed into buffer; one number fills it once. */
+static __attribute__((noinline)) const S *LOOP_NAME(packed)(S *buffer, const char *p, int64_t stride, int64_t first,
                                                             int64_t n) {
     if (stride == sizeof(S)) return (const S *)(const void *)p + first;
-    if (stride == 0 && first > 0) return room;
+    if (stride == 0 && first > 0) return buffer;
     p += first * stride;
     if (stride == 2 * sizeof(S)) { /* known in advance, vectors can do it */
-        for (int64_t i = 0; i < n; i++) room[i] = ((const S *)(const void *)p)[2 * i];
-        return room;
+        for (int64_t i = 0; i < n; i++) buffer[i] = ((const S *)(const void *)p)[2 * i];
+        return buffer;
     }
-    for (int64_t i = 0; i < n; i++) room[i] = *(const S *)(const void *)(p + i * stride);
-    return room;
+    for (int64_t i = 0; i < n; i++) buffer[i] = *(const S *)(const void *)(p + i * stride);
+    return buffer;
 }
 
-/* The results in a room to where they belong: past the cache, if they are neighbours. */
-static __attribute__((noinline)) void LOOP_NAME(put)(const RS *room, char *p, int64_t stride, int64_t n) {
+/* The results in a buffer to where they belong: past the cache, if they are neighbours. */
+static __attribute__((noinline)) void LOOP_NAME(put)(const RS *buffer, char *p, int64_t stride, int64_t n) {
     if (stride == sizeof(RS))
-        nr_stream(p, room, (size_t)n * sizeof(RS));
+        nr_stream(p, buffer, (size_t)n * sizeof(RS));
     else
-        for (int64_t i = 0; i < n; i++) *(RS *)(void *)(p + i * stride) = room[i];
+        for (int64_t i = 0; i < n; i++) *(RS *)(void *)(p + i * stride) = buffer[i];
 }
 
 INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T)) {
@@ -41,10 +41,10 @@ INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool s
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)x[i]);
         return;
     }
-    S room[PACKED];
+    S buffer[PACKED];
     for (int64_t first = 0; first < n; first += PACKED) {
         const int64_t some = n - first < PACKED ? n - first : PACKED;
-        const S *x = LOOP_NAME(packed)(room, p[1], s[1], first, some);
+        const S *x = LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
         RS *to = dense ? out + first : result;
         IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);
         if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
@@ -79,11 +79,11 @@ INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool 
             *(RS *)(void *)to = f((T) * (const S *)(void *)x, (T) * (const S *)(void *)y);
         return;
     }
-    S room[2][PACKED];
+    S buffer[2][PACKED];
     for (int64_t first = 0; first < n; first += PACKED) {
         const int64_t some = n - first < PACKED ? n - first : PACKED;
-        const S *x = LOOP_NAME(packed)(room[0], p[1], s[1], first, some);
-        const S *y = LOOP_NAME(packed)(room[1], p[2], s[2], first, some);
+        const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, some);
+        const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, some);
         RS *to = dense ? out + first : result;
         bool all = quick != NULL;
         if (quick)
@@ -111,12 +111,12 @@ INLINE void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a, (T)b[i], c);
         return;
     }
-    S room[3][PACKED];
+    S buffer[3][PACKED];
     for (int64_t first = 0; first < n; first += PACKED) {
         const int64_t some = n - first < PACKED ? n - first : PACKED;
-        const S *x = LOOP_NAME(packed)(room[0], p[1], s[1], first, some);
-        const S *y = LOOP_NAME(packed)(room[1], p[2], s[2], first, some);
-        const S *z = LOOP_NAME(packed)(room[2], p[3], s[3], first, some);
+        const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, some);
+        const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, some);
+        const S *z = LOOP_NAME(packed)(buffer[2], p[3], s[3], first, some);
         RS *to = dense ? out + first : result;
         IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i], (T)z[i]);
         if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
@@ -127,13 +127,13 @@ INLINE void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool
 INLINE void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(bool, T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const bool dense = s[0] == sizeof(RS) && !streams;
-    S room[2][PACKED];
+    S buffer[2][PACKED];
     uint8_t truths[PACKED];
     for (int64_t first = 0; first < n; first += PACKED) {
         const int64_t some = n - first < PACKED ? n - first : PACKED;
         const uint8_t *a = (const uint8_t *)p[1] + first;
-        const S *x = LOOP_NAME(packed)(room[0], p[2], s[2], first, some);
-        const S *y = LOOP_NAME(packed)(room[1], p[3], s[3], first, some);
+        const S *x = LOOP_NAME(packed)(buffer[0], p[2], s[2], first, some);
+        const S *y = LOOP_NAME(packed)(buffer[1], p[3], s[3], first, some);
         if (s[1] != 1) {
             a = truths;
             for (int64_t i = 0; i < some; i++) truths[i] = *((const uint8_t *)p[1] + (first + i) * s[1]);

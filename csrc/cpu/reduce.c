@@ -128,7 +128,7 @@ static void run_range(const job *j, const char *x, int64_t begin, int64_t end, c
     }
     int64_t leaves = (end - begin + leaf - 1) / leaf;
     int64_t middle = begin + leaves / 2 * leaf;
-    int64_t right[4 * OUTPUTS]; /* room for any state */
+    int64_t right[4 * OUTPUTS]; /* large enough for any state */
     run_range(j, x, begin, middle, states, outputs);
     j->ops->clear(right, outputs);
     run_range(j, x, middle, end, (char *)right, outputs);

@@ -16,7 +16,7 @@ typedef void (*nr_reduce_across)(void *lanes, const char *x, int64_t width, int6
 
 typedef struct nr_reduce_ops {
     int64_t state_size;
-    int64_t width; /* columns that lanes have room for */
+    int64_t width; /* columns that fit into lanes */
     void (*clear)(void *states, int64_t n);
     /* n elements, `stride` bytes apart, into each of `outputs` states, whose elements begin x_step bytes apart.
      * position: of the first among all that are reduced. */

@@ -2,7 +2,7 @@
  * evicts another: of the 12 bytes that c = a + b moves a float, and the 4 more of that reading, a quarter is saved
  * (non-temporal stores: Intel's optimization manual, "Cacheability Hints").
  *
- * A piece of the result is computed in a room in the first cache, and goes from there line by line. That costs a
+ * A piece of the result is computed in a buffer in the first cache, and goes from there line by line. That costs a
  * second store, so it pays only where memory is what a loop waits for. */
 #ifndef NR_CPU_STREAM_H
 #define NR_CPU_STREAM_H

@@ -5,8 +5,8 @@
  *   input      the same from y, with the taps that reach a phase: positions of x that are equal modulo the stride
  *   weight     weight[channel][tap of a channel] = y[channel][position] x[position][tap of a channel]
  *
- * Positions run over the batch, too. This page makes the plans and chooses kernels; conv.cuh names their pages. The way of
- * looking at it: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * Positions run over the batch, too. This file makes the plans and chooses kernels; conv.cuh names their files. The lowering
+ * to products: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include "conv.cuh"
 
 #define MOST_POSITIONS ((int64_t)1 << 30) /* of one launch */

@@ -1,5 +1,5 @@
-/* conv: what the pages of convolutions share: how a convolution is told to kernels, as a product of matrices that exist
- * nowhere, and what a row or a column of them means.
+/* conv: what the files of convolutions share: how a convolution is described to kernels, as a product of matrices that
+ * are never stored, and what a row or a column of them means.
  *
  *   conv.cu          chooses; the plans of the two directions
  *   conv_plain.cu    any dtype and device: tiles of tile.cuh, and a thread an element for groups of few channels
@@ -113,7 +113,7 @@ static inline void cut(weight_args *w, int64_t most, int round) {
     w->parts = (w->k + w->k_part - 1) / w->k_part;
 }
 
-/* ---- the pages ------------------------------------------------------------------------------------------------- */
+/* ---- the files ------------------------------------------------------------------------------------------------- */
 
 /* Each launches for some groups, at most MOST_GROUPS, from group 0 of what the arguments point at. */
 int32_t nr_conv_plain(const nr_call *call, const correlation &c, int32_t groups);

@@ -1,4 +1,4 @@
-/* conv_mma: what the pages of convolutions on tensor cores share: eight rows of a product of float32. */
+/* conv_mma: what the files of convolutions on tensor cores share: eight rows of a product of float32. */
 #ifndef NR_CUDA_CONV_MMA_H
 #define NR_CUDA_CONV_MMA_H
 

@@ -32,7 +32,7 @@ extern "C" {
 
 /* ---- the library, and the device of a call ----------------------------------------------------------- */
 
-extern const nr_host *nr_library; /* what the library lent us */
+extern const nr_host *nr_library; /* what the library provides */
 
 /* What a kernel found wrong: written to memory that the host sees, read when it next waits. */
 enum nr_finding { NR_NOTHING, NR_LOST_INDEX, NR_NO_PROBABILITY };

@@ -4,7 +4,7 @@
  *   RUN     the graph runs, in the order of the stream             FREE
  *
  * Scratch memory becomes a part of the graph: while the stream notes, it comes from cudaMallocAsync and not from the lists
- * of cuda.cu, so that it belongs to the graph and to nobody else. */
+ * of cuda.cu, so that it belongs to the graph alone. */
 #include "cuda.cuh"
 
 bool nr_capturing;

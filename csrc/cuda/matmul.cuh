@@ -1,5 +1,5 @@
-/* matmul: what the ways of computing products share: their arguments, sums in parts, and the question whether a way takes
- * a product. Each way is a page of its own, matmul_*.cu; matmul.cu has the table of them, and the tiles that take what no
+/* matmul: what the algorithms for products share: their arguments, sums in parts, and the question whether one takes
+ * a product. Each algorithm has a file of its own, matmul_*.cu; matmul.cu has the table of them, and the tiles that take what no
  * other does. */
 #ifndef NR_CUDA_MATMUL_H
 #define NR_CUDA_MATMUL_H
@@ -199,7 +199,7 @@ static inline bool are_wide(const nr_matmul_plan &p, int64_t W, int64_t size) {
  * that does. */
 int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed);
 
-/* ---- the ways that have a page of their own ----------------------------------------------------------------------- */
+/* ---- the algorithms that have a file of their own ------------------------------------------------------------------ */
 
 bool nr_cuda_matmul_vector_takes(const nr_call *call, const nr_matmul_plan &p);
 int32_t nr_cuda_matmul_vector(const nr_call *call, const nr_matmul_plan &p);

@@ -116,7 +116,7 @@ typedef struct nr_random_plan {
     int64_t n;
     uint64_t seed, counter;
     int64_t low, span; /* uniform: span equally spaced values in [0, 1) */
-    uint64_t *state;   /* the caller's {seed, counter}, which a replayed call reads anew and advances by blocks */
+    uint64_t *state;   /* the caller's {seed, counter}, which a replayed call reads again and advances by blocks */
     uint64_t blocks;
 } nr_random_plan;
 

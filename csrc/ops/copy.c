@@ -3,6 +3,7 @@
 
 #include "../core/convert.h"
 #include "../core/device.h"
+#include "../core/transfer.h"
 #include "ops.h"
 
 /* ---- one element --------------------------------------------------------------------------------- */
@@ -251,16 +252,16 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
     if (bytes == 0) {
         status = NORCH_OK;
     } else if (from->device_type == NORCH_CPU) {
-        status = nr_gate_from_host(to, y->data, dense->data, bytes, non_blocking);
+        status = nr_transfer_from_host(to, y->data, dense->data, bytes, non_blocking);
         if (non_blocking && dense->storage->release == to->device->unpin)
             to->device->reads_pinned(to, dense->storage->context);
     } else if (to->device_type == NORCH_CPU) {
-        status = nr_gate_to_host(from, y->data, dense->data, bytes);
+        status = nr_transfer_to_host(from, y->data, dense->data, bytes);
     } else if (!(host = nr_malloc(bytes))) {
         status = nr_fail(NORCH_ERROR_MEMORY, "to: out of memory for %zu bytes", bytes);
     } else {
-        status = nr_gate_to_host(from, host, dense->data, bytes);
-        if (status == NORCH_OK) status = nr_gate_from_host(to, y->data, host, bytes, false);
+        status = nr_transfer_to_host(from, host, dense->data, bytes);
+        if (status == NORCH_OK) status = nr_transfer_from_host(to, y->data, host, bytes, false);
     }
     nr_free(host);
     nr_release(dense);

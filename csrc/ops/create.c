@@ -3,6 +3,7 @@
 
 #include "../core/convert.h"
 #include "../core/observer.h"
+#include "../core/transfer.h"
 #include "ops.h"
 
 norch_tensor *norch_scalar_float(double value) {
@@ -133,7 +134,7 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n) {
     if (n == 0) return NORCH_OK;
     norch_tensor *dense = nr_dense(x, x->dtype);
     if (!dense) return norch_last_error_kind();
-    int32_t status = nr_gate_to_host(x->storage->backend, bytes, dense->data, (size_t)n);
+    int32_t status = nr_transfer_to_host(x->storage->backend, bytes, dense->data, (size_t)n);
     nr_release(dense);
     return status;
 }
@@ -144,7 +145,7 @@ static int32_t read_element(const norch_tensor *x, void *eight_bytes) {
         memcpy(eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
         return NORCH_OK;
     }
-    return nr_gate_to_host(x->storage->backend, eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
+    return nr_transfer_to_host(x->storage->backend, eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
 }
 
 int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {

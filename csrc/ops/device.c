@@ -4,6 +4,7 @@
 
 #include "../core/device.h"
 #include "../core/observer.h"
+#include "../core/transfer.h"
 #include "ops.h"
 
 int64_t norch_device_count(int64_t type) {
@@ -17,9 +18,9 @@ static const nr_backend *find(const char *op, int64_t type, int64_t index) {
     return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: not supported on the CPU", op);
 }
 
-int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t room, int64_t *values) {
+int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t capacity, int64_t *values) {
     const nr_backend *backend = find("properties", type, index);
-    return backend ? backend->device->properties(backend, name, (size_t)room, values) : NORCH_ERROR_DEVICE;
+    return backend ? backend->device->properties(backend, name, (size_t)capacity, values) : NORCH_ERROR_DEVICE;
 }
 
 int32_t norch_device_memory(int64_t type, int64_t index, int64_t *values) {
@@ -39,14 +40,14 @@ int32_t norch_device_empty_cache(int64_t type, int64_t index) {
 
 int32_t norch_device_synchronize(int64_t type, int64_t index) {
     const nr_backend *backend = nr_backend_find(type, index);
-    return backend ? nr_gate_synchronize(backend) : NORCH_ERROR_DEVICE;
+    return backend ? nr_transfer_synchronize(backend) : NORCH_ERROR_DEVICE;
 }
 
 int32_t norch_device_stream(int64_t type, int64_t index, int64_t action, int64_t *stream, double *value) {
     const nr_backend *backend = find("stream", type, index);
     if (!backend) return NORCH_ERROR_DEVICE;
     if (action == NR_STREAM_USE) NR_TRY(nr_note_unseen("another stream is chosen"));
-    if (action == NR_STREAM_WAIT) return nr_gate_wait_for(backend, NULL, *stream);
+    if (action == NR_STREAM_WAIT) return nr_transfer_wait_for(backend, NULL, *stream);
     return backend->device->stream(backend, (int32_t)action, stream, value);
 }
 
@@ -55,7 +56,7 @@ int32_t norch_device_event(int64_t type, int64_t index, int64_t action, int64_t 
     const nr_backend *backend = find("event", type, index);
     if (!backend) return NORCH_ERROR_DEVICE;
     if (action == NR_EVENT_HOLD) NR_TRY(nr_note_unseen("a stream waits for an event"));
-    if (action == NR_EVENT_WAIT) return nr_gate_wait_for(backend, event, stream);
+    if (action == NR_EVENT_WAIT) return nr_transfer_wait_for(backend, event, stream);
     return backend->device->event(backend, (int32_t)action, stream, event, other, value);
 }
 

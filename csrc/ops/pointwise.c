@@ -100,7 +100,7 @@ static int32_t check_divisor(const job *j) {
         if (j->shape[i] == 0) return NORCH_OK; /* no element is divided */
     const norch_tensor *divisor = j->input[1];
     bool good = false;
-    if (divisor->weak && divisor->numel == 1 && divisor->device_type == NORCH_CPU) /* a number: nobody writes to it */
+    if (divisor->weak && divisor->numel == 1 && divisor->device_type == NORCH_CPU) /* a number */
         good = !converts_to_zero(divisor, j->compute);
     else
         NR_TRY(nr_all_nonzero(divisor, &good));

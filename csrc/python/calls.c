@@ -26,22 +26,7 @@ typedef struct device {
     int64_t type, index;
 } device;
 
-/* Does not say which argument: the Python function that calls the builtin counts its own. */
-static bool refuse(const char *name, const char *wanted, const void *object) {
-    void *kind = PyObject_GetAttrString(((const nr_object *)object)->type, "__name__");
-    if (!kind) return false;
-    PyErr_Format(PyExc_TypeError, "%s: expected %s, not %S", name, wanted, kind);
-    Py_DecRef(kind);
-    return false;
-}
-
-static inline bool take_tensor(const char *name, void *from, tensor *to) {
-    *to = from;
-    if (!nr_is_tensor(from)) return refuse(name, "a tensor", from);
-    nr_observer *observer = nr_observing();
-    if (observer) observer->seen(observer, from);
-    return true;
-}
+static inline bool take_tensor(const char *name, void *from, tensor *to) { return (*to = nr_take_tensor(name, from)); }
 
 static bool take_optional(const char *name, void *from, optional *to) {
     if (from != NR_NONE) return take_tensor(name, from, to);
@@ -50,13 +35,13 @@ static bool take_optional(const char *name, void *from, optional *to) {
 }
 
 static inline bool take_wanted(const char *name, const char *wanted, void *from, integer *to) {
-    if (((const nr_object *)from)->type == &PyBool_Type) return refuse(name, wanted, from), false; /* like PyTorch */
+    if (((const nr_object *)from)->type == &PyBool_Type) return nr_refuse(name, wanted, from), false; /* like PyTorch */
     *to = PyLong_AsLongLong(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
         PyErr_Format(PyExc_OverflowError, "%s: %R does not fit 64 bits", name, from);
     } else if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-        refuse(name, wanted, from);
+        nr_refuse(name, wanted, from);
     }
     return false;
 }
@@ -70,7 +55,7 @@ static inline bool take_opcode(const char *name, void *from, opcode *to) { retur
 /* Like PyTorch: a number is not accepted for a bool. */
 static inline bool take_flag(const char *name, void *from, flag *to) {
     if (((const nr_object *)from)->type != &PyBool_Type) /* false: gcc -O1 does not see what refuse returns */
-        return refuse(name, "True or False", from), false;
+        return nr_refuse(name, "True or False", from), false;
     *to = PyLong_AsLongLong(from) != 0;
     return true;
 }
@@ -78,7 +63,7 @@ static inline bool take_flag(const char *name, void *from, flag *to) {
 static bool take_number(const char *name, void *from, number *to) {
     *to = PyFloat_AsDouble(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
-    return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a number", from);
+    return PyErr_ExceptionMatches(PyExc_TypeError) && nr_refuse(name, "a number", from);
 }
 
 static bool take_address(const char *name, void *from, address *to) {
@@ -90,7 +75,7 @@ static bool take_address(const char *name, void *from, address *to) {
 
 static bool take_each(const char *name, const char *wanted, void *from, sizes *to) {
     void *tuple = PySequence_Tuple(from);
-    if (!tuple) return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a sequence of integers", from);
+    if (!tuple) return PyErr_ExceptionMatches(PyExc_TypeError) && nr_refuse(name, "a sequence of integers", from);
     to->count = PyTuple_Size(tuple);
     bool good = to->count <= NORCH_MAX_DIMS;
     if (!good)
@@ -113,7 +98,7 @@ static bool take_axes(const char *name, void *from, axes *to) {
 static bool take_device(const char *name, void *from, device *to) {
     sizes both = {.count = 0};
     if (!take_sizes(name, from, &both)) return false;
-    if (both.count != 2) return refuse(name, "a device", from);
+    if (both.count != 2) return nr_refuse(name, "a device", from);
     *to = (device){both.values[0], both.values[1]};
     return true;
 }
@@ -146,93 +131,21 @@ static inline void *give_integer(const char *name, int64_t value) {
 
 /* ---- the builtins ---------------------------------------------------------------------------------------- */
 
-static bool counted(const char *name, int64_t wanted, int64_t given) {
-    if (given == wanted) return true;
-    PyErr_Format(PyExc_TypeError, "%s: takes %lld arguments, not %lld", name, (long long)wanted, (long long)given);
-    return false;
-}
-
 #include "calls.inc"
 
-/* ---- those with results of their own ------------------------------------------------------------------- */
+/* ---- those that are written by hand, here and in files of their own -------------------------------------- */
 
 static void *py_complex_seen(void *self, void *const *given, int64_t n) { /* each backward() asks */
     (void)self, (void)given;
-    return counted("complex_seen", 0, n) ? PyBool_FromLong(nr_complex_seen) : NULL;
-}
-
-/* The element of a one-element tensor as a Python number. */
-static void *py_item(void *self, void *const *given, int64_t n) {
-    (void)self;
-    tensor x = NULL;
-    if (!counted("item", 1, n) || !take_tensor("item", given[0], &x)) return NULL;
-    double value = 0;
-    int64_t whole = 0;
-    if (nr_is_complex(x->dtype) && x->numel == 1) {
-        union {
-            float narrow[2];
-            double wide[2];
-        } parts;
-        if (norch_to_bytes(x, &parts, nr_size_of(x->dtype)) != NORCH_OK) return NULL;
-        return x->dtype == NORCH_COMPLEX128 ? PyComplex_FromDoubles(parts.wide[0], parts.wide[1])
-                                            : PyComplex_FromDoubles((double)parts.narrow[0], (double)parts.narrow[1]);
-    }
-    if (norch_item(x, &value, &whole) != NORCH_OK) return NULL;
-    if (nr_is_float(x->dtype)) return PyFloat_FromDouble(value);
-    return x->dtype == NORCH_BOOL ? PyBool_FromLong(whole != 0) : PyLong_FromLongLong(whole);
-}
-
-static void *tuple_of(int64_t count, const int64_t *values) {
-    void *tuple = PyTuple_New(count);
-    for (int64_t i = 0; tuple && i < count; i++) {
-        void *value = PyLong_FromLongLong(values[i]);
-        if (!value || PyTuple_SetItem(tuple, i, value)) {
-            Py_DecRef(tuple);
-            return NULL;
-        }
-    }
-    return tuple;
-}
-
-static void *py_shape(void *self, void *const *given, int64_t n) {
-    (void)self;
-    tensor x = NULL;
-    return counted("shape", 1, n) && take_tensor("shape", given[0], &x) ? tuple_of(x->ndim, x->shape) : NULL;
-}
-
-static void *py_strides(void *self, void *const *given, int64_t n) {
-    (void)self;
-    tensor x = NULL;
-    return counted("strides", 1, n) && take_tensor("strides", given[0], &x) ? tuple_of(x->ndim, x->strides) : NULL;
-}
-
-/* An instance of a subclass of Tensor over the elements of x. */
-static void *py_adopt(void *self, void *const *given, int64_t n) {
-    (void)self;
-    tensor x = NULL;
-    if (!counted("adopt", 2, n) || !take_tensor("adopt", given[1], &x)) return NULL;
-    if (!PyType_IsSubtype(given[0], nr_tensor_class)) {
-        PyErr_Format(PyExc_TypeError, "adopt: expected a class of tensors, not %R", given[0]);
-        return NULL;
-    }
-    norch_tensor *adopted = nr_new_instance(given[0]);
-    if (adopted && norch_set_data(adopted, x) != NORCH_OK) {
-        norch_release(adopted);
-        adopted = NULL;
-    }
-    return adopted;
+    return nr_counted("complex_seen", 0, n) ? PyBool_FromLong(nr_complex_seen) : NULL;
 }
 
 static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
-    BUILTINS(ROW) ROW(item) ROW(complex_seen) ROW(shape) ROW(strides)
-        ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
-    {"to_dlpack", nr_py_to_dlpack, NR_METHOD_FASTCALL, NULL},
-    {"from_dlpack", nr_py_from_dlpack, NR_METHOD_FASTCALL, NULL},
-    {"guard_class", nr_py_guard_class, NR_METHOD_FASTCALL, NULL},
+    BUILTINS(ROW) ROW(complex_seen)
 #undef ROW
 #define ROW(name) {#name, nr_py_##name, NR_METHOD_FASTCALL, NULL},
-    NR_PROGRAM_CALLS(ROW) NR_PROFILE_CALLS(ROW)
+        NR_TENSOR_CALLS(ROW) NR_PROGRAM_CALLS(ROW) NR_PROFILE_CALLS(ROW)
 #undef ROW
 };
 

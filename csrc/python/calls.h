@@ -1,18 +1,44 @@
-/* calls: hand-written builtins with files of their own. */
+/* calls: arguments of builtins that are written by hand, and those of them that have files of their own. */
 #ifndef NR_CALLS_H
 #define NR_CALLS_H
 
-#include <stdint.h>
+#include "../core/observer.h"
+#include "abi.h"
+#include "object.h"
 
-/* region(x, index): a view, or None if the index holds more than integers, slices, ... and None. */
-void *nr_py_region(void *self, void *const *given, int64_t n);
+/* ---- arguments: what does not fit raises, and NULL or false is returned ---------------------------------- */
 
-/* to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only). */
-void *nr_py_to_dlpack(void *self, void *const *given, int64_t n);
-void *nr_py_from_dlpack(void *self, void *const *given, int64_t n);
+/* TypeError; false. Does not say which argument: the Python function that calls the builtin counts its own. */
+static inline bool nr_refuse(const char *name, const char *wanted, const void *object) {
+    void *kind = PyObject_GetAttrString(((const nr_object *)object)->type, "__name__");
+    if (!kind) return false;
+    PyErr_Format(PyExc_TypeError, "%s: expected %s, not %S", name, wanted, kind);
+    Py_DecRef(kind);
+    return false;
+}
 
-/* guard_class(): a new class, the base of context managers that put a setting back (guard.c). */
-void *nr_py_guard_class(void *self, void *const *given, int64_t n);
+static inline bool nr_counted(const char *name, int64_t wanted, int64_t given) {
+    if (given == wanted) return true;
+    PyErr_Format(PyExc_TypeError, "%s: takes %lld arguments, not %lld", name, (long long)wanted, (long long)given);
+    return false;
+}
+
+static inline norch_tensor *nr_take_tensor(const char *name, void *from) {
+    if (!nr_is_tensor(from)) return nr_refuse(name, "a tensor", from), NULL;
+    nr_observer *observer = nr_observing();
+    if (observer) observer->seen(observer, from);
+    return from;
+}
+
+/* ---- builtins with files of their own -------------------------------------------------------------------- */
+
+/* item(x): the only element as a number. shape(x), strides(x): tuples. adopt(class, x): an instance of a subclass of Tensor
+ * over the elements of x.
+ * region(x, index): a view, or None if the index holds more than integers, slices, ... and None.
+ * to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
+ * guard_class(): a new class, the base of context managers that put a setting back (guard.c). */
+#define NR_TENSOR_CALLS(ROW) \
+    ROW(item) ROW(shape) ROW(strides) ROW(adopt) ROW(region) ROW(to_dlpack) ROW(from_dlpack) ROW(guard_class)
 
 /* Recording and replay: recording.c and replay.c say what they take. */
 #define NR_PROGRAM_CALLS(ROW) \
@@ -35,6 +61,7 @@ void *nr_py_guard_class(void *self, void *const *given, int64_t n);
 /* What norch.profiler asks: profile.c says what they take. */
 #define NR_PROFILE_CALLS(ROW) ROW(profile_start) ROW(profile_tell) ROW(profile_stop) ROW(profile_time)
 #define NR_DECLARE(name) void *nr_py_##name(void *self, void *const *given, int64_t n);
+NR_TENSOR_CALLS(NR_DECLARE)
 NR_PROGRAM_CALLS(NR_DECLARE)
 NR_PROFILE_CALLS(NR_DECLARE)
 #undef NR_DECLARE

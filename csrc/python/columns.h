@@ -17,7 +17,7 @@ static bool take_columns(const char *name, void *from, int width, columns *to) {
     void *rows = width > 1 ? PySequence_Tuple(from) : NULL;
     if (width > 1 && (!rows || PyTuple_Size(rows) != width)) {
         if (rows) Py_DecRef(rows);
-        return refuse(name, "a tuple of sequences of tensors", from);
+        return nr_refuse(name, "a tuple of sequences of tensors", from);
     }
     bool good = true;
     to->count = -1;
@@ -26,7 +26,7 @@ static bool take_columns(const char *name, void *from, int width, columns *to) {
         if (row == NR_NONE && c > 0) continue;
         to->tuples[c] = PySequence_Tuple(row);
         if (!to->tuples[c]) {
-            good = PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a sequence of tensors", row);
+            good = PyErr_ExceptionMatches(PyExc_TypeError) && nr_refuse(name, "a sequence of tensors", row);
             break;
         }
         int64_t count = PyTuple_Size(to->tuples[c]);

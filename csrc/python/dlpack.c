@@ -69,7 +69,7 @@ static void delete_exported(exported *self) {
 static void delete_managed(dl_managed *self) { delete_exported(self->context); }
 static void delete_versioned(dl_versioned *self) { delete_exported(self->context); }
 
-/* Of a capsule that nobody has taken. */
+/* Of a capsule that was not consumed. */
 static void drop_capsule(void *capsule) {
     for (int versioned = 0; versioned < 2; versioned++)
         if (PyCapsule_IsValid(capsule, names[versioned])) {
@@ -173,7 +173,7 @@ void *nr_py_from_dlpack(void *self, void *const *given, int64_t n) {
     int versioned = 0;
     while (versioned < 2 && (n != 1 || !PyCapsule_IsValid(given[0], names[versioned]))) versioned++;
     if (versioned == 2) {
-        PyErr_SetString(PyExc_TypeError, "from_dlpack: expected a DLPack capsule that nobody has used yet");
+        PyErr_SetString(PyExc_TypeError, "from_dlpack: expected a DLPack capsule that was not used before");
         return NULL;
     }
     void *head = PyCapsule_GetPointer(given[0], names[versioned]);

@@ -62,7 +62,7 @@ def builtin(name, result, parameters):
         f"static void *py_{name}(void *self, void *const *given, int64_t n) {{",
         "    (void)self;",
         f'    const char *called = "{name}";',
-        f"    if (!counted(called, {len(parameters)}, n)) return NULL;",
+        f"    if (!nr_counted(called, {len(parameters)}, n)) return NULL;",
     ]
     passed = []
     for i, (kind, argument, pointers) in enumerate(parameters):

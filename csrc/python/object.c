@@ -110,9 +110,9 @@ static const nr_interpreter_hooks hooks = {new_tensor, retain, release, raise, r
 
 void *norch_bind_python(const void *const *classes) {
     if (!PyType_FromSpec || !PyType_GenericAlloc || !PyCFunction_NewEx) return NULL;
-    if (base) { /* tensors of a first type may exist, and nobody could tell them from those of a second */
+    if (base) { /* tensors of a first type may exist, which could not be told from those of a second */
         PyErr_SetString(PyExc_ImportError, "norch: its library serves one interpreter and one import of the package; "
-                                           "start Python anew");
+                                           "start a new process");
         return NULL;
     }
     for (int i = 0; i <= NORCH_ERROR_CAPTURE; i++) exceptions[i] = *(void *const *)&classes[i];

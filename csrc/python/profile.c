@@ -80,16 +80,16 @@ static int64_t now(void) {
     return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
 }
 
-static bool grow(void *field, int64_t count, int64_t *room, size_t size) {
+static bool grow(void *field, int64_t count, int64_t *capacity, size_t size) {
     void **array = field;
-    if (count < *room) return true;
-    const int64_t larger = *room ? 2 * *room : 1024;
+    if (count < *capacity) return true;
+    const int64_t larger = *capacity ? 2 * *capacity : 1024;
     void *more = nr_malloc((size_t)larger * size);
     if (!more) return false;
     if (count) memcpy(more, *array, (size_t)count * size);
     nr_free(*array);
     *array = more;
-    *room = larger;
+    *capacity = larger;
     return true;
 }
 

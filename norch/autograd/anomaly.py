@@ -57,7 +57,7 @@ def _check(node: Node, parts: Sequence[Any]) -> None:
             where = (
                 "it was recorded here:\n" + "".join(stack.format()).rstrip()
                 if stack
-                else "it was recorded while the mode was off, so nobody knows where"
+                else "it was recorded while the mode was off, so its line is unknown"
             )
             raise Error(
                 f"detect_anomaly: Function {node.name()!r} returned nan values in its {i}th output, {count} in shape "

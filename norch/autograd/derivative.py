@@ -199,7 +199,7 @@ def _of_one_input(function: Gradient, position: int) -> Any:
 
 
 def _reader(parameters: tuple[str, ...], names: tuple[str, ...], saves_tensors: bool) -> Any:
-    """A function of a node: the saved values of these names, which nobody freed or wrote to since; the result with its
+    """A function of a node: the saved values of these names, neither freed nor written to since; the result with its
     history. Without saves_tensors there is nothing to check."""
     positions = [names.index(name) for name in parameters]
     count = len(positions)
@@ -269,7 +269,7 @@ def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ..
     def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
         wanted = tuple([to is not None for to in node.edges])
         values = read(node)
-        if asks >= 0:  # it leaves out itself what nobody wants
+        if asks >= 0:  # it skips what is not wanted itself
             return backward(g, *values[:asks], wanted, *values[asks:])
         return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted)])
 

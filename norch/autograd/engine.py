@@ -19,14 +19,15 @@ from .._lib import lib
 from .._recording import here
 from .._typing import Any
 from ..dtype import complex64
-from ..errors import DeviceError, DTypeError, Error, ShapeError
+from ..errors import DTypeError, Error, ShapeError
 from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode
-from .hooks import Accumulated
+from .hooks import check_gradient, tell_accumulated, through_hooks
 from .node import Leaf, Node
 from .record import gradient_edge
+from .wanted import leading_to, nodes_of
 
 _COMPLEX = complex64.code  # the first number of a complex dtype
 _complex_seen = lib.norch_complex_seen
@@ -41,11 +42,11 @@ def run(
     past: bool = True,
     parts: dict[Node, list[Any]] | None = None,
 ) -> list[Any]:
-    """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves it meets; with wanted
+    """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves that it reaches; with wanted
     ({node: position}) only those nodes count, and their gradients are returned by position. past=False: stops at
     wanted nodes. parts: what comes to these wanted nodes is not added up, but appended to their lists."""
     caught: list[Any] = [None] * (len(wanted) if wanted else 0)
-    useful: Any = None if wanted is None else _leading_to(wanted, [node for node, _ in roots], past)
+    useful: Any = None if wanted is None else leading_to(wanted, [node for node, _ in roots], past)
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
     owned: set[Node] = set()  # waiting with a gradient that was made here, so that regions are added to it in place
@@ -58,7 +59,7 @@ def run(
     check = anomaly.check
     may_be_complex = _complex_seen()
     before = mode.enabled
-    node: Any = None  # in hand, with its gradient g; it is younger than all that wait
+    node: Any = None  # the current one, with its gradient g; it is younger than all that wait
     inputs: Sequence[Any]  # the gradients that it gives
     try:
         mode.enabled = create_graph
@@ -67,14 +68,14 @@ def run(
                 node = heappop(waiting)[1]
                 g = gradients.pop(node)
             if node.hooks is not None:
-                g = _through_hooks(node.hooks, g)
+                g = through_hooks(node.hooks, g)
             if wanted is not None and node in wanted:
                 caught[wanted[node]] = g
             if type(node) is Leaf:
                 if accumulate and (wanted is None or node in wanted):
                     _accumulate(node, g, False, create_graph)
                     if node.hooks is not None:
-                        _tell(node)
+                        tell_accumulated(node)
                 node = None
                 continue
             if wanted is not None and node in wanted and not (past and any(edge in useful for edge in node.edges)):
@@ -102,7 +103,7 @@ def run(
                 if edge is None or part is None or (useful is not None and not _counts(edge, part, useful, parts)):
                     continue
                 if type(edge) is Leaf:
-                    if edge.hooks is None and wanted is None:  # nobody needs to see the sum first
+                    if edge.hooks is None and wanted is None:  # no hook needs the sum first
                         _accumulate(edge, part, not node.shares_grad, create_graph)
                     else:
                         _add(gradients, waiting, edge, part)  # in the same order
@@ -141,23 +142,6 @@ def _conjugated(node: Node, g: Any) -> Sequence[Any]:
     return [None if part is None else part.conj() for part in node.propagate(g.conj())]
 
 
-def _through_hooks(hooks: list[Any], g: Any) -> Any:
-    for hook in tuple(hooks):
-        changed = hook(g)
-        if changed is not None and changed is not g:
-            _check_gradient(changed, g, "hook")
-            g = changed.to(g)
-    return g
-
-
-def _tell(leaf: Leaf) -> None:
-    """Calls the hooks that wait for the .grad of a leaf."""
-    tensor = leaf.tensor()
-    for hook in tuple(leaf.hooks or ()):
-        if type(hook) is Accumulated and tensor is not None:
-            hook.hook(tensor)
-
-
 def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:
     """Notes g as a part of the gradient that arrives at node."""
     known = gradients.get(node)
@@ -191,7 +175,7 @@ os.register_at_fork(after_in_child=_adding._at_fork_reinit)
 
 
 def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
-    """Adds g to the .grad of a leaf. fresh: nobody else holds g, so that it can become .grad itself."""
+    """Adds g to the .grad of a leaf. fresh: g has no other owner, so that it can become .grad itself."""
     tensor: Any = leaf.tensor()
     if tensor is None:
         return
@@ -209,26 +193,6 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
             tensor._grad.add_(g)
 
 
-def _leading_to(wanted: dict[Node, int], roots: list[Node], past: bool) -> set[Node]:
-    """The nodes from which a wanted one can be reached; each is older than its users, so age is the order. past:
-    whether to search behind wanted ones too."""
-    seen = set(roots)
-    todo = list(roots)
-    while todo:
-        node = todo.pop()
-        if node in wanted and not past:
-            continue
-        for edge in node.edges:
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                todo.append(edge)
-    useful: set[Node] = set()
-    for node in sorted(seen, key=lambda node: node.seq):
-        if node in wanted or any(edge in useful for edge in node.edges):
-            useful.add(node)
-    return useful
-
-
 # ---- what users call -------------------------------------------------------------------------------------------
 
 
@@ -241,23 +205,12 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
             raise DTypeError(f"backward: of {output.dtype.name} pass gradient=, or take a real number of it, as .abs()")
         if output._numel != 1:
             raise ShapeError(
-                f"backward: a gradient can be made up for a single number only, not for shape {tuple(output.shape)}; "
-                "reduce it (.sum(), .mean()) or pass gradient="
+                f"backward: a gradient can be created implicitly only for a scalar, not for shape "
+                f"{tuple(output.shape)}; reduce it (.sum(), .mean()) or pass gradient="
             )
         return node, full_of(output, 1.0)
-    _check_gradient(gradient, output, "backward")
+    check_gradient(gradient, output, "backward")
     return node, (gradient if create_graph else gradient.detach()).to(output)
-
-
-def _check_gradient(gradient: Any, of: Any, name: str) -> None:
-    if not isinstance(gradient, Handle):
-        raise TypeError(f"{name}: a gradient is a tensor, not {type(gradient).__name__}")
-    shape, wanted = tuple(gradient.shape), tuple(of.shape)
-    if shape != wanted:
-        raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
-    elsewhere = gradient._device_type != of._device_type or gradient._device_index != of._device_index
-    if elsewhere and shape:  # a single number is moved
-        raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")
 
 
 def tensors_in(x: Any, name: str) -> list[Any]:
@@ -308,13 +261,3 @@ def backward(
         if type(node) is not Leaf and (g := caught[position]) is not None:
             x = next(x for x in listed if gradient_edge(x) is node)
             x._grad = g if x._grad is None else x._grad + g
-
-
-def nodes_of(inputs: list[Any]) -> dict[Node, int]:
-    wanted: dict[Node, int] = {}
-    for x in inputs:
-        node = gradient_edge(x)
-        if node is None:
-            raise Error("grad: one of the inputs does not require grad")
-        wanted.setdefault(node, len(wanted))
-    return wanted

@@ -80,7 +80,7 @@ class Function(Node):
         self._dirty = inputs
 
     def set_materialize_grads(self, value: bool) -> None:
-        """False: backward gets None, not zeros, for outputs that nobody used."""
+        """False: backward gets None, not zeros, for unused outputs."""
         self._materialize = bool(value)
 
     @property

@@ -6,6 +6,7 @@ from .._typing import Any, Tensor
 from ..errors import ArgumentError, Error, ShapeError
 from . import engine
 from .record import gradient_edge
+from .wanted import nodes_of
 
 
 def _stacked(rows: tuple[Any, ...]) -> Any:
@@ -54,7 +55,7 @@ def grad(
     listed = engine.tensors_in(inputs, "grad")
     if not listed:
         raise Error("grad: inputs is empty")
-    wanted = engine.nodes_of(listed)
+    wanted = nodes_of(listed)
     roots = engine.roots_of(engine.tensors_in(outputs, "grad"), grad_outputs, create_graph)
     caught = engine.run(
         roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False

@@ -13,7 +13,7 @@ __all__ = ["Node", "increment_version"]
 
 
 def increment_version(tensor: Any | Iterable[Any]) -> None:
-    """Notes that the elements of a tensor, or of several, were written to by somebody whom autograd does not see.
+    """Notes that the elements of a tensor, or of several, were written to by code that autograd does not see.
 
     >>> x = norch.ones(2)
     >>> norch.autograd.graph.increment_version(x)

@@ -7,8 +7,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 
+from .._handle import Handle
 from .._typing import Any
-from .node import Node
+from ..errors import DeviceError, ShapeError
+from .node import Leaf, Node
 
 
 class RemovableHandle:
@@ -78,3 +80,35 @@ class Keep:
         tensor = self.tensor()
         if tensor is not None:
             tensor._grad = g if tensor._grad is None else tensor._grad + g
+
+
+# ---- what the engine does with them ------------------------------------------------------------------------------
+
+
+def through_hooks(hooks: list[Any], g: Any) -> Any:
+    """The gradient that hooks make of g, each of what the one before gave."""
+    for hook in tuple(hooks):
+        changed = hook(g)
+        if changed is not None and changed is not g:
+            check_gradient(changed, g, "hook")
+            g = changed.to(g)
+    return g
+
+
+def tell_accumulated(leaf: Leaf) -> None:
+    """Calls the hooks that wait for the .grad of a leaf."""
+    tensor = leaf.tensor()
+    for hook in tuple(leaf.hooks or ()):
+        if type(hook) is Accumulated and tensor is not None:
+            hook.hook(tensor)
+
+
+def check_gradient(gradient: Any, of: Any, name: str) -> None:
+    if not isinstance(gradient, Handle):
+        raise TypeError(f"{name}: a gradient is a tensor, not {type(gradient).__name__}")
+    shape, wanted = tuple(gradient.shape), tuple(of.shape)
+    if shape != wanted:
+        raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
+    elsewhere = gradient._device_type != of._device_type or gradient._device_index != of._device_index
+    if elsewhere and shape:  # a single number is moved
+        raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")

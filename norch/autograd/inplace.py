@@ -26,12 +26,12 @@ def check_writable(x: Any, name: str) -> None:
     if x._view is SEVERED:
         raise Error(
             f"{name}: a view taken under no_grad(), or an input that a Function returned, cannot be written to where "
-            "gradients are recorded; take it anew, or detach() it"
+            "gradients are recorded; take it again, or detach() it"
         )
     if x._view is not None and type(x._view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
     if x._view is not None and gradient_edge(x) is not None and lib.norch_overlaps_itself(x):
-        raise Error(f"{name}: a write through overlapping windows has no right gradient; write to a clone()")
+        raise Error(f"{name}: a write to a view with overlapping elements has no defined gradient; write to a clone()")
 
 
 def finish_write(x: Any, node: Node | None, saves_result: bool = False) -> None:

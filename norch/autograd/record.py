@@ -40,7 +40,7 @@ def record(
 
 
 def gradient_edge(x: Any) -> Node | None:
-    """Where the gradient of x goes. A view whose base was written to is taken anew first; hot paths read
+    """Where the gradient of x goes. A view whose base was written to is taken again first; hot paths read
     x._node themselves where there is no view."""
     view = x._view
     if view is not None and view.base._node is not view.node:
@@ -96,8 +96,8 @@ def make_node(
 
 
 def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list[int]]:
-    """What a node saves: its choice among None, the inputs, what record() is told, the result and meta tensors (None:
-    it saves all inputs and what record() is told); whether the result is among them, and which inputs' meta tensors."""
+    """What a node saves: its choice among None, the inputs, the others of record(), the result and meta tensors (None:
+    it saves all inputs and others); whether the result is among them, and which inputs' meta tensors."""
     needed = {name for want, names in zip(wanted, node_class.saved_for, strict=True) if want for name in names}
     of_out, names = "out" in needed, [*node_class.inputs, *node_class.other_names]
     names += ["out"] if of_out else []

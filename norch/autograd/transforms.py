@@ -99,7 +99,7 @@ def _identity(x: Any) -> Any:
 
 
 def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
-    """Whether outputs depend on leaves other than inputs, so that somebody may derive what is computed from them."""
+    """Whether outputs depend on leaves other than inputs, so that what is computed from them may be derived."""
     own = {gradient_edge(x) for x in inputs if x.is_leaf}
     todo: list[Node | None] = [gradient_edge(out) for out in outputs]
     seen = set(todo)

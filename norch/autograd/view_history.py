@@ -2,7 +2,7 @@
 
 A view keeps its base and the steps by which it was taken. A write through a view changes the base, so the base's
 history becomes "the old base, with this region replaced" (a ViewWrite node). Every other view of that base now has an
-outdated history; it notices so when it is next asked for its gradient edge, and takes itself anew.
+outdated history; it notices so when it is next asked for its gradient edge, and is taken again.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def same_history(a: Any, b: Any) -> bool:
 
 
 def refresh(x: Any) -> None:
-    """Takes the view x anew from its base, whose history has changed since."""
+    """Takes the view x again from its base, whose history has changed since."""
     view = x._view
     base_node = view.base._node
     if base_node is not None and type(base_node) is not Leaf:
@@ -92,7 +92,7 @@ def refresh(x: Any) -> None:
             again = None
         if again is None or not lib.norch_is_same(again, x):
             raise Error(
-                "a view of a tensor whose shape or memory was changed in place has lost its history: take it anew"
+                "a view of a tensor whose shape or memory was changed in place has lost its history: take it again"
             )
         if x._node is not None and x._node.hooks is not None:
             _move_kept(x, again._node)

@@ -85,7 +85,7 @@ def spawn(
 ) -> ProcessContext | None:
     """Runs fn(i, *args) in a process for each i < nprocs, and waits for them, or with join=False returns them.
 
-    fn must be importable, as the processes start anew. Error where one fails.
+    fn must be importable, as each process is started afresh. Error where one fails.
     """
     context: Any = _python.get_context(start_method)
     processes = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]

@@ -31,7 +31,7 @@ class Uniform(Distribution):
         if self._validate_args and not bool((self.low < self.high).all()):
             first = (self.low >= self.high).flatten().nonzero()[0]
             ends = [x.flatten()[first].item() for x in (self.low, self.high)]
-            raise ArgumentError(f"Uniform: low must lie below high, not {ends[0]} beside {ends[1]}")
+            raise ArgumentError(f"Uniform: low must be less than high, not {ends[0]} and {ends[1]}")
 
     @property
     def support(self) -> constraints.Constraint:

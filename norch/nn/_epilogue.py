@@ -1,5 +1,5 @@
 """The fused epilogue: Sequential computes a Linear and the activation after it in one pass over the product
-(`ops.matmul`), if nobody could observe the difference.
+(`ops.matmul`), if the difference cannot be observed.
 
 `forward` functions carry the marks. A subclass that overrides forward, and a forward assigned from outside, have no
 mark and are called as usual.

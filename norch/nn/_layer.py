@@ -11,7 +11,7 @@ has the methods
     def forward(self, input: Tensor) -> Tensor  # F.leaky_relu(input, self.negative_slope, self.inplace)
 
 and prints as LeakyReLU(negative_slope=0.01). A parameter `training` of the function is that of the module. An
-option of type `Tensor | None` is registered as a buffer. _options.py tells more of @options.
+option of type `Tensor | None` is registered as a buffer. _options.py has the details of @options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""watching(): tells functions of every call of a module, while they want to know. Nothing is asked otherwise:
+"""watching(): calls functions at every call of a module, while they are registered. Nothing is checked otherwise:
 Module.__call__ is another function meanwhile, and Sequential fuses nothing (_epilogue.py)."""
 
 from __future__ import annotations

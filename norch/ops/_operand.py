@@ -10,7 +10,7 @@ from .._lib import lib
 from .._typing import Any, Operand, Tensor, TypeVar, cast
 from ..autograd.record import gradient_edge
 from ..errors import Error, rename_error
-from .values import tensor
+from .values import number_or_array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +36,7 @@ def operand(value: Operand, name: str = "tensor") -> Tensor:
     known = _numbers.get(key) if key is not None else None
     if known is not None:
         return known
-    made = _made(value, name)
+    made = number_or_array(value, name)
     if key is not None:
         if len(_numbers) >= _LIMIT:
             _numbers.clear()
@@ -56,7 +56,7 @@ def as_operand(value: Operand, name: str) -> Tensor:
     """value as a Tensor that belongs to the caller, or a TypeError that names the operation."""
     if isinstance(value, Handle):
         return value
-    made = _made(value, name)
+    made = number_or_array(value, name)
     if made is NotImplemented:
         raise _no_operand(value, name)
     return made
@@ -77,28 +77,6 @@ def as_fixed_operand(value: Operand, name: str) -> Tensor:
 
 def _no_operand(value: Any, name: str) -> TypeError:
     return TypeError(f"{name}: expected a tensor or a number, not {type(value).__name__}")
-
-
-def _made(value: Any, name: str) -> Any:
-    """A number or an array as a new Tensor; NotImplemented for anything else."""
-    number = _number(value, name)
-    if number is None and hasattr(value, "__array__"):
-        return tensor(value)
-    return NotImplemented if number is None else number
-
-
-def _number(value: Any, name: str) -> Any:
-    if isinstance(value, bool):
-        return lib.norch_scalar_int(int(value), 0)
-    if isinstance(value, int):
-        if -(1 << 63) <= value < 1 << 63:
-            return lib.norch_scalar_int(value, 3)
-        raise OverflowError(f"{name}: {value} does not fit 64 bits")
-    if isinstance(value, float):
-        return lib.norch_scalar_float(value)
-    if isinstance(value, complex):
-        return lib.norch_scalar_complex(value.real, value.imag)
-    return None
 
 
 def tensor_of(value: Tensor, name: str) -> Tensor:

@@ -95,8 +95,8 @@ def _conv_input(y: Any, weight: Any, geometry: _Geometry, size: Sequence[int]) -
     fan_in, taps = weight.shape[1:3]
     planes = lib.norch_conv_input(_as_batch(y), _as_planes(weight), None, geometry.of_planes(), size[1:])
     parts = planes.reshape(batch, depth, groups, taps, fan_in, *size[1:]).permute(3, 0, 2, 4, 1, 5, 6)
-    room = max(before[0] + size[0], (depth - 1) * steps[0] + dilations[0] * (taps - 1) + 1)
-    out = parts.new_zeros((batch, groups, fan_in, room, *size[1:]))
+    padded = max(before[0] + size[0], (depth - 1) * steps[0] + dilations[0] * (taps - 1) + 1)
+    out = parts.new_zeros((batch, groups, fan_in, padded, *size[1:]))
     for tap in range(taps):
         begin = tap * dilations[0]
         slice_(out, 3, begin, begin + (depth - 1) * steps[0] + 1, steps[0]).add_(parts.select(0, tap))

@@ -86,7 +86,7 @@ def to(
 
     Gives x itself when nothing differs, unless copy. The gradient goes back the same way, so what comes of a leaf is no
     leaf. non_blocking: a copy from pinned memory (pin_memory()) to a device may still be under way on return, and
-    nobody should write to x before norch.cuda.synchronize(); all other copies have been made. DeviceError when the
+    x must not be written to before norch.cuda.synchronize(); all other copies have been made. DeviceError when the
     device is not there.
 
     >>> norch.ones(2, requires_grad=True).to(norch.float64)
@@ -296,7 +296,7 @@ def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
 @method
 def record_stream(self: Any, s: Any) -> None:
     """Says that the stream s (norch.cuda.Stream) uses this tensor, which was made in another: once it is freed, its
-    memory is not used anew before what s has been given until then is done. DeviceError on the CPU."""
+    memory is not reused before what s has been given until then is done. DeviceError on the CPU."""
     number = getattr(s, "stream_id", None)
     if number is None:
         raise TypeError(f"record_stream: expected a norch.cuda.Stream, not {type(s).__name__}")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from math import ceil, isfinite
 
-from .._handle import Handle, Size
+from .._handle import Handle
 from .._lib import int64, lib
+from .._size import Size
 from .._typing import Any, DeviceLike, DTypeLike, Operand
 from ..device import device_code
 from ..dtype import check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
@@ -262,7 +263,7 @@ def arange(
         raise ArgumentError(f"arange: from {start} to {end} in steps of {step} is no range")
     count = -((start - end) // step) if whole else ceil((end - start) / step)
     if count < 0 or (end - start) * step < 0:
-        raise ArgumentError(f"arange: from {start} in steps of {step} never comes to {end}")
+        raise ArgumentError(f"arange: from {start} in steps of {step} never reaches {end}")
     wanted = wanted or (norch_int64 if whole else get_default_dtype())
     (first, int_first), (step, int_step) = _double_and_int(start, "arange"), _double_and_int(step, "arange")
     return finished(lib.norch_arange(count, wanted.code, first, step, int_first, int_step), device, requires_grad)
@@ -385,7 +386,7 @@ def _triangle_size(row: int, col: int, offset: int) -> int:
 
 def _triangle(rows: tuple[int, int], total: int, ends: Any, dtype: DType, device: Any) -> Tensor:
     """The indices, total many, of the columns from ends(rows)[0] to ends(rows)[1] of these rows, none of them empty."""
-    found = empty(2, total, dtype=norch_int64, device="cpu")  # tells before any work whether the memory is there
+    found = empty(2, total, dtype=norch_int64, device="cpu")  # fails before any work where the memory is not there
     lines = arange(*rows, device="cpu")
     begins, stops = ends(lines)
     lengths = stops - begins

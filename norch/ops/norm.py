@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices: reductions, or composed of them. normalization.py has layer_norm and its kin."""
+"""Norms of vectors and matrices: reductions, or composed of them. normalization.py has layer_norm and others."""
 
 from __future__ import annotations
 

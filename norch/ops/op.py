@@ -19,7 +19,7 @@ from .._lib import lib
 from .._typing import Any, Operation, Tensor, TypeVar, overload
 from ..autograd.derivative import derivative
 from . import _rows
-from ._inplace import inplace_form
+from ._inplace_methods import inplace_form
 from ._operand import named_function, operand
 from ._rows import OPCODES
 

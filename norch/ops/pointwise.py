@@ -15,7 +15,7 @@ from ..dtype import DTYPES, check_fits, float32
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._checks import floats_of
-from ._inplace import inplace_form
+from ._inplace_methods import inplace_form
 from ._operand import as_fixed_operand, as_operand, operand, public, rename_errors
 from .op import METHODS, function_op, method, op, operator, operators
 
@@ -234,7 +234,7 @@ logaddexp2 = op(
 
 
 def _shared(g: Tensor, equal: Tensor, excluded: Tensor) -> Tensor:
-    """Of two inputs that are equal each gets half of g, the one that is excluded nothing; a NaN excludes nobody."""
+    """Of two inputs that are equal each gets half of g, the one that is excluded nothing; a NaN excludes none."""
     return (g / 2).where(equal, g).where(excluded.logical_not(), 0)
 
 

@@ -7,7 +7,7 @@ then the depth, beside all of these as one axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from .._lib import lib
 from .._typing import Literal, Tensor, overload
@@ -18,7 +18,7 @@ from ..device import device_code
 from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError
 from ._halves import rounded_once
-from ._operand import tensor_of
+from ._operand import named_function, tensor_of
 from .conv import per_axis, plane_sizes
 
 Sizes = int | Sequence[int]
@@ -82,8 +82,8 @@ def _window(
             raise ArgumentError(
                 f"{name}: kernel_size {kernel[i]}, stride {step[i]} and dilation {dilations[i]} start at 1"
             )
-        room = size + 2 * before[i] - dilations[i] * (kernel[i] - 1) - 1
-        count = (room + (step[i] - 1 if ceil_mode else 0)) // step[i] + 1
+        span = size + 2 * before[i] - dilations[i] * (kernel[i] - 1) - 1
+        count = (span + (step[i] - 1 if ceil_mode else 0)) // step[i] + 1
         if ceil_mode and (count - 1) * step[i] >= size + before[i]:
             count -= 1  # a window must not begin in the padding after x
         if count < 1:
@@ -137,72 +137,58 @@ def max_pool(
     return (out, index) if return_indices else out
 
 
-@overload
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = ...,
-    padding: Sizes = ...,
-    dilation: Sizes = ...,
-    ceil_mode: bool = ...,
-    return_indices: Literal[False] = ...,
-) -> Tensor: ...
-@overload
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = ...,
-    padding: Sizes = ...,
-    dilation: Sizes = ...,
-    ceil_mode: bool = ...,
-    *,
-    return_indices: Literal[True],
-) -> tuple[Tensor, Tensor]: ...
-@rounded_once
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d."""
-    return max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+class MaxPool(Protocol):
+    """max_pool1d() and its relatives, as type checkers see them: with return_indices they give a pair."""
+
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        kernel_size: Sizes,
+        stride: Sizes | None = ...,
+        padding: Sizes = ...,
+        dilation: Sizes = ...,
+        ceil_mode: bool = ...,
+        return_indices: Literal[False] = ...,
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self,
+        input: Tensor,
+        kernel_size: Sizes,
+        stride: Sizes | None = ...,
+        padding: Sizes = ...,
+        dilation: Sizes = ...,
+        ceil_mode: bool = ...,
+        *,
+        return_indices: Literal[True],
+    ) -> tuple[Tensor, Tensor]: ...
+    def __call__(self, *arguments: Any, **named: Any) -> Any: ...
 
 
-@overload
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = ...,
-    padding: Sizes = ...,
-    dilation: Sizes = ...,
-    ceil_mode: bool = ...,
-    return_indices: Literal[False] = ...,
-) -> Tensor: ...
-@overload
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = ...,
-    padding: Sizes = ...,
-    dilation: Sizes = ...,
-    ceil_mode: bool = ...,
-    *,
-    return_indices: Literal[True],
-) -> tuple[Tensor, Tensor]: ...
-@rounded_once
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
+def _max_pool(axes: int, about: str) -> MaxPool:
+    """max_pool1d(), max_pool2d() or max_pool3d()."""
+    name = f"max_pool{axes}d"
+
+    def function(
+        input: Tensor,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        return max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+    return rounded_once(named_function(function, name, about))
+
+
+max_pool1d: MaxPool = _max_pool(
+    1, "The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d."
+)
+max_pool2d: MaxPool = _max_pool(
+    2,
     """The largest of each window of input (N, C, H, W) or (C, H, W); NaN wins. stride: kernel_size unless given.
 
     padding, at most half of kernel_size, never wins; ceil_mode rounds the size of the result up. return_indices adds
@@ -210,22 +196,11 @@ def max_pool2d(
 
     >>> norch.nn.functional.max_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
     tensor([[[4.]]])
-    """
-    return max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@rounded_once
-def max_pool3d(
-    input: Any,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest of each window of input (N, C, D, H, W) or (C, D, H, W); as max_pool2d, indices in volumes."""
-    return max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    """,
+)
+max_pool3d: MaxPool = _max_pool(
+    3, "The largest of each window of input (N, C, D, H, W) or (C, D, H, W); as max_pool2d, indices in volumes."
+)
 
 
 def avg_pool(

@@ -165,7 +165,7 @@ def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, req
     elif isinstance(data, (list, tuple, bool, int, float, complex)):
         made = None
     elif hasattr(data, "__array_interface__"):
-        import numpy  # lazy import: whoever has such an object has it
+        import numpy  # lazy import: such an object comes from NumPy
 
         plain = numpy.asarray(data)  # of a masked array its data; of what has the interface alone, an array
         made = from_bytes(plain.tobytes(), plain.shape, _array_dtype(plain.dtype.str))
@@ -183,6 +183,29 @@ def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, req
     elif wanted is not None:
         made = made.to(wanted)
     return finished(made, device, requires_grad)
+
+
+def number_or_array(value: Any, name: str) -> Any:
+    """A Python number or an array as a new Tensor for the operation name; NotImplemented for anything else."""
+    number = _weak_number(value, name)
+    if number is None and hasattr(value, "__array__"):
+        return tensor(value)
+    return NotImplemented if number is None else number
+
+
+def _weak_number(value: Any, name: str) -> Any:
+    """A Python number as a 0-d tensor that takes part in promotion by its kind only; None for what is none."""
+    if isinstance(value, bool):
+        return lib.norch_scalar_int(int(value), 0)
+    if isinstance(value, int):
+        if -(1 << 63) <= value < 1 << 63:
+            return lib.norch_scalar_int(value, 3)
+        raise OverflowError(f"{name}: {value} does not fit 64 bits")
+    if isinstance(value, float):
+        return lib.norch_scalar_float(value)
+    if isinstance(value, complex):
+        return lib.norch_scalar_complex(value.real, value.imag)
+    return None
 
 
 # ---- buffers and arrays -----------------------------------------------------------------------------------------
@@ -224,7 +247,7 @@ def _array_dtype(typestr: str) -> DType:
 
 def _is_ndarray(data: Any) -> bool:
     """Whether data is a NumPy array, which keeps its memory; the array interface of a scalar points at a temporary."""
-    numpy = sys.modules.get("numpy")  # imported by whoever made an array
+    numpy = sys.modules.get("numpy")  # imported already if there is an array
     return numpy is not None and isinstance(data, numpy.ndarray)
 
 

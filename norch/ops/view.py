@@ -19,7 +19,7 @@ from ..autograd.view_history import SEVERED
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
-from ._inplace import inplace_view
+from ._inplace_methods import inplace_view
 from ._operand import rename_errors, tensor_of
 from .op import METHODS, method
 from .values import iota

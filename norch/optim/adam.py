@@ -96,9 +96,6 @@ class Adamax(Fused, row="adamax"):
     differentiable: bool = False
     capturable: bool = False
 
-    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        return "exp_avg", "exp_inf", None
-
 
 @options
 class NAdam(Fused, row="nadam"):
@@ -124,9 +121,6 @@ class NAdam(Fused, row="nadam"):
     maximize: bool = False
     capturable: bool = False
     differentiable: bool = False
-
-    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        return "exp_avg", "exp_avg_sq", None
 
     def _complete(self, entry: dict[str, Any], param: Tensor, group: dict[str, Any]) -> None:
         super()._complete(entry, param, group)
@@ -171,9 +165,6 @@ class RAdam(Fused, row="radam"):
     maximize: bool = False
     capturable: bool = False
     differentiable: bool = False
-
-    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        return "exp_avg", "exp_avg_sq", None
 
     def _fill_step(self, hyper: Any, entry: dict[str, Any], group: dict[str, Any]) -> None:
         super()._fill_step(hyper, entry, group)

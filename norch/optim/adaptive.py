@@ -70,9 +70,6 @@ class Adagrad(Fused, row="adagrad"):
             for param in group["params"]:
                 self._entry(param, group)
 
-    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        return "sum", None, None
-
     def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
         return full_like(param.detach(), group["initial_accumulator_value"])
 
@@ -99,9 +96,6 @@ class Adadelta(Fused, row="adadelta"):
     capturable: bool = False
     maximize: bool = False
     differentiable: bool = False
-
-    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        return "square_avg", "acc_delta", None
 
 
 @options
@@ -130,9 +124,6 @@ class Rprop(Fused, row="rprop"):
         super()._check_options(group)
         if not 0 < group["etas"][0] < 1 < group["etas"][1]:
             raise ValueError(f"invalid etas: {group['etas']!r}")
-
-    def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        return "prev", "step_size", None
 
     def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
         if name == "step_size":

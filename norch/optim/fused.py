@@ -1,7 +1,8 @@
 """Optimizers whose step is a row of csrc/optim.def: one call of the library updates all tensors of a group.
 
-A subclass names its row and says which state tensors a group has. The row's hyper-parameters are the group's options of
-these names, written to a C struct that belongs to the group and keeps its address: a step reads them when it runs.
+A subclass names its row, and says which of the row's state tensors a group has where it may do without some. The row's
+hyper-parameters are the group's options of these names, written to a C struct that belongs to the group and keeps its
+address: a step reads them when it runs.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Row(NamedTuple):
     hyper: type  # the struct of its hyper-parameters
     fill: Any  # fill(optimizer, hyper, group) writes the options of a group to such a struct
     counts: bool  # whether the step count is one of them
+    states: tuple[str | None, ...]  # STATES names of state tensors, None where it has fewer
 
 
 # Hyper-parameters that are no option of their name; and those that _fill_step() writes.
@@ -46,14 +48,16 @@ def _read_row(kind: int, name: str) -> Row:
     made: dict[str, Any] = {}
     source = "def fill(self, hyper, group):\n    " + "\n    ".join(lines)  # a loop would take half as long again
     exec(compile(source, __file__, "exec"), made)
-    return Row(kind, struct_of_doubles(name, fields), made["fill"], "step" in fields)
+    states: list[str | None] = lib.norch_optim_state(kind).decode().split(", ")
+    states += [None] * (STATES - len(states))
+    return Row(kind, struct_of_doubles(name, fields), made["fill"], "step" in fields, tuple(states))
 
 
 ROWS = {name: _read_row(kind, name) for kind, name in enumerate(listed(lib.norch_optim_name))}
 
 
 class Fused(Elementwise):
-    """Base of the optimizers with a kernel. A subclass names its row, and gives `_kept`."""
+    """Base of the optimizers with a kernel. A subclass names its row."""
 
     row: Row
     takes_complex = True
@@ -65,8 +69,8 @@ class Fused(Elementwise):
             cls.row, cls._fill = ROWS[row], ROWS[row].fill
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        """The state tensors of a call, STATES names in the order of the row. None: this group does without."""
-        raise NotImplementedError
+        """The state tensors of a call, in the order of the row. None: this group does without."""
+        return self.row.states
 
     def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
         """A state tensor before the first step."""
@@ -100,7 +104,7 @@ class Fused(Elementwise):
         return loss
 
     def _record(self, tape: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
-        """Tells a recording what a replay of this step reads anew, what it counts, and what must be as it is."""
+        """Tells a recording what a replay of this step reads again, what it counts, and what must be as it is."""
         state, kept, counts = self.state, self._structure(group), self.row.counts
         entries = [state[param] for param in params if param in state]
         absent = [param for param in group["params"] if param._grad is None]

@@ -164,7 +164,7 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
-            raise ArgumentError(f"LinearLR: factors {start_factor} and {end_factor} do not lie between 0 and 1")
+            raise ArgumentError(f"LinearLR: factors {start_factor} and {end_factor} are not between 0 and 1")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -178,7 +178,7 @@ class ConstantLR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
-            raise ArgumentError(f"ConstantLR: factor {factor} does not lie between 0 and 1")
+            raise ArgumentError(f"ConstantLR: factor {factor} is not between 0 and 1")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -280,7 +280,7 @@ class OneCycleLR(_Cycle):
                 raise ArgumentError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
             total_steps = epochs * steps_per_epoch
         if not 0 <= pct_start <= 1:
-            raise ArgumentError(f"OneCycleLR: pct_start {pct_start} does not lie between 0 and 1")
+            raise ArgumentError(f"OneCycleLR: pct_start {pct_start} is not between 0 and 1")
         one_of("OneCycleLR: anneal_strategy", anneal_strategy, ("cos", "linear"))
         groups = optimizer.param_groups
         self.max_lrs = _one_a_group(optimizer, max_lr)

@@ -115,7 +115,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and deepcopy: without the hyper-parameters of C, which each step writes anew, and the hooks."""
+        """For pickle and deepcopy: without the hyper-parameters of C, which each step writes again, and the hooks."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_hyper", "_hooks", "step")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -93,7 +93,7 @@ def _event(row: tuple[Any, ...], forward: _Forward) -> Event:
 
 class _Forward:
     """Finds for a node of the graph the call that came last before it was recorded. Moments of all threads are in one
-    order; where calls of two threads are its neighbours, nobody knows whose node it is."""
+    order; where calls of two threads are its neighbours, its node is unknown."""
 
     def __init__(self, recorded: Recorded):
         places = [row[13] for row in recorded.rows if row[13] is not None and not row[13].node]

@@ -136,7 +136,7 @@ class profile:  # noqa: N801  (PyTorch's name)
         missing = wanted - supported_activities()
         if missing or not wanted:
             named = ", ".join(sorted(str(one) for one in missing)) or "none"
-            raise ArgumentError(f"profile: activities that are not there: {named}")
+            raise ArgumentError(f"profile: activities that are not available: {named}")
         self._activities = {one.value for one in wanted}
         self._schedule, self._on_trace_ready = schedule, on_trace_ready
         self._flags = SHAPES * bool(record_shapes) | MEMORY * bool(profile_memory)
@@ -254,7 +254,7 @@ class record_function:  # noqa: N801  (PyTorch's name)
 
     def __init__(self, name: str):
         if not isinstance(name, str):
-            raise TypeError(f"record_function: the name is a text, not {type(name).__name__}")
+            raise TypeError(f"record_function: the name is a str, not {type(name).__name__}")
         self.name = name
         self._begun: list[tuple[Recording | None, int]] = []
 

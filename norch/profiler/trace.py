@@ -14,7 +14,7 @@ from .recording import PACKAGE
 
 
 def start() -> None:
-    """From now on calls of all threads are told."""
+    """From now on calls of all threads are printed."""
 
     def tell(row: tuple[Any, ...]) -> None:
         family, op, dtype, device_type, index, _, begin, end, size, *_, shapes = row

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._handle import next_seq
-from ..autograd.engine import _check_gradient, run
+from ..autograd.engine import run
 from ..autograd.function import Output, Outputs
+from ..autograd.hooks import check_gradient
 from ..autograd.node import Leaf, Node
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, Error
@@ -114,7 +115,7 @@ def _names(params: Any) -> dict[int, str]:
 
 
 def _path(name: str, params: Any) -> Path:
-    """The modules around a name, outermost first; lists of modules, which nobody calls, with what they hold."""
+    """The modules around a name, outermost first; lists of modules, which are not called, with what they hold."""
     parts: list[str] = []
     at = params if isinstance(params, Module) else None
     joined = False
@@ -232,7 +233,7 @@ def _gradients(loss: Tensor, root: Node, nodes: list[Node], gradient: Any) -> di
     """What arrives at each node; nothing where the graph was freed. The hooks of nodes rest meanwhile."""
     if gradient is None:
         gradient = ones_like(loss.detach())
-    _check_gradient(gradient, loss, "draw_graph")
+    check_gradient(gradient, loss, "draw_graph")
     hooks = [(node, node.hooks) for node in nodes]
     try:
         for node in nodes:

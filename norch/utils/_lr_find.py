@@ -91,7 +91,7 @@ def lr_find(
     of losses shows where training is fast, and where it breaks.
 
     A batch of loader is a tuple or list (inputs ..., target), of which loss_fn(model(*inputs), target) is the loss; a
-    loader that ends begins anew. device: where batches go first. Groups of the optimizer keep the ratio of their rates.
+    loader that ends starts again. device: where batches go first. Groups of the optimizer keep the ratios of rates.
     The mean over losses gives each step back the weight beta, with Adam's correction for the start (Kingma and Ba,
     2014, section 3). It ends early where the mean exceeds diverge times its minimum, or is no number.
 
@@ -107,7 +107,7 @@ def lr_find(
     (True, 0.001)
     """
     if not 0 < start_lr < end_lr < inf:
-        raise ArgumentError(f"lr_find: 0 < start_lr < end_lr is wanted, not {start_lr} and {end_lr}")
+        raise ArgumentError(f"lr_find: 0 < start_lr < end_lr is required, not {start_lr} and {end_lr}")
     if num_iter < 2 or not 0 <= beta < 1 or not diverge > 1:
         raise ArgumentError(
             f"lr_find: num_iter {num_iter} has to be above 1, beta {beta} in [0, 1), diverge {diverge} above 1"

@@ -28,7 +28,7 @@ _CPU, _CUDA = 1, 2
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of an array of another library, which lives as long as the tensor does.
 
-    ext_tensor: an object with `__dlpack__` and `__dlpack_device__`, or a capsule that nobody has used. device: where
+    ext_tensor: an object with `__dlpack__` and `__dlpack_device__`, or an unused capsule. device: where
     the result shall be; None: where the array is. copy: True always copies, False never does (ArgumentError where a
     device asks for it), None where it is needed. A read-only array is shared too, with a warning: writes to the tensor
     are undefined. TypeError for other objects; DTypeError for dtypes that norch lacks; DeviceError for other devices.

@@ -119,8 +119,8 @@ def _check(tensors: Any, metadata: Any) -> None:
             )
     for first, second in _sharing(tensors):
         raise ArgumentError(
-            f"save: {first!r} and {second!r} share memory, which safetensors cannot say; save one of them, a clone(), "
-            "or a module by save_model()"
+            f"save: {first!r} and {second!r} share memory, which safetensors cannot represent; save one of them, a "
+            "clone(), or a module by save_model()"
         )
 
 
@@ -189,7 +189,7 @@ def _refuse(what: str) -> SafetensorError:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name appears twice")
     return found
 
 

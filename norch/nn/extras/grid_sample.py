@@ -42,7 +42,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     if not theta.is_floating_point():
         raise DTypeError(f"affine_grid: expected floats, got {theta.dtype}")
     like: Any = {"dtype": theta.dtype, "device": theta.device}
-    empty(*sizes[:1], *lengths, axes + 1, **like)  # tells before any work whether the memory is there
+    empty(*sizes[:1], *lengths, axes + 1, **like)  # fails before any work where the memory is not there
     ends = [0.0 if m == 1 else 1.0 if align_corners else (m - 1) / m for m in lengths]
     lines = [linspace(-end, end, m, **like) for end, m in zip(ends, lengths, strict=True)]
     points = stack([*reversed(meshgrid(*lines, indexing="ij")), ones(*lengths, **like)], -1)

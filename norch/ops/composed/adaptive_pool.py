@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from ..._typing import Any, Literal, Tensor, overload
 from ...errors import ShapeError
 from .._halves import rounded_once
-from .._operand import tensor_of
+from .._operand import named_function, tensor_of
 from ..conv import per_axis
 from ..copy import cat
 from ..pool import avg_pool, in_volume, max_pool, max_with_indices
@@ -124,31 +125,27 @@ def _largest(planes: Any, sizes: Sequence[int], wanted: Sequence[int]) -> tuple[
     return cat(outs, -2), cat(indices, -2)
 
 
-@overload
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
-@overload
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
-@rounded_once
-def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
-    """input (N, C, L) or (C, L): the largest of windows that divide the last axis into output_size parts."""
-    return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
+class AdaptiveMaxPool(Protocol):
+    """adaptive_max_pool1d() and its relatives, as type checkers see them: with return_indices they give a pair."""
+
+    @overload
+    def __call__(self, input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
+    @overload
+    def __call__(self, input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def __call__(self, *arguments: Any, **named: Any) -> Any: ...
 
 
-@overload
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
-@overload
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
-@rounded_once
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """input (N, C, H, W) or (C, H, W): the largest of windows as those of adaptive_avg_pool2d."""
-    return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+def _adaptive_max_pool(axes: int, shapes: str) -> AdaptiveMaxPool:
+    """adaptive_max_pool1d(), adaptive_max_pool2d() or adaptive_max_pool3d()."""
+    name = f"adaptive_max_pool{axes}d"
+
+    def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        return _adaptive_max(name, axes, input, output_size, return_indices)
+
+    about = f"input {shapes}: the largest of windows as those of adaptive_avg_pool{axes}d."
+    return rounded_once(named_function(function, name, about))
 
 
-@overload
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
-@overload
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
-@rounded_once
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """input (N, C, D, H, W) or (C, D, H, W): the largest of windows as those of adaptive_avg_pool2d."""
-    return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
+adaptive_max_pool1d: AdaptiveMaxPool = _adaptive_max_pool(1, "(N, C, L) or (C, L)")
+adaptive_max_pool2d: AdaptiveMaxPool = _adaptive_max_pool(2, "(N, C, H, W) or (C, H, W)")
+adaptive_max_pool3d: AdaptiveMaxPool = _adaptive_max_pool(3, "(N, C, D, H, W) or (C, D, H, W)")

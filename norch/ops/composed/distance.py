@@ -48,7 +48,7 @@ def _row_norm_grad(g: Tensor, x: Tensor, norms: Tensor, p: float) -> Tensor:
 def _cdist_backward(
     g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, rows: int, needs_input_grad: tuple[bool, ...]
 ) -> tuple[Any, Any]:
-    """So many rows of a at a time where nobody records; but not of halves, whose sums are rounded once."""
+    """So many rows of a at a time where no gradient is recorded; but not of halves, whose sums are rounded once."""
     to_a, to_b = needs_input_grad
     b = b.unsqueeze(-3)
     parts: Any = [(a, out, g)]

@@ -82,7 +82,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     choices = n + r - 1 if repeats else n
     if min(r, choices - r) >= 64 or (count := math.comb(max(choices, 0), r)) * r >= 1 << 62:
         raise ArgumentError(f"combinations: {r} of {n} elements are chosen in more than 2**62 ways")
-    at = empty(count, r, dtype=int64_, device=input.device)  # tells before any work whether the memory is there
+    at = empty(count, r, dtype=int64_, device=input.device)  # fails before any work where the memory is not there
     if count:
         choose = itertools.combinations_with_replacement if repeats else itertools.combinations
         at = tensor(array("q", itertools.chain.from_iterable(choose(range(n), r))), device=input.device)

@@ -42,7 +42,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     for dim, before, after in ends:
         size = input.shape[dim]
         if before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0:
-            raise ShapeError(f"pad: {before} and {after} leave less than nothing of dimension {dim} of size {size}")
+            raise ShapeError(f"pad: {before} and {after} leave a negative size of dimension {dim} of size {size}")
         most = {"reflect": size - 1, "circular": size}.get(mode)
         if (most is not None and max(before, after) > most) or (mode == "replicate" and size == 0):
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
@@ -54,7 +54,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             out = _cropped(out, dim, before, after)
             size = out.shape[dim]
             if max(before, after) > size:
-                raise ShapeError(f"pad: {before} and {after} are more than is left of dimension {dim}")
+                raise ShapeError(f"pad: {before} and {after} exceed what is left of dimension {dim}")
             first, last = (slice_(out, dim, size - max(before, 0), size, 1), slice_(out, dim, 0, max(after, 0), 1))
         elif mode == "reflect":
             first, last = slice_(out, dim, before, 0, -1), slice_(out, dim, -2, -2 - after, -1)

@@ -110,7 +110,7 @@ def _scaled(x: Tensor, factor: float, name: str) -> Tensor:
     if factor == 1:
         return x
     if x.dtype.kind == "b":
-        raise DTypeError(f"{name}: a factor of {factor} for dtype bool; only 1 has a meaning there")
+        raise DTypeError(f"{name}: a factor of {factor} for dtype bool; only 1 is allowed")
     if not x.dtype.is_floating_point:
         if not math.isfinite(factor):
             raise ArgumentError(f"{name}: a factor of {factor} for dtype {x.dtype.name}")

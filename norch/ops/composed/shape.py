@@ -16,7 +16,7 @@ from ...autograd.broadcast import sum_to
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import at_least, check_count
-from .._inplace import inplace_view
+from .._inplace_methods import inplace_view
 from .._operand import (
     as_fixed_tensor,
     as_fixed_tensors,

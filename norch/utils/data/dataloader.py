@@ -37,7 +37,7 @@ class DataLoader(Generic[T_co]):
     with 0 this process makes them. They start in a multiprocessing_context ("fork", "spawn", "forkserver"), call
     worker_init_fn(id) first, and last for an epoch, or with persistent_workers for the loader's life. Batches come in
     order, or with in_order=False as they are ready. An Error after timeout seconds without a batch (0: never), and
-    where a worker has died; what a worker raises is raised here, with its traceback. docs/data.md tells more.
+    where a worker has died; what a worker raises is raised here, with its traceback. docs/data.md has the details.
 
     The global streams of norch, random and NumPy are seeded by the epoch's seed and the batch's number before a batch
     is made: the same seed gives the same batches for any num_workers. state_dict() says where the loader is.
@@ -111,7 +111,7 @@ class DataLoader(Generic[T_co]):
                 "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
             )
         if batch_size is None and drop_last:
-            raise ArgumentError("drop_last wants batches, but batch_size is None")
+            raise ArgumentError("drop_last needs batches, but batch_size is None")
         items: Any = dataset
         self.generator = as_generator(generator)
         if iterable:

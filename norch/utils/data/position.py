@@ -46,7 +46,7 @@ class Position:
         if not recipe.taker and source.__getstate__() == before:  # the sampler has drawn nothing of it
             source._reserve(1)
         deque(islice(self.tasks, self.given), maxlen=0)
-        if resumed is not None:  # by whoever saved it
+        if resumed is not None:  # by the program that saved it
             restore([default_generator], [kept])
 
     def numbered(self) -> Iterator[tuple[int, Any]]:

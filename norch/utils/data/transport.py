@@ -57,7 +57,7 @@ def receive(connection: Connection) -> Any:
 # ---- the worker's end ------------------------------------------------------------------------------------------------
 
 
-class _Room:
+class _Reservation:
     """Keeps a block while tensors of the worker lie in it."""
 
     def __init__(self, block: Block):
@@ -70,7 +70,7 @@ class Outbox:
     def __init__(self, connection: Connection):
         self.connection = connection
         self.blocks: dict[int, Block] = {}
-        self.rooms: dict[int, weakref.ref[_Room]] = {}
+        self.reservations: dict[int, weakref.ref[_Reservation]] = {}
         self.free: list[int] = []
         self.dropped: list[int] = []  # which the consumer may unmap
         self.made = 0
@@ -80,7 +80,7 @@ class Outbox:
 
     def start(self) -> None:
         """A new batch: nothing is reserved for it."""
-        self.room: _Room | None = None
+        self.reservation: _Reservation | None = None
         self.number, self.used = -1, 0
 
     def abandon(self) -> None:
@@ -94,17 +94,17 @@ class Outbox:
         """Blocks that the consumer is done with; those that it must not see written again have a number below 0."""
         for number in numbers:
             if number < 0:
-                del self.blocks[~number], self.rooms[~number]
-            elif self.rooms[number]() is None:
+                del self.blocks[~number], self.reservations[~number]
+            elif self.reservations[number]() is None:
                 self.free.append(number)
             else:
                 self._drop(number)  # something in the worker still sees the batch
 
     def _drop(self, number: int) -> None:
-        del self.blocks[number], self.rooms[number]
+        del self.blocks[number], self.reservations[number]
         self.dropped.append(number)
 
-    def _open(self, size: int) -> _Room:
+    def _open(self, size: int) -> _Reservation:
         """A block of size bytes for the batch."""
         while self.free:
             number = self.free.pop()
@@ -114,19 +114,19 @@ class Outbox:
         else:
             number, self.made = self.made, self.made + 1
             self.blocks[number] = Block(-(-size // (64 << 10)) * (64 << 10))
-        room = _Room(self.blocks[number])
-        self.number, self.room, self.rooms[number] = number, room, weakref.ref(room)
-        return room
+        reservation = _Reservation(self.blocks[number])
+        self.number, self.reservation, self.reservations[number] = number, reservation, weakref.ref(reservation)
+        return reservation
 
     def reserve(self, count: int) -> Storage | None:
-        """A storage of count bytes in the block of this batch; None where there is no room."""
-        if self.room is None and self.wanted:
+        """A storage of count bytes in the block of this batch; None where it is full."""
+        if self.reservation is None and self.wanted:
             self._open(self.wanted)
         at = self.used
-        if self.room is None or at + count > self.room.block.size:
+        if self.reservation is None or at + count > self.reservation.block.size:
             return None
         self.used = at + _aligned(count)
-        return self.room.block.storage(at, count, self.room)
+        return self.reservation.block.storage(at, count, self.reservation)
 
     def stack(self, samples: Sequence[Any]) -> Any:
         """norch.stack(samples): large ones are copied into the block of the batch, once."""
@@ -149,7 +149,7 @@ class Outbox:
         pickler.dump(batch)
         layout, outside, size = [], [], self.used
         for storage in pickler.numbers:
-            at = -1 if self.room is None else storage.data_ptr() - self.room.block.address
+            at = -1 if self.reservation is None else storage.data_ptr() - self.reservation.block.address
             if not 0 <= at < self.used:
                 at, size = size, size + _aligned(storage.nbytes())
                 outside.append((at, storage))
@@ -173,7 +173,7 @@ class Outbox:
         if size == 0:  # what was reserved is not in the batch
             self.abandon()
             return None
-        small, number, used = self.room, self.number, self.used
+        small, number, used = self.reservation, self.number, self.used
         if small is not None and small.block.size >= size:
             return small.block
         block = self._open(self.wanted).block
@@ -184,7 +184,7 @@ class Outbox:
 
 
 class _Pickler(ForkingPickler):
-    """Numbers the storages that it meets. Of a large storage of which a tensor sees a part, it sends that part."""
+    """Numbers the storages that it finds. Of a large storage of which a tensor sees a part, it sends that part."""
 
     def __init__(self, file: io.BytesIO):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)

@@ -24,7 +24,7 @@ PATIENCE = 5  # seconds after which a worker without work looks whether the cons
 
 
 class WorkerInfo:
-    """What get_worker_info() tells: id, num_workers, seed (of worker_init_fn), and the dataset of this process."""
+    """What get_worker_info() returns: id, num_workers, seed (of worker_init_fn), and the dataset of this process."""
 
     def __init__(self, id: int, num_workers: int, seed: int, dataset: Any):
         self.id = id
@@ -49,7 +49,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Post(NamedTuple):
-    """What a worker is told when it starts."""
+    """What a worker gets when it starts."""
 
     id: int
     workers: int
@@ -57,7 +57,7 @@ class Post(NamedTuple):
     init: Callable[[int], Any] | None
     seed: int
     connection: Any
-    others: list[Any]  # connections of the consumer that a fork has copied: nobody would see them closed
+    others: list[Any]  # connections of the consumer that a fork has copied, to be closed here as well
 
 
 def run(post: Post) -> None:
@@ -139,7 +139,7 @@ class _Worker:
         return self.stream.next_batch(), self.stream.state_dict()
 
     def failed(self, error: Exception) -> tuple[Any, str]:
-        """What the consumer is told of an error: its type, and a text with the traceback."""
+        """What the consumer gets of an error: its type, and a text with the traceback."""
         import traceback
 
         kind = type(error)

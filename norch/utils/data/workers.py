@@ -120,7 +120,7 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Whether somebody still iterates over an epoch of these workers."""
+        """Whether an epoch of these workers is still iterated over."""
         user = self.user()
         return user is not None and not user.closed
 

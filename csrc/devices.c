@@ -1,4 +1,4 @@
-/* backends: registers the devices. The CPU is built in; CUDA is a plugin, a library of its own that is loaded when
+/* devices: registers the devices. The CPU is built in; CUDA is a plugin, a library of its own that is loaded when
  * it is first needed: libnorch_cuda.so beside this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,15 +18,15 @@ static const nr_backend *const *devices; /* one a device, once the plugin is ope
 static int32_t device_count;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
-static bool plugin_path(char *path, size_t room) {
+static bool plugin_path(char *path, size_t capacity) {
     const char *named = getenv("NORCH_CUDA_LIBRARY");
     if (named && *named) /* dlopen() would look for a bare name in the system's folders */
-        return snprintf(path, room, "%s%s", strchr(named, '/') ? "" : "./", named) < (int)room;
+        return snprintf(path, capacity, "%s%s", strchr(named, '/') ? "" : "./", named) < (int)capacity;
     Dl_info here;
     if (!dladdr((void *)(uintptr_t)&opening, &here) || !here.dli_fname) return false;
     const char *slash = strrchr(here.dli_fname, '/');
     int folder = slash ? (int)(slash - here.dli_fname) + 1 : 0;
-    return snprintf(path, room, "%.*slibnorch_cuda.so", folder, here.dli_fname) < (int)room;
+    return snprintf(path, capacity, "%.*slibnorch_cuda.so", folder, here.dli_fname) < (int)capacity;
 }
 
 static int32_t open_plugin(const char *path) {
@@ -52,7 +52,7 @@ static int32_t open_plugin(const char *path) {
     else if (abi() != nr_abi())
         nr_fail(NORCH_ERROR_DEVICE,
                 "cuda: %s was built for another version of libnorch.so (number %016llx, this one has %016llx); run "
-                "`make` to build both anew",
+                "`make` to rebuild both",
                 path, (unsigned long long)abi(), (unsigned long long)nr_abi());
     else if ((devices = open(&host, &device_count)) != NULL)
         status = NORCH_OK;
@@ -85,7 +85,7 @@ static const nr_backend *find_cuda(int64_t device_index) {
                      (long long)device_index, device_count, device_count == 1 ? "" : "s");
 }
 
-/* find_devices() sees what the machine has; enter() tells whether this process may use it. */
+/* find_devices() sees what the machine has; enter() checks whether this process may use it. */
 static int64_t count_cuda(void) {
     return find_devices() == NORCH_OK && devices[0]->device->enter(devices[0]) == NORCH_OK ? device_count : -1;
 }
