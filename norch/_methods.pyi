@@ -7,6 +7,7 @@ from norch._typing import DeviceLike, Index, Operand
 from norch.dtype import dtype as _dtype
 from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
 from norch.ops.linalg import factor
+from norch.ops.linalg.householder import geqrf_result
 from norch.ops.linalg.solve import slogdet_result
 from norch.ops.linalg.torch_names import svd_result, triangular_solve_result
 from norch.ops.reduce import Dims
@@ -263,6 +264,7 @@ class DeclaredMethods(Handle):
     def ge(input, other: Operand) -> Tensor: """Where a >= b."""
     def ge_(self, other: Operand) -> Self: """ge() in place."""
     def geometric_(self, p: builtins.float, *, generator: Generator | None = ...) -> Tensor: """Fills with the number of trials up to the first success, each of which has probability p."""
+    def geqrf(A) -> geqrf_result: """(a, tau) of the QR decomposition of A (..., M, N): a (..., M, N) holds R in its upper triangle and below it the reflections whose product is Q, tau (..., K) their factors, K = min(M, N). householder_product() and ormqr() take them. It has no derivative; linalg.qr() has one."""
     def ger(input, vec2: Tensor) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
     def greater(input, other: Operand) -> Tensor: """Where a > b."""
     def greater_(self, other: Operand) -> Self: """gt() in place."""
@@ -449,6 +451,8 @@ class DeclaredMethods(Handle):
     def normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor: """Fills with numbers drawn from a normal distribution."""
     def not_equal(input, other: Operand) -> Tensor: """Where a != b."""
     def not_equal_(self, other: Operand) -> Self: """ne() in place."""
+    def orgqr(A, tau: Tensor) -> Tensor: """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of A (..., M, N), M >= N, and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes."""
+    def ormqr(input, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor: """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose."""
     def outer(input, vec2: Tensor) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
     def permute(input, *dims_: Any, dims: Any = ...) -> Tensor: """The axes in another order."""
     def pin_memory(self, device: DeviceLike = ...) -> Tensor: """A copy in page-locked memory of the host, from which to(device, non_blocking=True) copies to a CUDA device in the background. This tensor itself where it is pinned already, or where there is no CUDA device. DeviceError for a tensor that is not on the CPU."""
