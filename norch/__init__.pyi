@@ -39,6 +39,8 @@ from norch.ops.create import arange as arange, empty as empty, empty_like as emp
 from norch.ops.getitem import index_put as index_put
 from norch.ops.index import argwhere as argwhere, index_add as index_add, index_fill as index_fill, index_select as index_select, masked_fill as masked_fill, masked_scatter as masked_scatter, masked_select as masked_select, nonzero as nonzero, put as put, take as take
 from norch.ops.linalg.factor import lu_unpack as lu_unpack
+from norch.ops.linalg.householder import geqrf as geqrf, householder_product as _householder_product, ormqr as ormqr
+from norch.ops.linalg.lobpcg import lobpcg as lobpcg
 from norch.ops.linalg.solve import det as det, inv as _inv, logdet as logdet, matrix_exp as matrix_exp, slogdet as slogdet
 from norch.ops.linalg.torch_names import cholesky as cholesky, cholesky_inverse as cholesky_inverse, cholesky_solve as cholesky_solve, lu as lu, lu_solve as lu_solve, pca_lowrank as pca_lowrank, pinverse as pinverse, qr as qr, svd as svd, svd_lowrank as svd_lowrank, triangular_solve as triangular_solve
 from norch.ops.matmul import bmm as bmm, dot as dot, matmul as matmul, mm as mm, mv as mv, vdot as vdot
@@ -182,6 +184,7 @@ def neg(input: Tensor) -> Tensor: """-x. Not for bool."""
 def negative(input: Tensor) -> Tensor: """-x. Not for bool."""
 newaxis: None
 def not_equal(input: Operand, other: Operand) -> Tensor: """Where a != b."""
+orgqr = _householder_product
 pi: builtins.float
 preserve_format: memory_format
 def reciprocal(input: Tensor) -> Tensor: """1 / x. Integers become floats."""

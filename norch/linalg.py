@@ -23,6 +23,7 @@ from .ops.linalg.factor import (
     qr,
     solve_triangular,
 )
+from .ops.linalg.householder import householder_product
 from .ops.linalg.measure import cond, matrix_rank
 from .ops.linalg.solve import (
     det,
@@ -53,6 +54,7 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
     "inv_ex",
     "lstsq",

@@ -68,11 +68,38 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("backward.md", 20), ("capture.md", 11), ("complex.md", 7), ("data.md", 20), ("linalg.md", 6), ("seeing.md", 15)],
+    [
+        ("backward.md", 20),
+        ("capture.md", 11),
+        ("compatibility.md", 11),
+        ("complex.md", 7),
+        ("data.md", 20),
+        ("linalg.md", 6),
+        ("seeing.md", 15),
+    ],
 )
 def test_the_examples_of_a_page_run(page: str, count: int) -> None:
     found = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert found.attempted > count and not found.failed
+
+
+def test_what_the_page_about_compatibility_lists_is_there_and_refuses() -> None:
+    rows = re.findall(r"^\| `([\w.*()]+)` \|(.*)\|(.*)\|(.*)\|$", (DOCS / "compatibility.md").read_text(), re.M)
+    refused, found = 0, 0
+    for where, works, nothing, refuses in rows:
+        path = where.removesuffix(".*")
+        if path.endswith("()"):
+            assert callable(getattr(norch.Tensor, path[7:-2]))
+            continue
+        thing = importlib.import_module(f"norch.{path}") if path != "compile" else norch
+        for name in re.findall(r"`([a-zA-Z_]\w*)`", works + nothing):
+            found += 1
+            assert hasattr(thing, name) or hasattr(norch.Tensor, name), (path, name)
+        for name in re.findall(r"`(\w+)`", refuses):
+            refused += 1
+            with pytest.raises(NotImplementedError, match=rf"^norch\.{path}\.{name}: "):
+                getattr(thing, name)()
+    assert len(rows) == 13 and found > 20 and refused > 12
 
 
 def test_the_pictures_of_a_page_are_up_to_date() -> None:

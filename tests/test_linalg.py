@@ -182,6 +182,21 @@ def test_degenerate_cases():
     assert norch.linalg.solve_triangular(norch.zeros(1, 1), norch.ones(1, 1), upper=True).item() == float("inf")
 
 
+@pytest.mark.parametrize("scale", [1.0, 4.0])
+def test_gradients_of_large_exponentials_keep_their_digits(scale):
+    """Of tr(exp(A)^2), which is tr exp(2A) for symmetric A; PyTorch's lose theirs."""
+    values, V = np.linalg.eigh(positive(2, 4, 4) * scale)
+    x = norch.tensor((V * values[:, None]) @ V.swapaxes(-1, -2), requires_grad=True)
+    (grad,) = norch.autograd.grad(norch.linalg.matrix_exp(x).square().sum(), x, create_graph=True)
+    (second,) = norch.autograd.grad(grad.square().sum(), x)
+    for found, power, factor in ((grad, 2, 2), (second, 4, 16)):
+        expected = (V * factor * np.exp(power * values)[:, None]) @ V.swapaxes(-1, -2)
+        np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-10 * abs(expected).max())
+    x = norch.zeros(2, 0, 0, requires_grad=True)
+    norch.linalg.matrix_exp(x).sum().backward()
+    assert x.grad.shape == x.shape
+
+
 def test_a_gradient_of_equal_eigenvalues():
     """The values have one where the vectors have none."""
     x = norch.eye(3).requires_grad_()

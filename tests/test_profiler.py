@@ -465,6 +465,41 @@ def test_a_trace_tells_each_operation_as_it_runs():
     assert "exp float32 (2, 2)" in exp and "24 B" in fill
 
 
+@pytest.mark.host
+def test_calls_of_lapack_and_of_the_fourier_transforms_are_noted():
+    pytest.importorskip("numpy")
+    A, b = norch.eye(3, requires_grad=True), norch.ones(3, 2)
+
+    class Solver(nn.Module):
+        def forward(self, b):
+            return norch.linalg.solve(A, b)
+
+    with profile(with_modules=True, with_stack=True, record_shapes=True, **CPU) as prof:
+        solution = Solver()(b)
+        solution.sum().backward()  # backward
+        with pytest.raises(norch.LinAlgError):
+            norch.linalg.inv(norch.zeros(2, 2))
+        norch.fft.fft(solution.detach())
+    calls = [event for event in prof.events() if event.name in ("solve", "inv", "fft")]
+    assert [(event.name, event.failed, event.shapes) for event in calls] == [
+        ("solve", False, ((3, 3), (3, 2))),
+        ("solve", False, ((3, 3), (3, 2))),
+        ("inv", True, ((2, 2),)),
+        ("fft", False, ((3, 2),)),
+    ]
+    forward, backward, _, last = calls
+    assert forward.module == backward.module == "Solver" and backward.node == "SolveBackward" and not forward.node
+    assert forward.bytes == 3 * 2 * 4 and last.bytes == 3 * 2 * 8 and 0 < forward.self_time < 10**9
+    assert forward.kind == "operation" and "solve" in prof.key_averages().table()
+    with profile(**CPU) as after:
+        pass
+    norch.linalg.inv(norch.eye(2))
+    assert not after.events()
+    pytest.importorskip("scipy")
+    done = traced("import norch\nx = norch.eye(2)\nnorch.linalg.inv(x)")
+    assert "16 B  inv float32 (2, 2)  <string>:3" in done.stderr.splitlines()[-1]
+
+
 def test_no_trace_without_the_variable_and_none_for_a_closed_stderr():
     assert traced("import norch; norch.ones(2).exp()", "0").stderr == ""
     assert (

@@ -8,7 +8,8 @@
  *   a  0 . . 1 . . 2 . . 3      x  0 1 2 3
  *   b  0 1 2 3                  y  0 1 2 3, where it lies        out[i] = f(x[i], y[i])
  *
- * Results pass a buffer likewise, when they have gaps, or are too many for the cache (stream.h).
+ * Results pass a buffer likewise, when they have gaps, or are too many for the cache (stream.h). Neighbours are one piece of
+ * the same loop where its code is mostly the formula: copies of those would make the library 0.7 MB larger.
  * IVDEP promises that an output is an input itself or does not touch it. */
 
 /* n elements of an operand from element `first` on: where they lie, or packed into buffer; one number fills it once. */
@@ -35,16 +36,13 @@ static __attribute__((noinline)) void LOOP_NAME(put)(const RS *buffer, char *p, 
 
 INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
-    const bool dense = s[0] == sizeof(RS) && !streams;
-    if (dense && s[1] == sizeof(S)) {
-        const S *x = (const S *)(const void *)p[1];
-        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)x[i]);
-        return;
-    }
     S buffer[PACKED];
-    for (int64_t first = 0; first < n; first += PACKED) {
-        const int64_t some = n - first < PACKED ? n - first : PACKED;
-        const S *x = LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
+    const bool dense = s[0] == sizeof(RS) && !streams;
+    const bool whole = dense && s[1] == sizeof(S);
+    const int64_t piece = whole ? n : PACKED;
+    for (int64_t first = 0; first < n; first += piece) {
+        const int64_t some = n - first < piece ? n - first : piece;
+        const S *x = whole ? (const S *)(const void *)p[1] : LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
         RS *to = dense ? out + first : result;
         IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);
         if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
@@ -52,27 +50,28 @@ INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool s
 }
 
 /* pack_scalars: one number is packed as operands with gaps are, because a formula with conditions on it would not become
- * vectors. quick, if given: a formula equal to f for easy arguments, used where all of a piece are easy. */
+ * vectors. one_loop: the formula is long; numbers are packed, too. quick, if given: a formula equal to f for easy arguments,
+ * used where all of a piece are easy. */
 INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T),
-                              const bool pack_scalars, bool (*easy)(T, T), T (*quick)(T, T)) {
+                              const bool pack_scalars, const bool one_loop, bool (*easy)(T, T), T (*quick)(T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const S *a = (const S *)(const void *)p[1], *b = (const S *)(const void *)p[2];
-    const bool dense = s[0] == sizeof(RS) && !streams;
-    if (!quick && dense && s[1] == sizeof(S) && s[2] == sizeof(S)) {
+    const bool dense = s[0] == sizeof(RS) && !streams, whole = dense && s[1] == sizeof(S) && s[2] == sizeof(S);
+    if (!quick && !one_loop && whole) {
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], (T)b[i]);
         return;
     }
-    if (!pack_scalars && dense && s[1] == sizeof(S) && s[2] == 0) {
+    if (!pack_scalars && !one_loop && dense && s[1] == sizeof(S) && s[2] == 0) {
         const T one = (T)*b;
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], one);
         return;
     }
-    if (!pack_scalars && dense && s[1] == 0 && s[2] == sizeof(S)) {
+    if (!pack_scalars && !one_loop && dense && s[1] == 0 && s[2] == sizeof(S)) {
         const T one = (T)*a;
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(one, (T)b[i]);
         return;
     }
-    const bool packs = pack_scalars || streams || (EASY(s[1]) && EASY(s[2]));
+    const bool packs = pack_scalars || one_loop || streams || (EASY(s[1]) && EASY(s[2]));
     if (!packs) { /* short formulas gain less by vectors than packing costs */
         char *to = p[0], *x = p[1], *y = p[2];
         for (int64_t i = 0; i < n; i++, to += s[0], x += s[1], y += s[2])
@@ -80,8 +79,9 @@ INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool 
         return;
     }
     S buffer[2][PACKED];
-    for (int64_t first = 0; first < n; first += PACKED) {
-        const int64_t some = n - first < PACKED ? n - first : PACKED;
+    const int64_t piece = one_loop && whole ? n : PACKED;
+    for (int64_t first = 0; first < n; first += piece) {
+        const int64_t some = n - first < piece ? n - first : piece;
         const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, some);
         const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, some);
         RS *to = dense ? out + first : result;

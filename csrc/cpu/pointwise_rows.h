@@ -15,13 +15,18 @@
 #define RESULT_FLOAT T
 #define RESULT_TRUTH bool
 
-/* For a BINARY row: whether numbers are packed, and the functions for easy arguments, or NULL (pointwise_loops.h). */
+/* For a BINARY row: whether numbers are packed, whether its formula is long, and the functions for easy arguments, or NULL
+ * (pointwise_loops.h). */
+#define LONG(name)                                                                                        \
+    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta || \
+     NR_OP_##name == NR_OP_gelu_backward || NR_OP_##name == NR_OP_gelu_tanh_backward ||                   \
+     NR_OP_##name == NR_OP_mish_backward)
 #define QUICK(name)                                                \
     (NR_OP_##name == NR_OP_remainder ? nr_easy_floor_remainder_f32 \
      : NR_OP_##name == NR_OP_fmod    ? nr_easy_rest_f32            \
                                      : NULL)
-#define BINARY_EXTRAS(name)                                                                    \
-    , NR_OP_##name == NR_OP_pow || _Generic((T)0, float: QUICK(name) != NULL, default: false), \
+#define BINARY_EXTRAS(name)                                                                                \
+    , NR_OP_##name == NR_OP_pow || _Generic((T)0, float: QUICK(name) != NULL, default: false), LONG(name), \
         _Generic((T)0, float: nr_easy_f32, default: NULL), _Generic((T)0, float: QUICK(name), default: NULL)
 
 /* One formula and its kernel. */

@@ -11,19 +11,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._handle import Handle, meta_of
-from .._lib import int64, lib
+from .._lib import constants, int64, lib
 from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.recorders import record_affine
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ._halves import rounded_once
+from .complex import complex
+from .copy import cat
 from .reduce import sum_over
 
 Sizes = int | Sequence[int]
 Geometry = tuple[int, ...]  # what norch_conv takes
 _LIMIT = 1 << 31
+_COMPLEX = (constants["COMPLEX64"], constants["COMPLEX128"])
 
 
 # ---- the three products, and their derivatives -------------------------------------------------------------------
@@ -185,6 +188,27 @@ def paddings(name: str, padding: Any, weight: Tensor, stride: Any, dilation: Any
     return [one // 2 for one in total], [one - one // 2 for one in total]
 
 
+def of_parts(convolve: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+    """A convolution of complex numbers: convolve(x, weight) of the parts of x, as one batch, and each of weight's."""
+    wide = x.unsqueeze(0) if x.ndim < weight.ndim else x
+    both = cat((wide.real, wide.imag), 0)
+    (re_re, im_re), (re_im, im_im) = (convolve(both, part).chunk(2) for part in (weight.real, weight.imag))
+    out = complex(re_re - im_im, re_im + im_re)
+    if bias is not None:
+        out = out + bias.reshape((-1,) + (1,) * (weight.ndim - 2))
+    return out.squeeze(0) if x.ndim < weight.ndim else out
+
+
+def all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether x, weight and bias are complex: DTypeError unless they have one dtype then."""
+    if x._dtype not in _COMPLEX or weight._dtype not in _COMPLEX:
+        return False
+    for other in (weight, bias):
+        if other is not None and other.dtype is not x.dtype:
+            raise DTypeError(f"{name}: expected one dtype, got {x.dtype.name} and {other.dtype.name}")
+    return True
+
+
 def _convolve(
     name: str,
     axes: int,
@@ -197,6 +221,9 @@ def _convolve(
     groups: int,
 ) -> Tensor:
     check(name, axes, input=x, weight=weight, bias=bias)
+    if all_complex(name, x, weight, bias):
+        rest = (None, stride, padding, dilation, groups)
+        return of_parts(lambda x, weight: _convolve(name, axes, x, weight, *rest), x, weight, bias)
     steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
     before, after = paddings(name, padding, weight, steps, dilations, axes)
     kernel = weight.unsqueeze(-2) if axes == 1 else weight
@@ -260,6 +287,9 @@ def _convolve_transposed(
     dilation: Any,
 ) -> Tensor:
     check(name, axes, input=x, weight=weight, bias=bias)
+    if all_complex(name, x, weight, bias):
+        rest = (None, stride, padding, output_padding, groups, dilation)
+        return of_parts(lambda x, weight: _convolve_transposed(name, axes, x, weight, *rest), x, weight, bias)
     steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
     before = per_axis(padding, axes, name, "padding")
     size, after = transposed_sizes(name, x, weight, steps, before, dilations, output_padding)

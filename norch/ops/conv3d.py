@@ -13,7 +13,17 @@ from .._lib import int64, lib
 from ..autograd.differentiable import differentiable
 from ..errors import ArgumentError, ShapeError
 from ._halves import rounded_once
-from .conv import Sizes, channels_fit, check, geometry_of, paddings, per_axis, transposed_sizes
+from .conv import (
+    Sizes,
+    all_complex,
+    channels_fit,
+    check,
+    geometry_of,
+    of_parts,
+    paddings,
+    per_axis,
+    transposed_sizes,
+)
 from .copy import cat, padded
 from .reduce import sum_over
 from .view import slice_
@@ -143,6 +153,9 @@ def conv3d(
     norch.Size([2, 4, 4, 4])
     """
     check("conv3d", 3, input=input, weight=weight, bias=bias)
+    if all_complex("conv3d", input, weight, bias):
+        rest = (None, stride, padding, dilation, groups)
+        return of_parts(lambda x, weight: conv3d(x, weight, *rest), input, weight, bias)
     steps, dilations = per_axis(stride, 3, "conv3d", "stride"), per_axis(dilation, 3, "conv3d", "dilation")
     before, after = paddings("conv3d", padding, weight, steps, dilations, 3)
     x = _volumes("conv3d", input, weight, groups, weight.shape[1] * groups)
@@ -168,6 +181,9 @@ def conv_transpose3d(
     """
     name = "conv_transpose3d"
     check(name, 3, input=input, weight=weight, bias=bias)
+    if all_complex(name, input, weight, bias):
+        rest = (None, stride, padding, output_padding, groups, dilation)
+        return of_parts(lambda x, weight: conv_transpose3d(x, weight, *rest), input, weight, bias)
     steps, dilations = per_axis(stride, 3, name, "stride"), per_axis(dilation, 3, name, "dilation")
     before = per_axis(padding, 3, name, "padding")
     _windows(1 << 31, min(weight.shape[2:]), min(steps), min(dilations))

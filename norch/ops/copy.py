@@ -257,6 +257,8 @@ def _to_dtype(name: str, dtype: str) -> Any:
 _DTYPE_OF = {
     "half": "float16",
     "bfloat16": "bfloat16",
+    "cdouble": "complex128",
+    "cfloat": "complex64",
     "float": "float32",
     "double": "float64",
     "char": "int8",

@@ -163,7 +163,8 @@ def normal(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size.
+    """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size;
+    in a complex dtype these are as in normal_().
 
     TypeError for two numbers without a size, ArgumentError for a negative std.
 
@@ -182,7 +183,8 @@ def normal(
         device = device or next((x.device for x in tensors if x.is_cuda), tensors[0].device)
     if not bool((std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[operator]
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
-    out = randn(size=size, generator=generator, dtype=dtype, device=device) * std + mean
+    out = randn(size=size, generator=generator, dtype=dtype, device=device) * std
+    out = out + (mean if tensors else _in_parts(out, mean))  # type: ignore[arg-type]
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
@@ -297,9 +299,12 @@ def _log_factorial(n: Tensor) -> Tensor:
 # ---- fills ----------------------------------------------------------------------------------------------------------
 
 
-def _filled(x: Tensor, name: str, valid: bool, message: str, draw: Callable[[], Any], floats: bool = True) -> Tensor:
-    """x with draw() written into it. DTypeError where floats are needed, ArgumentError unless valid."""
-    if floats and not x.dtype.is_floating_point:
+def _filled(
+    x: Tensor, name: str, valid: bool, message: str, draw: Callable[[], Any], floats: bool = True, parts: bool = False
+) -> Tensor:
+    """x with draw() written into it. DTypeError where floats are needed (parts: or complex numbers), ArgumentError
+    unless valid."""
+    if floats and not x.dtype.is_floating_point and not (parts and x.is_complex()):
         raise DTypeError(f"{name}: the dtype must be a float, not {x.dtype.name}")
     if not valid:
         raise ArgumentError(f"{name}: {message}")
@@ -312,6 +317,11 @@ def _drawn_like(x: Tensor, call: Any, generator: Generator | None) -> Tensor:
     return _drawn(call, generator, x.shape, x.dtype, x.device, False)
 
 
+def _in_parts(x: Tensor, number: float) -> Any:
+    """A number that each part of complex x gets, of real x the number."""
+    return number * (1 + 1j) if x.is_complex() else number
+
+
 def _uniform(x: Tensor, generator: Generator | None) -> Tensor:
     """Uniform numbers from (0, 1] in the shape of x, in double precision unless its dtype is float32."""
     wanted = float32 if x.dtype is float32 else float64
@@ -320,21 +330,22 @@ def _uniform(x: Tensor, generator: Generator | None) -> Tensor:
 
 @method
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers drawn uniformly from [from_, to)."""
+    """Fills with numbers drawn uniformly from [from_, to), the parts of complex ones each so."""
     check_numbers("uniform_", from_=from_, to=to)
     return _filled(
         self, "uniform_", from_ <= to, f"[{from_}, {to}) is no interval",
-        lambda: _drawn_like(self, lib.norch_rand, generator) * (to - from_) + from_,
+        lambda: _drawn_like(self, lib.norch_rand, generator) * (to - from_) + _in_parts(self, from_), parts=True,
     )  # fmt: skip
 
 
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers drawn from a normal distribution."""
+    """Fills with numbers drawn from a normal distribution. The parts of complex ones have each the mean, and half of
+    the variance, as PyTorch's."""
     check_numbers("normal_", mean=mean, std=std)
     return _filled(
         self, "normal_", std >= 0, f"the deviation must not be negative, got {std}",
-        lambda: _drawn_like(self, lib.norch_randn, generator) * std + mean,
+        lambda: _drawn_like(self, lib.norch_randn, generator) * std + _in_parts(self, mean), parts=True,
     )  # fmt: skip
 
 

@@ -378,17 +378,20 @@ std, std_mean = _moment(_std, "The standard deviation: the square root of var().
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
 
-    The largest is taken off first, where it is finite: Blanchard, Higham and Higham, IMA J. Numer. Anal. 41 (2021).
+    The largest (of complex numbers the largest real part) is taken off first, where it is finite: Blanchard, Higham and
+    Higham, IMA J. Numer. Anal. 41 (2021).
 
     >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
     x, axes = as_fixed_operand(input, "logsumexp"), axes_of(dim)
-    dtype = x.dtype if x.dtype.is_floating_point else get_default_dtype()
-    wide = x if x.dtype in (float32, float64) else lib.norch_cast(x, (dtype if dtype is float64 else float32).code)
+    dtype = x.dtype if x.dtype.kind in "fc" else get_default_dtype()
+    wide: Any = x
+    if x.dtype is not dtype or x.dtype.itemsize < 4:
+        wide = lib.norch_cast(x, (dtype if dtype is float64 else float32).code)
     top = None
     if wide._numel:
-        top = lib.norch_reduce(OPCODES["amax"], wide, axes, True, -1, 0.0)
+        top = lib.norch_reduce(OPCODES["amax"], x.detach().real if x.is_complex() else wide, axes, True, -1, 0.0)
         top = lib.norch_ternary(OPCODES["where"], lib.norch_unary(OPCODES["isfinite"], top), top, operand(0.0))
         wide = lib.norch_binary(OPCODES["sub"], wide, top)
     out = lib.norch_reduce(OPCODES["sum"], lib.norch_unary(OPCODES["exp"], wide), axes, keepdim, -1, 0.0)

@@ -4,6 +4,9 @@ the other end.
 
 from __future__ import annotations
 
+import math
+from itertools import accumulate
+
 from .._handle import alias
 from .._lib import constants, lib
 from .._typing import Any, Tensor
@@ -62,6 +65,8 @@ def products_of_others(x: Tensor, dim: int, reverse: bool = False) -> Tensor:
 
 def _logcumsumexp_grad(g: Any, x: Any, out: Any, dim: int, reverse: bool) -> Any:
     """exp(x) times the sum of g / exp(out) from here on, by logarithms of either sign of g."""
+    if g.is_complex():
+        return (_logcumsumexp(g.where(g != 0, 1).log().where(g != 0, -3e38) - out, dim, not reverse) + x).exp()
     parts = []
     for sign in (g > 0, g < 0):
         logs = g.abs().where(sign, 1).log().where(sign, -3e38 if g.element_size() > 2 else -6e4)
@@ -71,7 +76,24 @@ def _logcumsumexp_grad(g: Any, x: Any, out: Any, dim: int, reverse: bool) -> Any
 
 @differentiable("logcumsumexp", grad=_logcumsumexp_grad)
 def _logcumsumexp(x: Tensor, dim: int, reverse: bool) -> Tensor:
+    if x.is_complex() and x.numel():
+        if not x.ndim:
+            return complex(lib.norch_scan(constants["SCAN_LOGSUMEXP"], x.real, dim, reverse), x.imag)
+        parts: Any = x.unbind(dim)
+        sums = [*accumulate(parts[::-1] if reverse else parts, _log_add_exp)]
+        return stack(sums[::-1] if reverse else sums, dim)
     return lib.norch_scan(constants["SCAN_LOGSUMEXP"], x, dim, reverse)
+
+
+def _log_add_exp(a: Any, b: Any) -> Any:
+    """log(exp(a) + exp(b)) of complex numbers, from the one of the larger real part. Its imaginary part may leave
+    (-pi, pi], as PyTorch's."""
+    swap = a.real < b.real
+    high, low = b.where(swap, a), a.where(swap, b)
+    zero = low.real == -math.inf  # exp(low), also where both are so
+    out = (low.where(~zero, 0) - high.where(~zero, 0)).exp().log1p().where(~zero, 0) + high
+    whole = (a.exp() + b.exp()).log()
+    return whole.where((low.real == math.inf) | a.isnan() | b.isnan(), out)
 
 
 def _running(scan: Any, name: str, x: Tensor, dim: int, dtype: DType | None) -> Tensor:
@@ -122,7 +144,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  
 @method
 @numpy_names
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:  # noqa: A002
-    """log(cumsum(exp(x))) along dim, without overflow. Floats only."""
+    """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its
+    own."""
     return _logcumsumexp(as_operand(input, "logcumsumexp"), dim, False)
 
 

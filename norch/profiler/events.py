@@ -14,8 +14,10 @@ from .recording import Place, Recorded
 _COPIES = {-1: "copy to host", -2: "copy from host"}
 
 
-def call_name(family: int, op: int) -> str:
-    """The name of a call that a row of norch_profile_stop() has by numbers."""
+def call_name(family: int | str, op: int) -> str:
+    """The name of a call that a row of norch_profile_stop() has by numbers; a name stands for itself."""
+    if isinstance(family, str):
+        return family
     return _COPIES.get(family) or _named(family, op)
 
 

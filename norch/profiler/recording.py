@@ -1,6 +1,6 @@
-"""What is noted while a profile runs: C notes the calls (csrc/python/profile.c); here are the ranges of
-record_function() and of modules, and what tells for each call the line, the module and the node of backward() that it
-is part of."""
+"""What is noted while a profile runs: C notes the calls (csrc/python/profile.c), ops/linalg/lapack.py those of NumPy
+and SciPy; here are the ranges of record_function() and of modules, and what tells for each call the line, the module
+and the node of backward() that it is part of."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..autograd import engine
 from ..errors import Error
 from ..nn._watch import watching
 from ..nn.module import Module
+from ..ops.linalg.lapack import watchers
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _WALK = engine.run.__code__
@@ -79,12 +80,20 @@ class Recording:
         Recording.running = self
         self.ranges: list[Range] = []
         self.entered: list[Place] = []
+        self._others: list[tuple[Any, ...]] = []  # rows of calls of NumPy and SciPy
         self._here = _Here()
         self._with_stack = with_stack
         self._open = ExitStack()
         if with_modules:
             self._open.enter_context(watching(self._enter))
-        lib.norch_profile_start(flags, self._place if with_stack or with_modules else None)
+        place, shapes = self._place if with_stack or with_modules else None, flags & SHAPES
+
+        def note(row: tuple[Any, ...]) -> None:
+            self._others.append((*row[:-2], place and place(), row[-1] if shapes else None))
+
+        watchers.append(note)
+        self._open.callback(watchers.remove, note)
+        lib.norch_profile_start(flags, place)
         self.begin = lib.norch_profile_time()
 
     def stop(self) -> Recorded:
@@ -95,7 +104,7 @@ class Recording:
         finally:
             Recording.running = None
             self._open.close()
-        return Recorded(rows, memory, complete, self.ranges, self.entered, self.begin, end)
+        return Recorded(rows + self._others, memory, complete, self.ranges, self.entered, self.begin, end)
 
     def add(self, name: str, kind: str, start: int, module: str = "") -> None:
         """Notes a range that ends now."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._lib import lib
 from ..dtype import DTYPES
+from ..ops.linalg.lapack import watchers
 from .averages import byte_text
 from .events import call_name
 from .recording import PACKAGE
@@ -35,3 +36,4 @@ def start() -> None:
             pass
 
     lib.norch_profile_tell(tell)
+    watchers.append(tell)

@@ -181,7 +181,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 @rename_errors
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:  # noqa: A002
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
-    x = at_least(2, floats_of(as_fixed_operand(input, "renorm"), "renorm"), "renorm")
+    x = at_least(2, as_fixed_operand(input, "renorm"), "renorm")
+    x = x if x.is_complex() else floats_of(x, "renorm")
     if not (p > 0 and maxnorm >= 0):
         raise ArgumentError(f"renorm: p is positive and maxnorm not negative, got {p} and {maxnorm}")
     rows = x.transpose(0, dim).flatten(1)

@@ -277,8 +277,9 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
 @method
 @rename_errors
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats only."""
-    return vector_norm(floats_of(_sub(input, other), "dist"), p)
+    """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats and complex numbers only."""
+    difference = _sub(input, other)
+    return vector_norm(difference if difference.is_complex() else floats_of(difference, "dist"), p)
 
 
 @method

@@ -35,7 +35,7 @@ __all__ = [
 
 @method(inplace=True)
 @rounded_once
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product, and is not read when beta is 0.
 
     >>> norch.addmm(norch.ones(2), norch.eye(2), norch.eye(2), alpha=3)
@@ -55,21 +55,21 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 @method(inplace=True)
 @rounded_once
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (mat @ vec), as addmm()."""
     return _added(input, mv(mat, vec), beta, alpha, "addmv")
 
 
 @method(inplace=True)
 @rounded_once
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
     return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
 
 
 @method(inplace=True)
 @rounded_once
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
     products = bmm(batch1, batch2)
     return _added(input, sum_(products, 0, dtype=products.dtype), beta, alpha, "addbmm")
@@ -77,18 +77,18 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
 
 @method(inplace=True)
 @rounded_once
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
     given = [as_fixed_operand(x, "addr") for x in (input, vec1, vec2)]
     dtype = DTYPES[lib.norch_result_type(given)]
     for factor in (beta, alpha):
-        if isinstance(factor, float) and not dtype.is_floating_point:
+        if isinstance(factor, (float, complex)) and dtype.kind not in "fc":
             raise DTypeError(f"addr: a factor of integers is an integer, not {factor}")
     input, vec1, vec2 = (x.to(dtype) for x in given)
     return _added(input, outer(vec1, vec2), beta, alpha, "addr")
 
 
-def _added(x: Tensor, product: Tensor, beta: float, alpha: float, name: str) -> Tensor:
+def _added(x: Tensor, product: Tensor, beta: complex, alpha: complex, name: str) -> Tensor:
     x = as_fixed_operand(x, name)
     if x.dtype is not product.dtype:
         raise DTypeError(f"{name}: expected one dtype, got an input of {x.dtype.name} and {product.dtype.name}")
@@ -106,12 +106,14 @@ def _added(x: Tensor, product: Tensor, beta: float, alpha: float, name: str) -> 
     return where(product.new_zeros((), dtype=bool), x, product)  # for its gradient, which is 0
 
 
-def _scaled(x: Tensor, factor: float, name: str) -> Tensor:
+def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:
     if factor == 1:
         return x
     if x.dtype.kind == "b":
         raise DTypeError(f"{name}: a factor of {factor} for dtype bool; only 1 is allowed")
-    if not x.dtype.is_floating_point:
+    if isinstance(factor, complex) and not x.is_complex():
+        raise DTypeError(f"{name}: a factor of {factor} for dtype {x.dtype.name}")
+    if x.dtype.kind not in "fc":
         if not math.isfinite(factor):
             raise ArgumentError(f"{name}: a factor of {factor} for dtype {x.dtype.name}")
         factor = int(factor)

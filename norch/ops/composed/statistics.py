@@ -11,6 +11,7 @@ from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import numbers_of
 from .._operand import as_fixed_operand, rename_errors
+from ..complex import complex
 from ..matmul import matmul
 from ..op import method
 from ..reduce import sum as sum_
@@ -22,7 +23,7 @@ __all__ = ["corrcoef", "cov", "cumulative_trapezoid", "trapezoid", "trapz"]
 def as_float(x: Tensor, name: str) -> Tensor:
     """x, in the default dtype if it holds integers."""
     x = numbers_of(as_fixed_operand(x, name), name)
-    return x if x.dtype.is_floating_point else x.to(get_default_dtype())
+    return x if x.dtype.kind in "fc" else x.to(get_default_dtype())
 
 
 @method
@@ -30,7 +31,8 @@ def as_float(x: Tensor, name: str) -> Tensor:
 def cov(
     input: Tensor, *, correction: float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:  # noqa: A002
-    """The covariances of variables, one a row of input (a vector is one variable), over observations, one a column.
+    """The covariances of variables, one a row of input (a vector is one variable), over observations, one a column. Of
+    complex variables the second is conjugated.
 
     fweights (integers) say how often each observation was made, aweights (floats) how much it counts.
 
@@ -56,16 +58,16 @@ def cov(
         lib.norch_check((given < 0).logical_not(), condition)
         weights = given if weights is None else weights * given
     if weights is None:
-        total, mean = x.new_full((), count), x.mean(1, True)
+        total, mean = x.detach().real.new_full((), count), x.mean(1, True)
         left = total - correction
         centred = x - mean
-        product = matmul(centred, centred.mT)
+        product = matmul(centred, centred.mH)
     else:
         total = weights.sum()
         centred = x - (x * weights).sum(1, True) / total
         squares = total if aweights is None else (weights * aweights).sum()
         left = total - correction * squares / total if aweights is not None else total - correction
-        product = matmul(centred * weights, centred.mT)
+        product = matmul(centred * weights, centred.mH)
     result = product / left.clamp(min=0)
     return result.squeeze()
 
@@ -73,12 +75,14 @@ def cov(
 @method
 @rename_errors
 def corrcoef(input: Tensor) -> Tensor:  # noqa: A002
-    """The correlations of variables, one a row: cov() over the product of their standard deviations, within [-1, 1]."""
+    """The correlations of variables, one a row: cov() over the product of their standard deviations; they, or their
+    real and imaginary parts, lie in [-1, 1]."""
     c = cov(input)
     if c.ndim == 0:
         return c / c
-    deviations = c.diagonal().sqrt()
-    return (c / unsqueeze(deviations, 1) / deviations).clamp(-1, 1)
+    deviations = c.diagonal().real.sqrt()
+    found = c / unsqueeze(deviations, 1) / deviations
+    return complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1)) if c.is_complex() else found.clamp(-1, 1)
 
 
 @rename_errors

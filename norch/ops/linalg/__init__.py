@@ -1,18 +1,19 @@
 """Decompositions, solvers and inverses of matrices: LAPACK's, as NumPy and SciPy bring it, with derivatives.
 
-lapack.py calls it, for tensors of any device, over the host. factor.py (Cholesky, LU, QR), spectral.py (eigenvalues and
-singular values) and solve.py (systems, inverses, determinants) hold the functions with their derivatives; measure.py
-and torch_names.py are composed of them. These modules, and NumPy, are imported when a function is called.
+lapack.py calls it, for tensors of any device, over the host. factor.py (Cholesky, LU, QR), householder.py (the Q of
+QR), spectral.py, eigen.py and lobpcg.py (eigenvalues and singular values) and solve.py (systems, inverses,
+determinants) hold the functions with their derivatives; measure.py and torch_names.py are composed of them. These
+modules, and NumPy, are imported when a function is called.
 """
 
 from .._deferred import DeferredMethod
 from ..op import METHODS
 
 # Functions of torch_names.py that stand in norch itself; methods of Tensor, too, but for these.
-_FUNCTIONS = ("lu_unpack", "pca_lowrank", "svd_lowrank")
+_FUNCTIONS = ("lobpcg", "lu_unpack", "pca_lowrank", "svd_lowrank")
 NAMES = (
-    "cholesky cholesky_inverse cholesky_solve det inverse logdet lu lu_solve lu_unpack matrix_exp pca_lowrank "
-    "pinverse qr slogdet svd svd_lowrank triangular_solve"
+    "cholesky cholesky_inverse cholesky_solve det geqrf inverse lobpcg logdet lu lu_solve lu_unpack matrix_exp orgqr "
+    "ormqr pca_lowrank pinverse qr slogdet svd svd_lowrank triangular_solve"
 ).split()
 
 METHODS.update({name: DeferredMethod(f"{__name__}.torch_names", name) for name in NAMES if name not in _FUNCTIONS})

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from threading import get_ident
 from types import ModuleType
 from typing import Any
 
+from ..._lib import lib
 from ..._typing import Tensor
 from ...autograd.grad_mode import no_grad
 from ...errors import DTypeError, LinAlgError, ShapeError
@@ -44,8 +46,9 @@ def scipy_linalg() -> Any:
 
 # Whose derivatives hold for complex matrices too. The others refuse them.
 _COMPLEX = frozenset(
-    "cholesky cholesky_ex cond det eig eigh eigvals inv inv_ex lstsq lu_factor lu_solve lu_unpack matrix_exp "
-    "matrix_rank pca_lowrank pinv qr slogdet solve solve_ex solve_triangular svd svd_lowrank".split()
+    "cholesky cholesky_ex cond det eig eigh eigvals geqrf householder_product inv inv_ex lstsq lu_factor lu_solve "
+    "lu_unpack matrix_exp matrix_rank ormqr pca_lowrank pinv qr slogdet solve solve_ex solve_triangular svd "
+    "svd_lowrank".split()
 )
 
 
@@ -99,11 +102,30 @@ def call(
                 arrays = [x.copy() for x in arrays]  # which no other thread writes to after the check
                 if not all(np.isfinite(x).all() for x in arrays):
                     raise np.linalg.LinAlgError("the matrices hold NaN or infinities")
-            found = function(*arrays, **options)
+            found = function(*arrays, **options) if not watchers else _watched(name, function, tensors, arrays, options)
         except np.linalg.LinAlgError as error:
             raise LinAlgError(f"{name}: {error}") from None
     several = found if isinstance(found, tuple) else (found,)
     return tuple(from_numpy(np.require(x, requirements=("C", "W", "O"))).to(tensors[0].device) for x in several)
+
+
+# What a profile and a trace are told of calls: rows as norch_profile_stop() gives them, with a name as the family.
+watchers: list[Callable[[tuple[Any, ...]], None]] = []
+
+
+def _watched(name: str, function: Callable[..., Any], tensors: Any, arrays: Any, options: dict[str, Any]) -> Any:
+    """function(*arrays, **options), of which the watchers are told."""
+    begin, results = lib.norch_profile_time(), None
+    try:
+        results = function(*arrays, **options)
+        return results
+    finally:
+        end, several = lib.norch_profile_time(), results if isinstance(results, tuple) else (results,)
+        size = sum(getattr(x, "nbytes", 0) for x in several)
+        shapes = tuple(tuple(x.shape) for x in tensors)
+        row = (name, 0, tensors[0].dtype.code, 0, 0, get_ident(), begin, end, size, 0, results is None, -1, 0)
+        for watch in watchers:
+            watch((*row, None, shapes))
 
 
 def each(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:

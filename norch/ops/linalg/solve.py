@@ -231,11 +231,17 @@ def logdet(A: Tensor) -> Tensor:
 
 
 def _exp_grad(g: Tensor, A: Tensor) -> Tensor:
-    """The upper right block of exp([[A^T, g], [0, A^T]]) (N. Higham, "Functions of matrices", 2008, theorem 3.6)."""
+    """The upper right block of exp([[A^T, g], [0, A^T]]) (N. Higham, "Functions of matrices", 2008, theorem 3.6). It is
+    linear in g, whose size is taken out: of a large block the algorithm takes more squares than A needs, and loses
+    digits."""
     n, T = A.shape[-1], A.mT
+    if not n:
+        return A.new_zeros(A.shape)
     g = g.broadcast_to(A.shape)
-    block = cat([cat([T, g], -1), cat([T.new_zeros(T.shape), T], -1)], -2)
-    return _matrix_exp(block)[..., :n, n:]
+    size = g.detach().abs().amax((-2, -1), True)
+    size = size.where((size > 0) & size.isfinite(), 1)
+    block = cat([cat([T, g / size], -1), cat([T.new_zeros(T.shape), T], -1)], -2)
+    return _matrix_exp(block)[..., :n, n:] * size
 
 
 @differentiable("matrix_exp", grad=_exp_grad)

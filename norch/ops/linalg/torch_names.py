@@ -13,7 +13,10 @@ from ..create import eye
 from ..random import randn
 from . import factor, spectral
 from .factor import lu_factor_ex, lu_unpack, solve_triangular
+from .householder import geqrf, ormqr
+from .householder import householder_product as orgqr
 from .lapack import matrices, square
+from .lobpcg import lobpcg
 from .solve import det, logdet, matrix_exp, slogdet
 from .solve import inv as inverse
 
