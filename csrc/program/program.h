@@ -35,8 +35,10 @@ typedef struct nr_block {
     char *constant;      /* what the host wrote, or NULL */
     size_t at;           /* in the slab */
     int32_t argument;
-    int64_t results; /* headers of results over it */
-    bool in_room;    /* only a chain uses it, tile by tile: it needs no memory */
+    int64_t results;            /* headers of results over it */
+    bool awaited;               /* while calls are read from the last one back: what it has now is read, or left, */
+    int64_t over_from, over_to; /* and bytes that are overwritten before */
+    bool in_room;               /* only a chain uses it, tile by tile: it needs no memory */
 } nr_block;
 
 /* An address in a plan. */
@@ -137,7 +139,9 @@ int32_t nr_program_run_step(const nr_step *step);
 void nr_program_fuse(nr_program *program, bool reorders);
 void nr_program_unfuse(nr_program *program);
 
-/* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */
+/* layout.c: which calls are dead: nothing reads what they write before it is overwritten. */
+void nr_program_find_dead(nr_program *program);
+/* Where in the slab temporary blocks and results lie; gives its size. */
 size_t nr_program_layout(nr_program *program);
 /* Whether a block lies in the slab, once the layout is made. */
 bool nr_in_slab(const nr_block *block);
