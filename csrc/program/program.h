@@ -28,6 +28,7 @@ typedef struct nr_block {
     const nr_backend *backend;
     nr_block_kind kind;
     bool external, written;
+    bool is_number;      /* of Python's: nobody writes to it */
     bool fresh;          /* a result that each run puts into new memory, */
     int64_t first_fresh; /* and the first of its uses in program->fresh */
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
@@ -61,6 +62,17 @@ typedef struct nr_step {
     bool follows;    /* belongs to the chain of a step before */
 } nr_step;
 
+/* A tensor that each run binds. */
+typedef struct nr_argument {
+    char *data; /* of its first element in the run under way, or in the last one */
+    const nr_backend *backend;
+    int64_t numel; /* of its elements, which lie side by side; 0: they do not */
+    int32_t dtype;
+    bool copied; /* before each run, to where graphs read it, */
+    norch_storage *copy;
+    bool read[2]; /* in the first part, in the second */
+} nr_argument;
+
 /* Calls from first to before end that do the same in each run, which a device may run as one graph. */
 typedef struct nr_segment {
     int64_t first, end;
@@ -91,7 +103,7 @@ struct nr_program {
     double work;
     const nr_backend *backend; /* that of the calls: a device, if any call is for one */
     norch_storage *slab;       /* of the run under way, or of the last one; NULL: nothing is in it */
-    char **bound;              /* of each argument the address of its first element that the plans have */
+    nr_argument *arguments;
     int32_t argument_count;
     nr_segment *segments; /* made by the second run */
     int64_t segment_count, runs;
@@ -129,8 +141,9 @@ int32_t nr_program_run(nr_program *program, bool second);
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
 void nr_program_free(nr_program *program);
 
-/* graph.c: notes the segments of a program for a device, each as a graph; and frees them. */
+/* graph.c: notes the segments of a program for a device, each as a graph; copies what graphs read of arguments; and frees them. */
 int32_t nr_program_make_graphs(nr_program *program);
+int32_t nr_program_copy_arguments(const nr_program *program);
 void nr_program_free_graphs(nr_program *program);
 /* step.c: runs one call, or the chain that begins with it. */
 int32_t nr_program_run_step(const nr_step *step);

@@ -382,9 +382,13 @@ int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_te
         NR_TRY(check_parts(program));
     name_uses(program);
     if (fresh) NR_TRY(find_fresh(program, results, result));
-    program->bound = nr_malloc((size_t)arguments * sizeof *program->bound);
-    if (!program->bound) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
-    for (int32_t a = 0; a < arguments; a++) program->bound[a] = argument[a]->data;
+    program->arguments = nr_malloc((size_t)arguments * sizeof *program->arguments);
+    if (!program->arguments) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
+    for (int32_t a = 0; a < arguments; a++) {
+        const norch_tensor *x = argument[a];
+        program->arguments[a] = (nr_argument){
+            .data = x->data, .backend = x->storage->backend, .numel = x->contiguous ? x->numel : 0, .dtype = x->dtype};
+    }
     program->argument_count = arguments;
     return place(program);
 }
@@ -421,6 +425,8 @@ void nr_program_free(nr_program *program) {
     nr_free(program->bindings);
     nr_free(program->fresh);
     nr_free(program->blocks);
-    nr_free(program->bound);
+    for (int32_t a = 0; a < program->argument_count; a++)
+        if (program->arguments[a].copy) nr_storage_release(program->arguments[a].copy);
+    nr_free(program->arguments);
     nr_free(program);
 }

@@ -122,6 +122,7 @@ static void see(nr_observer *self, norch_tensor *x) {
         return;
     }
     if (!program->blocks[block].external) return;
+    program->blocks[block].is_number |= x->weak;
     if (r->seen_count == r->seen_room) {
         const int64_t room = r->seen_room ? 2 * r->seen_room : 32;
         nr_seen *larger = nr_malloc((size_t)room * sizeof *larger);
@@ -550,8 +551,17 @@ void *nr_py_line_of(void *self, void *const *given, int64_t n) {
 
 static void put(void *tuple, int64_t i, int64_t value) { PyTuple_SetItem(tuple, i, PyLong_FromLongLong(value)); }
 
+/* The number of the graph that a step belongs to, from 1 on; 0: of none. */
+static int64_t graph_of(const nr_program *program, int64_t step) {
+    for (int64_t i = 0; i < program->segment_count; i++) {
+        const nr_segment *segment = &program->segments[i];
+        if (segment->graph && step >= segment->first && step < segment->end) return i + 1;
+    }
+    return 0;
+}
+
 /* program_calls(recording, i): (family, op, dtype, whether it is dead, its number as recorded, whether it belongs to the chain
- * of the call before it, sizes...) of the i-th call; None past the end. */
+ * of the call before it, its graph, sizes...) of the i-th call; None past the end. */
 void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
@@ -561,7 +571,7 @@ void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
     const nr_step *step = &r->program->steps[i];
     int64_t sizes[NORCH_MAX_DIMS];
     const int32_t count = nr_plan_sizes(&step->call, sizes);
-    void *tuple = PyTuple_New(6 + count);
+    void *tuple = PyTuple_New(7 + count);
     if (!tuple) return NULL;
     put(tuple, 0, step->call.family);
     put(tuple, 1, step->call.op);
@@ -569,11 +579,12 @@ void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
     put(tuple, 3, step->dead);
     put(tuple, 4, step->number);
     put(tuple, 5, step->follows);
-    for (int32_t d = 0; d < count; d++) put(tuple, 6 + d, sizes[d]);
+    put(tuple, 6, graph_of(r->program, i));
+    for (int32_t d = 0; d < count; d++) put(tuple, 7 + d, sizes[d]);
     return tuple;
 }
 
-/* program_memory(recording): bytes of {temporary results and results, what stays after a run, constants}, and the most that
+/* program_memory(recording): bytes of {temporary results, results and copies of arguments, what stays after a run, constants}, and the most that
  * the first of these take in the function itself. */
 void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
     (void)self;
@@ -581,13 +592,15 @@ void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
     if (!r) return NULL;
     void *tuple = PyTuple_New(4);
     if (!tuple) return NULL;
-    int64_t kept = 0, constant = 0;
+    int64_t own = r->program && r->program->slab ? (int64_t)r->program->slab->bytes : 0, kept = 0, constant = 0;
+    for (int32_t a = 0; r->program && a < r->program->argument_count; a++)
+        if (r->program->arguments[a].copy) own += (int64_t)r->program->arguments[a].copy->bytes;
     for (int64_t b = 0; r->program && b < r->program->block_count; b++) {
         const nr_block *block = &r->program->blocks[b];
         if (block->kind == NR_KEPT) kept += (int64_t)block->bytes;
         if (block->kind == NR_CONSTANT) constant += (int64_t)block->bytes;
     }
-    put(tuple, 0, r->program && r->program->slab ? (int64_t)r->program->slab->bytes : 0);
+    put(tuple, 0, own);
     put(tuple, 1, kept);
     put(tuple, 2, constant);
     put(tuple, 3, r->program ? r->program->peak_bytes : 0);
