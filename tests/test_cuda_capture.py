@@ -114,8 +114,9 @@ def test_one_function_is_recorded_for_each_device():
         (lambda x: x * x.sum().item(), "Python reads the elements of a tensor"),
         (lambda x: x + norch.ones(3).to(x.device), "copied from the host to a device"),
         (lambda x: (x * 2, norch.ones(3) * 2), "it computes on two devices"),
+        (lambda x: x.int() // x.int(), "integer divisors on a device are read"),
     ],
-    ids=["item", "to", "two devices"],
+    ids=["item", "to", "two devices", "divisors"],
 )
 def test_what_is_refused(wrong, message):
     step = norch.capture(wrong)
@@ -237,3 +238,25 @@ def test_numbers_in_graphs():
     for value in (2.0, 7.0):
         scale.fill_(value)
         assert captured(x).tolist() == take(x).tolist()
+
+
+def test_integers_divided_by_a_number():
+    def take(x):
+        return ((x // 3) * 2 % 5 + x).cumsum(0)
+
+    captured, x = replayed(take, norch.arange(9, device="cuda")), norch.arange(9, 18, device="cuda")
+    assert captured(x).tolist() == take(x).tolist() and len(captured.program.graphs()[0]) == len(captured.program)
+
+
+def test_an_index_of_a_graph_that_is_out_of_range_is_told():
+    def take(x, index):
+        y = x[index] * 2
+        return (y + 1).sum(), (y - 1).exp() + x[index] * x.sum()
+
+    x, index = norch.randn(5, 3).to("cuda"), norch.tensor([0, 4], device="cuda")
+    captured = replayed(take, x, index)
+    assert len(captured.program.graphs()[0]) == len(captured.program)
+    with pytest.raises(IndexError, match="index 7 is out of range for size 5"):
+        captured(x, norch.tensor([0, 7], device="cuda"))[0].item()
+    for mine, theirs in zip(captured(x, index), take(x, index), strict=True):
+        assert mine.tolist() == theirs.tolist()
