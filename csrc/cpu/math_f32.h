@@ -43,18 +43,18 @@ NR_INLINE float nr_exp_below_f32(float x) {
     return x < -87.0f ? 0.0f : result;
 }
 
-/* A polynomial below 5/8, above 1 - 2 / (e^2x + 1). */
+/* x - x^3 / p(x^2) below 1, which p makes of the continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) as a quotient of
+ * few terms; above 1 - 2 / (e^2x + 1). Both have one division. */
 NR_INLINE float nr_tanh_f32(float x) {
-    float z = x * x;
-    float small =
-        NR_FMA(x * z, NR_POLY(z, -0.333332837f, 0.133314908f, -0.0537435003f, 0.0206505992f, -0.0057170582f), x);
-    float y = fabsf(x);
-    y = y > 9.25f ? 9.25f : y;
-    float n = nr_nearest_f32(y * 2.88539008f);
-    float p = nr_expm1_reduced_f32(nr_minus_ln2_f32(2.0f * y, n));
-    float scale = nr_two_to_f32(n);
-    float large = 1.0f - 2.0f / NR_FMA(scale, p, scale + 1.0f);
-    return copysignf(y < 0.625f ? small : large, x);
+    float z = x * x, size = fabsf(x), y = size + size;
+    y = y > 18.5f ? 18.5f : y;
+    float t = NR_FMA(y, 1.44269504f, NR_MAGIC_F32), n = t - NR_MAGIC_F32, r = NR_FMA(n, -0.693147182f, y);
+    float part = NR_POLY(r, 1.0f, 0.9999999f, 0.49999142f, 0.16667236f, 0.041899037f, 0.008311419f);
+    float power = nr_from_bits_f32(nr_bits_f32(part) + (nr_bits_f32(t) << 23)); /* e^y, to 2e-7 */
+    bool large = size >= 1.0f;                                                  /* NaN is not */
+    float top = large ? 2.0f : size * z;
+    float bottom = large ? power + 1.0f : NR_POLY(z, 3.0000007f, 1.1999933f, -0.005692765f, 0.0002269692f);
+    return copysignf((large ? 1.0f : size) - top / bottom, x);
 }
 
 /* A polynomial below 1, above 1 - 2^g with g = log2(erfc(x)) another one. */

@@ -2,6 +2,7 @@
  * the backend's. */
 #include <string.h>
 
+#include "../core/observer.h"
 #include "ops.h"
 
 #define MAX_INPUTS 3
@@ -100,10 +101,12 @@ static int32_t check_divisor(const job *j) {
         if (j->shape[i] == 0) return NORCH_OK; /* no element is divided */
     const norch_tensor *divisor = j->input[1];
     bool good = false;
-    if (divisor->weak && divisor->numel == 1 && divisor->device_type == NORCH_CPU) /* a number */
+    if (divisor->weak && divisor->numel == 1 && divisor->device_type == NORCH_CPU) { /* a number */
         good = !converts_to_zero(divisor, j->compute);
-    else
+    } else {
+        NR_TRY(nr_note_unseen("integer divisors on a device are read, to find zeros; divide by a number, or floats"));
         NR_TRY(nr_all_nonzero(divisor, &good));
+    }
     return good ? NORCH_OK
                 : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", j->row->name, j->mark);
 }

@@ -24,16 +24,6 @@
 
 /* ---- accesses ------------------------------------------------------------------------------------------ */
 
-static int64_t size_of(const nr_call *call, int o) {
-    const nr_op_row *row = &nr_ops[call->op];
-    if (call->family == NR_COPY) return nr_size_of(o ? call->from_dtype : call->dtype);
-    const bool truths = o == 0 ? row->result == NR_TRUTH : o == 1 && row->form == NR_CHOICE;
-    if (truths) return 1;
-    if (o == 0 && row->result == NR_INDEX) return sizeof(int64_t);
-    if (o == 0 && row->result == NR_SUM && !nr_is_float(call->dtype)) return sizeof(int64_t);
-    return nr_size_of(call->dtype);
-}
-
 static bool divides(const nr_call *call) {
     return call->family == NR_POINTWISE && nr_op_divides(call->op) && !nr_is_float(call->dtype);
 }
@@ -74,7 +64,7 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
     for (int o = 0; o < m->operands; o++) {
         access *a = &m->operand[o];
         a->place = NUMBER;
-        a->size = size_of(call, o);
+        a->size = nr_plan_element_size(call, o);
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &s->program->uses[u];
             if (use->at != (void **)(uintptr_t)&plan->data[o]) continue;

@@ -21,20 +21,71 @@ bool nr_in_slab(const nr_block *block) {
            !block->in_room;
 }
 
-/* A call is dead if nothing reads what it writes. From the last call to the first: `last` is -1 until a use is found. */
-static void find_dead(nr_program *program) {
+/* Somebody reads what the block has at the end: no byte of it is known to be overwritten before. */
+static void await(nr_block *block) {
+    block->awaited = true;
+    block->over_from = block->over_to = 0;
+}
+
+/* Notes what a call overwrites without reading it: once that is the whole block, nobody needs what was in it before. Ranges
+ * that are not neighbours are too rare to be noted: only the larger one is. */
+static void overwrite(nr_block *block, int64_t from, int64_t bytes) {
+    const int64_t to = from + bytes;
+    if (from <= block->over_to && to >= block->over_from) {
+        if (from < block->over_from) block->over_from = from;
+        if (to > block->over_to) block->over_to = to;
+    } else if (bytes > block->over_to - block->over_from) {
+        block->over_from = from;
+        block->over_to = to;
+    }
+    if (block->over_from == 0 && block->over_to == (int64_t)block->bytes) block->awaited = false;
+}
+
+/* What a call that is needed leaves to those before it. Storages that were there before may lie over one another, and show what
+ * a run that failed has done: they are always awaited. */
+static void note_uses(nr_program *program, const nr_step *step) {
+    const nr_use *uses = program->uses + step->first_use;
+    const int64_t dense = nr_plan_dense_bytes(&step->call);
+    for (int64_t u = 0; u < step->uses; u++) {
+        nr_block *block = uses[u].block < 0 ? NULL : &program->blocks[uses[u].block];
+        if (dense && uses[u].written && block && block->kind != NR_EXTERNAL) overwrite(block, uses[u].offset, dense);
+    }
+    for (int64_t u = 0; u < step->uses; u++)
+        if (uses[u].block >= 0 && !(dense && uses[u].written)) await(&program->blocks[uses[u].block]);
+}
+
+/* What is there between the two parts of a program anybody may read. */
+static void await_results(nr_program *program) {
     for (int64_t i = 0; i < program->block_count; i++)
-        program->blocks[i].last = program->blocks[i].kind == NR_RESULT ? program->count : -1;
+        if (program->blocks[i].kind != NR_TEMPORARY) await(&program->blocks[i]);
+}
+
+void nr_program_find_dead(nr_program *program) {
+    for (int64_t i = 0; i < program->block_count; i++) {
+        nr_block *block = &program->blocks[i];
+        block->over_from = block->over_to = 0;
+        block->awaited = block->kind != NR_TEMPORARY;
+    }
     for (int64_t s = program->count - 1; s >= 0; s--) {
         nr_step *step = &program->steps[s];
         const nr_use *uses = program->uses + step->first_use;
         bool needed = nr_has_effects(&step->call);
-        for (int64_t u = 0; u < step->uses && !needed; u++) {
-            const nr_block *block = uses[u].block < 0 ? NULL : &program->blocks[uses[u].block];
-            needed = uses[u].written && (!block || block->kind != NR_TEMPORARY || block->last >= 0);
-        }
+        if (s + 1 == program->split) await_results(program);
+        for (int64_t u = 0; u < step->uses && !needed; u++)
+            needed = uses[u].written && (uses[u].block < 0 || program->blocks[uses[u].block].awaited);
         step->dead = !needed;
-        for (int64_t u = 0; u < step->uses && needed; u++) {
+        if (needed) note_uses(program, step);
+    }
+}
+
+/* The first and the last call that uses each block. */
+static void find_lives(nr_program *program) {
+    for (int64_t i = 0; i < program->block_count; i++)
+        program->blocks[i].last = program->blocks[i].kind == NR_RESULT ? program->count : -1;
+    for (int64_t s = program->count - 1; s >= 0; s--) {
+        const nr_step *step = &program->steps[s];
+        const nr_use *uses = program->uses + step->first_use;
+        for (int64_t u = 0; u < step->uses && !step->dead; u++) {
             if (uses[u].block < 0) continue;
             nr_block *block = &program->blocks[uses[u].block];
             if (block->last < 0) block->last = s;
@@ -101,7 +152,7 @@ static int64_t peak_of(const nr_program *program) {
 }
 
 size_t nr_program_layout(nr_program *program) {
-    find_dead(program);
+    find_lives(program);
     stretch(program);
     program->peak_bytes = peak_of(program);
     size_t bytes = 0, all = 0;

@@ -358,6 +358,27 @@ int64_t nr_plan_multiply_adds(const nr_call *call) {
     return 0;
 }
 
+int64_t nr_plan_element_size(const nr_call *call, int o) {
+    const nr_op_row *row = &nr_ops[call->op];
+    if (call->family == NR_COPY) return nr_size_of(o ? call->from_dtype : call->dtype);
+    const bool truths = o == 0 ? row->result == NR_TRUTH : o == 1 && row->form == NR_CHOICE;
+    if (truths) return 1;
+    if (o == 0 && row->result == NR_INDEX) return sizeof(int64_t);
+    if (o == 0 && row->result == NR_SUM && !nr_is_float(call->dtype)) return sizeof(int64_t);
+    return nr_size_of(call->dtype);
+}
+
+int64_t nr_plan_dense_bytes(const nr_call *call) {
+    if (call->family != NR_POINTWISE && call->family != NR_COPY) return 0;
+    const nr_plan *plan = call->plan;
+    int64_t bytes = nr_plan_element_size(call, 0);
+    for (int32_t d = 0; d < plan->ndim; d++) {
+        if (plan->stride[0][d] != bytes) return 0;
+        bytes *= plan->size[d];
+    }
+    return bytes;
+}
+
 bool nr_has_effects(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
            call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK ||

@@ -19,6 +19,10 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *visit
 int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]);
 /* Multiplications, each with an addition, of products, convolutions and attention; 0: of other families. */
 int64_t nr_plan_multiply_adds(const nr_call *call);
+/* Bytes of an element of operand o of a pointwise operation, a copy or a reduction. */
+int64_t nr_plan_element_size(const nr_call *call, int o);
+/* Bytes that a pointwise operation or a copy writes from its first one on, each of them; 0: not so, or another family. */
+int64_t nr_plan_dense_bytes(const nr_call *call);
 /* Whether the call has no elements, whose addresses may then lie behind those of a storage. */
 bool nr_is_empty(const nr_call *call);
 /* Whether the call can fail because of values, or does more than write its results. */

@@ -28,6 +28,7 @@ typedef struct nr_block {
     const nr_backend *backend;
     nr_block_kind kind;
     bool external, written;
+    bool is_number;      /* of Python's: nobody writes to it */
     bool fresh;          /* a result that each run puts into new memory, */
     int64_t first_fresh; /* and the first of its uses in program->fresh */
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
@@ -35,8 +36,10 @@ typedef struct nr_block {
     char *constant;      /* what the host wrote, or NULL */
     size_t at;           /* in the slab */
     int32_t argument;
-    int64_t results; /* headers of results over it */
-    bool in_room;    /* only a chain uses it, tile by tile: it needs no memory */
+    int64_t results;            /* headers of results over it */
+    bool awaited;               /* while calls are read from the last one back: what it has now is read, or left, */
+    int64_t over_from, over_to; /* and bytes that are overwritten before */
+    bool in_room;               /* only a chain uses it, tile by tile: it needs no memory */
 } nr_block;
 
 /* An address in a plan. */
@@ -58,6 +61,17 @@ typedef struct nr_step {
     nr_chain *chain; /* which begins with this step, and is run here */
     bool follows;    /* belongs to the chain of a step before */
 } nr_step;
+
+/* A tensor that each run binds. */
+typedef struct nr_argument {
+    char *data; /* of its first element in the run under way, or in the last one */
+    const nr_backend *backend;
+    int64_t numel; /* of its elements, which lie side by side; 0: they do not */
+    int32_t dtype;
+    bool copied; /* before each run, to where graphs read it, */
+    norch_storage *copy;
+    bool read[2]; /* in the first part, in the second */
+} nr_argument;
 
 /* Calls from first to before end that do the same in each run, which a device may run as one graph. */
 typedef struct nr_segment {
@@ -89,7 +103,7 @@ struct nr_program {
     double work;
     const nr_backend *backend; /* that of the calls: a device, if any call is for one */
     norch_storage *slab;       /* of the run under way, or of the last one; NULL: nothing is in it */
-    char **bound;              /* of each argument the address of its first element that the plans have */
+    nr_argument *arguments;
     int32_t argument_count;
     nr_segment *segments; /* made by the second run */
     int64_t segment_count, runs;
@@ -127,8 +141,9 @@ int32_t nr_program_run(nr_program *program, bool second);
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
 void nr_program_free(nr_program *program);
 
-/* graph.c: notes the segments of a program for a device, each as a graph; and frees them. */
+/* graph.c: notes the segments of a program for a device, each as a graph; copies what graphs read of arguments; and frees them. */
 int32_t nr_program_make_graphs(nr_program *program);
+int32_t nr_program_copy_arguments(const nr_program *program);
 void nr_program_free_graphs(nr_program *program);
 /* step.c: runs one call, or the chain that begins with it. */
 int32_t nr_program_run_step(const nr_step *step);
@@ -137,7 +152,9 @@ int32_t nr_program_run_step(const nr_step *step);
 void nr_program_fuse(nr_program *program, bool reorders);
 void nr_program_unfuse(nr_program *program);
 
-/* layout.c: which calls are dead, and where in the slab temporary blocks and results lie; gives its size. */
+/* layout.c: which calls are dead: nothing reads what they write before it is overwritten. */
+void nr_program_find_dead(nr_program *program);
+/* Where in the slab temporary blocks and results lie; gives its size. */
 size_t nr_program_layout(nr_program *program);
 /* Whether a block lies in the slab, once the layout is made. */
 bool nr_in_slab(const nr_block *block);

@@ -339,6 +339,7 @@ static int32_t find_fresh(nr_program *program, int32_t results, const norch_tens
 }
 
 static int32_t place(nr_program *program) {
+    nr_program_find_dead(program);
     size_t bytes = nr_program_layout(program);
     for (int reorders = 1; program->fuses && reorders >= 0; reorders--) {
         nr_program_fuse(program, reorders);
@@ -381,9 +382,13 @@ int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_te
         NR_TRY(check_parts(program));
     name_uses(program);
     if (fresh) NR_TRY(find_fresh(program, results, result));
-    program->bound = nr_malloc((size_t)arguments * sizeof *program->bound);
-    if (!program->bound) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
-    for (int32_t a = 0; a < arguments; a++) program->bound[a] = argument[a]->data;
+    program->arguments = nr_malloc((size_t)arguments * sizeof *program->arguments);
+    if (!program->arguments) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
+    for (int32_t a = 0; a < arguments; a++) {
+        const norch_tensor *x = argument[a];
+        program->arguments[a] = (nr_argument){
+            .data = x->data, .backend = x->storage->backend, .numel = x->contiguous ? x->numel : 0, .dtype = x->dtype};
+    }
     program->argument_count = arguments;
     return place(program);
 }
@@ -420,6 +425,8 @@ void nr_program_free(nr_program *program) {
     nr_free(program->bindings);
     nr_free(program->fresh);
     nr_free(program->blocks);
-    nr_free(program->bound);
+    for (int32_t a = 0; a < program->argument_count; a++)
+        if (program->arguments[a].copy) nr_storage_release(program->arguments[a].copy);
+    nr_free(program->arguments);
     nr_free(program);
 }

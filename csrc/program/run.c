@@ -7,8 +7,10 @@
 #include "program.h"
 
 void nr_program_bind(nr_program *program, int32_t argument, char *data) {
-    if (program->bound[argument] == data) return;
-    program->bound[argument] = data;
+    nr_argument *bound = &program->arguments[argument];
+    if (bound->data == data) return;
+    bound->data = data;
+    if (bound->copied) return;
     for (int64_t i = 0; i < program->binding_count; i++) {
         const nr_use *use = &program->bindings[i];
         if (use->block == -1 - argument) *use->at = data + use->offset;
@@ -18,6 +20,7 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
 static int32_t run_all(void *of) {
     const nr_program *program = of;
     const nr_segment *segment = program->segments, *last = segment + program->segment_count;
+    NR_TRY(nr_program_copy_arguments(program));
     while (segment < last && segment->end <= program->from) segment++;
     for (int64_t i = program->from; i < program->to; i++) {
         if (segment < last && segment->first == i && segment->graph) {
@@ -40,6 +43,7 @@ static double seconds_now(void) {
 
 static int32_t run_timed(void *of) {
     const nr_program *program = of;
+    NR_TRY(nr_program_copy_arguments(program));
     double before = seconds_now();
     for (int64_t i = program->from; i < program->to; i++) {
         NR_TRY(nr_program_run_step(&program->steps[i]));

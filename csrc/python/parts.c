@@ -64,21 +64,3 @@ void *nr_py_result_of(void *self, void *const *given, int64_t n) {
     if (one->leaf >= 0 && one->offset >= 0) return PyLong_FromLongLong(one->leaf);
     return PyLong_FromLongLong(one->leaf < 0 && !one->object ? -1 : -2);
 }
-
-/* program_uses(recording, i): (block, whether it is written) of each address of the i-th call, flat; of an argument -1 - its
- * number. */
-void *nr_py_program_uses(void *self, void *const *given, int64_t n) {
-    (void)self;
-    nr_recording *r = n == 2 ? nr_recording_of("program_uses", given[0]) : NULL;
-    if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
-    const bool there = r->program && i >= 0 && i < r->program->count;
-    const nr_step *step = there ? &r->program->steps[i] : NULL;
-    void *tuple = PyTuple_New(step ? 2 * step->uses : 0);
-    for (int64_t u = 0; tuple && step && u < step->uses; u++) {
-        const nr_use *use = &r->program->uses[step->first_use + u];
-        PyTuple_SetItem(tuple, 2 * u, PyLong_FromLongLong(use->block));
-        PyTuple_SetItem(tuple, 2 * u + 1, PyBool_FromLong(use->written));
-    }
-    return tuple;
-}

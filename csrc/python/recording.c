@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../core/memory.h"
-#include "../program/plans.h"
 
 void *nr_recording_type;
 
@@ -122,6 +121,7 @@ static void see(nr_observer *self, norch_tensor *x) {
         return;
     }
     if (!program->blocks[block].external) return;
+    program->blocks[block].is_number |= x->weak;
     if (r->seen_count == r->seen_room) {
         const int64_t room = r->seen_room ? 2 * r->seen_room : 32;
         nr_seen *larger = nr_malloc((size_t)room * sizeof *larger);
@@ -536,60 +536,4 @@ void *nr_py_is_running(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 1 ? nr_recording_of("is_running", given[0]) : NULL;
     return r ? PyBool_FromLong(r->program && r->program->running) : NULL;
-}
-
-/* line_of(recording, i): what line() gave for the i-th call, or None. */
-void *nr_py_line_of(void *self, void *const *given, int64_t n) {
-    (void)self;
-    const nr_recording *r = n == 2 ? nr_recording_of("line_of", given[0]) : NULL;
-    if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
-    void *line = r->program && i >= 0 && i < r->program->count ? r->program->steps[i].line : NULL;
-    return keep(line ? line : NR_NONE);
-}
-
-static void put(void *tuple, int64_t i, int64_t value) { PyTuple_SetItem(tuple, i, PyLong_FromLongLong(value)); }
-
-/* program_calls(recording, i): (family, op, dtype, whether it is dead, its number as recorded, whether it belongs to the chain
- * of the call before it, sizes...) of the i-th call; None past the end. */
-void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
-    (void)self;
-    const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
-    if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
-    if (!r->program || i < 0 || i >= r->program->count) return keep(NR_NONE);
-    const nr_step *step = &r->program->steps[i];
-    int64_t sizes[NORCH_MAX_DIMS];
-    const int32_t count = nr_plan_sizes(&step->call, sizes);
-    void *tuple = PyTuple_New(6 + count);
-    if (!tuple) return NULL;
-    put(tuple, 0, step->call.family);
-    put(tuple, 1, step->call.op);
-    put(tuple, 2, step->call.dtype);
-    put(tuple, 3, step->dead);
-    put(tuple, 4, step->number);
-    put(tuple, 5, step->follows);
-    for (int32_t d = 0; d < count; d++) put(tuple, 6 + d, sizes[d]);
-    return tuple;
-}
-
-/* program_memory(recording): bytes of {temporary results and results, what stays after a run, constants}, and the most that
- * the first of these take in the function itself. */
-void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
-    (void)self;
-    const nr_recording *r = n == 1 ? nr_recording_of("program_memory", given[0]) : NULL;
-    if (!r) return NULL;
-    void *tuple = PyTuple_New(4);
-    if (!tuple) return NULL;
-    int64_t kept = 0, constant = 0;
-    for (int64_t b = 0; r->program && b < r->program->block_count; b++) {
-        const nr_block *block = &r->program->blocks[b];
-        if (block->kind == NR_KEPT) kept += (int64_t)block->bytes;
-        if (block->kind == NR_CONSTANT) constant += (int64_t)block->bytes;
-    }
-    put(tuple, 0, r->program && r->program->slab ? (int64_t)r->program->slab->bytes : 0);
-    put(tuple, 1, kept);
-    put(tuple, 2, constant);
-    put(tuple, 3, r->program ? r->program->peak_bytes : 0);
-    return tuple;
 }

@@ -63,24 +63,32 @@ class Program:
     def chains(self) -> list[list[int]]:
         """The calls, as places in calls(), that run together tile by tile: see "Fusion" in docs/capture.md."""
         found: list[list[int]] = []
-        for i, (_, _, follows) in enumerate(self._calls()):
+        for i, (*_, follows, _) in enumerate(self._calls()):
             if follows:
                 found[-1].append(i)
             else:
                 found.append([i])
         return [chain for chain in found if len(chain) > 1]
 
+    def graphs(self) -> list[list[int]]:
+        """The calls, as places in calls(), that a CUDA device launches as one, from the third replay on."""
+        found: dict[int, list[int]] = {}
+        for i, (*_, graph) in enumerate(self._calls()):
+            if graph:
+                found.setdefault(graph, []).append(i)
+        return list(found.values())
+
     def recorded(self) -> str:
         """The calls as they were recorded, before chains were made of them, as text."""
         rows = sorted(self._calls(), key=lambda row: row[1])
         return self._text([call for call, *_ in rows], [""] * len(rows))
 
-    def _calls(self) -> list[tuple[tuple[str, str, tuple[int, ...], str], int, bool]]:
-        """Of each call that a replay runs: what calls() gives, its number as recorded, and whether it belongs to the
-        chain of the call before."""
+    def _calls(self) -> list[tuple[tuple[str, str, tuple[int, ...], str], int, bool, int]]:
+        """Of each call that a replay runs: what calls() gives, its number as recorded, whether it belongs to the
+        chain of the call before, and the number of its graph, or 0."""
         return [
-            ((_named(family, op), DTYPES[dtype].name, tuple(sizes), self._where(i)), number, bool(follows))
-            for i, (family, op, dtype, dead, number, follows, *sizes) in enumerate(self._rows())
+            ((_named(family, op), DTYPES[dtype].name, tuple(sizes), self._where(i)), number, bool(follows), graph)
+            for i, (family, op, dtype, dead, number, follows, graph, *sizes) in enumerate(self._rows())
             if not dead
         ]
 
@@ -121,7 +129,7 @@ class Program:
     def timed(self, seconds: tuple[float, ...]) -> str:
         """The calls with what each of them took in a replay, and its share of all; a chain's stands at its first."""
         total, rows = sum(seconds), []
-        for i, (took, (family, op, dtype, dead, _, follows, *sizes)) in enumerate(
+        for i, (took, (family, op, dtype, dead, _, follows, _, *sizes)) in enumerate(
             zip(seconds, self._rows(), strict=True)
         ):
             if not dead and (took or follows):  # not of the gradient, which backward() runs
@@ -151,6 +159,8 @@ class Program:
         widths = [max(map(len, column)) for column in (names, dtypes, shapes)]
         own, chains = self.memory()["temporary"], marks.count("/")
         fused = f"{chains} chain{'s' * (chains != 1)}, " if chains else ""
+        if graphs := len(self.graphs()):
+            fused += f"{graphs} graph{'s' * (graphs != 1)}, "
         lines = [f"{len(calls)} call{'s' * (len(calls) != 1)}, {fused}{own:,} bytes of its own"]
         for i, (name, dtype, shape, (*_, where), mark) in enumerate(
             zip(names[1:], dtypes[1:], shapes[1:], calls, marks, strict=True), 1

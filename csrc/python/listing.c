@@ -1,0 +1,91 @@
+/* listing: what a recording tells of its calls, for norch/program/listing.py. */
+#include "../program/plans.h"
+#include "recording.h"
+
+/* line_of(recording, i): what line() gave for the i-th call, or None. */
+void *nr_py_line_of(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 2 ? nr_recording_of("line_of", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    void *line = r->program && i >= 0 && i < r->program->count ? r->program->steps[i].line : NULL;
+    line = line ? line : NR_NONE;
+    Py_IncRef(line);
+    return line;
+}
+
+static void put(void *tuple, int64_t i, int64_t value) { PyTuple_SetItem(tuple, i, PyLong_FromLongLong(value)); }
+
+/* The number of the graph that a step belongs to, from 1 on; 0: of none. */
+static int64_t graph_of(const nr_program *program, int64_t step) {
+    for (int64_t i = 0; i < program->segment_count; i++) {
+        const nr_segment *segment = &program->segments[i];
+        if (segment->graph && step >= segment->first && step < segment->end) return i + 1;
+    }
+    return 0;
+}
+
+/* program_calls(recording, i): (family, op, dtype, whether it is dead, its number as recorded, whether it belongs to the chain
+ * of the call before it, its graph, sizes...) of the i-th call; None past the end. */
+void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    if (!r->program || i < 0 || i >= r->program->count) return Py_IncRef(NR_NONE), NR_NONE;
+    const nr_step *step = &r->program->steps[i];
+    int64_t sizes[NORCH_MAX_DIMS];
+    const int32_t count = nr_plan_sizes(&step->call, sizes);
+    void *tuple = PyTuple_New(7 + count);
+    if (!tuple) return NULL;
+    put(tuple, 0, step->call.family);
+    put(tuple, 1, step->call.op);
+    put(tuple, 2, step->call.dtype);
+    put(tuple, 3, step->dead);
+    put(tuple, 4, step->number);
+    put(tuple, 5, step->follows);
+    put(tuple, 6, graph_of(r->program, i));
+    for (int32_t d = 0; d < count; d++) put(tuple, 7 + d, sizes[d]);
+    return tuple;
+}
+
+/* program_memory(recording): bytes of {temporary results, results and copies of arguments, what stays after a run, constants},
+ * and the most that the first of these take in the function itself. */
+void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const nr_recording *r = n == 1 ? nr_recording_of("program_memory", given[0]) : NULL;
+    if (!r) return NULL;
+    void *tuple = PyTuple_New(4);
+    if (!tuple) return NULL;
+    int64_t own = r->program && r->program->slab ? (int64_t)r->program->slab->bytes : 0, kept = 0, constant = 0;
+    for (int32_t a = 0; r->program && a < r->program->argument_count; a++)
+        if (r->program->arguments[a].copy) own += (int64_t)r->program->arguments[a].copy->bytes;
+    for (int64_t b = 0; r->program && b < r->program->block_count; b++) {
+        const nr_block *block = &r->program->blocks[b];
+        if (block->kind == NR_KEPT) kept += (int64_t)block->bytes;
+        if (block->kind == NR_CONSTANT) constant += (int64_t)block->bytes;
+    }
+    put(tuple, 0, own);
+    put(tuple, 1, kept);
+    put(tuple, 2, constant);
+    put(tuple, 3, r->program ? r->program->peak_bytes : 0);
+    return tuple;
+}
+
+/* program_uses(recording, i): (block, whether it is written) of each address of the i-th call, flat; of an argument -1 - its
+ * number. */
+void *nr_py_program_uses(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 2 ? nr_recording_of("program_uses", given[0]) : NULL;
+    if (!r) return NULL;
+    const int64_t i = PyLong_AsLongLong(given[1]);
+    const bool there = r->program && i >= 0 && i < r->program->count;
+    const nr_step *step = there ? &r->program->steps[i] : NULL;
+    void *tuple = PyTuple_New(step ? 2 * step->uses : 0);
+    for (int64_t u = 0; tuple && step && u < step->uses; u++) {
+        const nr_use *use = &r->program->uses[step->first_use + u];
+        PyTuple_SetItem(tuple, 2 * u, PyLong_FromLongLong(use->block));
+        PyTuple_SetItem(tuple, 2 * u + 1, PyBool_FromLong(use->written));
+    }
+    return tuple;
+}

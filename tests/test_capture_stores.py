@@ -1,0 +1,171 @@
+"""Calls that norch.capture leaves out: those that nobody reads, and stores that are overwritten before anybody does."""
+
+import pytest
+
+import norch
+
+pytestmark = pytest.mark.host
+
+
+def bits(x):
+    if isinstance(x, tuple):
+        return [bits(part) for part in x]
+    return tuple(x.shape), x.detach().contiguous().numpy().tobytes()
+
+
+def made(function, *arguments, **options):
+    captured = norch.capture(function, **options)
+    for _ in range(4):
+        captured(*arguments)
+    assert captured.recordings() == 1
+    return captured
+
+
+def operations(captured):
+    return [call[0] for call in captured.program.calls()]
+
+
+def overwritten(x):
+    y = norch.zeros(40, 6)
+    y.copy_(x)
+    return y + 1
+
+
+def overwritten_row_by_row(x):
+    y = norch.zeros(5, 6)
+    for i in range(5):
+        y[i] = x[i]
+    return y * 2
+
+
+def overwritten_from_the_last_row(x):
+    y = norch.zeros(3, 6)
+    for i in reversed(range(3)):
+        y[i] = x[i]
+    return y * 2
+
+
+def overwritten_as_a_result(x):
+    y = norch.zeros(40, 6)
+    y.copy_(x)
+    return y
+
+
+def overwritten_twice(x):
+    y = x.clone()
+    y.fill_(3.0)
+    y.copy_(x)
+    return y * 2
+
+
+def overwritten_in_another_order(x):
+    y = norch.zeros(6, 40)
+    y.T.copy_(x)
+    return y * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        (overwritten, ["copy", "add"]),
+        (overwritten_row_by_row, ["copy"] * 5 + ["mul"]),
+        (overwritten_from_the_last_row, ["copy"] * 3 + ["mul"]),
+        (overwritten_as_a_result, ["copy"]),
+        (overwritten_twice, ["copy", "mul"]),
+        (overwritten_in_another_order, ["copy", "mul"]),
+    ],
+)
+@pytest.mark.parametrize("fuse", [True, False])
+def test_stores_that_are_overwritten(function, calls, fuse):
+    captured = made(function, norch.randn(40, 6), fuse=fuse)
+    assert operations(captured) == calls
+    x = norch.randn(40, 6)
+    assert bits(captured(x)) == bits(function(x))
+
+
+def read_between(x):
+    y = norch.zeros(40, 6)
+    z = y + 1
+    y.copy_(x)
+    return y * z
+
+
+def overwritten_in_part(x):
+    y = norch.zeros(41, 6)
+    y[:40] = x
+    return y * 2
+
+
+def overwritten_with_a_gap(x):
+    y = norch.zeros(40, 6)
+    y[:10] = x[:10]
+    y[20:] = x[20:]
+    return y * 2
+
+
+def added_to(x):
+    y = norch.zeros(40, 6)
+    y += x
+    return y * 2
+
+
+def added_to_once_overwritten(x):
+    y = norch.zeros(40, 6)
+    y.copy_(x)
+    y.mul_(y)
+    return y * 2
+
+
+def columns_overwritten(x):
+    y = norch.zeros(40, 6)
+    y[:, :3] = x[:, :3]
+    return y * 2
+
+
+def summed_up_by_index(x):
+    y = norch.zeros(40, 6)
+    return y.index_add_(0, norch.tensor([0, 1, 1]), x[:3])
+
+
+def an_argument_overwritten(x):
+    x.fill_(2.0)
+    x.copy_(norch.ones(40, 6))
+    return x * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "removed"),
+    [
+        (read_between, 0),
+        (overwritten_in_part, 0),
+        (overwritten_with_a_gap, 0),
+        (added_to, 0),
+        (added_to_once_overwritten, 1),
+        (columns_overwritten, 0),
+        (summed_up_by_index, 0),
+        (an_argument_overwritten, 0),  # other tensors may lie there, and a run that fails shows it
+    ],
+)
+def test_stores_that_are_read(function, removed):
+    captured = made(function, norch.randn(40, 6))
+    x = norch.randn(40, 6)
+    with norch.profiler.profile() as seen:
+        wanted = function(x)
+    recorded = sum(row.count for row in seen.key_averages())
+    assert bits(captured(x)) == bits(wanted)
+    assert len(captured.program) == recorded - removed
+
+
+def test_gradients_that_nobody_asks_for():
+    def both(x, w):
+        y = ((x @ w).exp() @ w).sum()
+        of_x, of_w = norch.autograd.grad(y, (x, w))
+        return of_x
+
+    def one(x, w):
+        return norch.autograd.grad(((x @ w).exp() @ w).sum(), x)[0]
+
+    x, w = norch.randn(7, 5).requires_grad_(), norch.randn(5, 5).requires_grad_()
+    captured = made(both, x, w)
+    assert operations(captured) == operations(made(one, x, w))
+    assert bits(captured(x, w)) == bits(one(x, w))
