@@ -50,6 +50,7 @@ SECTIONS = {
     "norch.ops.pointwise": "Pointwise",
     "norch.ops.composed.pointwise": "Pointwise",
     "norch.ops.activation": "Pointwise",
+    "norch.ops.special": "Pointwise",
     "norch.ops.reduce": "Reductions",
     "norch.ops.norm": "Reductions",
     "norch.ops.softmax": "Reductions",
@@ -244,6 +245,7 @@ def text() -> str:
     lines += [textwrap.fill("Attributes: " + ", ".join(attributes) + ".", 120), ""]
     for title, module, prefix in (
         ("norch.linalg", norch.linalg, "linalg."),
+        ("norch.special", norch.special, "special."),
         ("norch.nn.functional", functional, "functional."),
     ):
         rows = [

@@ -1,7 +1,7 @@
 """Written by `make stubs` from the code; a test tells when it is old."""
 
 import builtins
-from norch import array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, storage as storage, testing as testing, utils as utils
+from norch import array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils
 from norch._handle import Size as Size
 from norch._repr import set_printoptions as set_printoptions
 from norch._threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
@@ -144,6 +144,9 @@ def gt(input: Operand, other: Operand) -> Tensor: """Where a > b."""
 half: dtype
 def hsplit(input: Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the second axis (the first of a vector), into equal sections or cut before indices."""
 def hypot(input: Operand, other: Operand) -> Tensor: """sqrt(a * a + b * b), without overflow on the way. Floats only."""
+def i0(input: Tensor) -> Tensor: """Modified Bessel function of the first kind, of order 0; even, from 1 at 0. Integers become floats."""
+def igamma(input: Operand, other: Operand) -> Tensor: """Regularised lower incomplete gamma function P(a, x), in [0, 1]; NaN where an argument is negative. Differentiable by x."""
+def igammac(input: Operand, other: Operand) -> Tensor: """Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where small. Differentiable by x."""
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor: """A copy of x whose parts at the given indices (1-d) of an axis are source's."""
 inf: builtins.float
 int: dtype
@@ -291,6 +294,9 @@ greater_equal_ = Tensor.greater_equal_
 gt_ = Tensor.gt_
 heaviside_ = Tensor.heaviside_
 hypot_ = Tensor.hypot_
+i0_ = Tensor.i0_
+igamma_ = Tensor.igamma_
+igammac_ = Tensor.igammac_
 index_add_ = Tensor.index_add_
 index_copy_ = Tensor.index_copy_
 index_fill_ = Tensor.index_fill_

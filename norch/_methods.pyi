@@ -279,6 +279,12 @@ class DeclaredMethods(Handle):
     def hsplit(input, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the second axis (the first of a vector), into equal sections or cut before indices."""
     def hypot(input, other: Operand) -> Tensor: """sqrt(a * a + b * b), without overflow on the way. Floats only."""
     def hypot_(self, other: Operand) -> Self: """hypot() in place."""
+    def i0(input) -> Tensor: """Modified Bessel function of the first kind, of order 0; even, from 1 at 0. Integers become floats."""
+    def i0_(self) -> Self: """i0() in place."""
+    def igamma(input, other: Operand) -> Tensor: """Regularised lower incomplete gamma function P(a, x), in [0, 1]; NaN where an argument is negative. Differentiable by x."""
+    def igamma_(self, other: Operand) -> Self: """igamma() in place."""
+    def igammac(input, other: Operand) -> Tensor: """Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where small. Differentiable by x."""
+    def igammac_(self, other: Operand) -> Self: """igammac() in place."""
     @property
     def imag(self) -> Tensor: ...
     def index_add(input, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = ...) -> Tensor: """A copy of x to whose parts at the given indices (1-d) of an axis alpha times those of source are added."""
