@@ -38,7 +38,9 @@ place, where the second column says so. The dtypes are those with which it was t
 {dtypes}.
 What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there.
 
-`out=` is nowhere. What PyTorch has beyond this is [at the end](#left-out), with the reason.
+`out=` says that a function takes tensors to write its result into, as PyTorch's does. Of another shape they are
+resized, with a warning where they had elements. The result must be castable to their dtype, and nothing may require
+grad; they may overlap the inputs. What PyTorch has beyond this is [at the end](#left-out), with the reason.
 """
 
 # Sections, by the module that a function comes from.
@@ -212,6 +214,10 @@ def operations(module: Any) -> Iterator[tuple[str, Any]]:
             yield name, thing
 
 
+def out_form(function: Any) -> list[str]:
+    return ["`out=`"] if hasattr(function, "takes_out") else []
+
+
 def row(name: str, function: Any, forms: list[str], key: str) -> str:
     return " | ".join((f"| `{name}`", ", ".join(forms), *taken(key), about(function) + " |"))
 
@@ -224,12 +230,13 @@ def text() -> str:
     sections: dict[str, list[str]] = {title: [] for title in SECTIONS.values()}
     settings = []
     for name, function in operations(norch):
-        module = getattr(function, "__module__", "")
+        module = getattr(inspect.unwrap(function), "__module__", "")
         if module.startswith(SETTINGS) or module not in SECTIONS:
             settings.append(f"| `{name}` | {about(function)} |")
             continue
         forms = [f"`x.{name}`"] if hasattr(norch.Tensor, name) else []
         forms += [f"`x.{name}_`"] if hasattr(norch.Tensor, name + "_") else []
+        forms += out_form(function)
         sections[SECTIONS[module]].append(row(f"norch.{name}", function, forms, name))
     methods = [
         (name, getattr(norch.Tensor, name))
@@ -249,7 +256,7 @@ def text() -> str:
         ("norch.nn.functional", functional, "functional."),
     ):
         rows = [
-            row(prefix + name, thing, [], prefix + name if prefix == "linalg." else name)
+            row(prefix + name, thing, out_form(thing), prefix + name if prefix == "linalg." else name)
             for name, thing in operations(module)
             if name in getattr(module, "__all__", [name])
         ]

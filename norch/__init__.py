@@ -27,6 +27,8 @@ from .dtype import bool_ as bool  # noqa: A004
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .errors import *  # noqa: F403
+from .ops._out import NAMES as _TAKE_OUT
+from .ops._out import take_out as _take_out
 from .ops.complex import *  # noqa: F403
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.distance import *  # noqa: F403
@@ -93,6 +95,7 @@ if _start.is_traced:
 
     _trace.start()
 
+_take_out(globals(), _TAKE_OUT)
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:

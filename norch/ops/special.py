@@ -1,11 +1,15 @@
-"""Modified Bessel functions and incomplete gamma functions: rows of csrc/ops.def, whose formulas are in
-csrc/cpu/math_special.h. norch/special.py has the names of ``torch.special``."""
+"""Modified Bessel functions and incomplete gamma functions, rows of csrc/ops.def whose formulas are in
+csrc/cpu/math_special.h, and what is composed for ``norch.special`` alone."""
 
 from __future__ import annotations
 
-from .._typing import Operation, Tensor
+import math
+
+from .._typing import Operand, Operation, Tensor
+from ..autograd.differentiable import differentiable
+from ._operand import as_fixed_operand
 from .op import function_op, op
-from .pointwise import xlogy
+from .pointwise import erfc, log1p, where, xlogy
 
 __all__ = ["i0", "igamma", "igammac"]
 
@@ -55,3 +59,28 @@ igammac = op(
     grad_a=_grad_of_first,
     grad_b=lambda g, a, b: -g * _density(a, b),
 )
+
+
+def entr(input: Tensor) -> Tensor:  # noqa: A002  (PyTorch's name)
+    """-x log(x), whose sum over probabilities is their entropy: 0 at 0, -inf below.
+
+    >>> norch.special.entr(norch.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.3466, 0.0000])
+    """
+    return _entr(as_fixed_operand(input, "entr"))
+
+
+@differentiable("entr", grad=lambda g, x: g * (-1 - x.log()))
+def _entr(x: Tensor) -> Tensor:
+    return where(x < 0, -math.inf, 0 - xlogy(x, x))
+
+
+def ndtr(input: Tensor) -> Tensor:  # noqa: A002
+    """The distribution function of the standard normal distribution, exact far to the left, too."""
+    return erfc(as_fixed_operand(input, "ndtr") * -math.sqrt(0.5)) / 2
+
+
+def xlog1py(input: Operand, other: Operand) -> Tensor:  # noqa: A002
+    """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
+    x, y = as_fixed_operand(input, "xlog1py"), as_fixed_operand(other, "xlog1py")
+    return where((x == 0) & (y == y), 0, x * log1p(where((x == 0) & (y == y), 0, y)))
