@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from norch import array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils
 from norch._handle import Size as Size
 from norch._repr import set_printoptions as set_printoptions
+from norch._spectra import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
 from norch._threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from norch._typing import DTypeLike, DeviceLike, Operand
 from norch.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, set_detect_anomaly as _set_detect_anomaly

@@ -273,9 +273,21 @@ binary(
 binary("hypot", np.hypot, grad=2, dtypes=FLOAT_NAMES, torch_edges="its slopes beside an infinity come and go")
 binary("copysign", np.copysign, **FLOAT)
 binary("xlogy", _xlogy, (-3.0, 3.0), (0.3, 9.0), slack=2, **FLOAT)
-GAMMA: dict[str, Any] = {"inputs": (1,), "scaled": True, "slack": 8, "edges": False, **FLOAT}
-binary("igamma", _igamma, (0.6, 6.0), (0.4, 9.0), **GAMMA)
-binary("igammac", lambda a, x: 1 - _igamma(a, x), (0.6, 6.0), (0.4, 9.0), **GAMMA)
+for name, upper in (("igamma", False), ("igammac", True)):
+    binary(
+        name,
+        lambda a, x, upper=upper: 1 - _igamma(a, x) if upper else _igamma(a, x),
+        (0.6, 6.0),
+        (0.4, 9.0),
+        call=lambda m, a, x, name=name: getattr(m, name)(a.detach(), x),  # a has no derivative
+        inputs=(1,),
+        in_place=None,
+        scaled=True,
+        slack=8,
+        edges=False,  # test_special.py
+        torch_grad="it is NaN at (1, 0)",
+        **FLOAT,
+    )
 binary("logaddexp", np.logaddexp, scaled=True, grad=2, dtypes=FLOAT_NAMES)
 binary("logaddexp2", np.logaddexp2, scaled=True, grad=2, dtypes=FLOAT_NAMES)
 binary("fmax", np.fmax, grad=2)

@@ -85,7 +85,9 @@ EXACT = [
 
 @pytest.mark.parametrize(("a", "x", "lower", "upper"), EXACT)
 def test_incomplete_gamma_functions_are_exact(a: float, x: float, lower: float, upper: float) -> None:
-    found = [f(*norch.tensor([a, x], dtype=norch.float64)).item() for f in (norch.igamma, norch.igammac)]
+    given = norch.tensor([a, x], dtype=norch.float64)
+    found = [f(*given).item() for f in (norch.igamma, norch.igammac)]
+    assert found == [given[0].clone().igamma_(given[1]).item(), given[0].clone().igammac_(given[1]).item()]
     assert found == pytest.approx([lower, upper], rel=5e-15)
 
 
@@ -126,6 +128,19 @@ def test_the_derivative_by_the_first_argument_is_refused(torch: Any, name: str) 
         getattr(norch, name)(norch.tensor([2.0]), b := norch.tensor([3.0]).requires_grad_()), b
     )
     assert slope.item() == pytest.approx((1 if name == "igamma" else -1) * 3 * math.exp(-3))
+
+
+@pytest.mark.parametrize("name", ["igamma_", "igammac_"])
+def test_in_place_like_torch(torch: Any, name: str) -> None:
+    results = []
+    for m in (norch, torch):
+        a, x = m.tensor([[2.0, 3.0], [0.5, 9.0]]), m.tensor([1.5, 4.0], requires_grad=True)
+        found = getattr(a, name)(x)
+        assert found is a
+        found.square().sum().backward()
+        results.append((found, x.grad))
+    for found, wanted in zip(*results, strict=True):
+        np.testing.assert_allclose(found.detach().cpu().numpy(), wanted.detach().numpy(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", special.__all__)

@@ -7,8 +7,9 @@ import math
 
 from .._typing import Operand, Operation, Tensor
 from ..autograd.differentiable import differentiable
+from ._deferred import DeferredMethod
 from ._operand import as_fixed_operand
-from .op import function_op, op
+from .op import METHODS, function_op, op
 from .pointwise import erfc, log1p, where, xlogy
 
 __all__ = ["i0", "igamma", "igammac"]
@@ -84,3 +85,6 @@ def xlog1py(input: Operand, other: Operand) -> Tensor:  # noqa: A002
     """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
     x, y = as_fixed_operand(input, "xlog1py"), as_fixed_operand(other, "xlog1py")
     return where((x == 0) & (y == y), 0, x * log1p(where((x == 0) & (y == y), 0, y)))
+
+
+METHODS.update({name: DeferredMethod("norch._spectra", name) for name in ("istft", "stft")})
