@@ -38,7 +38,9 @@ works in place, where the second column says so. The dtypes are those with which
 {dtypes}.
 What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there.
 
-`out=` is nowhere. What PyTorch has beyond this is [at the end](#left-out), with the reason.
+`out=` says that a function takes tensors to write its result into, as PyTorch's does. Of another shape they are
+resized, with a warning where they had elements. The result must be castable to their dtype, and nothing may require
+grad; they may overlap the inputs. What PyTorch has beyond this is [at the end](#left-out), with the reason.
 """
 
 # Sections, by the module that a function comes from.
@@ -50,6 +52,7 @@ SECTIONS = {
     "norch.ops.pointwise": "Pointwise",
     "norch.ops.composed.pointwise": "Pointwise",
     "norch.ops.activation": "Pointwise",
+    "norch.ops.special": "Pointwise",
     "norch.ops.reduce": "Reductions",
     "norch.ops.norm": "Reductions",
     "norch.ops.softmax": "Reductions",
@@ -70,6 +73,7 @@ SECTIONS = {
     "norch.ops.getitem": "Indexing",
     "norch.ops.composed.statistics": "Statistics and distances",
     "norch.ops.composed.distance": "Statistics and distances",
+    "norch._spectra": "Signals",
     "norch.ops.composed.type_properties": "Types and questions",
 }
 SETTINGS = ("norch.autograd", "norch.dtype", "norch._threads", "norch.device", "norch.errors", "norch._repr")
@@ -211,6 +215,10 @@ def operations(module: Any) -> Iterator[tuple[str, Any]]:
             yield name, thing
 
 
+def out_form(function: Any) -> list[str]:
+    return ["`out=`"] if hasattr(function, "takes_out") else []
+
+
 def row(name: str, function: Any, forms: list[str], key: str) -> str:
     return " | ".join((f"| `{name}`", ", ".join(forms), *taken(key), about(function) + " |"))
 
@@ -223,12 +231,13 @@ def text() -> str:
     sections: dict[str, list[str]] = {title: [] for title in SECTIONS.values()}
     settings = []
     for name, function in operations(norch):
-        module = getattr(function, "__module__", "")
+        module = getattr(inspect.unwrap(function), "__module__", "")
         if module.startswith(SETTINGS) or module not in SECTIONS:
             settings.append(f"| `{name}` | {about(function)} |")
             continue
         forms = [f"`x.{name}`"] if hasattr(norch.Tensor, name) else []
         forms += [f"`x.{name}_`"] if hasattr(norch.Tensor, name + "_") else []
+        forms += out_form(function)
         sections[SECTIONS[module]].append(row(f"norch.{name}", function, forms, name))
     methods = [
         (name, getattr(norch.Tensor, name))
@@ -244,10 +253,11 @@ def text() -> str:
     lines += [textwrap.fill("Attributes: " + ", ".join(attributes) + ".", 120), ""]
     for title, module, prefix in (
         ("norch.linalg", norch.linalg, "linalg."),
+        ("norch.special", norch.special, "special."),
         ("norch.nn.functional", functional, "functional."),
     ):
         rows = [
-            row(prefix + name, thing, [], prefix + name if prefix == "linalg." else name)
+            row(prefix + name, thing, out_form(thing), prefix + name if prefix == "linalg." else name)
             for name, thing in operations(module)
             if name in getattr(module, "__all__", [name])
         ]

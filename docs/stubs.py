@@ -3,6 +3,7 @@
     norch/_methods.pyi                 the methods of Tensor, which norch/ops declares and tensor.py makes
     norch/__init__.pyi                 the names of norch, many of which are imported when they are first read
     norch/nn/functional/__init__.pyi   those of nn.functional
+    norch/linalg.pyi, special.pyi      those of norch.linalg and norch.special
 
 A function or class that stands in the text of a module is imported from there. Of the others, those of rows of
 csrc/ops.def and the methods, a stub has the signatures, with the annotations and overloads of the code.
@@ -27,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 import norch  # noqa: E402
 from norch.ops._deferred import DeferredMethod  # noqa: E402
+from norch.ops._out import signature_with_out  # noqa: E402
 from norch.ops.op import METHODS  # noqa: E402
 
 HEAD = '"""Written by `make stubs` from the code; a test fails when it is out of date."""\n\nimport builtins\n'
@@ -80,19 +82,22 @@ def origin(module: str, name: str) -> tuple[str, str]:
 def stands_in_text(thing: Any) -> bool:
     """Whether a class or function is defined or annotated by a statement of its module that type checkers can read."""
     nodes = definitions(thing.__module__).get(thing.__name__)
+    if hasattr(thing, "takes_out"):
+        return False
     if not isinstance(nodes, list) or not isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef, ast.AnnAssign)):
         return False
     return getattr(sys.modules[thing.__module__], thing.__name__) is thing
 
 
-def signatures(function: Callable[..., Any]) -> tuple[list[inspect.Signature], str]:
+def signatures(function: Any) -> tuple[list[inspect.Signature], str]:
     """Those of a function, several where it is overloaded, and the module whose names they use."""
     inner: Any = inspect.unwrap(function)
     module = inner.__globals__["__name__"]
     nodes = definitions(module).get(inner.__code__.co_name)
     if not isinstance(nodes, list) or len(nodes) < 2:
         return [inspect.signature(function)], module
-    return [_signature_of(node) for node in nodes], module
+    forms = [_signature_of(node) for node in nodes]
+    return [signature_with_out(form) for form in forms] if hasattr(function, "takes_out") else forms, module
 
 
 def _signature_of(node: ast.FunctionDef) -> inspect.Signature:
@@ -206,6 +211,7 @@ def public(module: ModuleType) -> str:
     stub = Stub(names)
     things = {name: getattr(module, name) for name in sorted(names)}
     written = {name: thing for name, thing in things.items() if isinstance(thing, (type, FunctionType))}
+    written = {name: thing for name, thing in written.items() if thing.__module__ != module.__name__}
     written = {name: thing for name, thing in written.items() if stands_in_text(thing)}
     for name, thing in written.items():
         if thing.__name__ == name:
@@ -233,6 +239,8 @@ STUBS: dict[Path, Callable[[], str]] = {
     ROOT / "norch/_methods.pyi": methods,
     ROOT / "norch/__init__.pyi": lambda: public(norch),
     ROOT / "norch/nn/functional/__init__.pyi": lambda: public(norch.nn.functional),
+    ROOT / "norch/linalg.pyi": lambda: public(norch.linalg),
+    ROOT / "norch/special.pyi": lambda: public(norch.special),
 }
 
 if __name__ == "__main__":

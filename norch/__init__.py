@@ -27,6 +27,8 @@ from .dtype import bool_ as bool  # noqa: A004
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .errors import *  # noqa: F403
+from .ops._out import NAMES as _TAKE_OUT
+from .ops._out import take_out as _take_out
 from .ops.complex import *  # noqa: F403
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.distance import *  # noqa: F403
@@ -55,6 +57,7 @@ from .ops.scan import *  # noqa: F403
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import *  # noqa: F403
+from .ops.special import *  # noqa: F403
 from .ops.values import as_tensor, asarray, from_numpy, tensor
 from .ops.view import *  # noqa: F403
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -69,7 +72,7 @@ _METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
     "array_api backends compiler cuda distributed distributions errors fft func fx hub jit linalg memory "
-    "multiprocessing nn onnx optim profiler random serialization storage testing utils"
+    "multiprocessing nn onnx optim profiler random serialization special storage testing utils"
 )
 _LAZY = {
     ".": _MODULES,
@@ -83,6 +86,7 @@ _LAZY = {
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
     ".ops.linalg.torch_names": " ".join(_LINALG),
+    "._spectra": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
     ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
 }
@@ -92,10 +96,11 @@ if _start.is_traced:
 
     _trace.start()
 
+_take_out(globals(), _TAKE_OUT)
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
-    from . import array_api, cuda, distributions, fft, func, linalg, memory, nn, optim, profiler, utils
+    from . import array_api, cuda, distributions, fft, func, linalg, memory, nn, optim, profiler, special, utils
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture, compile  # noqa: A004

@@ -21,6 +21,7 @@ from .autograd.differentiable import differentiable
 from .dtype import get_default_dtype
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ops._operand import named_function, rename_errors, tensor_of
+from .ops._out import take_out
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.shape import roll
 from .ops.copy import cat
@@ -305,4 +306,5 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:  # noqa: A002
     return _shifted("ifftshift", input, dim, True)
 
 
+take_out(globals(), " ".join({*__all__} - {"fftshift", "ifftshift"}))
 publish(globals())

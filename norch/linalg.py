@@ -9,6 +9,7 @@ from __future__ import annotations
 from ._exports import publish
 from ._typing import Tensor
 from .errors import LinAlgError
+from .ops._out import take_out
 from .ops.composed.grid import vander as _vander
 from .ops.composed.products import linalg_cross as cross
 from .ops.composed.products import matrix_power, multi_dot, vecdot
@@ -95,4 +96,5 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyTorc
     return _vander(x, N, True)
 
 
+take_out(globals(), " ".join({*__all__} - {"LinAlgError", "diagonal", "matrix_exp", "vander"}))
 publish(globals())

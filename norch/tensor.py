@@ -22,6 +22,7 @@ from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
 from .ops import softmax as _softmax  # noqa: F401
+from .ops import special as _special  # noqa: F401
 from .ops._operand import tensor_of
 from .ops.composed import diagonal as _diagonal  # noqa: F401
 from .ops.composed import distance as _distance  # noqa: F401

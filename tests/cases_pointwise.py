@@ -74,6 +74,13 @@ def _sinc(x: Array) -> Array:
     return np.where((np.abs(x) >= 2.0**53) & np.isfinite(x), 0, np.sinc(x))
 
 
+def _bessel(x: Array, order: int) -> Array:
+    """I_order(x), for 0 and 1: the mean of e^(x cos t) cos(order t) over a period, by the trapezoidal rule."""
+    cosine = np.cos(np.linspace(0, 2 * math.pi, 64, endpoint=False))
+    along = x[..., None] * cosine
+    return (np.sinh(along) * cosine if order else np.cosh(along)).mean(-1)
+
+
 def _of_floats(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """For what leaves integers as they are."""
     return lambda x: function(x) if x.dtype.kind == "f" else x
@@ -128,6 +135,17 @@ unary(
     torch_grad="of half our precision",
     **FLOAT,
 )
+for name, order, scaled in (("i0", 0, False), ("i0e", 0, True), ("i1", 1, False), ("i1e", 1, True)):
+    unary(
+        name,
+        lambda x, order=order, scaled=scaled: _bessel(x, order) * np.exp(-np.abs(x) if scaled else 0),
+        call=lambda m, x, name=name: getattr(m.special, name)(x),
+        in_place="i0_" if name == "i0" else None,
+        slack=4,
+        scaled=True,
+        edges=False,  # test_special.py
+        **FLOAT,
+    )
 unary("sinc", _sinc, (0.2, 3.0), scaled=True, torch_edges="it rounds pi x before it takes the sine", **FLOAT)
 unary("logit", lambda x: np.log(x / (1 - x)), (0.1, 0.9), scaled=True, **FLOAT)
 unary("sigmoid", sigmoid, (-9.0, 9.0), **FLOAT)
@@ -198,6 +216,15 @@ def _xlogy(a: Array, b: Array) -> Array:
     return np.where((a == 0) & ~np.isnan(b), 0, a * np.log(b))
 
 
+def _igamma(a: Array, x: Array) -> Array:
+    """P(a, x) by its power series."""
+    term = total = np.ones(np.broadcast_shapes(a.shape, x.shape))
+    for n in range(1, 80):
+        term = term * x / (a + n)
+        total = total + term
+    return total * x**a * np.exp(-x) / np.exp(lgamma(a + 1.0))
+
+
 def _shifted(a: Array, b: Array, to_left: bool) -> Array:
     """In int64, whose low bits are those of the narrower ones."""
     inside = (b >= 0) & (b < 64)
@@ -246,6 +273,21 @@ binary(
 binary("hypot", np.hypot, grad=2, dtypes=FLOAT_NAMES, torch_edges="its slopes beside an infinity come and go")
 binary("copysign", np.copysign, **FLOAT)
 binary("xlogy", _xlogy, (-3.0, 3.0), (0.3, 9.0), slack=2, **FLOAT)
+for name, upper in (("igamma", False), ("igammac", True)):
+    binary(
+        name,
+        lambda a, x, upper=upper: 1 - _igamma(a, x) if upper else _igamma(a, x),
+        (0.6, 6.0),
+        (0.4, 9.0),
+        call=lambda m, a, x, name=name: getattr(m, name)(a.detach(), x),  # a has no derivative
+        inputs=(1,),
+        in_place=None,
+        scaled=True,
+        slack=8,
+        edges=False,  # test_special.py
+        torch_grad="it is NaN at (1, 0)",
+        **FLOAT,
+    )
 binary("logaddexp", np.logaddexp, scaled=True, grad=2, dtypes=FLOAT_NAMES)
 binary("logaddexp2", np.logaddexp2, scaled=True, grad=2, dtypes=FLOAT_NAMES)
 binary("fmax", np.fmax, grad=2)

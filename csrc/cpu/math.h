@@ -10,6 +10,7 @@
  *                       erfc power hypot lgamma digamma sinc erfinv: 0.502, for every argument
  *   float64             exp 1.01  exp2 1.08  expm1 2.12  log 0.82  log1p, log1p_unit 1.35  tanh 2.52  erfinv 1.9
  *                       sinc 2.8  digamma 4.5 right of 0, zeta 8 of whole exponents
+ *                       i0 i0e 4, i1 i1e 9, igamma igammac 14 above 1e-3 (tests/test_special.py)
  * The others of float64 are libm's. Remainders branch to fmod now and then, float32's only
  * where nr_easy_f32 does not hold, and powers of integers loop; math_special.h says what it does. */
 #ifndef NR_MATH_H
@@ -86,6 +87,12 @@ NR_INLINE double nr_fma_f64(double a, double b, double c) { return NR_HAS_FMA ? 
 #define lgamma(x) NR_OF_FLOATS(lgamma, x)(x)
 #define digamma(x) NR_OF_FLOATS(digamma, x)(x)
 #define zeta(s, q) NR_OF_FLOATS(zeta, q)(s, q)
+#define bessel_i0(x) NR_OF_FLOATS(i0, x)(x)
+#define bessel_i0e(x) NR_OF_FLOATS(i0e, x)(x)
+#define bessel_i1(x) NR_OF_FLOATS(i1, x)(x)
+#define bessel_i1e(x) NR_OF_FLOATS(i1e, x)(x)
+#define igamma(a, x) NR_OF_FLOATS(igamma, a)(a, x)
+#define igammac(a, x) NR_OF_FLOATS(igammac, a)(a, x)
 #define sinc(x) NR_OF_FLOATS(sinc, x)(x)
 #define sqrt(x) NR_OF_FLOATS(sqrt, x)(x)
 #define silu_slope(x) NR_OF_FLOATS(silu_slope, x)(x)

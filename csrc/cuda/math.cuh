@@ -74,7 +74,7 @@ DEVICE double trunc_remainder(double a, double b) { return fmod(a, b); }
 DEVICE bool signed_down(float x) { return copysignf(1.0f, x) < 0; }
 DEVICE bool signed_down(double x) { return copysign(1.0, x) < 0; }
 
-/* erfinv, digamma, zeta: the CPU's. */
+/* erfinv, digamma, zeta, Bessel functions and incomplete gamma functions: the CPU's. */
 #define NR_INLINE static DEVICE
 #define NR_FUNCTION static DEVICE
 #define NR_FMA(a, b, c) fma(a, b, c)
@@ -91,6 +91,18 @@ DEVICE float digamma(float x) { return nr_digamma_f32(x); }
 DEVICE double digamma(double x) { return nr_digamma_f64(x); }
 DEVICE float zeta(float s, float q) { return nr_zeta_f32(s, q); }
 DEVICE double zeta(double s, double q) { return nr_zeta_f64(s, q); }
+DEVICE float bessel_i0(float x) { return nr_i0_f32(x); }
+DEVICE double bessel_i0(double x) { return nr_i0_f64(x); }
+DEVICE float bessel_i0e(float x) { return nr_i0e_f32(x); }
+DEVICE double bessel_i0e(double x) { return nr_i0e_f64(x); }
+DEVICE float bessel_i1(float x) { return nr_i1_f32(x); }
+DEVICE double bessel_i1(double x) { return nr_i1_f64(x); }
+DEVICE float bessel_i1e(float x) { return nr_i1e_f32(x); }
+DEVICE double bessel_i1e(double x) { return nr_i1e_f64(x); }
+DEVICE float igamma(float a, float x) { return nr_igamma_f32(a, x); }
+DEVICE double igamma(double a, double x) { return nr_igamma_f64(a, x); }
+DEVICE float igammac(float a, float x) { return nr_igammac_f32(a, x); }
+DEVICE double igammac(double a, double x) { return nr_igammac_f64(a, x); }
 
 template <class T> DEVICE T sinc(T x) {
     double whole = rint((double)x), half = 0.5 * whole, pi = 3.1415926535897931;

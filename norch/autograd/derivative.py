@@ -22,6 +22,7 @@ from .._handle import Handle, alias
 from .._typing import Any
 from .grad_mode import mode
 from .node import Node, freed, saved_intact
+from .saved import read_saved, saved_positions
 
 Gradient = Callable[..., Any]
 
@@ -69,6 +70,14 @@ class OpNode(Node):
     def release(self) -> None:
         if self.saves_tensors:
             self._saved = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:7] == "_saved_":
+            return read_saved(self, name[7:])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(f"_saved_{name}" for name in saved_positions(type(self)))]
 
 
 # ---- node classes --------------------------------------------------------------------------------------------------

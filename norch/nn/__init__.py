@@ -29,8 +29,11 @@ from .transformer import *  # noqa: F403
 if _TYPE_CHECKING:
     from ..distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
     from . import parallel as parallel
+    from .extras.adaptive_softmax import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
     from .extras.ctc import CTCLoss as CTCLoss
     from .extras.embedding_bag import EmbeddingBag as EmbeddingBag
+    from .extras.fractional_pool import FractionalMaxPool2d as FractionalMaxPool2d
+    from .extras.fractional_pool import FractionalMaxPool3d as FractionalMaxPool3d
     from .extras.lazy import *  # noqa: F403
     from .extras.uninitialized import UninitializedBuffer as UninitializedBuffer
     from .extras.uninitialized import UninitializedParameter as UninitializedParameter
@@ -41,8 +44,10 @@ if _TYPE_CHECKING:
 
 _LAZY = {
     ".": "modules parallel",
+    ".extras.adaptive_softmax": "AdaptiveLogSoftmaxWithLoss",
     ".extras.ctc": "CTCLoss",
     ".extras.embedding_bag": "EmbeddingBag",
+    ".extras.fractional_pool": "FractionalMaxPool2d FractionalMaxPool3d",
     ".extras.lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
     "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d "
     "LazyInstanceNorm3d LazyLinear",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import functional as F
 from ._layer import Layer, options
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
 @options
@@ -44,3 +44,7 @@ class Dropout3d(_Dropout, function=F.dropout3d):
 
 class AlphaDropout(_Dropout, function=F.alpha_dropout):
     """Dropout that keeps mean 0 and variance 1 of the output of SELU."""
+
+
+class FeatureAlphaDropout(_Dropout, function=F.feature_alpha_dropout):
+    """AlphaDropout of whole channels of (N, C, ...)."""

@@ -18,8 +18,9 @@ from .functional._loss import legacy_reduction
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
-    "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
-    "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+    "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
+    "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 
 
@@ -231,6 +232,11 @@ class TripletMarginWithDistanceLoss(_TripletLoss, function=F.triplet_margin_with
         super().__post_init__()
         if self.distance_function is None:
             self.distance_function = PairwiseDistance()
+
+
+@options
+class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
+    """The classes of a sample scored above all others by 1. See functional.multilabel_margin_loss."""
 
 
 @options

@@ -10,6 +10,7 @@ from .._lib import lib
 from .._typing import Any, Operand, Tensor, TypeVar, cast
 from ..autograd.record import gradient_edge
 from ..errors import Error, rename_error
+from ._out import written
 from .values import number_or_array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -146,13 +147,13 @@ _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 
 def numpy_names(function: F) -> F:
-    """Makes function take NumPy's names of its arguments too, as PyTorch's do, and NumPy's out=None."""
+    """Makes function take NumPy's names of its arguments too, as PyTorch's do, and out=."""
 
     @functools.wraps(function)
     def renamed(*arguments: Any, **named: Any) -> Any:
         if named:
-            if "out" in named and named["out"] is None:
-                del named["out"]
+            if "out" in named and (out := named.pop("out")) is not None:
+                return written(renamed, arguments, named, out)
             for theirs, ours in _NUMPY_NAMES.items():
                 if theirs in named:
                     named[ours] = named.pop(theirs)
@@ -161,4 +162,5 @@ def numpy_names(function: F) -> F:
         except RENAMED_ERRORS as error:
             raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
+    renamed.has_out = True  # type: ignore[attr-defined]  # for take_out()
     return cast(F, renamed)

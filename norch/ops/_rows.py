@@ -133,6 +133,7 @@ def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False
             out._node = node
         return out
 
+    function.opcode = op  # type: ignore[attr-defined]
     return function
 
 

@@ -43,6 +43,7 @@ from ._vision import *  # noqa: F403
 if _TYPE_CHECKING:
     from ..extras.ctc_loss import ctc_loss
     from ..extras.embedding_bag import embedding_bag
+    from ..extras.fractional_pool import fractional_max_pool2d, fractional_max_pool3d
     from ..extras.grid_sample import affine_grid, grid_sample
     from ..extras.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 
@@ -50,9 +51,9 @@ __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "conv1d",
     "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "ctc_loss",
-    "embedding_bag", "grid_sample", "group_norm", "instance_norm", "layer_norm", "linear", "max_pool1d", "max_pool2d",
-    "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "pad", "pairwise_distance", "pdist", "rms_norm",
-    "scaled_dot_product_attention",
+    "embedding_bag", "fractional_max_pool2d", "fractional_max_pool3d", "grid_sample", "group_norm", "instance_norm",
+    "layer_norm", "linear", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "pad", "pairwise_distance", "pdist", "rms_norm", "scaled_dot_product_attention",
 ]  # fmt: skip
 __all__ += _activation.__all__
 __all__ += _cross_entropy.__all__
@@ -76,4 +77,5 @@ def _missing(name: str) -> Any:
 _LAZY = {"..extras.ctc_loss": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
 _LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
 _LAZY |= {"..extras.unpool": "max_unpool1d max_unpool2d max_unpool3d"}
+_LAZY |= {"..extras.fractional_pool": "fractional_max_pool2d fractional_max_pool3d"}
 publish(globals(), _LAZY, _missing)

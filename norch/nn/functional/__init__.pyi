@@ -3,16 +3,17 @@
 import builtins
 from norch.nn.extras.ctc_loss import ctc_loss as ctc_loss
 from norch.nn.extras.embedding_bag import embedding_bag as embedding_bag
+from norch.nn.extras.fractional_pool import fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d
 from norch.nn.extras.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
 from norch.nn.extras.unpool import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from norch.nn.functional._activation import celu as celu, elu as elu, gelu as gelu, glu as glu, gumbel_softmax as gumbel_softmax, hardsigmoid as hardsigmoid, hardswish as hardswish, hardtanh as hardtanh, leaky_relu as leaky_relu, log_softmax as log_softmax, mish as mish, relu as relu, relu6 as relu6, rrelu as rrelu, selu as selu, silu as silu, softmax as softmax, softmin as softmin, softplus as softplus, softshrink as softshrink, tanhshrink as tanhshrink, threshold as threshold
 from norch.nn.functional._cross_entropy import binary_cross_entropy as binary_cross_entropy, binary_cross_entropy_with_logits as binary_cross_entropy_with_logits, cross_entropy as cross_entropy, nll_loss as nll_loss
-from norch.nn.functional._dropout import alpha_dropout as alpha_dropout, dropout as dropout
+from norch.nn.functional._dropout import alpha_dropout as alpha_dropout, dropout as dropout, feature_alpha_dropout as feature_alpha_dropout
 from norch.nn.functional._embedding import embedding as embedding, one_hot as one_hot
-from norch.nn.functional._loss import cosine_embedding_loss as cosine_embedding_loss, gaussian_nll_loss as gaussian_nll_loss, hinge_embedding_loss as hinge_embedding_loss, huber_loss as huber_loss, kl_div as kl_div, l1_loss as l1_loss, margin_ranking_loss as margin_ranking_loss, mse_loss as mse_loss, multi_margin_loss as multi_margin_loss, multilabel_soft_margin_loss as multilabel_soft_margin_loss, poisson_nll_loss as poisson_nll_loss, smooth_l1_loss as smooth_l1_loss, soft_margin_loss as soft_margin_loss, triplet_margin_loss as triplet_margin_loss, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from norch.nn.functional._loss import cosine_embedding_loss as cosine_embedding_loss, gaussian_nll_loss as gaussian_nll_loss, hinge_embedding_loss as hinge_embedding_loss, huber_loss as huber_loss, kl_div as kl_div, l1_loss as l1_loss, margin_ranking_loss as margin_ranking_loss, mse_loss as mse_loss, multi_margin_loss as multi_margin_loss, multilabel_margin_loss as multilabel_margin_loss, multilabel_soft_margin_loss as multilabel_soft_margin_loss, poisson_nll_loss as poisson_nll_loss, smooth_l1_loss as smooth_l1_loss, soft_margin_loss as soft_margin_loss, triplet_margin_loss as triplet_margin_loss, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from norch.nn.functional._normalize import local_response_norm as local_response_norm, normalize as normalize
 from norch.nn.functional._pool import lp_pool1d as lp_pool1d, lp_pool2d as lp_pool2d, lp_pool3d as lp_pool3d
-from norch.nn.functional._vision import channel_shuffle as channel_shuffle, fold as fold, interpolate as interpolate, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, unfold as unfold
+from norch.nn.functional._vision import channel_shuffle as channel_shuffle, fold as fold, interpolate as interpolate, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, unfold as unfold, upsample as upsample, upsample_bilinear as upsample_bilinear, upsample_nearest as upsample_nearest
 from norch.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from norch.ops.batch_norm import batch_norm as batch_norm
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d, adaptive_max_pool1d as adaptive_max_pool1d, adaptive_max_pool2d as adaptive_max_pool2d, adaptive_max_pool3d as adaptive_max_pool3d
@@ -26,8 +27,11 @@ from norch.ops.matmul import linear as linear
 from norch.ops.normalization import group_norm as group_norm, instance_norm as instance_norm, layer_norm as layer_norm, rms_norm as rms_norm
 from norch.ops.pool import avg_pool1d as avg_pool1d, avg_pool2d as avg_pool2d, avg_pool3d as avg_pool3d, max_pool1d as max_pool1d, max_pool2d as max_pool2d, max_pool3d as max_pool3d
 from norch.tensor import Tensor
-from typing import overload
+from typing import Any, overload
 
+def adaptive_max_pool1d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """adaptive_max_pool1d(return_indices=True)."""
+def adaptive_max_pool2d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """adaptive_max_pool2d(return_indices=True)."""
+def adaptive_max_pool3d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """adaptive_max_pool3d(return_indices=True)."""
 def celu_(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor: """celu() in place."""
 def dropout1d(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """dropout() of whole channels of input (N, C, L) or (C, L) (Tompson et al. 2015)."""
 def dropout2d(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """dropout() of whole channels of input (N, C, H, W) (Tompson et al. 2015)."""
@@ -36,6 +40,9 @@ def elu_(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor: """e
 def hardtanh_(input: Tensor, min_val: float = ..., max_val: float = ..., inplace: bool = ...) -> Tensor: """hardtanh() in place."""
 def leaky_relu_(input: Tensor, negative_slope: float = ..., inplace: bool = ...) -> Tensor: """leaky_relu() in place."""
 def logsigmoid(input: Tensor) -> Tensor: """log(sigmoid(x)). Floats only."""
+def max_pool1d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """max_pool1d(return_indices=True)."""
+def max_pool2d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """max_pool2d(return_indices=True)."""
+def max_pool3d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """max_pool3d(return_indices=True)."""
 def relu_(self: Tensor) -> Tensor: """relu() in place."""
 def rrelu_(input: Tensor, lower: float = ..., upper: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """rrelu() in place."""
 def selu_(input: Tensor, inplace: bool = ...) -> Tensor: """selu() in place."""

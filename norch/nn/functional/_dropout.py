@@ -14,7 +14,7 @@ from ...ops.random import rand_like
 from ...tensor import Tensor
 from ._activation import is_true
 
-__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
 _SELU_LIMIT = -1.7580993408473766  # selu(x) as x goes to -inf
 
@@ -57,12 +57,22 @@ dropout2d = _dropout_channels(2, "(N, C, H, W)")
 dropout3d = _dropout_channels(3, "(N, C, D, H, W)")
 
 
+def _alpha_dropout(name: str, input: Tensor, p: float, training: bool, inplace: bool, noise: Any) -> Tensor:
+    if not _is_active(name, p, training):
+        return input
+    scale = ((1 - p) * (1 + p * _SELU_LIMIT * _SELU_LIMIT)) ** -0.5 if p < 1 else 0.0
+    result = where(rand_like(noise) >= p, input * scale, _SELU_LIMIT * scale) - p * _SELU_LIMIT * scale
+    return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
+
+
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps mean 0 and variance 1 of the output of selu(): dropped elements take the limit of selu() at
     -inf, and the result is scaled and shifted (Klambauer et al. 2017)."""
-    tensor_of(input, "alpha_dropout")
-    if not _is_active("alpha_dropout", p, training):
-        return input
-    scale = ((1 - p) * (1 + p * _SELU_LIMIT * _SELU_LIMIT)) ** -0.5 if p < 1 else 0.0
-    result = where(rand_like(input) >= p, input * scale, _SELU_LIMIT * scale) - p * _SELU_LIMIT * scale
-    return input.copy_(result) if is_true(inplace, "alpha_dropout: inplace") else result
+    return _alpha_dropout("alpha_dropout", input, p, training, inplace, tensor_of(input, "alpha_dropout"))
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """alpha_dropout() of whole channels of input (N, C, ...)."""
+    name = "feature_alpha_dropout"
+    channels = at_least(2, input, name)[(..., *(slice(0, 1),) * (input.ndim - 2))]
+    return _alpha_dropout(name, input, p, training, inplace, channels)

@@ -29,8 +29,9 @@ from ._activation import logsigmoid
 
 __all__ = [
     "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
-    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss",
-    "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 
 
@@ -330,6 +331,30 @@ def multilabel_soft_margin_loss(
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     loss = (loss if weight is None else loss * weight).sum(classes)
     return reduced(loss / input.shape[classes], reduction)
+
+
+@loss_function
+def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """The sum over the classes y of a sample, and over i of none of them, of max(0, 1 - x[y] + x[i]) / C.
+
+    x is input (N, C) or (C). target: integers of its shape, the classes of a sample and then -1; what follows a -1 is
+    not read. DTypeError or ShapeError otherwise, IndexError for a class that there is not.
+
+    >>> target = norch.tensor([[3, 0, -1, 1]])
+    >>> norch.nn.functional.multilabel_margin_loss(norch.tensor([[0.1, 0.2, 0.4, 0.8]]), target)
+    tensor(0.8500)
+    """
+    if target.dtype.kind not in "iu":
+        raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")
+    if input.ndim not in (1, 2) or target.shape != input.shape:
+        raise ShapeError(f"target of shape {tuple(target.shape)} does not fit input of shape {tuple(input.shape)}")
+    input = connect(input)
+    counts = (target < 0).cumsum(-1) == 0
+    index = target.long().where(counts, 0)
+    is_target = index.new_zeros(index.shape).scatter_add(-1, index, counts.long()) > 0
+    excess = (1 - input.gather(-1, index).unsqueeze(-1) + input.unsqueeze(-2)).clamp(min=0)
+    wanted = counts.unsqueeze(-1) & is_target.logical_not().unsqueeze(-2)
+    return reduced(excess.where(wanted, 0.0).sum((-2, -1)) / input.shape[-1], reduction)
 
 
 @loss_function

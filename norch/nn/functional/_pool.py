@@ -7,12 +7,17 @@ from typing import Any
 
 from ...dtype import check_numbers
 from ...errors import ArgumentError
-from ...ops._operand import rename_errors, tensor_of
+from ...ops._operand import named_function, rename_errors, tensor_of
+from ...ops.composed.adaptive_pool import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
 from ...ops.pointwise import where
-from ...ops.pool import avg_pool1d, avg_pool2d, avg_pool3d
+from ...ops.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from ...tensor import Tensor
 
-__all__ = ["lp_pool1d", "lp_pool2d", "lp_pool3d"]
+__all__ = [
+    "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d_with_indices",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d_with_indices", "max_pool2d_with_indices",
+    "max_pool3d_with_indices",
+]  # fmt: skip
 
 
 def _power(x: Tensor, p: float, name: str) -> Tensor:
@@ -58,3 +63,17 @@ def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     sizes = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,) * 3
     powers = _power(input, norm_type, "lp_pool3d")
     return _root(avg_pool3d(powers, kernel_size, stride, 0, ceil_mode), math.prod(sizes), norm_type)
+
+
+def _with_indices(pool: Any) -> Any:
+    def function(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
+        return pool(input, *arguments, **{**named, "return_indices": True})
+
+    return named_function(function, f"{pool.__name__}_with_indices", f"{pool.__name__}(return_indices=True).")
+
+
+max_pool1d_with_indices, max_pool2d_with_indices = _with_indices(max_pool1d), _with_indices(max_pool2d)
+max_pool3d_with_indices = _with_indices(max_pool3d)
+adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d)
+adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d)
+adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from ...dtype import float32, float64, int64
@@ -14,7 +15,10 @@ from ...ops.composed.pad import pad
 from ...ops.create import arange
 from ...tensor import Tensor
 
-__all__ = ["channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "unfold"]
+__all__ = [
+    "channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "unfold", "upsample",
+    "upsample_bilinear", "upsample_nearest",
+]  # fmt: skip
 
 # mode: (number of spatial axes, or None for any; whether align_corners is allowed)
 _MODES: dict[str, tuple[int | None, bool]] = {
@@ -224,3 +228,27 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     if len(shape) < 3 or groups < 1 or shape[1] % groups:
         raise ShapeError(f"channel_shuffle: the channels of shape {shape} are not divisible by {groups} groups")
     return input.unflatten(1, (groups, -1)).transpose(1, 2).reshape(shape)
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """interpolate() under its former name."""
+    _deprecated("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate() with mode "nearest"."""
+    _deprecated("upsample_nearest")
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate() with mode "bilinear" and align_corners."""
+    _deprecated("upsample_bilinear")
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(f"nn.functional.{name} is deprecated; use nn.functional.interpolate instead", stacklevel=3)

@@ -104,7 +104,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
 
-    >>> norch.nan_to_num(norch.tensor([float("nan"), float("inf")]), posinf=9.0)
+    >>> norch.nan_to_num(norch.tensor([norch.nan, norch.inf]), posinf=9.0)
     tensor([0., 9.])
     """
     input = as_fixed_operand(input, "nan_to_num")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..._lib import int64
 from ..._typing import Tensor
 from ...errors import ArgumentError
+from .._out import take_out
 from ..create import eye
 from ..random import randn
 from . import factor, spectral
@@ -132,3 +133,6 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     A = matrices(A, "pca_lowrank")
     rank = min(6, *A.shape[-2:]) if q is None else q
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, rank, niter)
+
+
+take_out(globals(), "cholesky cholesky_inverse cholesky_solve inverse lu_solve lu_unpack qr svd triangular_solve")

@@ -1,0 +1,204 @@
+"""Short-time Fourier transforms and their windows, composed of norch.fft."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from . import fft
+from ._lib import int64
+from ._typing import DeviceLike
+from .dtype import dtype as DType  # noqa: N812
+from .dtype import float64
+from .errors import ArgumentError, DTypeError, ShapeError
+from .ops._operand import rename_errors, tensor_of
+from .ops.complex import view_as_real
+from .ops.composed.pad import pad
+from .ops.create import arange, dtype_or_default, ones
+from .ops.special import i0
+from .tensor import Tensor
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+
+
+def _window(
+    name: str, formula: Any, length: Any, periodic: bool, dtype: DType | None, device: Any, requires_grad: bool
+) -> Tensor:
+    """formula(n, N) over n = 0 ... N for a window of N + 1 elements, of which a periodic one lacks the last."""
+    kind = dtype_or_default(dtype)
+    if not kind.is_floating_point:
+        raise DTypeError(f"{name}: expected a dtype of floats, got {kind.name}")
+    if (count := int64(length, f"{name}: window_length")) < 0:
+        raise ArgumentError(f"{name}: window_length must not be negative, got {count}")
+    if count < 2:
+        values = ones(count, dtype=kind, device=device)
+    else:
+        last = count if periodic else count - 1
+        values = formula(arange(count, dtype=float64, device=device), last).to(kind)
+    return values.requires_grad_(requires_grad)
+
+
+def bartlett_window(
+    window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A triangle from 0 over 1 back to 0. periodic: without the last element of a window of one more, for stft()."""
+    triangle = lambda n, last: 1 - (n * (2 / last) - 1).abs()  # noqa: E731
+    return _window("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad)
+
+
+def hann_window(
+    window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """sin^2(pi n / N). periodic: as for bartlett_window().
+
+    >>> norch.hann_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+    square = lambda n, last: (n * (math.pi / last)).sin().square()  # noqa: E731
+    return _window("hann_window", square, window_length, periodic, dtype, device, requires_grad)
+
+
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DType | None = None,
+    device: DeviceLike = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """alpha - beta cos(2 pi n / N). periodic: as for bartlett_window()."""
+    cosine = lambda n, last: alpha - beta * (n * (2 * math.pi / last)).cos()  # noqa: E731
+    return _window("hamming_window", cosine, window_length, periodic, dtype, device, requires_grad)
+
+
+def blackman_window(
+    window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N). periodic: as for bartlett_window()."""
+
+    def cosines(n: Any, last: int) -> Any:
+        turn = n * (2 * math.pi / last)
+        return 0.42 - 0.5 * turn.cos() + 0.08 * (turn * 2).cos()
+
+    return _window("blackman_window", cosines, window_length, periodic, dtype, device, requires_grad)
+
+
+def kaiser_window(
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType | None = None,
+    device: DeviceLike = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """i0(beta sqrt(1 - (2 n / N - 1)^2)) / i0(beta). periodic: as for bartlett_window()."""
+
+    def bessel(n: Any, last: int) -> Any:
+        root = (1 - (n * (2 / last) - 1).square()).clamp(min=0).sqrt()
+        return i0(root * beta) / i0(n.new_full((), beta))
+
+    return _window("kaiser_window", bessel, window_length, periodic, dtype, device, requires_grad)
+
+
+# ---- transforms ------------------------------------------------------------------------------------------------------
+
+
+def _frame(name: str, n_fft: Any, hop_length: Any, win_length: Any, window: Any, like: Any) -> tuple[int, int, Any]:
+    """The size of frames, their distance, and their window, with zeros around a shorter one; None for ones."""
+    size = int64(n_fft, f"{name}: n_fft")
+    step = size // 4 if hop_length is None else int64(hop_length, f"{name}: hop_length")
+    width = size if win_length is None else int64(win_length, f"{name}: win_length")
+    if size < 1 or step < 1 or not 0 < width <= size:
+        raise ArgumentError(f"{name}: expected 0 < win_length <= n_fft and 0 < hop_length, got {width}, {size}, {step}")
+    if window is not None and tuple(tensor_of(window, name).shape) != (width,):
+        raise ShapeError(f"{name}: expected a window of shape ({width},), got {tuple(window.shape)}")
+    if width < size:
+        window = ones(width, dtype=like.dtype, device=like.device) if window is None else window
+        before = (size - width) // 2
+        window = pad(window, (before, size - width - before))
+    return size, step, window
+
+
+@rename_errors
+def stft(
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,  # noqa: A002
+    window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
+    onesided: bool | None = None, return_complex: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Fourier transforms of frames of n_fft elements of input (L) or (B, L), hop_length (n_fft // 4) apart.
+
+    X[w, m] = sum over k of window[k] input[m hop_length + k] e^(-2 pi i w k / n_fft), of shape (..., frequencies,
+    frames). window: of win_length (n_fft) elements, in the middle of a frame. center: frames begin n_fft / 2 before
+    their place, the ends of input are continued by pad_mode. normalized: times n_fft^-1/2. onesided: only the first
+    n_fft // 2 + 1 frequencies, the default for real numbers. return_complex must be given for them: False gives pairs.
+
+    >>> norch.stft(norch.ones(16), 8, return_complex=True).shape
+    norch.Size([5, 9])
+    """
+    x = tensor_of(input, "stft")
+    if x.ndim not in (1, 2) or x.dtype.kind not in "fc":
+        raise ShapeError(f"stft: expected floats or complex numbers (L) or (B, L), got {x.dtype.name} {tuple(x.shape)}")
+    size, step, window = _frame("stft", n_fft, hop_length, win_length, window, x)
+    is_complex = x.is_complex() or (window is not None and window.is_complex())
+    if return_complex is None:
+        if not is_complex:
+            raise ArgumentError("stft: return_complex must be given for real numbers; True gives a complex tensor")
+        return_complex = True
+    onesided = not is_complex if onesided is None else onesided
+    if onesided and is_complex:
+        raise ArgumentError("stft: onesided needs a real input and window")
+    signal = x if x.ndim == 2 else x.unsqueeze(0)
+    if center:
+        signal = pad(signal.unsqueeze(1), (size // 2, size // 2), mode=pad_mode).squeeze(1)
+    if signal.shape[1] < size:
+        raise ShapeError(f"stft: frames of {size} do not fit {signal.shape[1]} elements")
+    frames = signal.unfold(-1, size, step)
+    frames = frames if window is None else frames * window
+    norm = "ortho" if normalized else None
+    out = (fft.rfft(frames, norm=norm) if onesided else fft.fft(frames, norm=norm)).transpose(1, 2)
+    out = out if x.ndim == 2 else out.squeeze(0)
+    return out if return_complex else view_as_real(out)
+
+
+@rename_errors
+def istft(
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,  # noqa: A002
+    window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
+    length: int | None = None, return_complex: bool = False,
+) -> Tensor:  # fmt: skip
+    """The signal (L) or (B, L) of which stft() with these arguments gives input, complex, as near as there is one.
+
+    The frames, times the window, are added up and divided by the sum of the squared windows (Griffin and Lim, 1984);
+    ArgumentError where that is 0. length: of the result; zeros follow where the frames do not reach it.
+
+    >>> x = norch.arange(16.0)
+    >>> norch.allclose(norch.istft(norch.stft(x, 8, return_complex=True), 8), x, atol=1e-5)
+    True
+    """
+    x = tensor_of(input, "istft")
+    if not x.is_complex() or x.ndim not in (2, 3) or 0 in x.shape:
+        raise ShapeError(
+            f"istft: expected complex numbers, (frequencies, frames) or in batches, got {x.dtype.name} {tuple(x.shape)}"
+        )
+    like = x.real
+    size, step, window = _frame("istft", n_fft, hop_length, win_length, window, like)
+    frequencies = x.shape[-2]
+    onesided = frequencies != size if onesided is None else onesided
+    if frequencies != (size // 2 + 1 if onesided else size) or (onesided and return_complex):
+        raise ShapeError(f"istft: {frequencies} frequencies do not fit n_fft {size}, or return_complex is onesided")
+    spectra, norm = (x if x.ndim == 3 else x.unsqueeze(0)).transpose(1, 2), "ortho" if normalized else None
+    frames = fft.irfft(spectra, size, norm=norm) if onesided else fft.ifft(spectra, norm=norm)
+    frames = frames.real if not onesided and not return_complex else frames
+    window = ones(size, dtype=like.dtype, device=x.device) if window is None else window
+    count = frames.shape[1]
+    places = (arange(count, device=x.device).unsqueeze(1) * step + arange(size, device=x.device)).flatten()
+    total = size + step * (count - 1)
+    weights = window.square().expand(count, size).flatten()
+    signal = frames.new_zeros((len(frames), total)).index_add(1, places, (frames * window).flatten(1))
+    weights = weights.new_zeros(total).index_add(0, places, weights)
+    start = size // 2 if center else 0
+    end = total - start if length is None else min(start + int64(length, "istft: length"), total)
+    signal, weights = signal[:, start:end], weights[start:end]
+    if not bool((weights.abs() > 1e-11).all()):
+        raise ArgumentError("istft: the squared windows add up to 0 somewhere, where the signal is not known")
+    signal = signal / weights
+    if length is not None and signal.shape[1] < length:
+        warnings.warn(f"istft: the frames reach {signal.shape[1]} of {length} elements; zeros follow", stacklevel=3)
+        signal = pad(signal, (0, length - signal.shape[1]))
+    return signal if x.ndim == 3 else signal.squeeze(0)

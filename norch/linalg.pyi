@@ -1,0 +1,51 @@
+"""Written by `make stubs` from the code; a test tells when it is old."""
+
+import builtins
+from collections.abc import Sequence
+from norch._typing import Operand
+from norch.dtype import dtype
+from norch.errors import LinAlgError as LinAlgError
+from norch.ops.linalg.eigen import eig_result
+from norch.ops.linalg.factor import cholesky_ex_result, lu_factor_ex_result, lu_factor_result, lu_result, qr_result
+from norch.ops.linalg.solve import inv_ex_result, matrix_exp as matrix_exp, slogdet_result, solve_ex_result
+from norch.ops.linalg.spectral import eigh_result, lstsq_result, svd_result
+from norch.ops.reduce import Dims
+from norch.tensor import Tensor
+from typing import Any, overload
+
+def cholesky(A: Tensor, *, upper: bool = ..., out: Tensor | None = ...) -> Tensor: """L, lower triangular, with A = L L^H, of positive definite A (..., N, N); its conjugate transpose with upper."""
+def cholesky_ex(A: Tensor, *, upper: bool = ..., check_errors: bool = ..., out: tuple[Tensor, ...] | None = ...) -> cholesky_ex_result: """(L, info) as cholesky(), which for a matrix that is not positive definite raises with check_errors only."""
+def cond(A: Tensor, p: Any = ..., *, out: Tensor | None = ...) -> Tensor: """The condition numbers (...) |A| |A^-1| of A: in the norm p of linalg.matrix_norm() for square matrices, or the ratio of the largest and smallest singular values (2, the default; -2 is its reciprocal). inf for singular matrices, 0 for empty ones."""
+def cross(input: Tensor, other: Tensor, *, dim: int = ..., out: Tensor | None = ...) -> Tensor: """The cross product of vectors of three elements along dim; the other axes broadcast."""
+def det(A: Tensor, *, out: Tensor | None = ...) -> Tensor: """The determinants (...) of A (..., N, N); with a derivative for singular matrices too."""
+def diagonal(A: Tensor, *, offset: int = ..., dim1: int = ..., dim2: int = ...) -> Tensor: """The diagonals of matrices: norch.diagonal() of the last two axes."""
+def eig(A: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> eig_result: """(eigenvalues, eigenvectors) of A (..., N, N): complex w (..., N), in no order, and the columns of V (..., N, N), of norm 1, with A V = V diag(w)."""
+def eigh(A: Tensor, UPLO: str = ..., *, out: tuple[Tensor, ...] | None = ...) -> eigh_result: """(eigenvalues, eigenvectors) of symmetric or Hermitian A (..., N, N): w (..., N), real, ascending, and the columns of V (..., N, N), with A = V diag(w) V^H. Only the triangle UPLO, "L" or "U", is read."""
+def eigvals(A: Tensor, *, out: Tensor | None = ...) -> Tensor: """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig()."""
+def eigvalsh(A: Tensor, UPLO: str = ..., *, out: Tensor | None = ...) -> Tensor: """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh()."""
+def inv(A: Tensor, *, out: Tensor | None = ...) -> Tensor: """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B, and more accurate."""
+def inv_ex(A: Tensor, *, check_errors: bool = ..., out: tuple[Tensor, ...] | None = ...) -> inv_ex_result: """(inverse, info) as inv(); what singular matrices give is said at solve_ex()."""
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = ..., *, driver: str | None = ..., out: tuple[Tensor, ...] | None = ...) -> lstsq_result: """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A (..., M, N), B (..., M, K) or (..., M), the squares of that norm per column (for M > N and full rank, else empty), the rank of A, and its singular values with driver "gelsd" or "gelss" (else empty)."""
+def lu(A: Tensor, *, pivot: bool = ..., out: tuple[Tensor, ...] | None = ...) -> lu_result: """(P, L, U) with A = P L U: a permutation (..., M, M), unit lower (..., M, K) and upper (..., K, N) triangular factors of A (..., M, N), K = min(M, N)."""
+def lu_factor(A: Tensor, *, pivot: bool = ..., out: tuple[Tensor, ...] | None = ...) -> lu_factor_result: """(LU, pivots) of A = P L U with partial pivoting, A (..., M, N): L (its unit diagonal left out) and U in one matrix, and for each step the row that was swapped, counted from 1, int32 (..., min(M, N)). LinAlgError where U has a zero on its diagonal; lu_factor_ex() and lu() give such factors."""
+def lu_factor_ex(A: Tensor, *, pivot: bool = ..., check_errors: bool = ..., out: tuple[Tensor, ...] | None = ...) -> lu_factor_ex_result: """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0."""
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = ..., adjoint: bool = ..., out: Tensor | None = ...) -> Tensor: """X of A X = B (of X A = B without left; of A^H instead with adjoint), given lu_factor(A)."""
+def matmul(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
+def matrix_norm(input: Tensor, ord: Any = ..., dim: tuple[int, int] = ..., keepdim: bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """A norm of the matrices along the axes dim: "fro"; the largest (inf, 1) or smallest (-inf, -1) sum of absolute values of a row (inf) or a column (1); the largest (2) or smallest (-2) singular value, or their sum ("nuc")."""
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = ...) -> Tensor: """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for negative n, LinAlgError where there is none."""
+def matrix_rank(A: Tensor, tol: Any = ..., *, atol: Any = ..., rtol: Any = ..., hermitian: bool = ..., out: Tensor | None = ...) -> Tensor: """How many singular values (..., int64) of A (..., M, N) exceed max(atol, rtol * the largest), as in pinv(); tol is atol with an rtol of 0. hermitian: A is symmetric, which is faster."""
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The product of matrices in the order that costs least; the first and the last may be vectors."""
+def norm(input: Tensor, ord: Any = ..., dim: Dims = ..., keepdim: bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """vector_norm() of all elements or along one axis; matrix_norm() of a matrix or along two axes when ord is given."""
+def pinv(A: Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: bool = ..., out: Tensor | None = ...) -> Tensor: """The Moore-Penrose pseudoinverse (..., N, M) of A (..., M, N)."""
+def qr(A: Tensor, mode: str = ..., *, out: tuple[Tensor, ...] | None = ...) -> qr_result: """(Q, R) with A = Q R, Q of orthonormal columns and R upper triangular, A (..., M, N)."""
+def slogdet(A: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> slogdet_result: """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular matrix has 0 and -inf. Of a complex matrix the sign is a number of absolute value 1."""
+def solve(A: Tensor, B: Tensor, *, left: bool = ..., out: Tensor | None = ...) -> Tensor: """X of A X = B, or of X A = B without left, for A (..., N, N) and B (..., N, K) or (..., N), whose batches broadcast. B is a batch of vectors when its shape is that of A less the last axis. LinAlgError for singular A."""
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = ..., check_errors: bool = ..., out: tuple[Tensor, ...] | None = ...) -> solve_ex_result: """(result, info) as solve(), which for a singular matrix raises with check_errors only: its solution is NaN, and its info (...) the first k of which U[k - 1, k - 1] of its LU factors is 0; else info is 0."""
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = ..., unitriangular: bool = ..., out: Tensor | None = ...) -> Tensor: """X of A X = B, or of X A = B without left, for triangular A (..., N, N); the other triangle is not read."""
+def svd(A: Tensor, full_matrices: bool = ..., *, driver: str | None = ..., out: tuple[Tensor, ...] | None = ...) -> svd_result: """(U, S, Vh) with A = U diag(S) Vh, A (..., M, N): singular values S (..., K), descending, K = min(M, N), and orthonormal U (..., M, M) and Vh (..., N, N), of which full_matrices=False leaves the K that belong to S."""
+def svdvals(A: Tensor, *, driver: str | None = ..., out: Tensor | None = ...) -> Tensor: """The singular values (..., K) of A (..., M, N), descending; as svd()."""
+def tensorinv(A: Tensor, ind: int = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of tensordot with A, taken as a matrix whose rows are its first ind axes."""
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = ..., *, out: Tensor | None = ...) -> Tensor: """X with tensordot(A, X, X.ndim) = B: A is taken as a matrix of B.numel() rows, after its axes dims moved to the end."""
+def vander(x: Tensor, *, N: int | None = ...) -> Tensor: """The powers x^0 ... x^(N - 1) of a vector as columns; N is its length unless given."""
+def vecdot(x: Tensor, y: Tensor, *, dim: int = ..., out: Tensor | None = ...) -> Tensor: """The sum of products along an axis, x conjugated; the others broadcast."""
+def vector_norm(input: Tensor, ord: float = ..., dim: Dims = ..., keepdim: bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The ord-th root of the sum of |x| ** ord over all elements, or over the axes dim."""

@@ -1,0 +1,228 @@
+"""out=: what a function computes is written into tensors that the caller gives.
+
+The functions of norch, norch.linalg, norch.fft and norch.special that PyTorch lets take it are wrapped where these
+modules gather their names (take_out()); methods and operators have none, and pay nothing. Functions that take NumPy's
+names have a wrapper already, which asks here (numpy_names() of _operand.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+
+from .._handle import Handle
+from .._lib import lib
+from .._typing import TYPE_CHECKING, Any
+from ..autograd.grad_mode import mode
+from ..autograd.inplace import check_writable, finish_write
+from ..autograd.record import gradient_edge
+from ..dtype import can_cast
+from ..errors import CaptureError, DeviceError, DTypeError, Error
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+Function = Callable[..., Any]
+
+# Those of norch itself that are there at import.
+NAMES = """
+abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr all amax amin aminmax angle any arange arccos
+arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin asin asinh atan atan2 atanh baddbmm bernoulli bitwise_and
+bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm bucketize cat ceil chain_matmul clamp
+clamp_max clamp_min clip column_stack complex concat concatenate conj_physical copysign cos cosh cross cummax cummin
+cumprod cumsum deg2rad diag diff digamma div divide dot dstack empty eq erf erfc erfinv exp exp2 expm1 eye fix
+float_power floor floor_divide fmax fmin fmod frac frexp full gather gcd ge ger greater greater_equal gt heaviside
+histc histogram hstack hypot i0 igamma igammac index_add index_copy index_reduce index_select inner isin isneginf
+isposinf kron kthvalue lcm ldexp le lerp less less_equal lgamma linspace log log10 log1p log2 log_softmax logaddexp
+logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit logspace logsumexp lt masked_select matmul
+matrix_power max maximum mean median min minimum mm mode msort mul multinomial multiply mv mvlgamma nan_to_num nanmean
+nanmedian nanquantile nansum ne neg negative nextafter nonzero norm normal not_equal ones outer polar polygamma pow prod
+quantile rad2deg rand randint randn randperm reciprocal remainder renorm round row_stack rsqrt scatter scatter_add
+scatter_reduce searchsorted sgn sigmoid sign signbit sin sinc sinh softmax sort sqrt square stack std sub subtract sum
+take take_along_dim tan tanh tensordot topk tril triu true_divide trunc var vdot vstack where xlogy zeros
+"""
+
+
+def take_out(namespace: dict[str, Any], names: str) -> None:
+    """Replaces functions in the globals() of a module by functions that take out=, too."""
+    wrapped: dict[Any, Any] = {}
+    for name in names.split():
+        function = namespace[name]
+        if function not in wrapped:
+            wrapped[function] = _with_out(function, namespace)
+        namespace[name] = wrapped[function]
+
+
+def _with_out(function: Any, namespace: dict[str, Any]) -> Function:
+    """function(..., out=None), with the same names and defaults of its arguments."""
+    code: Any = function.__code__
+    count, inner = code.co_argcount, function
+    if hasattr(function, "has_out"):  # it needs no other wrapper, only to say so
+        made = FunctionType(code, function.__globals__, closure=function.__closure__)
+        inner = function.__wrapped__
+    elif code.co_flags & _TAKES_MORE or count not in _WRAPPERS:
+        made = _of_any(function)
+    else:
+        made = _WRAPPERS[count](function)
+        made.__code__ = made.__code__.replace(co_varnames=(*code.co_varnames[:count], "named"))
+        made.__defaults__ = function.__defaults__
+    made.__dict__.update(function.__dict__, __wrapped__=Signed(inner), takes_out=True)
+    made.__name__ = made.__qualname__ = function.__name__
+    made.__doc__, made.__module__ = function.__doc__, namespace["__name__"]
+    return made
+
+
+_TAKES_MORE = 4 | 8  # of code.co_flags: *arguments, **named
+
+
+def _of_one(function: Function) -> Any:
+    return lambda x, **named: function(x) if not named else _asked(function, (x,), named)
+
+
+def _of_two(function: Function) -> Any:
+    return lambda x, y, **named: function(x, y) if not named else _asked(function, (x, y), named)
+
+
+def _of_three(function: Function) -> Any:
+    return lambda x, y, z, **named: function(x, y, z) if not named else _asked(function, (x, y, z), named)
+
+
+def _of_any(function: Function) -> Any:
+    return lambda *given, **named: function(*given) if not named else _asked(function, given, named)
+
+
+_WRAPPERS = {1: _of_one, 2: _of_two, 3: _of_three}  # the others are called less
+
+
+def _asked(function: Function, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    out = named.pop("out", None)
+    return function(*arguments, **named) if out is None else written(function, arguments, named, out)
+
+
+class Signed:
+    """In the place of a wrapped function: inspect finds its signature with out= here, made when it is asked for."""
+
+    __slots__ = ("__wrapped__",)
+
+    def __init__(self, function: Function):
+        self.__wrapped__ = function
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.__wrapped__(*arguments, **named)
+
+    @property
+    def __signature__(self) -> Signature:
+        import inspect
+
+        return signature_with_out(inspect.signature(self.__wrapped__))
+
+
+def signature_with_out(known: Signature) -> Signature:
+    """A signature with out= at its end."""
+    import inspect
+
+    kind = {"Tensor": "Tensor | None", "Any": "Any"}.get(known.return_annotation, "tuple[Tensor, ...] | None")
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    parameters = list(known.parameters.values())
+    rest = [parameters.pop()] if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    return known.replace(parameters=[*parameters, out, *rest])
+
+
+# ---- what is written -------------------------------------------------------------------------------------------------
+
+
+def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
+    """out, a tensor or a tuple of them, with what function gives in it. Nothing is written where an error is raised."""
+    name = function.__name__
+    given = (out,) if isinstance(out, Handle) else tuple(out) if isinstance(out, (tuple, list)) else (None,)
+    for x in given:
+        if not isinstance(x, Handle):
+            raise TypeError(f"{name}: out must be a tensor, or a tuple of them, not {type(out).__name__}")
+        if mode.enabled and gradient_edge(x) is not None:
+            raise _not_differentiable(name)
+        check_writable(x, name)
+    if isinstance(out, Handle) and not named and _row_wrote(function, arguments, out):
+        return out
+    inner: Any = function
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    options, wants_grad = inner.__kwdefaults__ or (), False
+    if "dtype" in options and isinstance(out, Handle):  # sums, and what makes tensors, compute in that of out
+        named = {"dtype": out.dtype, **named}
+    if "device" in options:
+        named = {"device": out.device, **named}
+        wants_grad = named.pop("requires_grad", False)
+    result = function(*arguments, **named)
+    results = (result,) if isinstance(result, Handle) else tuple(result)
+    if isinstance(result, Handle) is not isinstance(out, Handle) or len(results) != len(given):
+        raise TypeError(f"{name}: the result is {len(results)} tensors, out {len(given)}")
+    for x, value in zip(given, results):
+        _check(name, x, value)
+    for x, value in zip(given, results):
+        if x.shape == value.shape:
+            x.copy_(value)
+        else:
+            _resize(name, x, value)
+        if wants_grad:
+            x.requires_grad_()
+    return out if result is results[0] else _tuple(result, given)
+
+
+def _tuple(result: Any, given: tuple[Any, ...]) -> Any:
+    """given as a tuple of the kind of result, whose elements may have names."""
+    kind = type(result)
+    return kind(*given) if hasattr(kind, "_fields") else given
+
+
+def _row_wrote(function: Any, arguments: tuple[Any, ...], out: Any) -> bool:
+    """Whether the kernel of a row could write into out itself: it has the shape, and nothing requires grad."""
+    form, opcode = getattr(function, "row", ("",))[0], getattr(function, "opcode", None)
+    if opcode is None or form not in ("unary", "binary"):
+        return False
+    for x in arguments:
+        if not isinstance(x, Handle) or (mode.enabled and gradient_edge(x) is not None):
+            return False
+    write = lib.norch_unary_into if form == "unary" else lib.norch_binary_into
+    try:
+        write(out, opcode, *arguments)
+    except Error:  # of another shape, or it cannot be done: then the function says so
+        return False
+    finish_write(out, None)
+    return True
+
+
+def _not_differentiable(name: str) -> Error:
+    return Error(
+        f"{name}: functions with out=... arguments don't support automatic differentiation, but one of the "
+        "arguments requires grad; do it under no_grad()"
+    )
+
+
+def _check(name: str, out: Any, value: Any) -> None:
+    if gradient_edge(value) is not None:
+        raise _not_differentiable(name)
+    if not can_cast(value.dtype, out.dtype):
+        raise DTypeError(
+            f"{name}: a result of dtype {value.dtype.name} cannot be written into out of dtype {out.dtype.name}"
+        )
+    if value.device != out.device:
+        raise DeviceError(f"{name}: a result on {value.device} cannot be written into out on {out.device}")
+
+
+def _resize(name: str, out: Any, value: Any) -> None:
+    """Gives out the elements of value, in a storage of its own; what shared memory with it keeps the former one."""
+    if lib.norch_recording():
+        raise CaptureError(
+            f"{name}: out has shape {tuple(out.shape)}, the result {tuple(value.shape)}: a recording cannot resize it"
+        )
+    if out._numel:
+        import warnings
+
+        warnings.warn(
+            f"{name}: an output with one or more elements was resized, since it had shape {tuple(out.shape)}, not "
+            f"{tuple(value.shape)}. This is deprecated; resize it to zero elements first",
+            stacklevel=4,
+        )
+    fresh = value.clone() if value.dtype is out.dtype else value.to(out.dtype)
+    lib.norch_set_data(out, fresh)
+    out._version_counter = out._view = None

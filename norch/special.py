@@ -1,0 +1,26 @@
+"""``norch.special``: functions of mathematical physics and statistics under the names of ``torch.special``.
+
+What ``norch`` itself has is the same function under another name here: ``psi`` is ``norch.digamma``.
+"""
+
+from __future__ import annotations
+
+from ._exports import publish
+from .ops._out import take_out
+from .ops.composed.pointwise import logit, mvlgamma, polygamma, round  # noqa: A004
+from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy, zeta
+from .ops.reduce import logsumexp
+from .ops.softmax import log_softmax, softmax
+from .ops.special import entr, i0, i0e, i1, i1e, igamma, igammac, ndtr, xlog1py
+
+__all__ = [
+    "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0",
+    "i0e", "i1", "i1e", "log1p", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "polygamma", "psi",
+    "round", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
+]  # fmt: skip
+
+psi, gammaln, multigammaln, expit = digamma, lgamma, mvlgamma, sigmoid
+gammainc, gammaincc = igamma, igammac
+
+take_out(globals(), " ".join({*__all__} - {"log_softmax", "softmax"}))
+publish(globals())
