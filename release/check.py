@@ -20,8 +20,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = [f"python3.{minor}" for minor in range(10, 15)]
-# What the tests need beside norch, as pyproject.toml's extra "test" has it without what only the examples need.
-TEST_PACKAGES = "numpy pytest>=8 pytest-timeout pytest-xdist hypothesis".split()
 SET_BY_OTHERS = ("NORCH_", "PYTHON", "MAKE", "MFLAGS")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(SET_BY_OTHERS)}
 
@@ -106,7 +104,8 @@ def check(folder: Path) -> None:
             isa = train(environment(python, place / python, "--no-index", "--no-deps", ours[0].resolve()))
         if missing := [python for python in PYTHONS if python not in pythons]:
             print(f"  NONE  {', '.join(missing)}: not here, so not tried")
-        run_tests(environment(sys.executable, place / "tests", *TEST_PACKAGES), ours[0].resolve())
+        with_tests = environment(sys.executable, place / "tests", f"{ours[0].resolve()}[test]")
+        run_tests(with_tests, ours[0].resolve())
         print("  BUILD the sources, in an environment of their own")
         compiled = train(environment(sys.executable, place / "sources-env", sources[0].resolve()))
         if compiled != isa:
