@@ -20,8 +20,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = [f"python3.{minor}" for minor in range(10, 15)]
-# What the tests need beside norch, as pyproject.toml's extra "test" has it without what only the examples need.
-TEST_PACKAGES = "numpy pytest>=8 pytest-timeout pytest-xdist hypothesis".split()
 SET_BY_OTHERS = ("NORCH_", "PYTHON", "MAKE", "MFLAGS")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(SET_BY_OTHERS)}
 
@@ -78,6 +76,13 @@ def run_tests(python: Path, wheel: Path) -> None:
     print(f"  TEST  {said.strip().splitlines()[-1]}")
 
 
+def has_venv(python: str) -> bool:
+    """Whether there is this Python, and it makes environments."""
+    if not shutil.which(python):
+        return False
+    return subprocess.run([python, "-c", "import ensurepip, venv"], capture_output=True, check=False).returncode == 0
+
+
 def for_this_machine(wheel: Path) -> bool:
     """Whether a wheel can be installed here."""
     system = "macosx" if sys.platform == "darwin" else "manylinux" if platform.libc_ver()[0] == "glibc" else "musllinux"
@@ -90,19 +95,25 @@ def check(folder: Path) -> None:
     ours = [wheel for wheel in built if for_this_machine(wheel)]
     if len(ours) != 1 or len(sources) != 1:
         raise Failed(f"{folder} holds {len(ours)} wheels for this machine and {len(sources)} archives of sources")
+    pythons = list(filter(has_venv, PYTHONS))
+    if not pythons:
+        raise Failed(f"none of {', '.join(PYTHONS)} is here, with its venv module")
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
-        for python in filter(shutil.which, PYTHONS):
-            if subprocess.run([python, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
-                isa = train(environment(python, place / python, "--no-index", "--no-deps", ours[0].resolve()))
-        run_tests(environment(sys.executable, place / "tests", *TEST_PACKAGES), ours[0].resolve())
+        for python in pythons:
+            isa = train(environment(python, place / python, "--no-index", "--no-deps", ours[0].resolve()))
+        if missing := [python for python in PYTHONS if python not in pythons]:
+            print(f"  NONE  {', '.join(missing)}: not here, so not tried")
+        with_tests = environment(sys.executable, place / "tests", f"{ours[0].resolve()}[test]")
+        run_tests(with_tests, ours[0].resolve())
         print("  BUILD the sources, in an environment of their own")
         compiled = train(environment(sys.executable, place / "sources-env", sources[0].resolve()))
         if compiled != isa:
             raise Failed(f"the wheel takes its kernels for {isa}, and what this machine compiles those for {compiled}")
     print("good; to upload, and nothing was uploaded:")
     for file in [*sources, *built]:
-        print(f"  {hashlib.sha256(file.read_bytes()).hexdigest()}  {file}")
+        tried = "" if file in (*sources, *ours) else "  not run here"
+        print(f"  {hashlib.sha256(file.read_bytes()).hexdigest()}  {file}{tried}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ def run_tests(wheel: Path, python: str, arguments: list[str]) -> int:
     """The status of pytest."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+        for part in ("tests", "examples", "benchmarks"):  # tests train the models of these two
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)  # pytest's options
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder / "wheel")

@@ -117,6 +117,24 @@ CALLS = [
             ("cat", lambda: norch.cat([wide[: 2**21], wide[: 2**21]])),
             ("full_like", lambda: norch.full_like(wide, 1.0)),
             ("arange", lambda: norch.arange(2**43, device="cpu")),
+            ("linspace", lambda: norch.linspace(0, 1, 2**45, device="cpu")),
+            ("multinomial", lambda: norch.multinomial(norch.ones(3, device="cpu"), 2**43, replacement=True)),
+            ("vander", lambda: norch.vander(norch.ones(4, device="cpu"), 2**42)),
+            ("bincount", lambda: norch.bincount(norch.tensor([2**43 - 1], device="cpu"))),
+        )
+    ),
+    # sizes are looked at before the work begins
+    (MemoryError, "combinations: out of memory", lambda: norch.combinations(norch.arange(40, device="cpu"), 10)),
+    (norch.ShapeError, "tril_indices: shape (2, ", lambda: norch.tril_indices(2**31, 2**31)),
+    (norch.ArgumentError, "repeat_interleave: the repeats add up", lambda: norch.tensor([2**62]).repeat_interleave()),
+    (MemoryError, "out of memory", lambda: norch.tensor([2**43], device="cpu").repeat_interleave()),
+    (norch.ArgumentError, f"mvlgamma: p must be at most 65536, got {2**40}", lambda: norch.mvlgamma(z + 1e13, 2**40)),
+    *(
+        (norch.ArgumentError, f"num_layers must be at most 65536, got {2**40}", call)
+        for call in (
+            lambda: nn.LSTM(2, 2, 2**40),
+            lambda: nn.Transformer(8, 2, 2**40),
+            lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2**40),
         )
     ),
     (TypeError, "permute: expected an integer, not NoneType", lambda: norch.permute(x, None)),

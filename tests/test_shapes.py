@@ -308,6 +308,15 @@ def test_gradients_of_pieces_that_are_left_out():
     assert x.grad.tolist() == [2, 2, 0, 0, 8, 10]
 
 
+def test_gradients_of_joined_tensors_have_their_dtypes():
+    """Also of the empty one of one dimension, which cat() skips."""
+    parts = [norch.ones(2, 2, dtype="float64"), norch.zeros(0, dtype="bfloat16"), norch.ones(1, 2, dtype="float16")]
+    for part in parts:
+        part.requires_grad_()
+    norch.cat(parts).sum().backward()
+    assert [(part.grad.dtype, part.grad.shape) for part in parts] == [(part.dtype, part.shape) for part in parts]
+
+
 def test_forms_of_arguments():
     x = norch.tensor(counted(2, 3))
     assert x.flip(0, 1).tolist() == x.flip((0, 1)).tolist() == x.flip(dims=[0, 1]).tolist()

@@ -125,9 +125,14 @@ def test_a_release_is_tried_on_the_wheel_of_this_machine(monkeypatch, system, li
     assert {name for name in names if check.for_this_machine(Path(f"norch-0.2.0-py3-none-{name}.whl"))} == {ours}
 
 
-def test_a_release_with_a_part_missing_is_refused(tmp_path):
+def test_a_release_with_a_part_missing_is_refused(tmp_path, monkeypatch):
     (tmp_path / f"norch-{norch.__version__}.tar.gz").touch()
     with pytest.raises(check.Failed, match="holds 0 wheels for this machine and 1 archives of sources"):
+        check.check(tmp_path)
+    monkeypatch.setattr(check, "for_this_machine", lambda wheel: True)
+    monkeypatch.setattr(check, "PYTHONS", ["python3.99"])
+    (tmp_path / "norch-0-py3-none-any.whl").touch()
+    with pytest.raises(check.Failed, match="none of python3.99 is here"):
         check.check(tmp_path)
     with pytest.raises(check.Failed, match="ended with status 3:\nwhy"):
         check.run(sys.executable, "-c", "print('why'); raise SystemExit(3)")

@@ -43,7 +43,7 @@ OF_MEMORY = re.compile(r"empty|as_strided|\bnew$|\.Tensor$|\w+Tensor$|resize|cor
 # What no argument of any type or value may raise.
 FAULTS = (SystemError, NameError, AssertionError, RecursionError, BufferError, ReferenceError)
 
-DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
+DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, math.pi, 1e-40, 1e38, -3e38, math.inf, -math.inf, math.nan]
 INTEGERS = [0, 1, 2, 3, -1, -2, 7, 100, 127, -128, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
 SHAPES = [
@@ -115,11 +115,14 @@ class Draw:
         pick = self.random
         shape = self.shape if self.often(0.7) else pick.choice(SHAPES)
         dtype = getattr(norch, self.dtype if self.often(0.7) else pick.choice(DTYPES))
-        pool = FLOATS if dtype.is_floating_point else INTEGERS
+        has_grad, wide = dtype.is_floating_point or dtype.is_complex, norch.float64
+        pool, count = FLOATS if has_grad else INTEGERS, math.prod(shape)
         tame = self.often(0.6)
-        values = [pick.uniform(-2, 2) if tame else pick.choice(pool) for _ in range(math.prod(shape))]
-        x = self.laid_out(norch.tensor(values, dtype=norch.float64).reshape(shape).to(dtype))
-        if dtype.is_floating_point and self.often(0.2):
+        values = [pick.uniform(-2, 2) if tame else pick.choice(pool) for _ in range(count * (1 + dtype.is_complex))]
+        if dtype.is_complex:
+            values, wide = list(map(complex, values[:count], values[count:])), norch.complex128
+        x = self.laid_out(norch.tensor(values, dtype=wide).reshape(shape).to(dtype))
+        if has_grad and self.often(0.2):
             x.requires_grad_()
         self.tensors.append(x)
         return x
@@ -237,7 +240,7 @@ def close(x: Any, y: Any) -> bool:
     """The same but for the order of sums."""
     if (tuple(x.shape), x.dtype) != (tuple(y.shape), y.dtype):
         return False
-    a, b = x.detach().double(), y.detach().double()
+    a, b = (norch.view_as_real(z.detach()) if z.is_complex() else z.detach().double() for z in (x, y))
     room = 1e-2 if x.dtype in (norch.float16, norch.bfloat16) else 1e-4
     return bool(norch.isclose(a, b, rtol=room, atol=room, equal_nan=True).all())
 
