@@ -36,7 +36,7 @@ _EXAMPLE = re.compile(r"\s*(>>>|\.\.\.)")
 
 
 def _plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text with `code` and examples; what else reStructuredText would read into them is escaped."""
+    """Docstrings are plain text with `code` and examples: escapes what reStructuredText would read into them."""
     example = False
     for at, line in enumerate(lines):
         example = bool(_EXAMPLE.match(line)) or (example and bool(line.strip()))

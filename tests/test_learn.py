@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import doctest
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -34,25 +36,29 @@ def test_the_code_of_a_chapter_runs(chapter: Path) -> None:
         else:
             exec(compile(block, f"{chapter.name}, block {at}", "exec"), names)
     assert runner.tries > 5 and not runner.failures
+    names.clear()
+    vars(builtins).pop("_", None)  # what was shown last
 
 
-def _names(path: Path) -> dict[str, Any]:
-    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+def _solution(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"solution_{name}", LEARN / "solutions" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return vars(module)
+    return module
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda path: path.stem)
-def test_an_exercise_fails_until_it_is_solved(exercise: Path) -> None:
-    asked, solved = _names(exercise), _names(LEARN / "solutions" / exercise.name)
-    code = asked["check"].__code__
+def test_an_exercise_fails_until_it_is_solved(exercise: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(exercise.parent)  # solutions import from exercises
+    asked: Any = importlib.import_module(exercise.stem)
+    solved = _solution(exercise.stem)
+    code = asked.check.__code__
     parts = code.co_varnames[: code.co_argcount]
     for part in parts:  # each part alone left open
         with pytest.raises(NotImplementedError, match=part):
-            asked["check"](**{name: (asked if name == part else solved)[name] for name in parts})
-    asked["check"](**{name: solved[name] for name in parts})
+            asked.check(**{name: getattr(asked if name == part else solved, name) for name in parts})
+    asked.check(**{name: getattr(solved, name) for name in parts})
     run = subprocess.run([sys.executable, exercise], capture_output=True, text=True, timeout=100)
     assert run.returncode == 1 and "NotImplementedError: " + parts[0] in run.stderr
 

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import norch
 
 HERE = Path(__file__).resolve().parent
-plt.rcParams.update({"svg.hashsalt": "norch", "svg.fonttype": "none", "font.family": "sans-serif", "figure.facecolor": "white"})
+plt.rcParams.update({"svg.hashsalt": "norch", "svg.fonttype": "none", "figure.facecolor": "white"})
 
 
 def save(figure, name):

@@ -1,4 +1,4 @@
-"""Exercise of chapter 1: two views by `as_strided`. Run this file; it tells what is wrong until both functions are right."""
+"""Exercise of chapter 1: two views by `as_strided`. Run this file: it tells what is wrong until both are right."""
 
 import norch
 
@@ -24,7 +24,10 @@ def check(windows, blocks):
         assert out.tolist() == wanted, f"windows({x.tolist()}, {width}) is {out.tolist()}, not {wanted}"
         assert out.data_ptr() == x.data_ptr(), "windows copied the numbers: a view was asked for"
     for rows, columns, size in [(4, 6, 2), (3, 3, 3), (6, 3, 3)]:
-        for image in (norch.arange(rows * columns).reshape(rows, columns), norch.arange(rows * columns).reshape(columns, rows).T):
+        for image in (
+            norch.arange(rows * columns).reshape(rows, columns),
+            norch.arange(rows * columns).reshape(columns, rows).T,
+        ):
             out = blocks(image, size)
             for i in range(rows // size):
                 for j in range(columns // size):
