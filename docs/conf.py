@@ -13,7 +13,8 @@ copyright = "the norch authors"
 version = release = norch.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_copybutton"]
-exclude_patterns = ["learn/exercises", "learn/solutions"]
+templates_path = ["_templates"]
+exclude_patterns = ["_templates", "learn/exercises", "learn/solutions"]
 myst_heading_anchors = 3
 nitpicky = False
 html_theme = "furo"
@@ -29,21 +30,31 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 autodoc_member_order = "groupwise"
-autosummary_generate = False
+autosummary_generate = True  # a page for each module that reference/index.md names, of _templates/module.rst
 autodoc_default_options = {"members": True, "imported-members": True}
 
 _EXAMPLE = re.compile(r"\s*(>>>|\.\.\.)")
+_ENTRY = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")  # of a list: a parameter, and what it is
 
 
 def _plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text with `code` and examples: escapes what reStructuredText would read into them."""
-    example = False
+    """Docstrings are plain text with `code`, lists in two columns and examples: makes reStructuredText of them."""
+    example = entry = False
     for at, line in enumerate(lines):
         example = bool(_EXAMPLE.match(line)) or (example and bool(line.strip()))
-        if not example:
-            parts = re.split(r"(`[^`]*`)", line)
-            parts[::2] = [re.sub(r"([*|_\\])", r"\\\1", part) for part in parts[::2]]
-            lines[at] = "".join(parts)
+        if example:
+            continue
+        found = _ENTRY.fullmatch(line)
+        if found:
+            line = f"- `{found[1]}`: {found[2]}"
+        elif entry and line.startswith("  "):
+            line = "  " + line.strip()
+        else:
+            entry = False
+        entry = entry or bool(found)
+        parts = re.split(r"(`[^`]*`)", line)
+        parts[::2] = [re.sub(r"([*|_\\])", r"\\\1", part) for part in parts[::2]]
+        lines[at] = "".join(parts)
 
 
 def setup(app: Any) -> None:
