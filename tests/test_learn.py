@@ -26,7 +26,7 @@ def test_the_code_of_a_chapter_runs(chapter: Path) -> None:
     """Blocks of Python share their names, as cells of a notebook do; those that begin with >>> show what comes out."""
     names: dict[str, Any] = {"__name__": chapter.stem}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    blocks = re.findall(r"^```python\n(.*?)^```$", chapter.read_text(), re.M | re.S)
+    blocks = _module(LEARN / "chapter.py").blocks(chapter)
     assert len(blocks) > 3
     for at, block in enumerate(blocks):
         if block.startswith(">>>"):
@@ -40,8 +40,8 @@ def test_the_code_of_a_chapter_runs(chapter: Path) -> None:
     vars(builtins).pop("_", None)  # what was shown last
 
 
-def _solution(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"solution_{name}", LEARN / "solutions" / f"{name}.py")
+def _module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -52,7 +52,7 @@ def _solution(name: str) -> Any:
 def test_an_exercise_fails_until_it_is_solved(exercise: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(exercise.parent)  # solutions import from exercises
     asked: Any = importlib.import_module(exercise.stem)
-    solved = _solution(exercise.stem)
+    solved = _module(LEARN / "solutions" / exercise.name)
     code = asked.check.__code__
     parts = code.co_varnames[: code.co_argcount]
     for part in parts:  # each part alone left open

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import chapter
 import matplotlib.pyplot as plt
 
 import norch
@@ -51,5 +52,21 @@ def cells(axes, addresses, colors, title):
     axes.set_title(title, fontsize=8.5)
 
 
+def ladder():
+    """The speed of the products of chapter 4 on this machine."""
+    speeds = chapter.run(HERE / "4_product.md")["ladder"](768)
+    peak = speeds.pop("peak of a core")
+    figure, axes = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
+    bars = axes.barh(list(speeds), list(speeds.values()), color=["#8da0cb"] * 4 + ["#66c2a5", "#fc8d62"])
+    axes.bar_label(bars, fmt="%.0f", padding=3)
+    axes.axvline(peak, color="black", linestyle=":")
+    axes.text(peak, -0.55, f" peak of a core, {peak:.0f}", va="bottom", fontsize=8.5)
+    axes.set(xlabel="billion float32 operations a second, 768 x 768", xlim=(0, 1.12 * max(*speeds.values(), peak)))
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "ladder.svg")
+
+
 if __name__ == "__main__":
     views()
+    ladder()
