@@ -5,8 +5,8 @@ import norch
 
 
 def kinds(left, right, out):
-    """The labels of "left,right->out" by their role, as four strings, each in the order of left, or of right for columns:
-    batch (in all three), rows (in left and out), columns (in right and out), inner (in left and right, summed).
+    """The labels of "left,right->out" by their role: batch (in all three), rows (in left and out), columns (in right
+    and out) and inner (in left and right, summed). Four strings, in the order of left; columns in that of right.
     kinds("bij", "bjk", "bik") is ("b", "i", "k", "j")."""
     raise NotImplementedError("kinds: four comprehensions")
 

@@ -1,5 +1,5 @@
-"""Exercise of chapter 3: a function in C, and its description to ctypes. Run this file; it tells what is wrong until both
-are right."""
+"""Exercise of chapter 3: a function in C, and its description to ctypes. Run this file: it tells what is wrong until
+both are right."""
 
 import ctypes
 import subprocess

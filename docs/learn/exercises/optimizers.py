@@ -4,14 +4,14 @@ import norch
 
 
 def nesterov(p, g, velocity, lr, momentum):
-    """A step of SGD with Nesterov's momentum, in place, without weight decay: the velocity becomes momentum * velocity + g,
-    and p moves by -lr * (g + momentum * velocity). p, g and velocity have one shape."""
+    """A step of SGD with Nesterov's momentum, in place, without weight decay. The velocity becomes momentum * velocity
+    + g, and p moves by -lr * (g + momentum * velocity). p, g and velocity have one shape."""
     raise NotImplementedError("nesterov: mul_, add_ and sub_ write in place")
 
 
 def adamw(p, g, m, v, t, lr, beta1, beta2, eps, weight_decay):
-    """Step t (1 for the first) of AdamW, in place: p shrinks by the factor 1 - lr * weight_decay, and then moves as with
-    Adam, whose averages m and v see g alone."""
+    """Step t (1 for the first) of AdamW, in place. p shrinks by the factor 1 - lr * weight_decay, and then moves as
+    with Adam, whose averages m and v see g alone."""
     raise NotImplementedError("adamw: Adam's step is in the chapter")
 
 
