@@ -118,6 +118,7 @@ def test_a_small_gpt_learns_to_sort() -> None:
     [
         ("pendulum", ("scipy", "matplotlib"), r"largest error of the angle: 0\.00\d+", "--steps=5"),
         ("gaussian_process", ("scipy", "matplotlib"), r"new measurements inside the band: 9\d\.\d%", None),
+        ("image_network", ("sklearn", "matplotlib"), r"with waves: 2\d\.\d dB", "--steps=5"),
     ],
 )
 def test_stories_check_themselves(
@@ -149,6 +150,7 @@ def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
         ("digits", "--epochs=1"),
         ("cnn_digits", "--epochs=1"),
         ("vae_digits", "--epochs=1"),
+        ("image_network", "--steps=1"),
         ("pendulum", "--seed=1"),
         ("gaussian_process", "--seed=1"),
         ("linear_regression", "--seed=1"),
@@ -166,7 +168,9 @@ def test_what_is_missing_is_said_in_a_sentence(script: str, option: str) -> None
     assert done.stderr.count("\n") == 1 and "matplotlib" in done.stderr and 'pip install ".[examples]"' in done.stderr
 
 
-@pytest.mark.parametrize("script", ["digits", "cnn_digits", "linear_regression", "norch_article", "tiny_gpt"])
+@pytest.mark.parametrize(
+    "script", ["digits", "cnn_digits", "image_network", "linear_regression", "norch_article", "tiny_gpt"]
+)
 def test_a_device_that_is_not_there_is_said_in_a_sentence(script: str) -> None:
     for name in NEEDED_BY_DIGITS:
         pytest.importorskip(name)
