@@ -39,7 +39,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo fuzz test test-fast test-isa check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
-    wheels wheel-cuda release cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs stubs api
+    wheels wheel-cuda release cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs site stubs api
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -458,9 +458,14 @@ release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fre
 	$(Q)$(VENV)/bin/python -m build --sdist --no-isolation --outdir $(DIST) . >build/sdist.log 2>&1 || { tail -n 30 build/sdist.log >&2; exit 1; }
 	$(Q)$(VENV)/bin/python -u release/check.py $(DIST)
 
-docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and the pictures of docs/seeing.md, from the code
+docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and the pictures of docs/, from the code
 	$(Q)$(RUN) docs/operations.py
 	$(Q)$(RUN) docs/seeing.py
+	$(Q)$(RUN) docs/learn/pictures.py
+
+site: $(VENV)/ready-site  ## the documentation as a site, to be read from build/site/index.html
+	$(Q)$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site $(ARGS)
+	@echo "open build/site/index.html"
 
 stubs: $(VENV)/ready-test  ## the .pyi files, what editors and type checkers read of names that the code makes, from the code
 	$(Q)$(RUN) docs/stubs.py

@@ -113,6 +113,30 @@ def test_a_small_gpt_learns_to_sort() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "needed", "says", "too_little"),
+    [
+        ("pendulum", ("scipy", "matplotlib"), r"largest error of the angle: 0\.00\d+", "--steps=5"),
+        ("gaussian_process", ("scipy", "matplotlib"), r"new measurements inside the band: 9\d\.\d%", None),
+        ("image_network", ("sklearn", "matplotlib"), r"with waves: 2\d\.\d dB", "--steps=5"),
+    ],
+)
+def test_stories_check_themselves(
+    name: str, needed: tuple[str, ...], says: str, too_little: str | None, tmp_path: Path
+) -> None:
+    for module in needed:
+        pytest.importorskip(module)
+    picture = tmp_path / f"{name}.png"
+    done = run(f"examples/{name}.py", "--out", str(picture))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.fullmatch(says, done.stdout.splitlines()[-1]), done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
+    if too_little:
+        done = run(f"examples/{name}.py", "--out", str(picture), too_little)
+        assert done.returncode == 1 and "it should be" in done.stderr
+
+
+@pytest.mark.slow
 def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
     for name in NEEDED_BY_DIGITS:
         pytest.importorskip(name)
@@ -126,6 +150,9 @@ def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
         ("digits", "--epochs=1"),
         ("cnn_digits", "--epochs=1"),
         ("vae_digits", "--epochs=1"),
+        ("image_network", "--steps=1"),
+        ("pendulum", "--seed=1"),
+        ("gaussian_process", "--seed=1"),
         ("linear_regression", "--seed=1"),
         ("norch_article", "--plot=x.png"),
     ],
@@ -141,7 +168,9 @@ def test_what_is_missing_is_said_in_a_sentence(script: str, option: str) -> None
     assert done.stderr.count("\n") == 1 and "matplotlib" in done.stderr and 'pip install ".[examples]"' in done.stderr
 
 
-@pytest.mark.parametrize("script", ["digits", "cnn_digits", "linear_regression", "norch_article", "tiny_gpt"])
+@pytest.mark.parametrize(
+    "script", ["digits", "cnn_digits", "image_network", "linear_regression", "norch_article", "tiny_gpt"]
+)
 def test_a_device_that_is_not_there_is_said_in_a_sentence(script: str) -> None:
     for name in NEEDED_BY_DIGITS:
         pytest.importorskip(name)

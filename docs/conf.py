@@ -1,0 +1,61 @@
+"""How Sphinx makes the site of these pages: `make site`, which writes build/site."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import norch
+
+project = "norch"
+author = "the norch authors"
+copyright = "the norch authors"
+version = release = norch.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_copybutton"]
+templates_path = ["_templates"]
+exclude_patterns = ["_templates", "learn/exercises", "learn/solutions"]
+myst_heading_anchors = 3
+nitpicky = False
+html_theme = "furo"
+html_title = "norch"
+html_show_sphinx = False
+html_copy_source = False
+html_show_sourcelink = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+default_role = "code"  # docstrings mark code by single backticks
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_member_order = "groupwise"
+autosummary_generate = True  # a page for each module that reference/index.md names, of _templates/module.rst
+autodoc_default_options = {"members": True, "imported-members": True}
+
+_EXAMPLE = re.compile(r"\s*(>>>|\.\.\.)")
+_ENTRY = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")  # of a list: a parameter, and what it is
+
+
+def _plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text with `code`, lists in two columns and examples: makes reStructuredText of them."""
+    example = entry = False
+    for at, line in enumerate(lines):
+        example = bool(_EXAMPLE.match(line)) or (example and bool(line.strip()))
+        if example:
+            continue
+        found = _ENTRY.fullmatch(line)
+        if found:
+            line = f"- `{found[1]}`: {found[2]}"
+        elif entry and line.startswith("  "):
+            line = "  " + line.strip()
+        else:
+            entry = False
+        entry = entry or bool(found)
+        parts = re.split(r"(`[^`]*`)", line)
+        parts[::2] = [re.sub(r"([*|_\\])", r"\\\1", part) for part in parts[::2]]
+        lines[at] = "".join(parts)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", _plain)

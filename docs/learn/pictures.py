@@ -1,0 +1,72 @@
+"""Draws the pictures of docs/learn. `make docs` runs it; it needs matplotlib."""
+
+from pathlib import Path
+
+import chapter
+import matplotlib.pyplot as plt
+
+import norch
+
+HERE = Path(__file__).resolve().parent
+plt.rcParams.update({"svg.hashsalt": "norch", "svg.fonttype": "none", "figure.facecolor": "white"})
+
+
+def save(figure, name):
+    figure.savefig(HERE / name, metadata={"Date": None}, bbox_inches="tight")
+    plt.close(figure)
+
+
+def views():
+    """Readings of twelve numbers: a cell shows the address that it is read from."""
+    x = norch.arange(12).reshape(3, 4)
+    readings = {
+        "x": x,
+        "x.T": x.T,
+        "x[:, ::2]": x[:, ::2],
+        "x[::-1]": x[::-1],
+        "x.diagonal()": x.diagonal()[None],
+        "x[0].expand(3, 4)": x[0].expand(3, 4),
+    }
+    colors = plt.get_cmap("viridis")(norch.linspace(0.15, 0.95, 12).numpy())
+    figure = plt.figure(figsize=(9, 5.2))
+    grid = figure.add_gridspec(2, 1, height_ratios=[1, 5], hspace=0.3)
+    strip = figure.add_subplot(grid[0])
+    cells(strip, x.reshape(1, 12), colors, "storage")
+    below = grid[1].subgridspec(2, 3, hspace=0.45, wspace=0.25)
+    for at, (name, view) in enumerate(readings.items()):
+        shape, strides = (view.shape, view.stride()) if name != "x.diagonal()" else (view.shape[1:], view.stride()[1:])
+        title = f"{name}\nshape {tuple(shape)}  strides {strides}  offset {view.storage_offset()}"
+        cells(figure.add_subplot(below[divmod(at, 3)]), view, colors, title)
+    save(figure, "views.svg")
+
+
+def cells(axes, addresses, colors, title):
+    rows, columns = addresses.shape
+    for i in range(rows):
+        for j in range(columns):
+            address = addresses[i, j].item()
+            axes.add_patch(plt.Rectangle((j, -i - 1), 1, 1, facecolor=colors[address], edgecolor="white"))
+            axes.text(j + 0.5, -i - 0.5, address, ha="center", va="center", color="white" if address < 8 else "black")
+    axes.set(xlim=(0, columns), ylim=(-rows, 0), aspect="equal")
+    axes.axis("off")
+    axes.set_title(title, fontsize=8.5)
+
+
+def ladder():
+    """The speed of the products of chapter 4 on this machine."""
+    speeds = chapter.run(HERE / "4_product.md")["ladder"](768)
+    peak = speeds.pop("peak of a core")
+    figure, axes = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
+    bars = axes.barh(list(speeds), list(speeds.values()), color=["#8da0cb"] * 4 + ["#66c2a5", "#fc8d62"])
+    axes.bar_label(bars, fmt="%.0f", padding=3)
+    axes.axvline(peak, color="black", linestyle=":")
+    axes.text(peak, -0.55, f" peak of a core, {peak:.0f}", va="bottom", fontsize=8.5)
+    axes.set(xlabel="billion float32 operations a second, 768 x 768", xlim=(0, 1.12 * max(*speeds.values(), peak)))
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "ladder.svg")
+
+
+if __name__ == "__main__":
+    views()
+    ladder()
