@@ -35,12 +35,24 @@ static bool refuse(const char *name, const char *wanted, const void *object) {
     return false;
 }
 
+/* A tensor of a subclass. A batched one is refused without an error: see nr_stopped(). */
+static bool is_of_subclass(const char *name, const void *from) {
+    if (!nr_is_tensor(from)) return refuse(name, "a tensor", from);
+    return ((const nr_object *)from)->type != nr_batched_class;
+}
+
 static inline bool take_tensor(const char *name, void *from, tensor *to) {
     *to = from;
-    if (!nr_is_tensor(from)) return refuse(name, "a tensor", from);
+    if (((const nr_object *)from)->type != nr_tensor_class && !is_of_subclass(name, from)) return false;
     nr_observer *observer = nr_observing();
     if (observer) observer->seen(observer, from);
     return true;
+}
+
+/* A tensor of which only the shape and the dtype are read: a batched one has those of a sample. */
+static bool take_header(const char *name, void *from, tensor *to) {
+    *to = from;
+    return nr_is_tensor(from) || refuse(name, "a tensor", from);
 }
 
 static bool take_optional(const char *name, void *from, optional *to) {
@@ -81,8 +93,10 @@ static bool take_number(const char *name, void *from, number *to) {
     return PyErr_ExceptionMatches(PyExc_TypeError) && refuse(name, "a number", from);
 }
 
+/* What is no integer is refused without an error, as a batched tensor is: it asks for the numbers of a batch. */
 static bool take_address(const char *name, void *from, address *to) {
     int64_t value = 0;
+    if (!(PyType_GetFlags(((const nr_object *)from)->type) & NR_TYPE_IS_INTEGER)) return false;
     if (!take_integer(name, from, &value)) return false;
     *to = (void *)(intptr_t)value;
     return true;
@@ -165,7 +179,8 @@ static void *py_complex_seen(void *self, void *const *given, int64_t n) { /* eac
 static void *py_item(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
-    if (!counted("item", 1, n) || !take_tensor("item", given[0], &x)) return NULL;
+    if (!counted("item", 1, n)) return NULL;
+    if (!take_tensor("item", given[0], &x)) return nr_stopped("item", given, n);
     double value = 0;
     int64_t whole = 0;
     if (nr_is_complex(x->dtype) && x->numel == 1) {
@@ -197,20 +212,21 @@ static void *tuple_of(int64_t count, const int64_t *values) {
 static void *py_shape(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
-    return counted("shape", 1, n) && take_tensor("shape", given[0], &x) ? tuple_of(x->ndim, x->shape) : NULL;
+    return counted("shape", 1, n) && take_header("shape", given[0], &x) ? tuple_of(x->ndim, x->shape) : NULL;
 }
 
 static void *py_strides(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
-    return counted("strides", 1, n) && take_tensor("strides", given[0], &x) ? tuple_of(x->ndim, x->strides) : NULL;
+    return counted("strides", 1, n) && take_header("strides", given[0], &x) ? tuple_of(x->ndim, x->strides) : NULL;
 }
 
 /* An instance of a subclass of Tensor over the elements of x. */
 static void *py_adopt(void *self, void *const *given, int64_t n) {
     (void)self;
     tensor x = NULL;
-    if (!counted("adopt", 2, n) || !take_tensor("adopt", given[1], &x)) return NULL;
+    if (!counted("adopt", 2, n)) return NULL;
+    if (!take_tensor("adopt", given[1], &x)) return nr_stopped("adopt", given, n);
     if (!PyType_IsSubtype(given[0], nr_tensor_class)) {
         PyErr_Format(PyExc_TypeError, "adopt: expected a class of tensors, not %R", given[0]);
         return NULL;
@@ -227,6 +243,8 @@ static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
     BUILTINS(ROW) ROW(item) ROW(complex_seen) ROW(shape) ROW(strides)
         ROW(adopt){"region", nr_py_region, NR_METHOD_FASTCALL, NULL},
+    {"set_batched", nr_py_set_batched, NR_METHOD_FASTCALL, NULL},
+    {"sample_of", nr_py_sample_of, NR_METHOD_FASTCALL, NULL},
     {"to_dlpack", nr_py_to_dlpack, NR_METHOD_FASTCALL, NULL},
     {"from_dlpack", nr_py_from_dlpack, NR_METHOD_FASTCALL, NULL},
     {"guard_class", nr_py_guard_class, NR_METHOD_FASTCALL, NULL},

@@ -1,0 +1,594 @@
+"""norch.vmap: against loops and PyTorch; layers, nesting, transforms, random numbers, in-place writes, errors."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import norch
+from norch import func, nn, vmap
+from norch.autograd.transforms import leaves
+from norch.nn import functional as F
+from norch.testing import assert_close
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture(autouse=True)
+def no_sample_by_sample() -> Any:
+    """What is tried here batches."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "vmap: there is no batching rule")
+        yield
+
+
+def floats(*shape: int) -> Any:
+    return norch.tensor(RNG.normal(size=shape))
+
+
+def positive(*shape: int) -> Any:
+    """Symmetric matrices with positive eigenvalues."""
+    a = RNG.normal(size=shape)
+    return norch.tensor(a @ np.swapaxes(a, -1, -2) + np.eye(shape[-1]))
+
+
+def slices(inputs: Any, dims: Any, i: int) -> list[Any]:
+    return [x if dim is None else x.select(dim, i) for x, dim in zip(inputs, dims, strict=True)]
+
+
+def check(call: Callable[..., Any], *inputs: Any, grads: bool = True, dims: Any = None) -> None:
+    """vmap(call) against a loop, and its gradients from within and from outside, for inputs that are batched or not."""
+    size = 3
+    patterns = [dims] if dims else [[0] * len(inputs)]
+    if not dims and len(inputs) > 1:
+        patterns += [[None if j == i else 0 for j in range(len(inputs))] for i in range(len(inputs))]
+        patterns += [[0 if j == i else None for j in range(len(inputs))] for i in range(len(inputs))]
+    for pattern in patterns:
+        given = [x if dim is not None else x[0] for x, dim in zip(inputs, pattern, strict=True)]
+        rows = [slices(given, pattern, i) for i in range(size)]
+
+        def agree(run: Callable[..., Any], given: Any = given, rows: Any = rows, pattern: Any = pattern) -> None:
+            found = leaves(vmap(run, tuple(pattern))(*given))
+            wanted = [norch.stack(column) for column in zip(*(leaves(run(*row)) for row in rows), strict=True)]
+            for ours, theirs in zip(found, wanted, strict=True):
+                assert_close(ours, theirs, rtol=1e-7, atol=1e-9)
+
+        agree(call)
+        if not grads:
+            continue
+        wanted = tuple(i for i, x in enumerate(given) if x.is_floating_point())
+
+        def number(*x):
+            return sum(((out + 0.3) * out.detach().cos()).sum() for out in leaves(call(*x)))
+
+        agree(func.grad(number, wanted))
+        results = []
+        for run in (vmap(call, tuple(pattern)), functools.partial(by_loop, call, pattern)):
+            leaf = [x.detach().requires_grad_(x.is_floating_point()) for x in given]
+            total = sum(((out + 0.3) * out.detach().cos()).sum() for out in leaves(run(*leaf)))
+            results.append(norch.autograd.grad(total, [leaf[i] for i in wanted], materialize_grads=True))
+        for ours, theirs in zip(*results, strict=True):
+            assert_close(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
+def by_loop(call: Any, pattern: Any, *given: Any) -> list[Any]:
+    rows = [leaves(call(*slices(given, pattern, i))) for i in range(3)]
+    return [norch.stack(column) for column in zip(*rows, strict=True)]
+
+
+# ---- layers ----------------------------------------------------------------------------------------------------------
+
+X4, X3 = floats(3, 2, 4, 6, 6), floats(3, 2, 4, 7)
+LAYERS: Any = {
+    "conv2d": (lambda x, w, b: F.conv2d(x, w, b, padding=1), X4, floats(3, 5, 4, 3, 3), floats(3, 5)),
+    "conv2d unbatched": (lambda x, w, b: F.conv2d(x, w, b, stride=2), X4[:, 0], floats(3, 5, 4, 3, 3), floats(3, 5)),
+    "conv2d groups": (lambda x, w: F.conv2d(x, w, groups=2, dilation=2), X4, floats(3, 6, 2, 2, 2)),
+    "conv1d": (lambda x, w, b: F.conv1d(x, w, b, padding="same"), X3, floats(3, 5, 4, 3), floats(3, 5)),
+    "conv3d": (lambda x, w, b: F.conv3d(x, w, b), floats(3, 2, 2, 4, 4, 4), floats(3, 3, 2, 2, 2, 2), floats(3, 3)),
+    "conv_transpose2d": (lambda x, w, b: F.conv_transpose2d(x, w, b, 2), X4, floats(3, 4, 3, 2, 2), floats(3, 3)),
+    "conv_transpose1d": (lambda x, w: F.conv_transpose1d(x, w, groups=2), X3, floats(3, 4, 2, 2)),
+    "linear": (F.linear, floats(3, 2, 4), floats(3, 5, 4), floats(3, 5)),
+    "linear vector": (F.linear, floats(3, 4), floats(3, 5, 4), floats(3, 5)),
+    "linear deep": (F.linear, floats(3, 2, 2, 4), floats(3, 5, 4), floats(3, 5)),
+    "bilinear": (F.bilinear, floats(3, 2, 4), floats(3, 2, 3), floats(3, 5, 4, 3), floats(3, 5)),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2, stride=1, padding=1), X4),
+    "max_pool1d indices": (lambda x: F.max_pool1d(x, 3, return_indices=True)[0], X3),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 3, padding=1, count_include_pad=False), X4),
+    "avg_pool3d": (lambda x: F.avg_pool3d(x, 2), floats(3, 1, 2, 4, 4, 4)),
+    "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, 4), X4),
+    "adaptive_max_pool1d": (lambda x: F.adaptive_max_pool1d(x, 3), X3),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (4, 7), w, b), X3, floats(3, 4, 7), floats(3, 4, 7)),
+    "rms_norm": (lambda x, w: F.rms_norm(x, (7,), w), X3, floats(3, 7)),
+    "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), X4, floats(3, 4), floats(3, 4)),
+    "instance_norm": (lambda x, w: F.instance_norm(x, weight=w), X4, floats(3, 4)),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), X4, floats(3, 4), floats(3, 4)),
+    "batch_norm eval": (
+        lambda x, m, v, w, b: F.batch_norm(x, m.detach(), v.detach() ** 2 + 1, w, b),
+        X4, floats(3, 4), floats(3, 4), floats(3, 4), floats(3, 4),
+    ),
+    "softmax": (lambda x: F.softmax(x, 0) + F.log_softmax(x, -1), X3),
+    "activations": (lambda x: F.gelu(x) + F.silu(x) + F.elu(x) + F.glu(x, 0).sum() + F.softplus(x), X3),
+    "prelu": (F.prelu, X3, floats(3, 4)),
+    "embedding": (lambda i, w: F.embedding(i, w, padding_idx=1), norch.randint(0, 5, (3, 2, 4)), floats(3, 5, 2)),
+    "attention": (F.scaled_dot_product_attention, floats(3, 2, 5, 4), floats(3, 2, 6, 4), floats(3, 2, 6, 3)),
+    "attention causal": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        floats(3, 2, 2, 5, 4), floats(3, 2, 2, 5, 4), floats(3, 2, 2, 5, 4),
+    ),
+    "attention mask": (
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        floats(3, 2, 5, 4), floats(3, 2, 6, 4), floats(3, 2, 6, 3), floats(3, 5, 6),
+    ),
+    "interpolate": (lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), X4),
+    "grid_sample": (F.grid_sample, X4, floats(3, 2, 3, 3, 2).tanh()),
+    "unfold": (lambda x: F.unfold(x, 3), X4),
+    "pad": (lambda x: F.pad(x, (1, 2), mode="reflect") + F.pad(x, (1, 2)), X3),
+    "cosine_similarity": (F.cosine_similarity, X3, floats(3, 2, 4, 7)),
+    "cdist": (norch.cdist, floats(3, 4, 2), floats(3, 5, 2)),
+    "einsum": (lambda a, b: norch.einsum("ij,kj->ik", a, b), floats(3, 4, 2), floats(3, 5, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name: str) -> None:
+    call, *inputs = LAYERS[name]
+    check(call, *inputs)
+
+
+CLASSES = norch.tensor([[1, 0, 3], [2, 2, 1], [0, 3, -100]])
+LOSSES: Any = {
+    "mse": (F.mse_loss, floats(3, 2, 4), floats(3, 2, 4)),
+    "l1": (F.l1_loss, floats(3, 2, 4), floats(3, 2, 4)),
+    "smooth_l1": (F.smooth_l1_loss, floats(3, 2, 4), floats(3, 2, 4)),
+    "huber": (F.huber_loss, floats(3, 2, 4), floats(3, 2, 4)),
+    "bce logits": (F.binary_cross_entropy_with_logits, floats(3, 2, 4), norch.rand(3, 2, 4).double()),
+    "kl_div": (F.kl_div, floats(3, 2, 4), norch.rand(3, 2, 4).double()),
+    "margin": (F.soft_margin_loss, floats(3, 2, 4), floats(3, 2, 4).sign()),
+    "triplet": (F.triplet_margin_loss, floats(3, 2, 4), floats(3, 2, 4), floats(3, 2, 4)),
+    "nll": (lambda x, y: F.nll_loss(x.log_softmax(-1), y), floats(3, 3, 5), CLASSES),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name: str) -> None:
+    call, *inputs = LOSSES[name]
+    check(call, *inputs)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_cross_entropy(reduction: str, smoothing: float) -> None:
+    loss = functools.partial(F.cross_entropy, reduction=reduction, label_smoothing=smoothing)
+    check(loss, floats(3, 3, 5), CLASSES)
+    check(loss, floats(3, 5), CLASSES[:, 0])
+    check(lambda x, y: loss(x.unsqueeze(0), y.unsqueeze(0)), floats(3, 5), CLASSES[:, 0])
+    check(loss, floats(3, 3, 5, 2), CLASSES.unsqueeze(-1).expand(3, 3, 2).clamp(0))
+    check(loss, floats(3, 3, 5), floats(3, 3, 5).softmax(-1))
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
+def test_recurrent_layers(kind: Any) -> None:
+    layer = kind(3, 4, bidirectional=True).double()
+    names = [name for name, _ in layer.named_parameters()]
+    weights = [floats(3, *p.shape) * 0.5 for p in layer.parameters()]
+
+    def call(x, *w):
+        return func.functional_call(layer, dict(zip(names, w, strict=True)), (x,))[0]
+
+    x, shared = floats(3, 5, 2, 3), [w[0] for w in weights]
+    check(lambda x: call(x, *shared), x)
+    check(lambda *w: call(x[0], *w), *weights, dims=[0] * len(weights))
+    check(call, x, *weights, dims=[0] * (1 + len(weights)))
+
+
+def test_transformer_layer() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True).double()
+    check(lambda x: layer(x), floats(3, 2, 5, 8))
+    parameters = {name: norch.stack([p.detach() * s for s in (1.0, 0.5, 2.0)]) for name, p in layer.named_parameters()}
+    names = list(parameters)
+
+    def call(x, *w):
+        return func.functional_call(layer, dict(zip(names, w, strict=True)), (x,))
+
+    check(call, floats(3, 2, 5, 8), *parameters.values(), dims=[0] * (1 + len(names)))
+
+
+def test_batch_norm_moves_running_statistics_of_each_sample() -> None:
+    x, mean, variance = floats(3, 4, 2), floats(3, 2), norch.rand(3, 2).double()
+    wanted = [(mean[i].clone(), variance[i].clone()) for i in range(3)]
+    vmap(lambda x, m, v: F.batch_norm(x, m, v, training=True))(x, mean, variance)
+    for i, (m, v) in enumerate(wanted):
+        F.batch_norm(x[i], m, v, training=True)
+        assert_close(mean[i], m)
+        assert_close(variance[i], v)
+    with pytest.raises(RuntimeError, match="batch_norm: in training the running statistics"):
+        vmap(lambda x: F.batch_norm(x, norch.zeros(2).double(), norch.ones(2).double(), training=True))(x)
+
+
+LINALG: Any = {
+    "inv": norch.linalg.inv,
+    "det": norch.linalg.det,
+    "slogdet": lambda a: norch.linalg.slogdet(a)[1],
+    "cholesky": norch.linalg.cholesky,
+    "eigvalsh": norch.linalg.eigvalsh,
+    "svdvals": norch.linalg.svdvals,
+    "qr": lambda a: norch.linalg.qr(a)[1],
+    "pinv": norch.linalg.pinv,
+    "matrix_exp": norch.linalg.matrix_exp,
+    "norm": lambda a: norch.linalg.norm(a) + norch.linalg.matrix_norm(a, 2),
+    "fft": lambda a: norch.fft.rfft2(a).abs(),
+}
+
+
+@pytest.mark.parametrize("name", LINALG)
+def test_linear_algebra(name: str) -> None:
+    check(LINALG[name], positive(3, 4, 4))
+
+
+def test_solvers() -> None:
+    check(norch.linalg.solve, positive(3, 4, 4), floats(3, 4, 2))
+    check(norch.linalg.solve, positive(3, 4, 4), floats(3, 4))
+    check(lambda a, b: norch.linalg.solve_triangular(a.tril(), b, upper=False), positive(3, 4, 4), floats(3, 4, 2))
+    check(lambda a, b: norch.linalg.lstsq(a, b).solution, floats(3, 5, 3), floats(3, 5, 2))
+
+
+# ---- compositions, nesting, transforms -------------------------------------------------------------------------------
+
+STEPS: Any = {
+    "sin": lambda x, y: x.sin(),
+    "times": lambda x, y: x * y,
+    "row": lambda x, y: x + y[0],
+    "column": lambda x, y: x * y[:, :1],
+    "transpose": lambda x, y: x.t(),
+    "product": lambda x, y: (x @ y) * 0.3,
+    "vector": lambda x, y: (x @ y[0]).unsqueeze(1) * y,
+    "mean": lambda x, y: x - x.mean(0),
+    "std": lambda x, y: x / (x.var(1, keepdim=True) + 1),
+    "max": lambda x, y: x.where(x > y, y),
+    "softmax": lambda x, y: x.softmax(0),
+    "cumsum": lambda x, y: x.cumsum(1) * 0.2,
+    "flip": lambda x, y: x.flip(0),
+    "cat": lambda x, y: norch.cat([x[:1], y[1:]]),
+    "stack": lambda x, y: norch.stack([x, y]).sum(0),
+    "gather": lambda x, y: x.gather(0, y.argsort(0)),
+    "sort": lambda x, y: x.sort(1).values,
+    "index": lambda x, y: x[norch.tensor([2, 0, 1])],
+    "rows": lambda x, y: x[y.argmax(0)],
+    "write": lambda x, y: x.clone().index_fill_(0, norch.tensor([1]), 0.5),
+    "part": lambda x, y: x.clone().narrow(1, 0, 1).mul_(2).expand(3, 3) + x,
+    "reshape": lambda x, y: x.reshape(9).view(3, 3),
+    "diagonal": lambda x, y: x + x.diagonal(),
+    "number": lambda x, y: x * y.sum().tanh(),
+    "roll": lambda x, y: x.roll(1, 0),
+    "clamp": lambda x, y: x.clamp(-1, 1) + x.abs(),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=6),
+    st.sampled_from([(0, 0), (1, 0), (-1, 1), (0, None), (None, 2)]),
+    st.integers(0, 2),
+    st.integers(0, 1000),
+)
+def test_random_compositions(names: list[str], dims: Any, out_dim: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def call(x, y):
+        return functools.reduce(lambda z, name: STEPS[name](z, y), names, x)
+
+    given_ = [norch.tensor(rng.normal(size=(3, 3) if dim is None else (3, 3, 3))) for dim in dims]
+    wanted = norch.stack([call(*slices(given_, dims, i)) for i in range(3)], out_dim)
+    assert_close(vmap(call, dims, out_dim)(*given_), wanted, rtol=1e-9, atol=1e-9)
+    per_sample = func.grad(lambda x, y: (call(x, y) * y).sum(), (0, 1))
+    rows = [per_sample(*slices(given_, dims, i)) for i in range(3)]
+    for found, column in zip(vmap(per_sample, dims)(*given_), zip(*rows, strict=True), strict=True):
+        assert_close(found, norch.stack(column), rtol=1e-8, atol=1e-9)
+
+
+def test_maps_of_maps() -> None:
+    x, y, z = floats(3, 4), floats(2, 4), floats(5, 4)
+    table = vmap(lambda a: vmap(lambda b: vmap(lambda c: (a * b * c).sum())(z))(y))(x)
+    assert_close(table, norch.einsum("ik,jk,lk->ijl", x, y, z))
+    products = vmap(vmap(norch.dot, (None, 0)), (0, None))(x, y)
+    assert_close(products, x @ y.T)
+    deep = floats(2, 3, 4, 5)
+    assert_close(vmap(vmap(vmap(norch.sin, 1), -1), out_dims=1)(deep), deep.sin().permute(3, 0, 2, 1))
+    rows = vmap(lambda a: vmap(func.grad(lambda b, a: (a * b).sin().sum()), (0, None))(y, a))(x)
+    assert_close(rows, norch.stack([a * (a * y).cos() for a in x]))
+
+
+def network(m: Any, w: Any, x: Any) -> Any:
+    return m.tanh(x @ w["a"]) @ w["b"]
+
+
+WEIGHTS = {"a": RNG.normal(size=(3, 4)), "b": RNG.normal(size=(4, 2))}
+INPUTS = RNG.normal(size=(5, 3))
+TRANSFORMS: Any = {
+    "per-sample gradients": lambda m, w, x: m.func.vmap(
+        m.func.grad(lambda w, x: (network(m, w, x) ** 2).sum()), (None, 0)
+    )(w, x),
+    "jacrev": lambda m, w, x: m.func.vmap(m.func.jacrev(lambda x: network(m, w, x)))(x),
+    "jacfwd": lambda m, w, x: m.func.vmap(m.func.jacfwd(lambda x: network(m, w, x)))(x),
+    "hessian": lambda m, w, x: m.func.vmap(m.func.hessian(lambda x: (network(m, w, x) ** 2).sum()))(x),
+    "hessian of weights": lambda m, w, x: m.func.hessian(lambda w: (network(m, w, x) ** 2).mean())(w),
+    "vjp": lambda m, w, x: m.func.vmap(lambda x: m.func.vjp(lambda x: network(m, w, x), x)[1](m.ones_like(w["b"][0])))(
+        x
+    ),
+    "map of vjp": lambda m, w, x: m.func.vmap(m.func.vjp(lambda x: network(m, w, x), x)[1])(
+        m.stack([network(m, w, x), network(m, w, x) * 2])
+    ),
+    "jvp": lambda m, w, x: m.func.vmap(lambda x: m.func.jvp(lambda x: network(m, w, x), (x,), (m.ones_like(x),)))(x),
+    "jacobian of a map": lambda m, w, x: m.func.jacrev(m.func.vmap(lambda x: network(m, w, x)))(x),
+    "gradient of a map of gradients": lambda m, w, x: m.func.grad(
+        lambda w: (m.func.vmap(m.func.grad(lambda x: (network(m, w, x) ** 2).sum()))(x) ** 2).sum()
+    )(w),
+    "laplacian": lambda m, w, x: m.func.vmap(lambda x: m.trace(m.func.hessian(lambda x: network(m, w, x)[0])(x)))(x),
+}
+
+
+def to(m: Any, tree: Any) -> Any:
+    return {key: to(m, part) for key, part in tree.items()} if isinstance(tree, dict) else m.tensor(tree)
+
+
+def arrays(tree: Any) -> list[Any]:
+    if isinstance(tree, dict):
+        return [array for key in sorted(tree) for array in arrays(tree[key])]
+    if isinstance(tree, (list, tuple)):
+        return [array for part in tree for array in arrays(part)]
+    return [tree.detach().numpy()]
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_like_torch(torch: Any, name: str) -> None:
+    call = TRANSFORMS[name]
+    found = arrays(call(norch, to(norch, WEIGHTS), to(norch, INPUTS)))
+    wanted = arrays(call(torch, to(torch, WEIGHTS), to(torch, INPUTS)))
+    assert len(found) == len(wanted)
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)
+
+
+def small_cnn() -> Any:
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 3)
+    )
+
+
+def test_per_sample_gradients_of_a_network() -> None:
+    model, x, y = small_cnn().double(), floats(4, 1, 8, 8), norch.tensor([0, 2, 1, 1])
+    parameters = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(parameters: Any, x: Any, y: Any) -> Any:
+        return F.cross_entropy(func.functional_call(model, parameters, (x.unsqueeze(0),)), y.unsqueeze(0))
+
+    for chunk_size in (None, 1, 3):
+        found = vmap(func.grad(loss), (None, 0, 0), chunk_size=chunk_size)(parameters, x, y)
+        for i in range(4):
+            model.zero_grad()
+            F.cross_entropy(model(x[i : i + 1]), y[i : i + 1]).backward()
+            for name, p in model.named_parameters():
+                assert_close(found[name][i], p.grad, rtol=1e-9, atol=1e-10)
+                assert not found[name].requires_grad
+
+
+def test_ensembles_train() -> None:
+    models, x = [small_cnn() for _ in range(3)], norch.randn(5, 1, 8, 8)
+    state = func.stack_module_state(models)
+
+    def call(p, b, x):
+        return func.functional_call(models[0], (p, b), (x,))
+
+    outs = vmap(call, (0, 0, None))(*state, x)
+    assert_close(outs, norch.stack([model(x) for model in models]), rtol=1e-4, atol=1e-5)
+    (outs * outs).sum().backward()
+    norch.stack([(model(x) ** 2).sum() for model in models]).sum().backward()
+    for name, p in state[0].items():
+        wanted = norch.stack([dict(model.named_parameters())[name].grad for model in models])
+        assert_close(p.grad, wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_gradients_through_levels_reach_what_is_shared() -> None:
+    x, w, c = floats(4, 3).requires_grad_(), floats(3).requires_grad_(), floats(3).requires_grad_()
+    inner = func.grad(lambda x, w: ((x * w).sin() * c).sum(), (0, 1))
+    gx, gw = vmap(inner, (0, None))(x, w)
+    total = (gx**2).sum() + gw.sum(0).pow(2).sum()
+    found = norch.autograd.grad(total, (x, w, c), create_graph=True)
+    rows = [inner(one, w) for one in x]
+    again = norch.stack([a for a, _ in rows]).pow(2).sum() + norch.stack([b for _, b in rows]).sum(0).pow(2).sum()
+    wanted = norch.autograd.grad(again, (x, w, c), create_graph=True)
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert_close(ours, theirs)
+    second = [norch.autograd.grad(sum((g * g).sum() for g in one), (x, w, c)) for one in (found, wanted)]
+    for ours, theirs in zip(*second, strict=True):
+        assert_close(ours, theirs)
+
+
+def test_batched_walks_give_rows() -> None:
+    x = floats(4).requires_grad_()
+    y = x.sin() * x.sum()
+    weights = floats(6, 4)
+    (found,) = norch.autograd.grad(y, x, weights, is_grads_batched=True, retain_graph=True)
+    rows = [norch.autograd.grad(y, x, row, retain_graph=True)[0] for row in weights]
+    assert_close(found, norch.stack(rows))
+    for strategy in ("reverse-mode", "forward-mode"):
+        jacobian = norch.autograd.functional.jacobian(lambda x: x.sin() * x.sum(), x, vectorize=True, strategy=strategy)
+        assert_close(jacobian, func.jacrev(lambda x: x.sin() * x.sum())(x.detach()))
+
+
+def test_functions_of_users_are_mapped() -> None:
+    class Cube(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * g
+
+    check(lambda x: Cube.apply(x).sum(), floats(3, 4))
+
+
+# ---- random numbers --------------------------------------------------------------------------------------------------
+
+DRAWS: Any = {
+    "rand": lambda x: norch.rand(2),
+    "randn_like": lambda x: norch.randn_like(x),
+    "randint": lambda x: norch.randint(0, 1 << 40, (3,)),
+    "randperm": lambda x: norch.randperm(50),
+    "bernoulli": lambda x: norch.bernoulli(norch.full((60,), 0.5)),
+    "bernoulli of samples": lambda x: norch.bernoulli(norch.full((60,), 0.5) + 0 * x[0]),
+    "dropout": lambda x: F.dropout(norch.ones(60)),
+    "dropout of samples": lambda x: F.dropout(norch.ones(60) + 0 * x[0]),
+    "in place": lambda x: (0 * x).normal_(),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers(name: str) -> None:
+    call, x = DRAWS[name], norch.ones(4, 2)
+    with pytest.raises(RuntimeError, match="randomness is 'error'"):
+        vmap(call)(x)
+    norch.manual_seed(1)
+    different, same = (vmap(call, randomness=how)(x) for how in ("different", "same"))
+    assert different.shape == same.shape and different.shape[0] == 4
+    for i in range(1, 4):
+        assert not norch.equal(different[0], different[i])
+        assert norch.equal(same[0], same[i])
+    if name == "dropout of samples":
+        assert set(different.flatten().tolist()) == set(same.flatten().tolist()) == {0.0, 2.0}
+
+
+def test_random_numbers_of_nested_maps() -> None:
+    x = norch.ones(3, 2)
+    table = vmap(lambda a: vmap(lambda b: norch.rand(()), randomness="different")(a), randomness="same")(x)
+    assert norch.equal(table[0], table[1]) and not norch.equal(table[:, 0], table[:, 1])
+    table = vmap(lambda a: vmap(lambda b: norch.rand(()), randomness="same")(a), randomness="different")(x)
+    assert norch.equal(table[:, 0], table[:, 1]) and not norch.equal(table[0], table[1])
+
+
+def test_dropout_has_gradients_of_its_mask() -> None:
+    x = norch.ones(4, 50)
+    gradient, out = vmap(func.grad_and_value(lambda x: F.dropout(x).sum()), randomness="different")(x)
+    assert_close(gradient.sum(1), out)
+
+
+# ---- writes in place -------------------------------------------------------------------------------------------------
+
+
+def test_writes_in_place() -> None:
+    x, y = floats(3, 4), floats(3, 4)
+
+    def written(x: Any, y: Any) -> Any:
+        z = x.clone()
+        z += y
+        z[1] = y.sum()
+        z[2:].mul_(y[:2])
+        z[z > 1] = 0.25
+        return z.sin_()
+
+    check(written, x, y, dims=[0, 0])
+    check(written, x, y, dims=[0, None])
+
+    def into_zeros(x: Any) -> Any:
+        out = x.new_zeros(2, 4)
+        out[0] = x
+        out[1].copy_(x.cumsum(0))
+        return out
+
+    check(into_zeros, x)
+    before = x.clone()
+    vmap(lambda x: x.mul_(2))(x)
+    assert_close(x, before * 2)
+    shared = norch.zeros(4).double()
+    with pytest.raises(RuntimeError, match="writes values that vmap batches.* not batched"):
+        vmap(lambda x: shared.add_(x))(x)
+    assert norch.equal(shared, norch.zeros(4).double())
+
+
+# ---- arguments and errors --------------------------------------------------------------------------------------------
+
+
+def test_arguments() -> None:
+    x, y = floats(3, 4), floats(4, 3)
+
+    def call(d, k=2.0):
+        return {"sum": d["x"] + d["y"] * k, "first": (d["x"],)}
+
+    found = vmap(call, ({"x": 0, "y": 1},), {"sum": 1, "first": (0,)})({"x": x, "y": y}, k=3.0)
+    assert_close(found["sum"], (x + y.T * 3).T)
+    assert_close(found["first"][0], x)
+    assert vmap(lambda x: (x, norch.ones(2)), out_dims=(0, None))(x)[1].shape == (2,)
+    assert vmap(lambda x: norch.ones(2))(x).shape == (3, 2)
+    assert vmap(lambda x: x.unsqueeze(0), out_dims=-1)(x).shape == (1, 4, 3)
+    for size in (1, 2, 3, 5):
+        assert_close(vmap(lambda x: x.cos(), out_dims=1, chunk_size=size)(x), x.cos().T)
+
+
+def test_promotion_is_that_of_one_sample() -> None:
+    numbers, x = norch.ones(3, dtype=norch.float64), norch.ones(3, 4)
+    assert vmap(norch.mul)(x, numbers).dtype is norch.float32
+    assert vmap(norch.mul, (None, 0))(norch.ones(4, dtype=norch.int64), numbers).dtype is norch.float64
+    assert vmap(lambda x, n: norch.where(x > 0, x, n))(x, numbers).dtype is norch.float32
+    assert vmap(lambda n: n * norch.ones((), dtype=norch.int64))(numbers).dtype is norch.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: x if x.sum() > 0 else -x, "item: asks for the number"),
+        (lambda x: float(x[0]), "item: asks for the number"),
+        (lambda x: x.tolist(), "vmap batches"),
+        (lambda x: x.numpy(), "vmap batches"),
+        (lambda x: x[x > 0], "shape depends on the elements"),
+        (lambda x: x.nonzero(), "shape depends on the elements"),
+        (lambda x: norch.from_dlpack(x), "vmap batches"),
+        (lambda x: x.untyped_storage(), "vmap batches"),
+    ],
+)
+def test_what_cannot_be_batched(call: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        vmap(call)(floats(3, 4))
+
+
+def test_errors_name_the_sample() -> None:
+    x = floats(3, 4)
+    cases: Any = [
+        (lambda: vmap(lambda x: x @ floats(5))(x), "matmul"),
+        (lambda: vmap(lambda x: x.view(3))(x), r"\(4,\)"),
+        (lambda: vmap(lambda x: x.sum(1))(x), "out of range"),
+        (lambda: vmap(lambda x: x.expand(2, 3))(x), "expand"),
+        (lambda: vmap(lambda x: x.select(0, 9))(x), "index 9 is out of range for dimension 0 of size 4"),
+        (lambda: vmap(lambda x: x + norch.ones(5))(x), "add"),
+        (lambda: vmap(lambda x: x, out_dims=3)(x), "out_dims 3"),
+        (lambda: vmap(lambda x: x, out_dims=None)(x), "out_dims None"),
+        (lambda: vmap(lambda x: x, chunk_size=0)(x), "chunk_size"),
+        (lambda: vmap(norch.sin)(norch.ones(0, 2)), "expected one size"),
+    ]
+    for call, message in cases:
+        with pytest.raises((norch.Error, ValueError, IndexError), match=message):
+            call()
+    w = norch.ones(4).double().requires_grad_()
+    with pytest.raises(RuntimeError, match="a leaf that is not batched would collect"):
+        vmap(lambda x: (x * w).sum().backward())(x)
+    assert w.grad is None
+
+
+def test_walks_that_know_no_level_do_not_look() -> None:
+    from norch.autograd.levels import alive
+
+    before, x = set(alive), norch.ones(3).requires_grad_()
+    y = vmap(lambda x: x * 2)(x)
+    assert len(set(alive) - before) == 1
+    y.sum().backward()
+    del y
+    assert not set(alive) - before
