@@ -58,9 +58,9 @@ class _Run(Linearized):
             raise ShapeError(f"{self.name}: the function must give a tensor of no dimension (a loss), not {what}")
         return self.by_input(self.vjp((self.outputs[0].new_ones(()),)))
 
-    def blocks(self, forward: bool) -> Any:
+    def blocks(self, forward: bool, chunk_size: int | None = None) -> Any:
         """The Jacobian, arranged as the output, then as the arguments; with_aux()."""
-        return self.with_aux(self.by_output([self.by_input(row) for row in self.jacobian(forward)]))
+        return self.with_aux(self.by_output([self.by_input(row) for row in self.jacobian(forward, chunk_size)]))
 
 
 def _derived(name: str, func: Function, argnums: Argnums, has_aux: bool, result: Callable[[_Run], Any]) -> Function:
@@ -146,8 +146,9 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
 # ---- whole Jacobians -----------------------------------------------------------------------------------------------
 
 
-def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False) -> Function:
-    """The function that gives the Jacobian of func by its arguments argnums, with a walk for each output element.
+def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The function that gives the Jacobian of func by its arguments argnums, by rows: a walk that vmap batches over the
+    elements of an output, chunk_size of them at once.
 
     Of shape (*output.shape, *argument.shape), in a tuple over argnums when that is one, in place of each output.
 
@@ -155,22 +156,27 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False) -> Fu
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return _derived("jacrev", func, argnums, has_aux, lambda run: run.blocks(forward=False))
+    if chunk_size is not None and chunk_size < 1:
+        raise ArgumentError(f"jacrev: chunk_size is 1 or more, not {chunk_size}")
+    return _derived("jacrev", func, argnums, has_aux, lambda run: run.blocks(False, chunk_size))
 
 
-def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """jacrev() by columns, with a walk for each input element: for functions of few numbers that give many."""
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+    """jacrev() by columns, batched over the elements of the arguments: for functions of few numbers that give many.
+
+    randomness has no effect, as func runs once.
+    """
     return _derived("jacfwd", func, argnums, has_aux, lambda run: run.blocks(forward=True))
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
-    """The function that gives the second derivatives of func: jacfwd() of jacrev().
+    """The function that gives the second derivatives of func: jacrev() of jacrev().
 
     >>> norch.func.hessian(lambda x: (x**3).sum())(norch.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacfwd(jacrev(func, argnums), argnums)
+    return jacrev(jacrev(func, argnums), argnums)
 
 
 # ---- maps over a batch axis ----------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ static bool refuse(const char *name, const char *wanted, const void *object) {
 }
 
 /* A tensor of a subclass. A batched one is refused without an error: see nr_stopped(). */
-static bool is_of_subclass(const char *name, const void *from) {
+static bool __attribute__((noinline)) is_of_subclass(const char *name, const void *from) {
     if (!nr_is_tensor(from)) return refuse(name, "a tensor", from);
     return ((const nr_object *)from)->type != nr_batched_class;
 }

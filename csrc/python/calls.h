@@ -19,7 +19,7 @@ void *nr_py_set_batched(void *self, void *const *given, int64_t n);
 void *nr_py_sample_of(void *self, void *const *given, int64_t n);
 /* What a call gives that one of its arguments has stopped: the error that is set, or where none is, as the argument is a
  * batched tensor, what the rule for the call gives. */
-void *nr_stopped(const char *name, void *const *given, int64_t n);
+void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__((cold));
 
 /* Recording and replay: recording.c and replay.c say what they take. */
 #define NR_PROGRAM_CALLS(ROW) \

@@ -71,7 +71,7 @@ def builtin(name, result, parameters):
     for i, (kind, argument, pointers) in enumerate(parameters):
         width, held = (f"{pointers}, ", "__attribute__((cleanup(drop_columns))) ") if pointers else ("", "")
         lines.append(f"    {held}{kind} {argument};")
-        stopped = f'nr_stopped("{name}", given, n)' if kind in STOPPING else "NULL"
+        stopped = f'nr_stopped("{name}", given, {len(parameters)})' if kind in STOPPING else "NULL"
         take = "header" if name in OF_HEADERS else kind
         lines.append(f"    if (!take_{take}(called, given[{i}], {width}&{argument})) return {stopped};")
         if kind == "opcode":  # messages about the arguments after it name the operation
