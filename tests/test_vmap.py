@@ -410,3 +410,33 @@ def test_walks_that_know_no_level_do_not_look() -> None:
     y.sum().backward()
     del y
     assert not set(alive) - before
+
+
+def test_calls_without_a_rule_run_sample_by_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    from norch.batching import level
+
+    for name in ("softmax", "softmax_backward", "cat"):
+        monkeypatch.delitem(level.RULES, name)
+    x, y = floats(3, 4), floats(4)
+    call = func.grad(lambda x, y: (norch.cat([x, y]).softmax(0) * norch.cat([y, x])).sum())
+    with pytest.warns(UserWarning, match="vmap: there is no batching rule for .*; it runs once for each sample"):
+        found = vmap(call, (0, None))(x, y)
+    assert_close(found, norch.stack([call(row, y) for row in x]))
+
+
+def test_gradcheck_compares_batched_walks() -> None:
+    x = floats(2, 3).requires_grad_()
+    assert norch.testing.gradcheck(lambda x: x.sin().cumsum(1), x, check_batched_grad=True)
+    assert norch.testing.gradgradcheck(lambda x: x.sin() * x[0], x, check_batched_grad=True)
+
+    class Odd(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2 + (0 if type(g) is norch.Tensor else 1)
+
+    with pytest.raises(norch.testing.GradcheckError, match="another one where vmap batches it"):
+        norch.testing.gradcheck(Odd.apply, x, check_batched_grad=True)

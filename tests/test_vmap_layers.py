@@ -124,8 +124,11 @@ def test_recurrent_layers(kind: Any) -> None:
 
     x, shared = floats(3, 5, 2, 3), [w[0] for w in weights]
     check(lambda x: call(x, *shared), x)
-    check(lambda *w: call(x[0], *w), *weights, dims=[0] * len(weights))
-    check(call, x, *weights, dims=[0] * (1 + len(weights)))
+    with warnings.catch_warnings(record=kind is not nn.RNN) as told:
+        warnings.simplefilter("always")
+        check(lambda *w: call(x[0], *w), *weights, dims=[0] * len(weights))
+        check(call, x, *weights, dims=[0] * (1 + len(weights)))
+    assert told is None or "a recurrent layer whose weights are batched; it runs once" in str(told[0].message)
 
 
 def test_transformer_layer() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from .._lib import lib
 from ..autograd.levels import Level
 from ..ops.op import OPCODES
-from .level import aligned, become, fresh, is_here, rule, sample, samples
+from .level import aligned, become, fresh, is_here, rule, sample, samples, tell_of_loop
 
 _ADD, _MUL, _SUM = OPCODES["add"], OPCODES["mul"], OPCODES["sum"]
 
@@ -174,6 +174,9 @@ def _batch_norm_backward(
 # ---- recurrent layers: samples of the state are more rows ------------------------------------------------------------
 
 
+_LAYER = "a recurrent layer whose weights are batched"
+
+
 def _steps_of_rows(x: Any, level: Level) -> Any:
     """(steps, samples * rows, ...) of samples (steps, rows, ...)."""
     if x is None:
@@ -219,7 +222,8 @@ def _recurrent(
         given = _steps_of_rows(from_x, level), _rows(h, level), _rows(c, level)
         lib.norch_recurrent(*given, weight, bias, reverse, *found)
         return _fill(outs, found, level)
-    whole = [None if one is None else fresh(one, level) for one in outs]  # a weight each: sample by sample
+    tell_of_loop(_LAYER)
+    whole = [None if one is None else fresh(one, level) for one in outs]
     for i in range(level.size):
         each = [_one(one, i, level) for one in (from_x, h, c, weight, bias)]
         lib.norch_recurrent(*each, reverse, *(None if one is None else lib.norch_select(one, 0, i) for one in whole))
@@ -244,6 +248,7 @@ def _recurrent_backward(
         _fill((grad_x, grad_h), room[:2], level)
         become(grad_state, whole[2], level)
         return sample(_unfolded(out, level), level)
+    tell_of_loop(_LAYER)
     rows = []
     for i in range(level.size):
         given = [_one(one, i, level) for one in (g_hs, g_c, h, c, weight)]

@@ -314,15 +314,18 @@ for _name in ("data_ptr", "untyped_storage", "storage", "share_memory_", "__redu
     setattr(Batched, _name, _refused(_name, "hands out the memory of a tensor"))
 
 
+def tell_of_loop(what: str) -> None:
+    """Warns that vmap is no faster than a loop."""
+    warnings.warn(f"vmap: there is no batching rule for {what}; it runs once for each sample", stacklevel=4)
+
+
 def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
     """The call for each sample, where there is no rule: right, and slow."""
     if name in _REFUSED:
         raise _refusal(name, _REFUSED[name])
     if name in _WRITING or level.size == 0:
         raise NotImplementedError(f"{name}: vmap has no batching rule for it")
-    warnings.warn(
-        f"vmap: there is no batching rule for {name}; it runs once for each sample", UserWarning, stacklevel=3
-    )
+    tell_of_loop(name)
     call = getattr(lib, f"norch_{name}")
     rows = [call(*(_at(x, i, level) for x in given)) for i in range(level.size)]
     return sample(lib.norch_stack(rows, 0), level) if isinstance(rows[0], Tensor) else rows[0]
