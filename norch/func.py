@@ -200,8 +200,8 @@ def _batch_size(tensors: list[Any], dims: list[Any]) -> int:
         if dim is not None and not -x.ndim <= dim < x.ndim:
             raise BoundsError(f"vmap: in_dims {dim} for a tensor of shape {tuple(x.shape)}")
     sizes = {x.shape[dim] for x, dim in zip(tensors, dims, strict=True) if dim is not None}
-    if len(sizes) != 1 or 0 in sizes:
-        raise ArgumentError(f"vmap: expected one size along in_dims, of 1 or more, got {sorted(sizes)}")
+    if len(sizes) != 1:
+        raise ArgumentError(f"vmap: expected one size along in_dims, got {sorted(sizes)}")
     return sizes.pop()
 
 
@@ -252,7 +252,7 @@ def vmap(
         tensors, dims = leaves(args), _per_leaf(in_dims, args, "in_dims")
         size = _batch_size(tensors, dims)
         made, parts = None, []
-        for start in range(0, size, chunk_size or size):
+        for start in range(0, max(size, 1), chunk_size or max(size, 1)):
             count = min(chunk_size or size, size - start)
             level = Level(count, randomness)
             with level:

@@ -102,6 +102,17 @@ def test_like_a_loop(case: Any) -> None:
         compare(case, lambda *inputs: case.call(norch, *inputs), rows, dims)
 
 
+@cases(*DATA_DEPENDENT)
+def test_no_samples(case: Any) -> None:
+    rows = samples_of(case)
+    _, given = arranged(rows, [0] * len(rows[0]))
+    call = norch.vmap(lambda *inputs: leaves(case.call(norch, *inputs)))
+    for some, none in zip(call(*given), call(*(x[:0] for x in given)), strict=True):
+        assert none.dtype is some.dtype and none.shape == (0, *some.shape[1:])
+    if case.grad:
+        norch.vmap(differentiated(case, 1))(*(x[:0] for x in given))
+
+
 @cases(*(case.name for case in CASES if case.name not in DATA_DEPENDENT))
 def test_what_depends_on_elements_is_refused(case: Any) -> None:
     rows = samples_of(case)
