@@ -182,7 +182,8 @@ def by_loop(case: Any, inputs: Any, dims: list[int | None]) -> list[Any]:
 
 
 def test_most_cases_batch() -> None:
-    """Needs the tests above."""
-    if len(BATCHED) < len(CASES) // 2:
+    """Of those that the tests above have run."""
+    if not BATCHED:
         pytest.skip("only with the cases")
-    assert sum(BATCHED.values()) >= 0.9 * len(CASES)
+    unbatched = sorted(name for name, batched in BATCHED.items() if not batched)
+    assert len(unbatched) + len(DATA_DEPENDENT) <= 0.1 * len(CASES), unbatched
