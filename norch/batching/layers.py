@@ -6,6 +6,7 @@ from typing import Any
 
 from .._lib import lib
 from ..autograd.levels import Level
+from ..errors import Error
 from ..ops.op import OPCODES
 from .level import aligned, become, fresh, is_here, rule, sample, samples, tell_of_loop
 
@@ -131,7 +132,10 @@ def _batch_norm(
     if mean is not None:
         for one in running:
             if one is not None and not is_here(one, level):
-                raise_unbatched()
+                raise Error(
+                    "batch_norm: in training the running statistics move towards those of each sample that vmap "
+                    "batches, so they must be batched too; or use track_running_stats=False, eval(), or GroupNorm"
+                )
     statistics = [None if one is None else lib.norch_flatten(fresh(one, level), 0, -1) for one in (mean, variance)]
     flat = [_flat(one, level) for one in running]
     out = lib.norch_batch_norm(
@@ -145,16 +149,6 @@ def _batch_norm(
             if one is not None:
                 lib.norch_copy(one._physical, lib.norch_view(moved_on, (level.size, -1)))
     return sample(_from_channels(out, level), level)
-
-
-def raise_unbatched() -> None:
-    """Of running statistics, which each sample would move elsewhere."""
-    from ..errors import Error
-
-    raise Error(
-        "batch_norm: in training the running statistics move towards those of each sample that vmap batches, so they "
-        "must be batched too; or use track_running_stats=False, eval(), or GroupNorm"
-    )
 
 
 @rule("batch_norm_backward")
