@@ -18,6 +18,7 @@ from . import (
     cases_reductions,
     cases_scaling,
     cases_training,
+    cases_vmap,
 )
 from .library import Case, Marks
 
@@ -36,6 +37,7 @@ GROUPS = {
     "reductions": Group("reductions: float32, and what normalises by them", Marks(1.6, 2.0, floor=0.95, numpy=2.0)),
     "overhead": Group("overhead: calls with next to nothing to compute", Marks(2.0, 3.0, floor=1.1)),
     "training": Group("training: one step, forward, backward and update (NumPy: derivatives by hand)"),
+    "vmap": Group("vmap: per-sample gradients, ensembles, Jacobians, Hessians", Marks(1.0, 2.0, floor=1.0)),
     "captured": Group("captured: the same by norch.capture, and smaller things; PyTorch as it is"),
     "fused": Group("fused: formulas written out, by norch.capture; eager: without it; PyTorch as it is, and compiled"),
     "import": Group("import: CPU time of a fresh interpreter"),
@@ -49,6 +51,7 @@ TABLED: list[Case] = [
     *cases_reductions.CASES,
     *cases_overhead.CASES,
     *cases_training.CASES,
+    *cases_vmap.CASES,
     *cases_captured.CASES,
     *cases_fused.CASES,
 ]

@@ -120,6 +120,15 @@ def full_of(meta: Handle, value: float) -> Any:
     return lib.norch_full_like(meta, -1, value, int(value))
 
 
-def zeros_of(meta: Handle) -> Any:
-    """Zeros of the shape and dtype of meta."""
+def all_samples(x: Any) -> Any:
+    """x, or of a tensor that stands for one sample of vmap that of all: for what is decided once for all."""
+    return x.all_samples() if type(x) is not result_class and hasattr(x, "_level") else x
+
+
+def zeros_of(meta: Handle, *values: Any) -> Any:
+    """Zeros of the shape and dtype of meta. values: what is to be written there, or says where: zeros of each
+    sample where vmap batches one of these."""
+    for x in values:
+        if type(x) is not result_class and hasattr(x, "_level"):
+            return x.new_zeros(lib.norch_shape(meta), dtype=meta.dtype)
     return full_of(meta, 0.0)

@@ -58,7 +58,11 @@ def _pocketfft() -> Any:
 def _complex(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
     """Complex numbers to complex numbers."""
     function = getattr(_pocketfft(), "ifftn" if inverse else "fftn")
-    return call("fft", lambda a: _as(a, function(a, axes=dims, norm=norm)), x)[0] if dims else x.clone()
+    return (
+        call("fft", lambda a: _as(a, function(a, axes=[dim - x.ndim for dim in dims], norm=norm)), x)[0]
+        if dims
+        else x.clone()
+    )
 
 
 def _as(given: Any, found: Any) -> Any:
@@ -81,7 +85,7 @@ def _half_grad(g: Tensor, x_meta: Any, dim: int, norm: str) -> Tensor:
 @differentiable("rfft", grad=_half_grad)
 def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
     """Real numbers (..., n) to the n // 2 + 1 first numbers of their transform."""
-    return call("rfft", lambda a: _as(a, _pocketfft().rfft(a, axis=dim, norm=norm)), x)[0]
+    return call("rfft", lambda a: _as(a, _pocketfft().rfft(a, axis=dim - x.ndim, norm=norm)), x)[0]
 
 
 def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
@@ -98,7 +102,7 @@ def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
 @differentiable("irfft", grad=_real_grad, holomorphic=False)
 def _real(x: Tensor, dim: Any, n: Any, norm: Any) -> Tensor:
     """The n // 2 + 1 first numbers of a transform to the real numbers that it is of."""
-    return call("irfft", lambda a: _as(a, _pocketfft().irfft(a, n, axis=dim, norm=norm)), x)[0]
+    return call("irfft", lambda a: _as(a, _pocketfft().irfft(a, n, axis=dim - x.ndim, norm=norm)), x)[0]
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------

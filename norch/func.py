@@ -13,9 +13,10 @@ from typing import Any
 from ._exports import publish
 from ._handle import Handle
 from .autograd.grad_mode import mode
+from .autograd.levels import Level
 from .autograd.transforms import Linearized, check_shapes, leaves, with_leaves
 from .errors import ArgumentError, BoundsError, ShapeError
-from .ops.copy import stack
+from .ops.copy import cat, stack
 
 __all__ = [
     "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state",
@@ -57,9 +58,9 @@ class _Run(Linearized):
             raise ShapeError(f"{self.name}: the function must give a tensor of no dimension (a loss), not {what}")
         return self.by_input(self.vjp((self.outputs[0].new_ones(()),)))
 
-    def blocks(self, forward: bool) -> Any:
+    def blocks(self, forward: bool, chunk_size: int | None = None) -> Any:
         """The Jacobian, arranged as the output, then as the arguments; with_aux()."""
-        return self.with_aux(self.by_output([self.by_input(row) for row in self.jacobian(forward)]))
+        return self.with_aux(self.by_output([self.by_input(row) for row in self.jacobian(forward, chunk_size)]))
 
 
 def _derived(name: str, func: Function, argnums: Argnums, has_aux: bool, result: Callable[[_Run], Any]) -> Function:
@@ -145,8 +146,9 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
 # ---- whole Jacobians -----------------------------------------------------------------------------------------------
 
 
-def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False) -> Function:
-    """The function that gives the Jacobian of func by its arguments argnums, with a walk for each output element.
+def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The function that gives the Jacobian of func by its arguments argnums, by rows: a walk that vmap batches over the
+    elements of an output, chunk_size of them at once.
 
     Of shape (*output.shape, *argument.shape), in a tuple over argnums when that is one, in place of each output.
 
@@ -154,22 +156,27 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False) -> Fu
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return _derived("jacrev", func, argnums, has_aux, lambda run: run.blocks(forward=False))
+    if chunk_size is not None and chunk_size < 1:
+        raise ArgumentError(f"jacrev: chunk_size is 1 or more, not {chunk_size}")
+    return _derived("jacrev", func, argnums, has_aux, lambda run: run.blocks(False, chunk_size))
 
 
-def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """jacrev() by columns, with a walk for each input element: for functions of few numbers that give many."""
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+    """jacrev() by columns, batched over the elements of the arguments: for functions of few numbers that give many.
+
+    randomness has no effect, as func runs once.
+    """
     return _derived("jacfwd", func, argnums, has_aux, lambda run: run.blocks(forward=True))
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
-    """The function that gives the second derivatives of func: jacfwd() of jacrev().
+    """The function that gives the second derivatives of func: jacrev() of jacrev().
 
     >>> norch.func.hessian(lambda x: (x**3).sum())(norch.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacfwd(jacrev(func, argnums), argnums)
+    return jacrev(jacrev(func, argnums), argnums)
 
 
 # ---- maps over a batch axis ----------------------------------------------------------------------------------------
@@ -183,47 +190,90 @@ def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
         return [dim for key, part in tree.items() for dim in _per_leaf(dims[key], part, name)]
     if isinstance(tree, (list, tuple)) and isinstance(dims, (list, tuple)) and len(tree) == len(dims):
         return [dim for d, part in zip(dims, tree, strict=True) for dim in _per_leaf(d, part, name)]
-    raise ArgumentError(f"vmap: {name} {dims!r} does not fit a {type(tree).__name__}, which it is for")
+    kind = "tensor" if isinstance(tree, Handle) else type(tree).__name__
+    raise ArgumentError(f"vmap: {name} {dims!r} does not fit a {kind}, which it is for")
+
+
+def _batch_size(tensors: list[Any], dims: list[Any]) -> int:
+    """The size that all tensors have along their axis of dims."""
+    for x, dim in zip(tensors, dims, strict=True):
+        if dim is not None and not -x.ndim <= dim < x.ndim:
+            raise BoundsError(f"vmap: in_dims {dim} for a tensor of shape {tuple(x.shape)}")
+    sizes = {x.shape[dim] for x, dim in zip(tensors, dims, strict=True) if dim is not None}
+    if len(sizes) != 1:
+        raise ArgumentError(f"vmap: expected one size along in_dims, got {sorted(sizes)}")
+    return sizes.pop()
+
+
+def _unbatched(x: Any, dim: int | None, level: Level) -> Any:
+    """A result of vmap, with the samples along dim; None: the one of all samples."""
+    from .batching.level import is_batched_at, unbatch
+
+    if dim is None:
+        if is_batched_at(x, level):
+            raise ArgumentError(
+                "vmap: out_dims None is for results that are the same for all samples, which this is not"
+            )
+        return x
+    if not -x.ndim - 1 <= dim <= x.ndim:
+        raise BoundsError(f"vmap: out_dims {dim} for a result of shape {tuple(x.shape)}")
+    return unbatch(x, dim % (x.ndim + 1), level)
 
 
 def vmap(
     func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Function:
-    """The function that runs func on each slice of its arguments along in_dims and stacks what it gives along out_dims.
+    """The function that maps func over slices of its arguments along in_dims and stacks what it gives along out_dims.
 
-    in_dims and out_dims are an axis, or one for each argument and output, arranged as these are; None in in_dims passes
-    the whole argument, as keyword arguments are always. vmap is a loop: operations that take batches are faster.
-    Random numbers differ from slice to slice (randomness "error" does not refuse them, "same" is not supported).
-    chunk_size has no effect. ArgumentError (a ValueError) where sizes differ or axes do not match the arguments,
-    BoundsError (an IndexError) for an axis that does not exist.
+    func runs once, on tensors that stand for one slice, and each of its operations computes all slices at once.
+    in_dims and out_dims are an axis, or one for each argument and output, arranged as these are; None in in_dims
+    passes the whole argument, as keyword arguments are always, and in out_dims asks for what is the same for all
+    slices. randomness: whether random operations raise an Error ("error"), draw for each slice ("different") or once
+    for all of them ("same"). chunk_size: how many slices at once, for less memory. docs/vmap.md tells what cannot be
+    batched.
+
+    ArgumentError (a ValueError) where sizes differ or axes do not match the arguments, BoundsError (an IndexError)
+    for an axis that does not exist, Error (a RuntimeError) for control flow that depends on elements.
 
     >>> per_sample = norch.vmap(norch.func.grad(lambda w, x: (w * x).sum()), in_dims=(None, 0))
     >>> per_sample(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if randomness not in ("error", "different"):
-        raise ArgumentError(f"vmap: the only randomness is 'different', not {randomness!r}")
+    if randomness not in ("error", "different", "same"):
+        raise ArgumentError(f"vmap: randomness is 'error', 'different' or 'same', not {randomness!r}")
+    if chunk_size is not None and chunk_size < 1:
+        raise ArgumentError(f"vmap: chunk_size is 1 or more, not {chunk_size}")
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        from .batching import batch
+
         tensors, dims = leaves(args), _per_leaf(in_dims, args, "in_dims")
-        sliced = [(x, dim) for x, dim in zip(tensors, dims, strict=True) if dim is not None]
-        for x, dim in sliced:
-            if not -x.ndim <= dim < x.ndim:
-                raise BoundsError(f"vmap: in_dims {dim} for a tensor of shape {tuple(x.shape)}")
-        sizes = {x.shape[dim] for x, dim in sliced}
-        if len(sizes) != 1 or 0 in sizes:
-            raise ArgumentError(f"vmap: expected one size along in_dims, of 1 or more, got {sorted(sizes)}")
-        made, rows = None, []
-        for i in range(sizes.pop()):
-            slices = (x if dim is None else x.select(dim, i) for x, dim in zip(tensors, dims, strict=True))
-            made = func(*with_leaves(args, slices), **kwargs)
-            rows.append(leaves(made))
-        if not rows[0]:
-            raise ArgumentError(f"vmap: the function gives {type(made).__name__}, which holds no tensor")
-        along = _per_leaf(out_dims, made, "out_dims")
-        return with_leaves(made, [stack(x, dim) for x, dim in zip(zip(*rows, strict=True), along, strict=True)])
+        size = _batch_size(tensors, dims)
+        made, parts = None, []
+        for start in range(0, max(size, 1), chunk_size or max(size, 1)):
+            count = min(chunk_size or size, size - start)
+            level = Level(count, randomness)
+            with level:
+                chunk = (
+                    tensors
+                    if count == size
+                    else [
+                        x if dim is None else x.narrow(dim, start, count) for x, dim in zip(tensors, dims, strict=True)
+                    ]
+                )
+                samples = [x if d is None else batch(x, d % x.ndim, level) for x, d in zip(chunk, dims, strict=True)]
+                made = func(*with_leaves(args, samples), **kwargs)
+                found = leaves(made)
+                if not found:
+                    raise ArgumentError(f"vmap: the function gives {type(made).__name__}, which holds no tensor")
+                along = _per_leaf(out_dims, made, "out_dims")
+                parts.append([_unbatched(x, dim, level) for x, dim in zip(found, along, strict=True)])
+        if len(parts) == 1:
+            return with_leaves(made, parts[0])
+        columns = zip(along, zip(*parts, strict=True), strict=True)
+        return with_leaves(made, [one[0] if dim is None else cat(one, dim) for dim, one in columns])
 
     return mapped
 

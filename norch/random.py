@@ -16,6 +16,7 @@ from ._handle import Handle
 from ._lib import ints, lib
 from ._recording import here, unseen
 from ._typing import Any, Tensor
+from .autograd.levels import alive, batching, within
 from .device import device as Device  # noqa: N812
 from .dtype import uint8
 from .errors import ArgumentError
@@ -140,13 +141,15 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
             default_generator._state[0], default_generator._state[1] = state
 
 
-def state_of(generator: Generator | None) -> int:
+def state_of(generator: Generator | None) -> Any:
     """The address of {seed, counter} of a generator, or of the default one; C advances the counter."""
     if generator is not None and not isinstance(generator, Generator):
         raise TypeError(f"generator must be a Generator, not {type(generator).__name__}")
     found = default_generator if generator is None else generator
     if here.tape is not None:
         here.tape.draw(found._state)
+    if alive.data and within.levels:  # vmap says who draws
+        return batching().Draws(found._address, within.levels[-1])
     return found._address
 
 

@@ -229,15 +229,16 @@ def gradcheck(
     a tensor or a tuple of tensors, of which the floating and complex ones are checked, and is differentiable at inputs.
     Each derivative is to satisfy |backward - difference| <= atol + rtol * |difference|, and two walks differ by
     nondet_tol at most. Returns True if all do; else raises a GradcheckError, or returns False without raise_exception.
-    ValueError where no input requires grad. NotImplementedError for the options of forward mode and of vmap. fast_mode,
-    masked and check_undefined_grad have no effect: the whole Jacobian is compared.
+    check_batched_grad: a walk that vmap batches is to give what walks one by one give. ValueError where no input
+    requires grad. NotImplementedError for the options of forward mode. fast_mode, masked and check_undefined_grad have
+    no effect: the whole Jacobian is compared.
 
     >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
     >>> norch.testing.gradcheck(norch.sin, x)
     True
     """
-    if check_batched_grad or check_batched_forward_grad or check_forward_ad:
-        raise NotImplementedError("gradcheck: norch has neither vmap nor a forward mode to check")
+    if check_batched_forward_grad or check_forward_ad:
+        raise NotImplementedError("gradcheck: norch has no forward mode to check")
     func, arguments = _in_parts(func, _arguments(inputs))
     variables = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     if not variables:
@@ -261,11 +262,22 @@ def gradcheck(
                 first, second = (_walk(output, arguments[i], _ones_like(output)) for _ in range(2))
                 if first is not None and not bool(((first - second).abs() <= nondet_tol).all()):
                     raise GradcheckError(f"the derivative of output {k} by input {i} differs from walk to walk")
+                if first is not None and check_batched_grad:
+                    _check_batched(output, arguments[i], f"of output {k} by input {i}", atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
+
+
+def _check_batched(output: Tensor, x: Tensor, what: str, atol: float, rtol: float) -> None:
+    """GradcheckError unless a batched walk gives the rows of two."""
+    rows = randn((2, *output.shape), generator=Generator().manual_seed(0), dtype=output.dtype, device=output.device)
+    (found,) = grad(output, x, rows, retain_graph=True, is_grads_batched=True)
+    for g, row in zip(found, rows, strict=True):
+        if not bool(((g - _walk(output, x, row)).abs() <= atol + rtol * g.abs()).all()):
+            raise GradcheckError(f"the derivative {what} is another one where vmap batches it")
 
 
 def gradgradcheck(
@@ -295,8 +307,8 @@ def gradgradcheck(
     >>> norch.testing.gradgradcheck(norch.sin, x)
     True
     """
-    if check_batched_grad or check_fwd_over_rev:
-        raise NotImplementedError("gradgradcheck: norch has neither vmap nor a forward mode to check")
+    if check_fwd_over_rev:
+        raise NotImplementedError("gradgradcheck: norch has no forward mode to check")
     arguments = _arguments(inputs)
     variables = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     if grad_outputs is None:
@@ -333,6 +345,7 @@ def gradgradcheck(
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
         check_backward_ad=check_rev_over_rev,
     )
 

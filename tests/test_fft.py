@@ -1,6 +1,8 @@
 """norch.fft against PyTorch's: values, dtypes, shapes, gradients; NumPy's transforms where there is no SciPy."""
 
 import builtins
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -113,3 +115,16 @@ def test_without_scipy_numpys_are_used(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without("scipy", "numpy.fft"))
     with pytest.raises(ImportError, match=r"norch\.fft needs SciPy or NumPy"):
         norch.fft.fft(x)
+
+
+def test_the_first_complex_numbers_of_a_process_have_gradients():
+    """Walks conjugate gradients once there has been a complex tensor: that of an array of NumPy counts too."""
+    program = """if True:
+        import norch
+        x = norch.arange(16.0).view(4, 4).sin().requires_grad_()
+        out = (norch.fft.rfft2(x).imag.sum(1) * norch.arange(4.0)).sum()
+        first, second = (norch.autograd.grad(out, x, retain_graph=True)[0] for _ in range(2))
+        later = norch.autograd.grad((norch.fft.rfft2(x).imag.sum(1) * norch.arange(4.0)).sum(), x)[0]
+        assert norch.equal(first, later), (first, later)
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)

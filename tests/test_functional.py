@@ -257,7 +257,7 @@ def test_maps_are_derived_through_and_take_modules() -> None:
         *state, of(VALUES)
     )
     assert_close(outputs, norch.stack([model(of(VALUES)) for model in models]))
-    assert norch.vmap(lambda x: norch.rand(1))(of(VALUES)).unique().numel() == 2
+    assert norch.vmap(lambda x: norch.rand(1), randomness="different")(of(VALUES)).unique().numel() == 2
 
 
 def test_newton() -> None:
@@ -296,9 +296,9 @@ BAD: Any = [
     (lambda: norch.vmap(norch.add)(X, norch.ones(3)), ValueError, r"vmap: expected one size .* got \[2, 3\]"),
     (lambda: norch.vmap(norch.add)(1, 2), ValueError, r"vmap: expected one size .* got \[\]"),
     (lambda: norch.vmap(norch.add, in_dims=(0,))(X, X), ValueError, r"vmap: in_dims \(0,\) does not fit a tuple"),
-    (lambda: norch.vmap(norch.sin, out_dims=(0, 0))(X), ValueError, r"vmap: out_dims \(0, 0\) does not fit a Tensor"),
+    (lambda: norch.vmap(norch.sin, out_dims=(0, 0))(X), ValueError, r"vmap: out_dims \(0, 0\) does not fit a tensor"),
     (lambda: norch.vmap(lambda x: 1)(X), ValueError, "vmap: the function gives int"),
-    (lambda: norch.vmap(norch.sin, randomness="same"), ValueError, "randomness is 'different'"),
+    (lambda: norch.vmap(norch.sin, randomness="other"), ValueError, "randomness is .error., .different. or .same."),
     (lambda: func.stack_module_state([]), ValueError, "stack_module_state: expected models"),
     (lambda: functional.vjp(norch.sin, X), ValueError, "vjp: v may be left out for an output of a single number"),
     (lambda: functional.vjp(norch.sin, X, norch.ones(3)), ValueError, r"vjp: v has shape \(3,\) for an output 0"),

@@ -27,6 +27,7 @@ typedef struct device {
 } device;
 
 static inline bool take_tensor(const char *name, void *from, tensor *to) { return (*to = nr_take_tensor(name, from)); }
+static bool take_header(const char *name, void *from, tensor *to) { return (*to = nr_take_header(name, from)); }
 
 static bool take_optional(const char *name, void *from, optional *to) {
     if (from != NR_NONE) return take_tensor(name, from, to);
@@ -66,8 +67,10 @@ static bool take_number(const char *name, void *from, number *to) {
     return PyErr_ExceptionMatches(PyExc_TypeError) && nr_refuse(name, "a number", from);
 }
 
+/* What is no integer is refused without an error, as a batched tensor is: it asks for the numbers of a batch. */
 static bool take_address(const char *name, void *from, address *to) {
     int64_t value = 0;
+    if (!(PyType_GetFlags(((const nr_object *)from)->type) & NR_TYPE_IS_INTEGER)) return false;
     if (!take_integer(name, from, &value)) return false;
     *to = (void *)(intptr_t)value;
     return true;

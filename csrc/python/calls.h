@@ -23,11 +23,22 @@ static inline bool nr_counted(const char *name, int64_t wanted, int64_t given) {
     return false;
 }
 
+/* Whether a tensor of a subclass may be taken. A batched one is refused without an error: see nr_stopped(). */
+static __attribute__((noinline, unused)) bool nr_may_be_taken(const char *name, const void *from) {
+    if (!nr_is_tensor(from)) return nr_refuse(name, "a tensor", from);
+    return ((const nr_object *)from)->type != nr_batched_class;
+}
+
 static inline norch_tensor *nr_take_tensor(const char *name, void *from) {
-    if (!nr_is_tensor(from)) return nr_refuse(name, "a tensor", from), NULL;
+    if (((const nr_object *)from)->type != nr_tensor_class && !nr_may_be_taken(name, from)) return NULL;
     nr_observer *observer = nr_observing();
     if (observer) observer->seen(observer, from);
     return from;
+}
+
+/* A tensor of which only the shape and the dtype are read: a batched one has those of a sample. */
+static inline norch_tensor *nr_take_header(const char *name, void *from) {
+    return nr_is_tensor(from) ? from : (nr_refuse(name, "a tensor", from), NULL);
 }
 
 /* ---- builtins with files of their own -------------------------------------------------------------------- */
@@ -36,9 +47,16 @@ static inline norch_tensor *nr_take_tensor(const char *name, void *from) {
  * over the elements of x.
  * region(x, index): a view, or None if the index holds more than integers, slices, ... and None.
  * to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
- * guard_class(): a new class, the base of context managers that put a setting back (guard.c). */
-#define NR_TENSOR_CALLS(ROW) \
-    ROW(item) ROW(shape) ROW(strides) ROW(adopt) ROW(region) ROW(to_dlpack) ROW(from_dlpack) ROW(guard_class)
+ * guard_class(): a new class, the base of context managers that put a setting back (guard.c).
+ * set_batched(), sample_of(): of tensors of vmap (batched.c). */
+#define NR_TENSOR_CALLS(ROW)                                                                                         \
+    ROW(item)                                                                                                        \
+    ROW(shape) ROW(strides) ROW(adopt) ROW(region) ROW(to_dlpack) ROW(from_dlpack) ROW(guard_class) ROW(set_batched) \
+        ROW(sample_of)
+
+/* What a call gives that one of its arguments has stopped: the error that is set, or where none is, as the argument is a
+ * batched tensor, what the rule for the call gives. */
+void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__((cold));
 
 /* Recording and replay: recording.c and replay.c say what they take. */
 #define NR_PROGRAM_CALLS(ROW) \

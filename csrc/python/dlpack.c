@@ -94,6 +94,7 @@ void *nr_py_to_dlpack(void *self, void *const *given, int64_t n) {
         PyErr_SetString(PyExc_TypeError, "to_dlpack: expected a tensor");
         return NULL;
     }
+    if (((nr_object *)given[0])->type == nr_batched_class) return nr_stopped("to_dlpack", given, n);
     const norch_tensor *x = given[0];
     const int versioned = PyObject_IsTrue(given[1]);
     exported *all = versioned < 0 ? NULL : nr_malloc(sizeof *all);

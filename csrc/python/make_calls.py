@@ -36,6 +36,9 @@ KINDS = [
     ("flag", r"bool \w+"),
     ("address", r"(?:uint64_t|const double) \*\w+"),
 ]
+# Kinds whose arguments hand the call over to a rule of norch/batching, and calls that read only shapes and dtypes.
+STOPPING = {"columns", "optional", "tensor", "address"}
+OF_HEADERS = {"meta"}
 RESULTS = {"norch_tensor *": "tensor", "bool": "truth", "int64_t": "integer", "int32_t": "status"}
 PASSED = {"axes": ".count, {0}.values", "sizes": ".count, {0}.values", "device": ".type, {0}.index"}
 
@@ -68,7 +71,9 @@ def builtin(name, result, parameters):
     for i, (kind, argument, pointers) in enumerate(parameters):
         width, held = (f"{pointers}, ", "__attribute__((cleanup(drop_columns))) ") if pointers else ("", "")
         lines.append(f"    {held}{kind} {argument};")
-        lines.append(f"    if (!take_{kind}(called, given[{i}], {width}&{argument})) return NULL;")
+        stopped = f'nr_stopped("{name}", given, {len(parameters)})' if kind in STOPPING else "NULL"
+        take = "header" if name in OF_HEADERS else kind
+        lines.append(f"    if (!take_{take}(called, given[{i}], {width}&{argument})) return {stopped};")
         if kind == "opcode":  # messages about the arguments after it name the operation
             lines.append(f"    if (norch_op_name({argument})) called = norch_op_name({argument});")
         if pointers:

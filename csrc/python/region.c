@@ -77,6 +77,7 @@ void *nr_py_region(void *self, void *const *given, int64_t n) {
         PyErr_SetString(PyExc_TypeError, "region: takes a tensor and an index");
         return NULL;
     }
+    if (((nr_object *)given[0])->type == nr_batched_class) return nr_stopped("region", given, n);
     region r = {.x = given[0]};
     nr_observer *observer = nr_observing();
     if (observer) observer->seen(observer, given[0]);

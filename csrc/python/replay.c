@@ -42,7 +42,7 @@ static bool holds_storage(const nr_recording *r, const norch_storage *storage) {
 
 static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, void *leaves) {
     if (leaf->object) return leaf->is_tensor ? leaf->object == object : same_object(leaf->object, object);
-    if (!nr_is_tensor(object)) return false;
+    if (!nr_is_tensor(object) || ((nr_object *)object)->type == nr_batched_class) return false;
     const norch_tensor *x = object;
     if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs) return false;
     const nr_leaf *first = &r->leaves[leaf->shares];

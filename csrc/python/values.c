@@ -4,8 +4,9 @@
 
 void *nr_py_item(void *self, void *const *given, int64_t n) {
     (void)self;
-    norch_tensor *x = nr_counted("item", 1, n) ? nr_take_tensor("item", given[0]) : NULL;
-    if (!x) return NULL;
+    if (!nr_counted("item", 1, n)) return NULL;
+    norch_tensor *x = nr_take_tensor("item", given[0]);
+    if (!x) return nr_stopped("item", given, n);
     double value = 0;
     int64_t whole = 0;
     if (nr_is_complex(x->dtype) && x->numel == 1) {
@@ -36,20 +37,21 @@ static void *tuple_of(int64_t count, const int64_t *values) {
 
 void *nr_py_shape(void *self, void *const *given, int64_t n) {
     (void)self;
-    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_tensor("shape", given[0]) : NULL;
+    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", given[0]) : NULL;
     return x ? tuple_of(x->ndim, x->shape) : NULL;
 }
 
 void *nr_py_strides(void *self, void *const *given, int64_t n) {
     (void)self;
-    norch_tensor *x = nr_counted("strides", 1, n) ? nr_take_tensor("strides", given[0]) : NULL;
+    norch_tensor *x = nr_counted("strides", 1, n) ? nr_take_header("strides", given[0]) : NULL;
     return x ? tuple_of(x->ndim, x->strides) : NULL;
 }
 
 void *nr_py_adopt(void *self, void *const *given, int64_t n) {
     (void)self;
-    norch_tensor *x = nr_counted("adopt", 2, n) ? nr_take_tensor("adopt", given[1]) : NULL;
-    if (!x) return NULL;
+    if (!nr_counted("adopt", 2, n)) return NULL;
+    norch_tensor *x = nr_take_tensor("adopt", given[1]);
+    if (!x) return nr_stopped("adopt", given, n);
     if (!PyType_IsSubtype(given[0], nr_tensor_class)) {
         PyErr_Format(PyExc_TypeError, "adopt: expected a class of tensors, not %R", given[0]);
         return NULL;

@@ -21,7 +21,7 @@ from .grad_mode import no_grad
 from .node import Node
 
 # Looks at what a node gives to its inputs; None while the mode is off, or looks at no NaN.
-check: Callable[[Node, Sequence[Any]], None] | None = None
+check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _plain_next_seq = _handle.next_seq
@@ -46,7 +46,7 @@ def _noted_next_seq() -> int:
     return now
 
 
-def _check(node: Node, parts: Sequence[Any]) -> None:
+def _check(node: Node, parts: Sequence[Any]) -> Sequence[Any]:
     for i, part in enumerate(parts):
         if not isinstance(part, Handle):
             continue
@@ -63,6 +63,7 @@ def _check(node: Node, parts: Sequence[Any]) -> None:
                 f"detect_anomaly: Function {node.name()!r} returned nan values in its {i}th output, {count} in shape "
                 f"{tuple(part.shape)}; {where}"
             )
+    return parts
 
 
 def _switch(on: bool, check_nan: bool) -> None:

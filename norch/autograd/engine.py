@@ -25,6 +25,7 @@ from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode
 from .hooks import check_gradient, tell_accumulated, through_hooks
+from .levels import alive, batched_like, reviewer
 from .node import Leaf, Node
 from .record import gradient_edge
 from .wanted import leading_to, nodes_of
@@ -56,7 +57,7 @@ def run(
 
     if here.tape is not None and not retain_graph:
         here.tape.walk([root for root, _ in roots])
-    check = anomaly.check
+    check = reviewer(anomaly.check, wanted is None) if alive.data else anomaly.check
     may_be_complex = _complex_seen()
     before = mode.enabled
     node: Any = None  # the current one, with its gradient g; it is younger than all that wait
@@ -97,7 +98,7 @@ def run(
             if create_graph and node.depends_on:
                 inputs = record_dependence(node, inputs)
             if check is not None:
-                check(node, inputs)
+                inputs = check(node, inputs)
             following = g = None
             for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one an edge)
                 if edge is None or part is None or (useful is not None and not _counts(edge, part, useful, parts)):
@@ -210,7 +211,7 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
             )
         return node, full_of(output, 1.0)
     check_gradient(gradient, output, "backward")
-    return node, (gradient if create_graph else gradient.detach()).to(output)
+    return node, batched_like((gradient if create_graph else gradient.detach()).to(output), output)
 
 
 def tensors_in(x: Any, name: str) -> list[Any]:

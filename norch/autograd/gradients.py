@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from .._typing import Any, Tensor
 from ..errors import ArgumentError, Error, ShapeError
 from . import engine
+from .levels import batching
 from .record import gradient_edge
 from .wanted import nodes_of
-
-
-def _stacked(rows: tuple[Any, ...]) -> Any:
-    """Tensors of one shape along a new first axis."""
-    out = rows[0].new_empty((len(rows), *rows[0].shape))
-    for i, row in enumerate(rows):
-        out[i] = row
-    return out
 
 
 def grad(
@@ -29,7 +24,8 @@ def grad(
     materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
     """The derivatives of outputs (weighted by grad_outputs) by inputs, as a tuple; touches no .grad. only_inputs has
-    no other meaning. With is_grads_batched grad_outputs have a first axis more, as have the results: a walk a row.
+    no other meaning. With is_grads_batched grad_outputs have a first axis more, as have the results: one walk for all
+    rows, which vmap batches.
 
     An input that outputs do not depend on raises Error, or gives None with allow_unused, zeros with materialize_grads.
 
@@ -42,16 +38,11 @@ def grad(
         raise ArgumentError("grad: materialize_grads gives zeros for unused inputs, which allow_unused=False refuses")
     if is_grads_batched:
         batches = engine.tensors_in(grad_outputs, "grad")
-        last, rows = len(batches[0]) - 1, []
-        if last < 0:
+        if not len(batches[0]):
             raise ShapeError("grad: is_grads_batched, and the batch is empty")
-        for i in range(last + 1):
-            keep = True if i < last else retain_graph
-            row = [None if batch is None else batch[i] for batch in batches]
-            rows.append(
-                grad(outputs, inputs, row, keep, create_graph, True, allow_unused, materialize_grads=materialize_grads)
-            )
-        return tuple(None if column[0] is None else _stacked(column) for column in zip(*rows, strict=True))  # type: ignore[misc]
+        options: Any = {"allow_unused": allow_unused, "materialize_grads": materialize_grads}
+        walk = functools.partial(grad, outputs, inputs, retain_graph=retain_graph, create_graph=create_graph, **options)
+        return tuple(batching().call_rows(lambda rows: walk(grad_outputs=rows), batches))
     listed = engine.tensors_in(inputs, "grad")
     if not listed:
         raise Error("grad: inputs is empty")

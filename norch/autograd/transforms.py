@@ -3,12 +3,13 @@
 norch.func and autograd/functional.py are the two interfaces to it. A vector-Jacobian product v J is one walk. A
 Jacobian-vector product J u takes two: the walk w -> w J is itself recorded and linear in w, so that the walk through
 it, weighted by u, gives J u (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). A Jacobian is
-one of these products with each row of an identity matrix.
+one of these products with each row of an identity matrix, all rows in one walk, which vmap batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .._handle import Handle
@@ -66,26 +67,52 @@ def check_shapes(what: str, given: Tensors, of: str, wanted: Tensors) -> None:
 
 
 def pull(
-    outputs: Tensors, inputs: Tensors, weights: Tensors, create_graph: bool, strict: str = "", batched: bool = False
+    outputs: Tensors,
+    inputs: Tensors,
+    weights: Tensors,
+    create_graph: bool,
+    strict: str = "",
+    batched: bool = False,
+    chunk_size: int | None = None,
 ) -> list[Any]:
     """The derivatives of outputs, weighted, by inputs; zeros by inputs that no output depends on.
 
-    batched: weights have a further first axis, as the results have, with a walk for each row. strict: the name of the
-    caller, for an Error instead of zeros. What the graph saved is kept.
+    batched: weights have a further first axis, as the results have; a walk takes chunk_size rows at once (None: all).
+    strict: the name of the caller, for an Error instead of zeros. What the graph saved is kept.
     """
     pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if gradient_edge(out) is not None]
-    rows = (len(weights[0]),) if batched else ()
+    rows: tuple[int, ...] = (len(weights[0]),) if batched else ()
     found: Sequence[Any] = [None] * len(inputs)
     if pairs and 0 not in rows:
         outs, ws = zip(*pairs, strict=True)
-        options: Any = {"retain_graph": True, "create_graph": create_graph, "allow_unused": True}
-        found = grad(outs, inputs, ws, is_grads_batched=batched, **options)
+        walk = partial(grad, outs, inputs, retain_graph=True, create_graph=create_graph, allow_unused=True)
+        found = _by_chunks(walk, ws, min(chunk_size or rows[0], rows[0])) if batched else walk(ws)
     for i, g in enumerate(found if strict and 0 not in rows else ()):
         if g is None:
             raise Error(f"{strict}: the output does not depend on input {i}, which strict=True forbids")
         if create_graph and gradient_edge(g) is None:
             raise Error(f"{strict}: the derivative by input {i} depends on no input, which strict=True forbids")
     return [x.new_zeros((*rows, *x.shape)) if g is None else g for x, g in zip(inputs, found, strict=True)]
+
+
+def _by_chunks(walk: Any, weights: Tensors, at_once: int) -> Sequence[Any]:
+    """The results of walks for at_once rows of weights each; a walk for one row is not batched."""
+    count = len(weights[0])
+    if at_once == count > 1:
+        return walk(weights, is_grads_batched=True)
+    whole: list[Any] = []
+    for start in range(0, count, at_once):
+        if at_once == 1:
+            found = [None if g is None else g.unsqueeze(0) for g in walk([w[start] for w in weights])]
+        else:
+            found = walk([w[start : start + at_once] for w in weights], is_grads_batched=True)
+        if count <= at_once:
+            return found
+        whole = whole or [None if g is None else g.new_empty((count, *g.shape[1:])) for g in found]
+        for into, g in zip(whole, found, strict=True):
+            if g is not None:
+                into[start : start + at_once] = g
+    return whole
 
 
 def _identity(x: Any) -> Any:
@@ -177,7 +204,13 @@ class Linearized:
         create_graph = self.create_graph if create_graph is None else create_graph
         return pull(self.outputs, self.inputs, weights, create_graph, self.strict)
 
-    def jvp(self, tangents: Tensors, create_graph: bool | None = None, batched: bool = False) -> list[Any]:
+    def jvp(
+        self,
+        tangents: Tensors,
+        create_graph: bool | None = None,
+        batched: bool = False,
+        chunk_size: int | None = None,
+    ) -> list[Any]:
         """The product of the Jacobian with tangents, shaped as the inputs: a tensor for each output."""
         create_graph = self.create_graph if create_graph is None else create_graph
         w = [
@@ -186,14 +219,15 @@ class Linearized:
         ]
         live = [x for x in w if x is not None]
         back = pull(self.outputs, self.inputs, w, True, self.strict)
-        found = iter(pull(back, live, tangents, create_graph, batched=batched))
+        found = iter(pull(back, live, tangents, create_graph, batched=batched, chunk_size=chunk_size))
         rows = (len(tangents[0]),) if batched else ()
         return [o.new_zeros((*rows, *o.shape)) if x is None else next(found) for o, x in zip(self.outputs, w)]
 
-    def jacobian(self, forward: bool = False) -> list[list[Any]]:
+    def jacobian(self, forward: bool = False, chunk_size: int | None = None) -> list[list[Any]]:
         """For each output, by each input: the derivatives of all elements, (*output.shape, *input.shape).
 
-        By rows, with a walk for each element of the outputs, or forward: by columns, with one for each of the inputs.
+        By rows, with a walk for chunk_size elements of an output at once (None: all), or forward: by columns, for
+        elements of an input.
         """
         for x in (*self.inputs, *self.outputs):
             if x.dtype.is_complex:  # what depends on the conjugate too has two of them
@@ -201,11 +235,12 @@ class Linearized:
         blocks: list[list[Any]] = [[] for _ in self.outputs]
         with enable_grad():  # for what joins the rows of a batch
             for out, row in zip(self.outputs, blocks if not forward else ()):
-                found = pull((out,), self.inputs, (_identity(out),), self.create_graph, self.strict, batched=True)
+                of = (out,), self.inputs, (_identity(out),), self.create_graph, self.strict
+                found = pull(*of, batched=True, chunk_size=chunk_size)
                 row += [g.reshape(*out.shape, *x.shape) for g, x in zip(found, self.inputs)]
             for x in self.inputs if forward else ():
                 n = x.numel()
                 tangents = [_identity(y) if y is x else y.new_zeros(y.shape).expand(n, *y.shape) for y in self.inputs]
-                for g, out, row in zip(self.jvp(tangents, batched=True), self.outputs, blocks):
+                for g, out, row in zip(self.jvp(tangents, batched=True, chunk_size=chunk_size), self.outputs, blocks):
                     row.append(g.reshape(n, out.numel()).t().reshape(*out.shape, *x.shape))
         return blocks

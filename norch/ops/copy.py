@@ -10,6 +10,7 @@ from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
+from ..autograd.levels import BatchedBase
 from ..autograd.record import gradient_edge, record, record_one
 from ..autograd.recorders import record_sequence, record_write
 from ..device import cuda_device_count, device_code
@@ -33,6 +34,14 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     if memory_format is not None:
         check_format(memory_format, "clone")
     return record_one(_Clone, lib.norch_clone(input), input)
+
+
+def clone_for(x: Tensor, *values: Any) -> Tensor:
+    """clone(x), to write values to: of each sample its own where vmap batches one of these."""
+    for value in values:
+        if isinstance(value, BatchedBase):
+            x = value.batched(x)
+    return clone(x)
 
 
 @method
@@ -200,7 +209,7 @@ def padded(x: Tensor, ends: Sequence[tuple[int, int, int]], value: float) -> Ten
     shape = list(x.shape)
     for dim, before, after in ends:
         shape[dim] += before + after
-    if type(value) is int and value == 0:
+    if type(value) is int and value == 0 and not isinstance(x, BatchedBase):
         out = lib.norch_full(shape, x._dtype, 0.0, 0, (x._device_type, x._device_index))
     else:
         out = x.new_full(shape, value)

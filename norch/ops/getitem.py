@@ -15,13 +15,14 @@ import warnings
 from .._handle import Handle
 from .._lib import flag, lib
 from .._typing import Any, Index, Operand, Tensor
+from ..autograd.levels import BatchedBase
 from ..autograd.record import record_view
 from ..autograd.view_history import same_history
 from ..dtype import bool_
 from ..dtype import int64 as int64_
 from ..errors import BoundsError, Error, rename_error
 from ._operand import as_operand
-from .copy import copy_, fill_
+from .copy import clone_for, copy_, fill_
 from .index import (
     FIRST_AXES,
     PUT,
@@ -184,7 +185,7 @@ def _part(part: Any) -> Any:
         warnings.warn("indexing with a uint8 tensor: it is taken for a mask; use bool", stacklevel=4)
         x = x != 0
         kind = "b"
-    if x.ndim == 0:
+    if x.ndim == 0 and not isinstance(x, BatchedBase):
         return bool(x.item()) if kind == "b" else int(x.item())
     return x
 
@@ -277,7 +278,7 @@ def index_put_(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False
 @method
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """index_put_() into a copy."""
-    return index_put_(as_operand(input, "index_put").clone(), indices, values, accumulate)
+    return index_put_(clone_for(as_operand(input, "index_put"), values, *indices), indices, values, accumulate)
 
 
 METHODS.update(__getitem__=getitem, __setitem__=setitem)

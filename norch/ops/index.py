@@ -12,13 +12,14 @@ from .._lib import constants, flag, lib
 from .._typing import Any, Literal, Operand, Tensor, overload
 from ..autograd.derivative import TensorHolder, derivative, write_derivative
 from ..autograd.inplace import check_writable, finish_write
+from ..autograd.levels import BatchedBase
 from ..autograd.record import record_one
 from ..autograd.recorders import record_write
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._checks import on_one_device
 from ._operand import as_fixed_operand, as_operand, kernel_operand, named_function, rename_errors
-from .copy import cast, copy_, to
+from .copy import cast, clone_for, copy_, to
 from .op import OPCODES, method
 from .pointwise import where
 from .view import axis as axis_of
@@ -141,7 +142,7 @@ _IndexGet = derivative(
     "index_get",
     layout=("x_meta", "index"),
     tensors=("index",),
-    grad=lambda g, x_meta, index: index_write(zeros_of(x_meta), index, g, index.gradient_kind),
+    grad=lambda g, x_meta, index: index_write(zeros_of(x_meta, g, *index.tensors()), index, g, index.gradient_kind),
 )
 
 
@@ -343,7 +344,7 @@ def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
 @method
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """put_() into a copy."""
-    return put_(as_operand(input, "put").clone(), index, as_fixed_operand(source, "put"), accumulate)
+    return put_(clone_for(as_operand(input, "put"), index, source), index, as_fixed_operand(source, "put"), accumulate)
 
 
 # ---- masks ----------------------------------------------------------------------------------------------------------
@@ -419,7 +420,7 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
     x, mask = as_fixed_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
-    whole = where(mask, x, x)
+    whole = clone_for(where(mask, x, x), source)
     return masked_scatter_(whole, mask, source)
 
 
@@ -430,6 +431,9 @@ def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if x.ndim == 0:
         masked_scatter_(x.view(1), mask.view(1), source)
         return x
+    if isinstance(mask, BatchedBase):  # each sample takes as many as it needs
+        places = mask.flatten().cumsum(0).view(mask.shape) - 1
+        return copy_(x, where(mask, source.reshape(-1)[where(mask, places, 0)].to(x.dtype), x))
     count = int(mask.sum().item())
     if source.numel() < count:
         raise ShapeError(f"masked_scatter_: {count} elements are to be set, source has {source.numel()}")
@@ -478,7 +482,7 @@ def _embedding_grad(g: Tensor, table_meta: Tensor, index: Tensor, padding: int |
         flat = index.flatten()
         counts = g.new_zeros(table_meta.shape[0]).index_add_(0, flat, g.new_ones(flat.shape))
         g = g / counts[index].unsqueeze(-1)
-    return index_write(zeros_of(table_meta), AdvancedIndex((index,), (0,), 0), g, PUT_ADD)
+    return index_write(zeros_of(table_meta, g, index), AdvancedIndex((index,), (0,), 0), g, PUT_ADD)
 
 
 _Embedding = derivative(

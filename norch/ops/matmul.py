@@ -59,15 +59,25 @@ _TransposedMatmul = derivative(
 )
 
 
-def _vector_backward(g: Tensor, a: Tensor, b: Tensor, ta: bool, tb: bool) -> tuple[Tensor, Tensor]:
+def _vector_backward(
+    g: Tensor, a: Any, b: Any, ta: bool, tb: bool, needs_input_grad: tuple[bool, bool]
+) -> tuple[Tensor | None, Tensor | None]:
     """Of a @ b where a counts as a matrix of one row, b as one of one column, or both."""
+    to_a, to_b = needs_input_grad
+    grad_a = grad_b = None
     if a.ndim == b.ndim == 1:
-        return g * b, g * a
+        return g * b if to_a else None, g * a if to_b else None
     if b.ndim == 1:  # (..., M, K) @ (K): the gradient of a is an outer product
-        outer = (g.unsqueeze(-2) * b.unsqueeze(-1)) if ta else (g.unsqueeze(-1) * b)
-        return outer, product(a, g.unsqueeze(-1), not ta, False).squeeze(-1)
-    outer = (g.unsqueeze(-1) * a) if tb else (a.unsqueeze(-1) * g.unsqueeze(-2))  # (K) @ (..., K, N)
-    return product(g.unsqueeze(-2), b, False, not tb).squeeze(-2), outer
+        if to_a:
+            grad_a = (g.unsqueeze(-2) * b.unsqueeze(-1)) if ta else (g.unsqueeze(-1) * b)
+        if to_b:
+            grad_b = product(a, g.unsqueeze(-1), not ta, False).squeeze(-1)
+        return grad_a, grad_b
+    if to_a:  # (K) @ (..., K, N)
+        grad_a = product(g.unsqueeze(-2), b, False, not tb).squeeze(-2)
+    if to_b:
+        grad_b = (g.unsqueeze(-1) * a) if tb else (a.unsqueeze(-1) * g.unsqueeze(-2))
+    return grad_a, grad_b
 
 
 _VectorMatmul = derivative("matmul", ("a", "b"), backward=_vector_backward)

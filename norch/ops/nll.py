@@ -64,7 +64,7 @@ def _nll_backward(g: Tensor, targets: Targets, x_meta: Handle) -> Tensor:
     if targets.count is not None:
         share = lib.norch_binary(_DIV, share, targets.count)
     part = lib.norch_ternary(_WHERE, targets.valid, lib.norch_unary(_NEG, share), operand(0.0))
-    out = lib.norch_scatter(zeros_of(x_meta), KINDS["SCATTER"], targets.dim, targets.index, part, True)
+    out = lib.norch_scatter(zeros_of(x_meta, g), KINDS["SCATTER"], targets.dim, targets.index, part, True)
     return record_one(_NllBackward, out, g, targets)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .._handle import Handle
+from .._handle import Handle, all_samples
 from .._lib import int64, lib
 from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.inplace import check_writable
@@ -181,7 +181,7 @@ def normal(
         size = broadcast_shapes(*(x.shape for x in tensors))
         dtype = tensors[0].dtype if len(tensors) == 1 else promote_types(tensors[0].dtype, tensors[1].dtype)
         device = device or next((x.device for x in tensors if x.is_cuda), tensors[0].device)
-    if not bool((std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[operator]
+    if not bool(all_samples(std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[operator]
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
     out = randn(size=size, generator=generator, dtype=dtype, device=device) * std
     out = out + (mean if tensors else _in_parts(out, mean))  # type: ignore[arg-type]
@@ -233,9 +233,9 @@ def multinomial(
     categories = weights.shape[-1]
     if count <= 0 or (not replacement and count > categories):
         raise ArgumentError(f"multinomial: cannot draw {count} of {categories} categories, replacement={replacement}")
-    if not bool(((weights >= 0) & weights.isfinite()).all()):
+    if not bool(all_samples((weights >= 0) & weights.isfinite()).all()):
         raise ArgumentError("multinomial: a weight is infinite, NaN or negative")
-    if not bool(((weights > 0).sum(-1) >= (1 if replacement else count)).all()):
+    if not bool(all_samples((weights > 0).sum(-1) >= (1 if replacement else count)).all()):
         raise ArgumentError(f"multinomial: too few weights that are not 0 for {count} samples")
     if not replacement:  # an exponential race: the first to arrive is i with probability weight[i] / sum
         arrivals = -(1 - rand_like(weights, generator=generator)).log() / weights
@@ -260,14 +260,14 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     given: Any = cast(input.detach(), float64)
     if not dtype.is_floating_point:
         raise DTypeError(f"poisson: rates must be floats, not {dtype.name}")
-    if not bool(((given >= 0) & (given < math.inf)).all()):
+    if not bool(all_samples((given >= 0) & (given < math.inf)).all()):
         raise ArgumentError("poisson: rates must be finite and not negative")
     rate = where(given < _LARGE, given, 0.0)
     found = up = down = rate.floor()
     above = below = where(rate > 0, (down * rate.log() - rate - _log_factorial(down)).exp(), 1.0)
     left = rand_like(rate, generator=generator) - above
     searching = left >= 0
-    while bool(searching.any()):
+    while bool(all_samples(searching).any()):
         for upwards in (True, False):
             if upwards:
                 up = up + 1
@@ -280,7 +280,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
             found = where(hit, up if upwards else down, found)
             searching = searching & ~hit
         searching = searching & ((above > 0) | (below > 0))  # where rounding leaves a rest, it is the likeliest
-    if bool((given >= _LARGE).any()):
+    if bool(all_samples(given >= _LARGE).any()):
         normals = randn_like(given, generator=generator) * given.sqrt() + given
         found = where(given < _LARGE, found, normals.round())
     return cast(found, dtype)

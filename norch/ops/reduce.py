@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._handle import Handle
+from .._handle import Handle, all_samples
 from .._lib import flag, lib
 from .._typing import Any, Tensor, overload
 from ..autograd.derivative import derivative, view_derivative
@@ -55,7 +55,7 @@ def _prod_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
     """The product of all others: out / x, but where there is a zero, that of those before and those behind."""
     some = (x == 0).any()
     quotient = None
-    if lib.norch_recording() or not some.item():  # a replay may meet other elements
+    if lib.norch_recording() or not all_samples(some).any().item():  # a replay may meet other elements
         quotient = expand_reduced(g * out, x, axes, keepdim) / x
         if not lib.norch_recording():
             return quotient

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from itertools import accumulate
 
-from .._handle import alias
+from .._handle import alias, all_samples
 from .._lib import constants, lib
 from .._typing import Any, Tensor
 from ..autograd.differentiable import differentiable
@@ -34,7 +34,7 @@ def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) ->
     """The sum of g * out from here on, over x; without dividing where an element is 0."""
     some = (x == 0).any()
     quotient = None
-    if lib.norch_recording() or not some.item():  # a replay may meet other elements
+    if lib.norch_recording() or not all_samples(some).any().item():  # a replay may meet other elements
         quotient = _cumsum(g * out, dim, not reverse) / x
         if not lib.norch_recording():
             return quotient

@@ -36,7 +36,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
-    return scatter_add_(zeros_of(x_meta), dim, index, g)
+    return scatter_add_(zeros_of(x_meta, g, index), dim, index, g)
 
 
 Gather = derivative(
@@ -89,7 +89,7 @@ def _padded_to(part: Any, src_meta: Any) -> Any:
         return part
     if src_meta.ndim == 0:
         return part.sum()
-    whole = zeros_of(src_meta)
+    whole = zeros_of(src_meta, part)
     _corner(whole, part.shape).copy_(part)
     return whole
 
@@ -209,11 +209,11 @@ def _scatter_prod_grad(
     """The product of all others: out / src, but where a zero is among them."""
     grad_x = grad_src = None
     if needs_input_grad[0]:
-        grad_x = g * _reduced_into(zeros_of(g).add_(1), dim, index, src, "prod")
+        grad_x = g * _reduced_into(zeros_of(g, index, src).add_(1), dim, index, src, "prod")
     if needs_input_grad[1]:
         b = _corner(src, index.shape)
         zero = b == 0
-        zeros = scatter_add_(zeros_of(g), dim, index, zero.to(g.dtype))
+        zeros = scatter_add_(zeros_of(g, index, zero), dim, index, zero.to(g.dtype))
         only_zero = zero & (gather(zeros, dim, index) == 1)
         without = _reduced_into(x, dim, index, b.masked_fill(only_zero, 1), "prod")
         quotient = gather(g * out, dim, index) / b.masked_fill(zero, 1)

@@ -204,7 +204,7 @@ def axes(dims: Axes, ndim: int, name: str) -> list[int]:
 
 
 def _region_grad(g: Tensor, x_meta: Handle, step: Any, arguments: Any) -> Tensor:
-    whole = zeros_of(x_meta)
+    whole = zeros_of(x_meta, g)
     step(whole, *arguments).copy_(g)
     return whole
 
@@ -256,7 +256,7 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 def _unfold_grad(g: Tensor, x_meta: Handle, arguments: Any) -> Tensor:
     """Windows may share elements, so they are added one position at a time."""
-    whole = zeros_of(x_meta)
+    whole = zeros_of(x_meta, g)
     dim, size, step = arguments
     if whole.ndim == 0:
         return g.sum()
@@ -310,7 +310,7 @@ def _as_strided_grad(g: Tensor, x_meta: Handle, arguments: Any) -> Tensor:
     size, stride, shift, x_stride = arguments
     shape = tuple(x_meta.shape)
     if 0 in shape or 0 in size:
-        return zeros_of(x_meta)
+        return zeros_of(x_meta, g)
     low, high = zip(_reach(shape, x_stride, 0), _reach(size, stride, shift))
     first, count = min(low), max(high) - min(low) + 1
     positions = _strided(iota(count, g), size, stride, shift - first, (1,)).reshape(-1)

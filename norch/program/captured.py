@@ -23,6 +23,7 @@ from .._lib import lib
 from .._recording import here
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
+from ..autograd.levels import within
 from ..errors import CaptureError, Error
 from ..nn._watch import watching
 from ..nn.module import Module
@@ -149,7 +150,8 @@ class CapturedFunction(Generic[P, R]):
     # ---- calls that the latest recording is not for --------------------------------------------------------------
 
     def _otherwise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._gave_up or lib.norch_recording() or is_anomaly_enabled():  # recording: a function around this one
+        # recording: a function around this one; within vmap its rules make other calls
+        if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
             return self.function(*args, **kwargs)
         leaves: list[Any] = []
         takes = flatten((args, kwargs), leaves)

@@ -8,6 +8,7 @@ import warnings
 from array import array
 from collections.abc import Sequence
 
+from ..._handle import all_samples
 from ..._lib import flag, int64
 from ..._typing import Any, Tensor
 from ...dtype import int64 as int64_
@@ -117,7 +118,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     sizes = [shape] if isinstance(shape, int) else list(shape)
     if at.dtype.is_floating_point or at.dtype.kind == "b":
         raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")
-    if at.numel() and not 0 <= int(at.min()) <= int(at.max()) < math.prod(sizes):
+    if all_samples(at).numel() and not 0 <= int(all_samples(at).min()) <= int(all_samples(at).max()) < math.prod(sizes):
         raise BoundsError(f"unravel_index: an index is out of range for shape {tuple(sizes)}")
     at, found = at.to(int64_), []
     for size in reversed(sizes):

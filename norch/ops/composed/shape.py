@@ -27,7 +27,7 @@ from .._operand import (
     tensor_of,
     tensors_of,
 )
-from ..copy import cast, cat, clone, contiguous
+from ..copy import cast, cat, clone, clone_for, contiguous
 from ..create import zeros
 from ..index import index_select
 from ..op import METHODS, method
@@ -516,7 +516,7 @@ def _repeated(counts: Tensor) -> Tensor:
 
 
 def _replaced(input: Tensor, src: Tensor, name: str, take: Any) -> Tensor:
-    out, src = clone(tensor_of(input, name)), as_fixed_tensor(src, name)
+    out, src = clone_for(tensor_of(input, name), src), as_fixed_tensor(src, name)
     part = take(out)
     if src.shape != part.shape:
         raise ShapeError(f"{name}: src has shape {tuple(src.shape)}, the part of input {tuple(part.shape)}")
@@ -554,7 +554,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 @rename_errors
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
-    out = as_operand(input, "as_strided_scatter").clone()
+    out = clone_for(as_operand(input, "as_strided_scatter"), src)
     as_strided(out, size, stride, storage_offset).copy_(src)
     return out
 

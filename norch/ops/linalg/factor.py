@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..._handle import alias
+from ..._handle import alias, all_samples
 from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
@@ -241,8 +241,9 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
             return lu, rows + numpy().int32(1), numpy().int32(failed)
 
         LU, pivots, info = call("lu_factor", lambda a: each(factored, a), A)
-    if check_errors and bool((info != 0).any()):
-        first = int(info.flatten()[(info != 0).flatten()][0])
+    if check_errors and bool(all_samples(info != 0).any()):
+        failed = all_samples(info).flatten()
+        first = int(failed[failed != 0][0])
         raise LinAlgError(
             f"lu_factor: U[{first - 1}, {first - 1}] is zero: using it to solve a system would divide by 0"
         )

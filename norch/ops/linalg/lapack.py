@@ -6,6 +6,7 @@ on a CUDA device is copied to the host, and the result back.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from threading import get_ident
@@ -15,6 +16,7 @@ from typing import Any
 from ..._lib import lib
 from ..._typing import Tensor
 from ...autograd.grad_mode import no_grad
+from ...autograd.levels import BatchedBase, batching
 from ...errors import DTypeError, LinAlgError, ShapeError
 from .._checks import at_least, on_one_device
 from .._operand import as_fixed_operand, tensor_of
@@ -94,6 +96,9 @@ def call(
     What LAPACK could not do (a singular matrix, no convergence) is a LinAlgError that names the operation; warnings of
     infinities and NaN are not shown.
     """
+    if any(isinstance(x, BatchedBase) for x in tensors):  # matrices of all samples, which are one axis more in front
+        run = functools.partial(call, name, function, finite=finite, **options)
+        return batching().with_leading_axis(run, tensors)
     np = numpy()
     with no_grad(), np.errstate(all="ignore"):
         try:

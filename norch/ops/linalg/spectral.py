@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from ..._handle import all_samples
 from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
@@ -267,7 +268,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         return x[:, :columns], int64(rank), a[0, :0] if values is None else values
 
     X, rank, values = call("lstsq", lambda a, b: each(solved, a, b), A, whole, finite=True)
-    full, none = m > n and bool((rank == n).all()), A.real.new_empty(0)
+    full, none = m > n and bool(all_samples(rank == n).all()), A.real.new_empty(0)
     X = _lstsq(A, whole, X)
     residuals = matmul(A, X) - whole
     residuals = (residuals.abs() if residuals.is_complex() else residuals).square().sum(-2) if full else none

@@ -1,0 +1,27 @@
+"""Rules of attention: samples are one leading axis more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._lib import lib
+from ..autograd.levels import Level
+from .level import become, fresh, rule, sample, samples
+
+
+@rule("attention")
+def _attention(level: Level, q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
+    return sample(lib.norch_attention(*(samples(x, level) for x in (q, k, v)), scale, causal), level)
+
+
+@rule("attention_backward")
+def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, scale: float, causal: bool, grads: Any) -> None:
+    found = [fresh(x, level) for x in grads]
+    lib.norch_attention_backward(*(samples(x, level) for x in (g, q, k, v)), scale, causal, found)
+    for x, p in zip(grads, found, strict=True):
+        become(x, p, level)
+
+
+@rule("attention_fuses")
+def _attention_fuses(level: Level, q: Any, k: Any, v: Any) -> bool:
+    return False  # the other kernel takes leading axes of any number

@@ -1,0 +1,105 @@
+"""Rules of reads and writes at indices. Where indices differ from sample to sample, the sample is one index more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._lib import constants, lib
+from ..autograd.levels import Level
+from .level import aligned, axis_of, is_here, moved, rule, sample, samples, written
+
+_GET, _PUT, _INT64 = constants["INDEX_GET"], constants["INDEX_PUT"], constants["INT64"]
+
+
+def _of_samples(level: Level, indices: Any, axes: Any) -> tuple[list[Any], list[int]]:
+    """The indices and their axes, with one for the axis of the samples, for samples along the first axis."""
+    ndim = max(index.ndim for index in indices)
+    numbers: Any = lib.norch_arange(level.size, _INT64, 0.0, 1.0, 0, 1)
+    place = indices[0]._device_type, indices[0]._device_index
+    numbers = lib.norch_to_device(lib.norch_view(numbers, (level.size, *[1] * ndim)), place, False)
+    return [numbers, *(aligned(index, level, ndim) for index in indices)], [0, *(axis + 1 for axis in axes)]
+
+
+@rule("index_get")
+def _index_get(level: Level, x: Any, kind: int, indices: Any, axes: Any, lead: int) -> Any:
+    if not any(is_here(index, level) for index in indices):
+        shifted = [axis + 1 for axis in axes]
+        return sample(lib.norch_index_get(x._physical, kind, indices, shifted, lead + 1), level)
+    if is_here(x, level):
+        at, along = _of_samples(level, indices, axes)
+        out = lib.norch_index_get(x._physical, kind, at, along, lead)
+    else:
+        ndim = max(index.ndim for index in indices)
+        at = [aligned(index, level, ndim) for index in indices]
+        out = lib.norch_index_get(x, kind, at, axes, lead)
+    return sample(moved(out, lead, 0), level)
+
+
+@rule("index_put")
+def _index_put(level: Level, x: Any, kind: int, indices: Any, axes: Any, lead: int, values: Any, in_place: bool) -> Any:
+    into = written("index_put_", x, level) if in_place else samples(x, level)
+    ndim = x.ndim - len(indices) + max(index.ndim for index in indices)  # of what is written
+    if values.ndim > ndim:  # the call for one sample says why not
+        first = [lib.norch_select(one._physical, 0, 0) if is_here(one, level) else one for one in (values, *indices)]
+        lib.norch_index_put(lib.norch_select(into, 0, 0), kind, first[1:], axes, lead, first[0], False)
+    given = aligned(values, level, ndim)
+    if any(is_here(index, level) for index in indices):
+        at, along = _of_samples(level, indices, axes)
+        if is_here(values, level):
+            given = moved(given, 0, lead)
+        elif values.ndim > ndim - lead:
+            for _ in range(ndim - values.ndim):
+                given = lib.norch_unsqueeze(given, 0)
+            given = lib.norch_unsqueeze(given, lead)
+        out = lib.norch_index_put(into, kind, at, along, lead, given, in_place)
+    else:
+        shifted = [axis + 1 for axis in axes]
+        out = lib.norch_index_put(into, kind, indices, shifted, lead + 1, given, in_place)
+    return x if in_place else sample(out, level)
+
+
+def _axis(x: Any, level: Level) -> Any:
+    """The samples of x with at least one axis each."""
+    p = samples(x, level)
+    return p if x.ndim else lib.norch_unsqueeze(p, 1)
+
+
+@rule("gather")
+def _gather(level: Level, x: Any, dim: int, index: Any) -> Any:
+    out = lib.norch_gather(_axis(x, level), axis_of(x, dim, "gather"), _axis(index, level))
+    return sample(out if index.ndim else lib.norch_squeeze(out, (1,)), level)
+
+
+@rule("scatter")
+def _scatter(level: Level, x: Any, kind: int, dim: int, index: Any, src: Any, in_place: bool) -> Any:
+    into = written("scatter_", x, level) if in_place else samples(x, level)
+    at = _axis(index, level)
+    if src.ndim:
+        values = samples(src, level)
+    elif not is_here(src, level):
+        values = src  # for all
+    else:
+        values = lib.norch_expand(aligned(src, level, at.ndim - 1), lib.norch_shape(at))
+    whole = into if x.ndim else lib.norch_unsqueeze(into, 1)
+    out = lib.norch_scatter(whole, kind, axis_of(x, dim, "scatter"), at, values, in_place)
+    if in_place:
+        return x
+    return sample(out if x.ndim else lib.norch_squeeze(out, (1,)), level)
+
+
+def _places(mask: Any) -> tuple[list[Any], list[int]]:
+    """Where a mask, the same for all samples, holds: an index for each axis behind that of the samples."""
+    rows = lib.norch_nonzero(mask, True)
+    return [lib.norch_select(rows, 0, i) for i in range(mask.ndim)], [i + 1 + 256 * i for i in range(mask.ndim)]
+
+
+@rule("mask_get")
+def _mask_get(level: Level, x: Any, mask: Any) -> Any:
+    lib.norch_nonzero(mask, True)  # refuses a batched one
+    return sample(lib.norch_index_get(x._physical, _GET, *_places(mask), 1), level)
+
+
+@rule("mask_put")
+def _mask_put(level: Level, x: Any, mask: Any, values: Any) -> None:
+    into = written("index_put_", x, level)
+    lib.norch_index_put(into, _PUT, *_places(mask), 1, aligned(values, level, 1), True)

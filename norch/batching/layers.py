@@ -1,0 +1,255 @@
+"""Rules of pooling, normalisation and recurrent layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._lib import lib
+from ..autograd.levels import Level
+from ..errors import Error
+from ..ops.op import OPCODES
+from .level import aligned, become, fresh, is_here, rule, sample, samples, tell_of_loop
+
+_ADD, _MUL, _SUM = OPCODES["add"], OPCODES["mul"], OPCODES["sum"]
+
+
+def _sum(x: Any, axes: Any) -> Any:
+    return lib.norch_reduce(_SUM, x, tuple(axes), False, -1, 0.0)
+
+
+# ---- pooling: over the last two axes, whatever stands before them ----------------------------------------------------
+
+
+@rule("pool_max")
+def _pool_max(level: Level, x: Any, window: Any, index: Any) -> Any:
+    places = fresh(index, level)
+    out = lib.norch_pool_max(x._physical, window, places)
+    become(index, places, level)
+    return sample(out, level)
+
+
+@rule("pool_max_backward")
+def _pool_max_backward(level: Level, g: Any, index: Any, window: Any, size: Any) -> Any:
+    return sample(lib.norch_pool_max_backward(samples(g, level), samples(index, level), window, size), level)
+
+
+@rule("pool_avg")
+def _pool_avg(level: Level, x: Any, window: Any, count_padding: bool, divisor: float) -> Any:
+    return sample(lib.norch_pool_avg(x._physical, window, count_padding, divisor), level)
+
+
+@rule("pool_avg_backward")
+def _pool_avg_backward(level: Level, g: Any, window: Any, count_padding: bool, divisor: float, size: Any) -> Any:
+    return sample(lib.norch_pool_avg_backward(g._physical, window, count_padding, divisor, size), level)
+
+
+# ---- normalisation of rows, and of groups of channels ----------------------------------------------------------------
+
+
+def _folded(p: Any) -> Any:
+    return lib.norch_flatten(p, 0, 1)
+
+
+def _unfolded(out: Any, level: Level) -> Any:
+    shape = lib.norch_shape(out)
+    return lib.norch_reshape(out, (level.size, shape[0] // (level.size or 1), *shape[1:]))
+
+
+def _like_input(weight: Any, level: Level, ndim: int, axes: int) -> Any:
+    """A weight of rows, or (axes < 0) of channels, to multiply samples of ndim axes by."""
+    if axes > 0:
+        return aligned(weight, level, ndim)
+    for _ in range(ndim - 2):  # (C, 1, ...)
+        weight = lib.norch_unsqueeze(weight, -1)
+    return aligned(weight, level, ndim)
+
+
+@rule("normalize")
+def _normalize(level: Level, x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
+    plain = not is_here(weight, level) and not is_here(bias, level)
+    inside = (weight, bias) if plain else (None, None)
+    p = samples(x, level)
+    if axes < 0:
+        out = _unfolded(lib.norch_normalize(_folded(p), *inside, axes, eps, centered), level)
+    else:
+        out = lib.norch_normalize(p, *inside, axes, eps, centered)
+    if not plain:
+        for op, one in ((_MUL, weight), (_ADD, bias)):
+            out = out if one is None else lib.norch_binary(op, out, _like_input(one, level, x.ndim, axes))
+    return sample(out, level)
+
+
+@rule("normalize_backward")
+def _normalize_backward(
+    level: Level, g: Any, x: Any, weight: Any, axes: int, eps: float, centered: bool, grads: Any
+) -> None:
+    p, slope = samples(x, level), samples(g, level)
+    through = slope
+    if is_here(weight, level):
+        through, weight = lib.norch_binary(_MUL, slope, _like_input(weight, level, x.ndim, axes)), None
+    fold = _folded if axes < 0 else lib.norch_alias
+    grad_x = fresh(grads[0], level)
+    lib.norch_normalize_backward(fold(through), fold(p), weight, axes, eps, centered, (fold(grad_x),))
+    if len(grads) > 1:
+        h = lib.norch_normalize(fold(p), None, None, axes, eps, centered)
+        h = _unfolded(h, level) if axes < 0 else h
+        rest = range(1, x.ndim + 1 - axes) if axes > 0 else (1, *range(3, x.ndim + 1))
+        parts = [_sum(lib.norch_binary(_MUL, slope, h), rest), _sum(slope, rest)]
+        become(grads[1], lib.norch_stack(parts, 1), level)
+    become(grads[0], grad_x, level)
+
+
+# ---- normalisation of batches: channels of samples are more channels -------------------------------------------------
+
+
+def _as_channels(x: Any, level: Level) -> Any:
+    """(N, samples * C, ...) of samples (N, C, ...)."""
+    p = lib.norch_transpose(samples(x, level), 0, 1)
+    shape = lib.norch_shape(p)
+    return lib.norch_reshape(p, (shape[0], shape[1] * shape[2], *shape[3:]))
+
+
+def _from_channels(out: Any, level: Level) -> Any:
+    shape = lib.norch_shape(out)
+    parts = lib.norch_view(out, (shape[0], level.size, shape[1] // (level.size or 1), *shape[2:]))
+    return lib.norch_transpose(parts, 0, 1)
+
+
+def _flat(x: Any, level: Level) -> Any:
+    """(samples * C) of samples (C), contiguous."""
+    return None if x is None else lib.norch_contiguous(lib.norch_flatten(samples(x, level), 0, -1))
+
+
+@rule("batch_norm")
+def _batch_norm(
+    level: Level, x: Any, mean: Any, variance: Any, running_mean: Any, running_variance: Any, weight: Any, bias: Any,
+    momentum: float, eps: float,
+) -> Any:  # fmt: skip
+    running, affine = (running_mean, running_variance), (weight, bias)
+    if mean is None and not any(is_here(one, level) for one in (*running, *affine)):
+        out = lib.norch_batch_norm(_folded(x._physical), None, None, *running, *affine, momentum, eps)
+        return sample(_unfolded(out, level), level)
+    if mean is not None:
+        for one in running:
+            if one is not None and not is_here(one, level):
+                raise Error(
+                    "batch_norm: in training the running statistics move towards those of each sample that vmap "
+                    "batches, so they must be batched too; or use track_running_stats=False, eval(), or GroupNorm"
+                )
+    statistics = [None if one is None else lib.norch_flatten(fresh(one, level), 0, -1) for one in (mean, variance)]
+    flat = [_flat(one, level) for one in running]
+    out = lib.norch_batch_norm(
+        _as_channels(x, level), *statistics, *flat, *(_flat(one, level) for one in affine), momentum, eps
+    )
+    for one, found in zip((mean, variance), statistics, strict=True):
+        if one is not None:
+            become(one, lib.norch_view(found, (level.size, -1)), level)
+    if mean is not None:
+        for one, moved_on in zip(running, flat, strict=True):
+            if one is not None:
+                lib.norch_copy(one._physical, lib.norch_view(moved_on, (level.size, -1)))
+    return sample(_from_channels(out, level), level)
+
+
+@rule("batch_norm_backward")
+def _batch_norm_backward(
+    level: Level, g: Any, x: Any, mean: Any, variance: Any, weight: Any, eps: float, training: bool, grads: Any
+) -> None:
+    slope, p = _as_channels(g, level), _as_channels(x, level)
+    place = x._dtype, (x._device_type, x._device_index)
+    shape = lib.norch_shape(p)
+    grad_x, sums = lib.norch_empty(shape, *place), lib.norch_empty((2, shape[1]), *place)
+    others = [_flat(one, level) for one in (mean, variance, weight)]
+    lib.norch_batch_norm_backward(slope, p, *others, eps, training, (grad_x, sums))
+    become(grads[0], _from_channels(grad_x, level), level)
+    become(grads[1], lib.norch_transpose(lib.norch_view(sums, (2, level.size, -1)), 0, 1), level)
+
+
+# ---- recurrent layers: samples of the state are more rows ------------------------------------------------------------
+
+
+_LAYER = "a recurrent layer whose weights are batched"
+
+
+def _steps_of_rows(x: Any, level: Level) -> Any:
+    """(steps, samples * rows, ...) of samples (steps, rows, ...)."""
+    if x is None:
+        return None
+    p = lib.norch_transpose(samples(x, level), 0, 1)
+    shape = lib.norch_shape(p)
+    return lib.norch_reshape(p, (shape[0], shape[1] * shape[2], *shape[3:]))
+
+
+def _room(x: Any, level: Level) -> Any:
+    """Of the shape of _steps_of_rows(), for a call to write to."""
+    if x is None:
+        return None
+    steps, rows, *rest = lib.norch_shape(x)
+    return lib.norch_empty((steps, level.size * rows, *rest), x._dtype, (x._device_type, x._device_index))
+
+
+def _rows(x: Any, level: Level) -> Any:
+    """(samples * rows, ...) of samples (rows, ...), contiguous."""
+    return None if x is None else lib.norch_contiguous(_folded(samples(x, level)))
+
+
+def _fill(outs: Any, found: Any, level: Level) -> None:
+    """Makes outs (steps, rows, ...) the batched tensors of what was found for them."""
+    for out, p in zip(outs, found, strict=True):
+        if out is not None:
+            steps, rows, *rest = lib.norch_shape(out)
+            become(out, lib.norch_transpose(lib.norch_view(p, (steps, level.size, rows, *rest)), 0, 1), level)
+
+
+def _one(x: Any, i: int, level: Level) -> Any:
+    """A sample, contiguous."""
+    return lib.norch_contiguous(lib.norch_select(x._physical, 0, i)) if is_here(x, level) else x
+
+
+@rule("recurrent")
+def _recurrent(
+    level: Level, from_x: Any, h: Any, c: Any, weight: Any, bias: Any, reverse: bool, hs: Any, kept: Any, cs: Any
+) -> None:
+    outs = (hs, kept, cs)
+    if not is_here(weight, level) and not is_here(bias, level):
+        found = [_room(one, level) for one in outs]
+        given = _steps_of_rows(from_x, level), _rows(h, level), _rows(c, level)
+        lib.norch_recurrent(*given, weight, bias, reverse, *found)
+        return _fill(outs, found, level)
+    tell_of_loop(_LAYER)
+    whole = [None if one is None else fresh(one, level) for one in outs]
+    for i in range(level.size):
+        each = [_one(one, i, level) for one in (from_x, h, c, weight, bias)]
+        lib.norch_recurrent(*each, reverse, *(None if one is None else lib.norch_select(one, 0, i) for one in whole))
+    for one, p in zip(outs, whole, strict=True):
+        if one is not None:
+            become(one, p, level)
+    return None
+
+
+@rule("recurrent_backward")
+def _recurrent_backward(
+    level: Level, g_hs: Any, g_c: Any, h: Any, c: Any, weight: Any, reverse: bool, hs: Any, kept: Any, cs: Any,
+    grad_x: Any, grad_h: Any, grad_state: Any,
+) -> Any:  # fmt: skip
+    whole = [None if one is None else fresh(one, level) for one in (grad_x, grad_h, grad_state)]
+    if not is_here(weight, level):
+        room = [_room(grad_x, level), _room(grad_h, level), lib.norch_flatten(whole[2], 0, 1)]
+        out = lib.norch_recurrent_backward(
+            _steps_of_rows(g_hs, level), _rows(g_c, level), _rows(h, level), _rows(c, level), weight, reverse,
+            _steps_of_rows(hs, level), _steps_of_rows(kept, level), _steps_of_rows(cs, level), *room,
+        )  # fmt: skip
+        _fill((grad_x, grad_h), room[:2], level)
+        become(grad_state, whole[2], level)
+        return sample(_unfolded(out, level), level)
+    tell_of_loop(_LAYER)
+    rows = []
+    for i in range(level.size):
+        given = [_one(one, i, level) for one in (g_hs, g_c, h, c, weight)]
+        saved = [_one(one, i, level) for one in (hs, kept, cs)]
+        into = [None if one is None else lib.norch_select(one, 0, i) for one in whole]
+        rows.append(lib.norch_recurrent_backward(*given, reverse, *saved, *into))
+    for one, p in zip((grad_x, grad_h, grad_state), whole, strict=True):
+        if one is not None:
+            become(one, p, level)
+    return sample(lib.norch_stack(rows, 0), level)

@@ -1,0 +1,340 @@
+"""Batched tensors, and how a call of the library finds its rule.
+
+A Batched tensor has the shape, dtype and device of one sample. Its `_physical` tensor holds the samples of its `_level`
+along the first axis, and may itself be batched, at a level further out. A rule handles one level, the innermost of its
+arguments; its calls find their rules for the levels around it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+from .._lib import int64, lib
+from .._typing import Any
+from ..autograd.derivative import derivative, view_derivative
+from ..autograd.levels import BatchedBase, Level
+from ..autograd.record import record_one, record_view
+from ..errors import BoundsError, Error, ShapeError
+from ..tensor import Tensor
+
+Rule = Callable[..., Any]
+RULES: dict[str, Rule] = {}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Decorates the rule of calls of the library, by name: a function of the level and of the call's arguments."""
+
+    def declare(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return declare
+
+
+class Batched(Tensor, BatchedBase):
+    """A tensor that stands for one sample of those that vmap maps a function over."""
+
+    __slots__ = ()
+    _physical: Any
+    _level: Level
+
+    def levels(self) -> list[Level]:
+        """The levels that it is batched at, the innermost first."""
+        found, x = [], self
+        while type(x) is Batched:
+            found.append(x._level)
+            x = x._physical
+        return found
+
+    def all_samples(self) -> Any:
+        """The tensor of all samples of all levels."""
+        inner = self._physical
+        return inner.all_samples() if type(inner) is Batched else inner
+
+    def sum_of_samples(self, level: Level) -> Any:
+        """The sum over the samples of a level, recorded."""
+        return unbatch(self, 0, level).sum(0)
+
+    def batched(self, x: Any) -> Any:
+        """x, batched at each level that this tensor is batched at."""
+        for level in reversed(self.levels()):
+            if not is_batched_at(x, level):
+                x = record_one(_Spread, _spread(x, level), x)
+        return x
+
+    def __repr__(self) -> str:
+        return f"Batched({len(self.levels())}, samples={self._level.size}, of={self._physical!r})"
+
+
+def _constant(name: str) -> Any:
+    """A method of Tensor that makes a constant, batched as the tensor is, so that it can be written to."""
+    plain = getattr(Tensor, name)
+
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        one = plain(self, *arguments, **named)
+        if type(one) is Batched:
+            return one
+        physical = getattr(self._physical, name)
+        size: Any = (self._level.size, *one.shape)
+        values = (arguments[1:] or (named.pop("fill_value"),)) if name == "new_full" else ()
+        for given in ("size", "requires_grad"):
+            named.pop(given, None)
+        out = sample(physical(size, *values, **named), self._level)
+        return out.requires_grad_() if one.requires_grad else out
+
+    method.__name__, method.__doc__ = name, plain.__doc__
+    return method
+
+
+for _name in ("new_empty", "new_zeros", "new_ones", "new_full"):
+    setattr(Batched, _name, _constant(_name))
+
+
+# ---- what rules are made of ------------------------------------------------------------------------------------------
+
+
+def sample(physical: Any, level: Level, mixed: bool = False) -> Any:
+    """The batched tensor whose samples lie along the first axis of physical. mixed: as norch_tensor has it."""
+    out = lib.norch_sample_of(physical, mixed)
+    out._physical, out._level = physical, level
+    return out
+
+
+def become(x: Any, physical: Any, level: Level) -> None:
+    """Makes x, a tensor that a call writes its further result to, the batched one of physical."""
+    lib.norch_sample_of(physical, False, x)
+    x.__class__ = Batched
+    x._physical, x._level = physical, level
+
+
+def is_here(x: Any, level: Level) -> bool:
+    """Whether x is batched at this level, the innermost of a call."""
+    return type(x) is Batched and x._level is level
+
+
+def is_batched_at(x: Any, level: Level) -> bool:
+    """Whether x is batched at a level, among others."""
+    return type(x) is Batched and level in x.levels()
+
+
+def aligned(x: Any, level: Level, ndim: int) -> Any:
+    """The samples of x with ndim axes each, new ones of size 1 in front, to broadcast; x where it is not batched."""
+    if not is_here(x, level):
+        return x
+    p = x._physical
+    for _ in range(ndim - x.ndim):
+        p = lib.norch_unsqueeze(p, 1)
+    return p
+
+
+def samples(x: Any, level: Level) -> Any:
+    """(samples, ...) of any tensor: what is not batched is seen as often as there are samples."""
+    if is_here(x, level):
+        return x._physical
+    return lib.norch_expand(x, (level.size, *lib.norch_shape(x))) if x is not None else None
+
+
+def fresh(x: Any, level: Level) -> Any:
+    """An empty tensor of the samples of x, which a call is to write, for become()."""
+    shape = (level.size, *lib.norch_shape(x))
+    return lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
+
+
+def written(name: str, x: Any, level: Level) -> Any:
+    """The samples of what a call writes to; Error where it is not batched, but what is written is."""
+    if is_here(x, level):
+        return x._physical
+    raise Error(
+        f"{name}: writes values that vmap batches, one for each sample, into a tensor of shape {lib.norch_shape(x)} "
+        "that is not batched; use the operation out of place, or write into what new_zeros() of a batched tensor gives"
+    )
+
+
+def axis_of(x: Any, dim: Any, name: str) -> int:
+    """The axis of the samples of x that is dim of each."""
+    n, dim = x.ndim or 1, int64(dim, f"{name}: dimension")
+    if not -n <= dim < n:
+        raise BoundsError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
+    return dim % n + 1
+
+
+def along(level: Level, x: Any, dim: Any, name: str, run: Callable[[Any, int], Any]) -> Any:
+    """run(samples, axis) for a call along dim that keeps the number of axes, and takes a number as one element."""
+    axis, p = axis_of(x, dim, name), x._physical
+    if x.ndim:
+        return sample(run(p, axis), level)
+    return sample(lib.norch_squeeze(run(lib.norch_unsqueeze(p, 1), 1), (1,)), level)
+
+
+def moved(x: Any, start: int, end: int) -> Any:
+    """x with one axis at another place."""
+    n = x.ndim
+    if start % n == end % n:
+        return lib.norch_alias(x)
+    order = list(range(n))
+    order.insert(end % n, order.pop(start % n))
+    return lib.norch_permute(x, order)
+
+
+# ---- in and out ------------------------------------------------------------------------------------------------------
+
+
+def batch(x: Any, dim: int, level: Level) -> Any:
+    """x, whose axis dim (0 or more) holds the samples of a level, as a batched tensor: a view."""
+    return record_view(_Batch, _batched(x, dim, level), x, batch, (dim, level))
+
+
+def _batched(x: Any, dim: int, level: Level) -> Any:
+    if type(x) is Batched and x._level.start > level.start:
+        return sample(_batched(x._physical, dim + 1, level), x._level)
+    return sample(moved(x, dim, 0), level)
+
+
+def unbatch(x: Any, dim: int, level: Level) -> Any:
+    """x with the samples of a level along a new axis dim (0 or more); what is not batched there is expanded."""
+    if not is_batched_at(x, level):
+        shape = list(x.shape)
+        return x.unsqueeze(dim).expand(*shape[:dim], level.size, *shape[dim:])
+    return record_view(_Unbatch, _unbatched(x, dim, level), x, unbatch, (dim, level))
+
+
+def _unbatched(x: Any, dim: int, level: Level) -> Any:
+    if x._level is level:
+        return moved(x._physical, 0, dim)
+    return sample(_unbatched(x._physical, dim + 1, level), x._level)
+
+
+def _spread(x: Any, level: Level) -> Any:
+    """x as the sample that all of a level have."""
+    if type(x) is Batched and x._level.start > level.start:
+        return sample(_spread(x._physical, level), x._level)
+    return sample(lib.norch_expand(x, (level.size, *lib.norch_shape(x))), level)
+
+
+_Spread = derivative("spread", grad=lambda g: g, shares_grad=True)  # where it leaves the level walks sum it
+_Batch = view_derivative("batch", grad=lambda g, arguments: unbatch(g, *arguments))
+_Unbatch = view_derivative("unbatch", grad=lambda g, arguments: batch(g, *arguments))
+
+
+def call_rows(function: Callable[[list[Any]], Sequence[Any]], rows: Sequence[Any]) -> list[Any]:
+    """What function gives for the rows of several tensors, with a first axis for the rows; None stays."""
+    level = Level(next(len(x) for x in rows if x is not None), "different")
+    with level:
+        found = function([None if x is None else batch(x, 0, level) for x in rows])
+        return [None if x is None else unbatch(x, 0, level) for x in found]
+
+
+def with_leading_axis(function: Callable[..., Sequence[Any]], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """What function gives for tensors, for one that takes leading axes of any number, and is not recorded."""
+    level: Any = _innermost(tensors)
+    ndim = max(x.ndim for x in tensors)
+    return tuple(sample(x, level) for x in function(*(aligned(x, level, ndim) for x in tensors)))
+
+
+# ---- dispatch --------------------------------------------------------------------------------------------------------
+
+
+class Draws:
+    """Stands for the state of a generator within vmap: the call that gets it finds its rule."""
+
+    __slots__ = ("address", "level")
+
+    def __init__(self, address: int, level: Level):
+        self.address, self.level = address, level
+
+
+def _innermost(given: Sequence[Any]) -> Level | None:
+    found = None
+    for x in given:
+        kind = type(x)
+        if kind is Batched:
+            level = x._level
+        elif kind is tuple or kind is list:
+            level = _innermost(x)
+        else:
+            level = x.level if kind is Draws else None
+        if level is not None and (found is None or level.start > found.start):
+            found = level
+    return found
+
+
+def dispatch(name: str, given: tuple[Any, ...]) -> Any:
+    """What a call of the library gives that an argument has stopped (csrc/python/batched.c)."""
+    level = _innermost(given)
+    if level is None:
+        raise TypeError(f"{name}: an argument is of the wrong type")
+    run = RULES.get(name)
+    if run is None:
+        return _sample_by_sample(name, level, given)
+    try:
+        return run(level, *given)
+    except (ShapeError, BoundsError):
+        if name not in _WRITING:  # the call for one sample says it in the terms of a sample
+            getattr(lib, f"norch_{name}")(*(_at(x, 0, level) for x in given))
+        raise
+
+
+_REFUSED = {
+    "item": "asks for the number in a tensor",
+    "nonzero": "gives a result whose shape depends on the elements",
+    "mask_get": "gives a result whose shape depends on the elements",
+    "to_dlpack": "hands out the memory of a tensor",
+    "view_storage": "hands out the memory of a tensor",
+    "adopt": "hands out the memory of a tensor",
+}
+# Calls that write to their arguments, or draw.
+_WRITING = set(
+    "argsort attention_backward attention_fused attention_fused_backward batch_norm batch_norm_backward bernoulli "
+    "binary_into conv_weight copy cross_entropy dropout index_put mask_put normalize_backward optim_step pool_max rand "
+    "randint randn randperm record_stream recurrent recurrent_backward scatter set_data ternary_into unary_into".split()
+)
+
+
+def _refusal(name: str, does: str) -> Error:
+    return Error(
+        f"{name}: {does} that vmap batches, of which each sample has its own; what depends on elements, control flow "
+        "or shapes, cannot be batched: use where() and masks instead"
+    )
+
+
+def _refused(name: str, does: str) -> Any:
+    """A method of Batched that says why there is none."""
+
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        raise _refusal(name.strip("_"), does)
+
+    method.__name__, method.__doc__ = name, "Raises Error."
+    return method
+
+
+for _name in ("tolist", "_values", "numpy", "__array__", "apply_", "map_"):
+    setattr(Batched, _name, _refused(_name, "reads the elements of a tensor"))
+for _name in ("data_ptr", "untyped_storage", "storage", "share_memory_", "__reduce__", "__deepcopy__"):
+    setattr(Batched, _name, _refused(_name, "hands out the memory of a tensor"))
+
+
+def tell_of_loop(what: str) -> None:
+    """Warns that vmap is no faster than a loop."""
+    warnings.warn(f"vmap: there is no batching rule for {what}; it runs once for each sample", stacklevel=4)
+
+
+def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
+    """The call for each sample, where there is no rule: right, and slow."""
+    if name in _REFUSED:
+        raise _refusal(name, _REFUSED[name])
+    if name in _WRITING or level.size == 0:
+        raise NotImplementedError(f"{name}: vmap has no batching rule for it")
+    tell_of_loop(name)
+    call = getattr(lib, f"norch_{name}")
+    rows = [call(*(_at(x, i, level) for x in given)) for i in range(level.size)]
+    return sample(lib.norch_stack(rows, 0), level) if isinstance(rows[0], Tensor) else rows[0]
+
+
+def _at(x: Any, i: int, level: Level) -> Any:
+    if isinstance(x, (tuple, list)):
+        return tuple(_at(one, i, level) for one in x)
+    return lib.norch_select(x._physical, 0, i) if is_here(x, level) else x
+
+
+lib.norch_set_batched(Batched, dispatch)

@@ -1,0 +1,139 @@
+"""Rules of pointwise operations and reductions: those of their forms, as rows of csrc/ops.def are all called alike."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .._lib import lib
+from ..autograd.levels import Level
+from ..dtype import float32, float64
+from ..ops.op import OPCODES
+from .level import aligned, axis_of, is_here, rule, sample, written
+
+_MUL = OPCODES["mul"]
+
+# ---- pointwise -------------------------------------------------------------------------------------------------------
+
+
+@rule("unary")
+def _unary(level: Level, op: int, x: Any) -> Any:
+    return sample(lib.norch_unary(op, x._physical), level)
+
+
+@rule("binary")
+def _binary(level: Level, op: int, a: Any, b: Any) -> Any:
+    if op == _MUL and is_here(a, level) and is_here(b, level) and _are_column_and_row(a, b):
+        rows = aligned(b, level, 2)
+        return sample(lib.norch_matmul(a._physical, rows, False, False), level, mixed=True)
+    return sample(*_computed(lib.norch_binary, op, (a, b), level))
+
+
+@rule("ternary")
+def _ternary(level: Level, op: int, a: Any, b: Any, c: Any) -> Any:
+    return sample(*_computed(lib.norch_ternary, op, (a, b, c), level))
+
+
+def _are_column_and_row(a: Any, b: Any) -> bool:
+    """Whether a * b is an outer product of floats for each sample, which the product of matrices computes faster."""
+    if a.ndim != 2 or a._dtype != b._dtype or b.ndim not in (1, 2) or a._numel * b._numel < 256:
+        return False
+    is_row = b.ndim == 1 or lib.norch_shape(b)[0] == 1
+    return is_row and lib.norch_shape(a)[1] == 1 and a.dtype in (float32, float64)
+
+
+def _computed(call: Any, op: int, inputs: tuple[Any, ...], level: Level) -> tuple[Any, Level, bool]:
+    """The result for all samples, and whether an input differs from it as norch_tensor's `mixed` means."""
+    ndim = max([x.ndim for x in inputs])
+    given = [aligned(x, level, ndim) for x in inputs]
+    dtypes = {x._dtype for x in inputs}
+    if len(dtypes) > 1:
+        given = _promoted(op, inputs, given)
+    out = call(op, *given)
+    each = math.prod(lib.norch_shape(out)[1:])
+    mixed = len(dtypes) > 1 or any(x._numel != each or x.ndim != ndim for x in inputs)
+    mixed = mixed or any(x._device_type != out._device_type for x in inputs)
+    return out, level, mixed
+
+
+_CONDITIONS = {OPCODES[name] for name in ("where", "masked_scale")}  # rows whose first input is a condition
+
+
+def _promoted(op: int, inputs: tuple[Any, ...], given: list[Any]) -> list[Any]:
+    """given in the dtype that the samples promote to: a 0-d tensor counts less there, but is none in the batch."""
+    first = 1 if len(inputs) == 3 and op in _CONDITIONS else 0
+    wanted = lib.norch_result_type(inputs[first:])
+    if lib.norch_result_type(given[first:]) == wanted:
+        return given
+    return given[:first] + [x if x._weak else lib.norch_cast(x, wanted) for x in given[first:]]
+
+
+@rule("result_type")
+def _result_type(level: Level, tensors: Any) -> int:
+    return lib.norch_result_type([lib.norch_meta(x) if is_here(x, level) else x for x in tensors])
+
+
+@rule("unary_into")
+def _unary_into(level: Level, out: Any, op: int, x: Any) -> None:
+    lib.norch_unary_into(written(lib.norch_op_name(op).decode() + "_", out, level), op, aligned(x, level, out.ndim))
+
+
+@rule("binary_into")
+def _binary_into(level: Level, out: Any, op: int, a: Any, b: Any) -> None:
+    name, ndim = lib.norch_op_name(op).decode() + "_", max(out.ndim, a.ndim, b.ndim)
+    into = written(name, out, level)
+    if ndim > out.ndim:  # the call for one sample says what is wrong
+        lib.norch_binary_into(lib.norch_select(into, 0, 0), op, *(_first(x, level) for x in (a, b)))
+    lib.norch_binary_into(into, op, aligned(a, level, ndim), aligned(b, level, ndim))
+
+
+@rule("ternary_into")
+def _ternary_into(level: Level, out: Any, op: int, a: Any, b: Any, c: Any) -> None:
+    into = written(lib.norch_op_name(op).decode() + "_", out, level)
+    lib.norch_ternary_into(into, op, *(aligned(x, level, out.ndim) for x in (a, b, c)))
+
+
+def _first(x: Any, level: Level) -> Any:
+    return lib.norch_select(x._physical, 0, 0) if is_here(x, level) else x
+
+
+# ---- reductions ------------------------------------------------------------------------------------------------------
+
+_PLACES = {OPCODES["argmax"], OPCODES["argmin"]}  # which count elements
+
+
+@rule("reduce")
+def _reduce(level: Level, op: int, x: Any, dims: Any, keepdim: bool, dtype: int, param: float) -> Any:
+    p, n = x._physical, x.ndim
+    if dims is not None and (dims or n):
+        axes = tuple([axis_of(x, dim, lib.norch_op_name(op).decode()) for dim in dims])
+    if n == 0:  # a number each: along an axis of size 1
+        return sample(lib.norch_reduce(op, lib.norch_unsqueeze(p, 1), (1,), False, dtype, param), level)
+    if not dims:
+        axes = tuple(range(1, n + 1))
+        if op in _PLACES and n > 1:
+            out = lib.norch_reduce(op, lib.norch_flatten(p, 1, -1), (1,), keepdim, dtype, param)
+            return sample(lib.norch_view(out, (level.size, *[1] * n)) if keepdim else out, level)
+    return sample(lib.norch_reduce(op, p, axes, keepdim, dtype, param), level)
+
+
+@rule("sum_to")
+def _sum_to(level: Level, x: Any, like: Any) -> Any:
+    if not is_here(x, level):
+        return lib.norch_sum_to(x, lib.norch_meta(like))
+    shape, wanted = lib.norch_shape(x), lib.norch_shape(like)
+    out, extra = x._physical, len(shape) - len(wanted)
+    if shape != wanted:
+        kept = [i for i, size in enumerate(wanted) if size == 1 != shape[extra + i]]
+        axes = [*range(1, extra + 1), *(extra + 1 + i for i in kept)]
+        out = lib.norch_reduce(OPCODES["sum"], out, axes, True, -1, 0.0)
+        out = lib.norch_squeeze(out, range(1, extra + 1)) if extra else out
+    if out._dtype != like._dtype or out._device_type != like._device_type or out._device_index != like._device_index:
+        place = like._device_type, like._device_index  # nothing else differs: sum_to() casts and moves
+        out = lib.norch_sum_to(out, lib.norch_meta(lib.norch_empty((level.size, *wanted), like._dtype, place)))
+    return x if out is x._physical else sample(out, level)
+
+
+@rule("check")
+def _check(level: Level, x: Any, condition: int) -> None:
+    lib.norch_check(x._physical, condition)

@@ -1,0 +1,70 @@
+"""Rules of matrix products: one product of all samples, of as few and as large matrices as there can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._lib import lib
+from ..autograd.levels import Level
+from ..errors import ShapeError
+from ..ops.op import OPCODES
+from .level import aligned, is_here, rule, sample
+
+_ADD = OPCODES["add"]
+
+
+@rule("matmul")
+def _matmul(level: Level, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    m, n = a.ndim, b.ndim
+    if not m or not n:
+        raise ShapeError(f"matmul: shapes {lib.norch_shape(a)} and {lib.norch_shape(b)}: an operand has no dimension")
+    if m == 1 or n == 1:
+        return _of_vectors(level, a, b, transpose_a, transpose_b)
+    left, right = aligned(a, level, max(m, n)), aligned(b, level, max(m, n))
+    return sample(lib.norch_matmul(left, right, transpose_a, transpose_b), level)
+
+
+def _of_vectors(level: Level, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    """A product with a vector on one side or both. Vectors of all samples are the rows of one matrix."""
+    here_a, here_b = is_here(a, level), is_here(b, level)
+    if a.ndim == 1 and not here_b and b.ndim <= 2:  # (samples, K) @ (K, N)
+        return sample(lib.norch_matmul(a._physical, b, False, transpose_b), level)
+    if b.ndim == 1 and not here_a and a.ndim <= 2:  # (M, K) @ (K): a row of (samples, K) @ (K, M)
+        return sample(lib.norch_matmul(b._physical, a, False, not transpose_a and a.ndim == 2), level)
+    row, column, ndim = a.ndim == 1, b.ndim == 1, max(a.ndim, b.ndim, 2)
+    left = _as_matrix(a, level, -2, ndim) if row else aligned(a, level, ndim)
+    right = _as_matrix(b, level, -1, ndim) if column else aligned(b, level, ndim)
+    out = lib.norch_matmul(left, right, transpose_a and not row, transpose_b and not column)
+    return sample(lib.norch_squeeze(out, [axis for axis, gone in ((-2, row), (-1, column)) if gone]), level)
+
+
+def _as_matrix(x: Any, level: Level, axis: int, ndim: int) -> Any:
+    """A vector as a matrix of one row (axis -2) or column (-1), aligned() to other batches."""
+    here = is_here(x, level)
+    p = lib.norch_unsqueeze(x._physical if here else x, axis)
+    for _ in range(ndim - 2 if here else 0):
+        p = lib.norch_unsqueeze(p, 1)
+    return p
+
+
+@rule("linear")
+def _linear(level: Level, x: Any, weight: Any, bias: Any, epilogue: int) -> Any:
+    if not is_here(weight, level) and not is_here(bias, level):
+        return sample(lib.norch_linear(x._physical, weight, bias, epilogue), level)
+    shape, of_weight = lib.norch_shape(x), lib.norch_shape(weight)
+    if not shape or len(of_weight) != 2 or (bias is not None and lib.norch_shape(bias) != of_weight[:1]):
+        raise ShapeError(
+            f"linear: shapes {shape} and {of_weight} with the bias {bias and lib.norch_shape(bias)} do not fit"
+        )
+    p = x._physical if is_here(x, level) else x
+    if is_here(weight, level):
+        leading = (level.size,) if is_here(x, level) else ()
+        rows = p if len(shape) == 2 else lib.norch_reshape(p, (*leading, -1 if p._numel else 0, shape[-1]))
+        out = lib.norch_matmul(rows, weight._physical, False, True)
+        if len(shape) != 2:
+            out = lib.norch_reshape(out, (level.size, *shape[:-1], of_weight[0]))
+    else:
+        out = lib.norch_linear(p, weight, None, -1)
+    if bias is not None:
+        out = lib.norch_binary(_ADD, out, aligned(bias, level, len(shape)))
+    return sample(out if epilogue < 0 else lib.norch_unary(epilogue, out), level)
