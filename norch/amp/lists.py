@@ -50,6 +50,7 @@ OPERATIONS: tuple[tuple[str, str, Policy, Policy], ...] = (
     ("ops.softmax", "softmax log_softmax", None, "float32"),
     ("ops.norm", "norm vector_norm matrix_norm", None, "float32"),
     ("ops.normalization", "layer_norm rms_norm group_norm", None, "float32"),
+    ("ops.normalization", "instance_norm", None, "given"),
     ("ops.composed.distance", "cdist", "float32", "float32"),
     ("ops.composed.distance", "pdist renorm cosine_similarity", None, "float32"),
     ("ops.composed.pointwise", "dist", None, "float32"),
