@@ -14,6 +14,7 @@ from . import (
     cases_elementwise,
     cases_fused,
     cases_matmul,
+    cases_mixed,
     cases_overhead,
     cases_reductions,
     cases_scaling,
@@ -32,6 +33,7 @@ class Group(NamedTuple):
 
 GROUPS = {
     "matmul": Group("matmul: products of float32 matrices", Marks(1.2, 1.4, floor=1.0, numpy=1.0)),
+    "mixed": Group("mixed: products of bfloat16 matrices, and a step in autocast", Marks(1.0, 1.3, floor=0.9)),
     "einsum": Group("einsum: products of float32 tensors by labels", Marks(1.2, 1.8, floor=0.9, numpy=1.2)),
     "elementwise": Group("elementwise: float32, one result for each element", Marks(2.5, 3.5, floor=0.95, numpy=1.2)),
     "reductions": Group("reductions: float32, and what normalises by them", Marks(1.6, 2.0, floor=0.95, numpy=2.0)),
@@ -46,6 +48,7 @@ IMPORT_MARKS = Marks(30.0, 60.0)
 
 TABLED: list[Case] = [
     *cases_matmul.CASES,
+    *cases_mixed.CASES,
     *cases_einsum.CASES,
     *cases_elementwise.CASES,
     *cases_reductions.CASES,

@@ -71,7 +71,7 @@ _METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "array_api backends compiler cuda distributed distributions errors fft func fx hub jit linalg memory "
+    "amp array_api backends compiler cpu cuda distributed distributions errors fft func fx hub jit linalg memory "
     "multiprocessing nn onnx optim profiler random serialization special storage testing utils"
 )
 _LAZY = {
@@ -79,6 +79,8 @@ _LAZY = {
     ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "
     "layer_norm rms_norm adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d max_pool3d",
+    ".amp": "GradScaler autocast clear_autocast_cache get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled "
+    "set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled",
     ".serialization": "load save",
     ".program": "capture compile",
     ".utils.dlpack": "from_dlpack to_dlpack",
@@ -100,7 +102,18 @@ _take_out(globals(), _TAKE_OUT)
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
-    from . import array_api, cuda, distributions, fft, func, linalg, memory, nn, optim, profiler, special, utils
+    from . import amp, array_api, cpu, cuda, distributions, fft, func, linalg, memory, nn, optim, profiler, special, utils
+    from .amp import (
+        GradScaler,
+        autocast,
+        clear_autocast_cache,
+        get_autocast_dtype,
+        is_autocast_cache_enabled,
+        is_autocast_enabled,
+        set_autocast_cache_enabled,
+        set_autocast_dtype,
+        set_autocast_enabled,
+    )
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture, compile  # noqa: A004

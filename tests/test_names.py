@@ -70,7 +70,7 @@ ONLY_FUNCTIONS |= set(
 )
 MODULES = (
     *("nn", "optim", "nn.init", "nn.utils", "nn.utils.rnn", "optim.lr_scheduler", "utils.data", "autograd"),
-    *("autograd.functional", "autograd.graph", "func", "cuda", "linalg", "nn.parameter", "distributions"),
+    *("amp", "autograd.functional", "autograd.graph", "func", "cuda", "linalg", "nn.parameter", "distributions"),
     *("optim.swa_utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.parallel"),
     *("profiler", "special"),
 )
@@ -181,7 +181,7 @@ def test_messages() -> None:
         exec("from norch import histogramdd")
     graph = HERE["autograd.graph"]
     for module, name in (
-        *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "skip_init"), (norch.cuda, "amp")),
+        *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "skip_init"), (norch.cuda, "nccl")),
         *((nn.utils, "stateless"), (nn.init, "orthogonal"), (norch.linalg, "ldl_solve")),
         *(
             (HERE["nn.parameter"], "Buffer"),

@@ -34,6 +34,7 @@ typedef struct isa {
     void (*fill_reduce)(nr_kernel_rows kernels);
     void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
     int32_t (*run_matmul)(const nr_call *call);
+    bool (*multiplies_bf16)(void);
     int32_t (*run_optim)(const nr_call *call);
     int32_t (*run_softmax)(const nr_call *call);
     int32_t (*run_conv)(const nr_call *call);
@@ -77,6 +78,7 @@ static bool has_avx512(void) {
      nr_fill_reduce_##name,       \
      nr_fill_narrow_##name,       \
      nr_run_matmul_##name,        \
+     nr_multiplies_bf16_##name,   \
      nr_run_optim_##name,         \
      nr_run_softmax_##name,       \
      nr_run_conv_##name,          \
@@ -161,6 +163,7 @@ __attribute__((constructor)) static void choose_isa(void) {
     for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];
     backend.run[NR_MATMUL] = chosen->run_matmul;
+    if (chosen->multiplies_bf16()) backend.takes_narrow[NR_MATMUL] = 1u << NORCH_BFLOAT16;
     backend.run[NR_OPTIM] = chosen->run_optim;
     backend.run[NR_SOFTMAX] = chosen->run_softmax;
     backend.run[NR_CONV] = chosen->run_conv;

@@ -81,6 +81,7 @@ void nr_fill_complex(nr_kernel_rows kernels); /* those of complex.def, for every
     void nr_fill_reduce_##isa(nr_kernel_rows kernels);                      \
     void nr_fill_narrow_##isa(nr_conversion *widen, nr_conversion *narrow); \
     int32_t nr_run_matmul_##isa(const nr_call *call);                       \
+    bool nr_multiplies_bf16_##isa(void);                                    \
     int32_t nr_run_optim_##isa(const nr_call *call);                        \
     int32_t nr_run_softmax_##isa(const nr_call *call);                      \
     int32_t nr_run_conv_##isa(const nr_call *call);                         \

@@ -2,7 +2,11 @@
  * that a * b + c becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
  *
  * This file knows the register tile of each instruction set, the integers and the batch; gemm.h holds the algorithm for
- * floats, its picture and its source: a template of each_dtype.h. Integers go the plain way. */
+ * floats, its picture and its source: a template of each_dtype.h. Integers go the plain way, bfloat16 that of gemm_bf16.h
+ * where the processor has it, else it is widened before. */
+#if defined(__AVX512F__)
+#include <cpuid.h>
+#endif
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/matmul.h"
@@ -148,7 +152,22 @@ static int32_t run_integers(const nr_call *call) {
 
 #endif
 
+/* ---- bfloat16, where the processor multiplies it ----------------------------------------------------- */
+
+#if defined(__AVX512F__) && (defined(__clang__) || __GNUC__ >= 10)
+#include "gemm_bf16.h"
+#else
+static bool has_bf16(void) { return false; }
+static int32_t run_bfloat16(const nr_call *call) {
+    (void)call;
+    return nr_fail(NORCH_ERROR_DTYPE, "matmul: no kernel for this dtype");
+}
+#endif
+
+bool NR_ISA(nr_multiplies_bf16)(void) { return has_bf16(); }
+
 int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
+    if (call->dtype == NORCH_BFLOAT16) return run_bfloat16(call);
     if (call->dtype == NORCH_FLOAT32) return run_float32(call);
     if (call->dtype == NORCH_FLOAT64) return run_float64(call);
 #ifdef NR_ISA_BASELINE

@@ -225,8 +225,12 @@ class RNNBase(_Recurrent):
         gates = linear(x, weight_ih, bias_ih)
         if not packed and self.mode in ("LSTM", "GRU"):
             h, c = state if len(state) > 1 else (state[0], None)
-            if has_kernel(gates, h, c, weight_hh, bias_hh):
-                hs, c = recurrent(gates, h, c, weight_hh, bias_hh, reverse)
+            given: list[Any] = [gates, h, c, weight_hh, bias_hh, reverse]
+            if gates.dtype.itemsize == 2:  # computed in float32, rounded once
+                given = [x.float() if isinstance(x, Tensor) else x for x in given]
+            if has_kernel(*given[:-1]):
+                hs, c = recurrent(*given)
+                hs, c = hs.to(gates.dtype), None if c is None else c.to(gates.dtype)
                 end = hs[0 if reverse else -1]
                 return hs, (end,) if c is None else (end, c)
         steps = list(zip(gates.split(sizes) if packed else gates.unbind(0), sizes, strict=True))

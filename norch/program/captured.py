@@ -21,6 +21,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from .._handle import alias, next_seq
 from .._lib import lib
 from .._recording import here
+from ..amp.state import state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
 from ..autograd.levels import within
@@ -103,7 +104,7 @@ class CapturedFunction(Generic[P, R]):
         """Calls the function, by a replay, and tells what each call of the library took. Error where there is no
         recording for these arguments."""
         leaves: list[Any] = []
-        takes = flatten((args, kwargs), leaves)
+        takes = _taken(args, kwargs, leaves)
         for program in self._programs:
             if program.takes == takes:
                 out = lib.norch_replay_timed(program.recording, tuple(leaves))
@@ -115,7 +116,7 @@ class CapturedFunction(Generic[P, R]):
         """Runs the calls of the recording for these arguments so many times, and looks only once whether it may: what
         there is to time of a replay without Python. Counts of steps stay. Error where there is no such recording."""
         leaves: list[Any] = []
-        takes = flatten((args, kwargs), leaves)
+        takes = _taken(args, kwargs, leaves)
         for program in self._programs:
             if program.takes == takes:
                 if lib.norch_replay_repeated(program.recording, tuple(leaves), times) is None:
@@ -154,7 +155,7 @@ class CapturedFunction(Generic[P, R]):
         if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
             return self.function(*args, **kwargs)
         leaves: list[Any] = []
-        takes = flatten((args, kwargs), leaves)
+        takes = _taken(args, kwargs, leaves)
         given = tuple(leaves)
         for program in self._programs:
             if program.takes == takes:
@@ -253,6 +254,14 @@ class CapturedFunction(Generic[P, R]):
         return None
 
 
+def _taken(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
+    """What a recording is for: the description of the arguments, whose leaves are appended to leaves, and in autocast
+    what that casts. entries.py sees that calls in autocast go by it."""
+    takes = flatten((args, kwargs), leaves)
+    casts = state.setting.effect
+    return takes if casts is None else (*takes, casts)
+
+
 def reset_all() -> None:
     """Forgets the recordings of all functions."""
     for function in list(_ALL):
@@ -332,10 +341,10 @@ def capture(
 
     The first call runs as it is, the next two are recorded, and if these did the same, calls are replayed from the
     fourth on. A recording is for arguments of these shapes, strides and dtypes (tensors, also nested in lists, tuples
-    and dicts) and these values (all others), for modules in this mode, this grad mode and default dtype; anything else
-    is recorded anew. limit: how many recordings are kept, those used last. copy=False: results are the recording's own
-    tensors, which the next replay overwrites. Results require no grad. fuse=False: operations of a chain run one after
-    another, as in function, and not tile by tile.
+    and dicts) and these values (all others), for modules in this mode, this grad mode, default dtype and autocast;
+    anything else is recorded anew. limit: how many recordings are kept, those used last. copy=False: results are the
+    recording's own tensors, which the next replay overwrites. Results require no grad. fuse=False: operations of a
+    chain run one after another, as in function, and not tile by tile.
 
     Raises CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x > 0),
     shapes that depend on elements (nonzero(), x[mask]). strict=False gives a warning instead, and calls function as it

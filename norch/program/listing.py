@@ -53,8 +53,8 @@ class Program:
         self.recording, self.takes, self.gives = recording, takes, gives
         self._name = getattr(function, "__name__", "function")
         self.joined: Any = None  # of a recording in two parts: joined.Joined
-        (_, (positional, named)) = takes
-        self.is_flat = not named[1] and all(part is LEAF for part in positional[1])
+        _, (positional, named), *casts = takes
+        self.is_flat = not named[1] and not casts and all(part is LEAF for part in positional[1])
 
     def calls(self) -> list[tuple[str, str, tuple[int, ...], str]]:
         """(operation, dtype, sizes, "file:line") of each call that a replay runs."""

@@ -9,6 +9,8 @@ from typing import Any
 
 from .._exports import publish
 from .._handle import Handle, alias, next_seq
+from ..amp.entries import using
+from ..amp.state import state as autocast
 from ..autograd import enable_grad, is_grad_enabled
 from ..autograd.function import Output, Outputs
 from ..autograd.node import Node, freed
@@ -45,7 +47,7 @@ def checkpoint(
     **kwargs: Any,
 ) -> Any:
     """function(*args, **kwargs): a tensor, or a tuple or list with tensors. Only the arguments are kept; backward calls
-    function a second time, with the same random numbers if preserve_rng_state.
+    function a second time, in the same autocast and with the same random numbers if preserve_rng_state.
 
     Gradients also reach leaves that function uses beside its arguments. use_reentrant has no effect; the implementation
     is PyTorch's for use_reentrant=False.
@@ -63,13 +65,13 @@ def checkpoint(
         return [result] if kind[0] is None else list(result)
 
     def recompute() -> list[Any]:
-        with enable_grad(), fork_rng(enabled=preserve_rng_state):
+        with enable_grad(), using(setting.changed(cache={})), fork_rng(enabled=preserve_rng_state):
             if preserve_rng_state:
                 set_rng_state(state)
             return call()
 
     kind: list[Any] = [None]
-    state, start = get_rng_state(), next_seq()
+    state, start, setting = get_rng_state(), next_seq(), autocast.setting
     outs = call()
     nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
     inside, frontier = region([node for node in nodes if node is not None], start)

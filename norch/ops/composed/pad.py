@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._lib import int64, lib
-from ..._typing import Tensor
+from ..._typing import Any, Tensor
 from ...errors import ArgumentError, ShapeError
 from .._operand import as_fixed_tensor, rename_errors
 from ..copy import cat, clone, padded
@@ -48,23 +48,37 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
         return padded(input, ends, 0 if value is None else value)
-    out = input if mode == "circular" else connect(input)
-    for dim, before, after in ends:
-        if mode == "circular":
-            out = _cropped(out, dim, before, after)
-            size = out.shape[dim]
-            if max(before, after) > size:
-                raise ShapeError(f"pad: {before} and {after} exceed what is left of dimension {dim}")
-            first, last = (slice_(out, dim, size - max(before, 0), size, 1), slice_(out, dim, 0, max(after, 0), 1))
-        elif mode == "reflect":
-            first, last = slice_(out, dim, before, 0, -1), slice_(out, dim, -2, -2 - after, -1)
-        else:
-            first, last = _edge(out, dim, 0, before), _edge(out, dim, out.shape[dim] - 1, after)
-        parts = [*[first] * (before > 0), out, *[last] * (after > 0)]
-        out = cat(parts, dim) if len(parts) > 1 else out
-        if mode != "circular":
-            out = _cropped(out, dim, before, after)
+    out = _wrapped(input, ends) if mode == "circular" else _mirrored(input, ends, mode)
     return clone(out) if lib.norch_shares_storage(out, input) else out
+
+
+def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
+    """x with elements from the other end; ends: (axis, before, after)."""
+    for dim, before, after in ends:
+        x = _cropped(x, dim, before, after)
+        size = x.shape[dim]
+        if max(before, after) > size:
+            raise ShapeError(f"pad: {before} and {after} exceed what is left of dimension {dim}")
+        last, first = slice_(x, dim, 0, max(after, 0), 1), slice_(x, dim, size - max(before, 0), size, 1)
+        x = _joined(first, x, last, dim, before, after)
+    return x
+
+
+def _mirrored(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
+    """x with elements mirrored at its ends ("reflect"), or with copies of the outermost ones ("replicate")."""
+    x = connect(x)
+    for dim, before, after in ends:
+        if mode == "reflect":
+            first, last = slice_(x, dim, before, 0, -1), slice_(x, dim, -2, -2 - after, -1)
+        else:
+            first, last = _edge(x, dim, 0, before), _edge(x, dim, x.shape[dim] - 1, after)
+        x = _cropped(_joined(first, x, last, dim, before, after), dim, before, after)
+    return x
+
+
+def _joined(first: Tensor, x: Tensor, last: Tensor, dim: int, before: int, after: int) -> Tensor:
+    parts = [*[first] * (before > 0), x, *[last] * (after > 0)]
+    return cat(parts, dim) if len(parts) > 1 else x
 
 
 def _cropped(x: Tensor, dim: int, before: int, after: int) -> Tensor:

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import random
-from ._buffers import buffer, doubles, int64s
-from ._exports import publish
-from ._lib import lib
-from .device import cuda_device_count, current, device_code
-from .device import device as Device  # noqa: N812
-from .errors import ArgumentError, DeviceError, Error
-from .errors import OutOfMemoryError as OutOfMemoryError
+from .. import random
+from .._buffers import buffer, doubles, int64s
+from .._exports import publish
+from .._lib import lib
+from ..device import cuda_device_count, current, device_code
+from ..device import device as Device  # noqa: N812
+from ..errors import ArgumentError, DeviceError, Error
+from ..errors import OutOfMemoryError as OutOfMemoryError
 
 
 def is_available() -> bool:
@@ -452,4 +452,4 @@ class Event:
             lib.norch_device_event(*self._place, _FREE, -1, self._event, None, None)
 
 
-publish(globals(), more="OutOfMemoryError")
+publish(globals(), {".": "amp"}, more="OutOfMemoryError")

@@ -1,0 +1,240 @@
+/* gemm_bf16: products of bfloat16 with AVX512-BF16, whose vdpbf16ps adds a0 b0 + a1 b1 to each float32 of a vector: pairs
+ * along k, twice the multiplications of float32. Included by matmul_isa.c in the build for AVX-512, after gemm.h.
+ *
+ * Panels of A and B are packed as for float32, with a pair (k, k + 1) for an element, and over all of k, so that a tile is
+ * summed in registers and rounded to bfloat16 once. A chunk packs the rows of A that it needs, at most BF16_BYTES of them,
+ * and then takes panels of B one by one. Sums are float32, in the order of pairs: they differ from those of other builds,
+ * which widen first, in the last bits of a float32. Subnormal numbers count as 0, as the instruction has it. */
+
+#define BF16 __attribute__((target("avx512bf16")))
+#define BF16_BYTES (1 << 20)
+#define BF16_COLS 32 /* columns of a panel: two vectors of sums */
+#define BF16_DOT_ROWS 4
+
+#define LANES_OF_PAIRS 16
+
+typedef uint16_t bf16_bits __attribute__((may_alias));
+typedef uint32_t bf16_both __attribute__((may_alias)); /* a pair */
+
+/* A pair (from[0], from[step]), the first one low. */
+INLINE uint32_t bf16_pair(const bf16_bits *from, int64_t step, int64_t left) {
+    return from[0] | (left > 1 ? (uint32_t)from[step] << 16 : 0);
+}
+
+INLINE __mmask32 bf16_first(int64_t count) {
+    return count >= 32 ? 0xffffffffu : (__mmask32)((1u << (count < 0 ? 0 : count)) - 1);
+}
+
+/* to[q * width + i] = the pair at from + i * lane + 2 q * step, for i < lanes; 0 for other lanes, and beyond k. */
+BF16 static void bf16_pack(int width, bf16_both *to, int64_t k, const bf16_bits *from, int64_t lane, int64_t step,
+                           int lanes) {
+    const int64_t pairs = k / 2;
+    if (lane == 1) {
+        for (int64_t p = 0; p < k; p += 2, from += 2 * step, to += width)
+            for (int i = 0; i < width; i += LANES_OF_PAIRS) {
+                const __mmask16 given = (__mmask16)bf16_first(least(lanes - i, LANES_OF_PAIRS));
+                const __mmask16 written = (__mmask16)bf16_first(least(width - i, LANES_OF_PAIRS));
+                const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(given, from + i));
+                const __mmask16 second = p + 1 < k ? given : 0;
+                const __m512i high =
+                    _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(second, from + i + (p + 1 < k ? step : 0)));
+                _mm512_mask_storeu_epi32(to + i, written, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+            }
+        return;
+    }
+    if (step == 1 && lane % 2 == 0 && (uintptr_t)from % 4 == 0) { /* a pair is moved as a float */
+        pack_float32(width, (float *)(void *)to, pairs, (const float *)(const void *)from, lane / 2, 1, lanes);
+        for (int i = 0; i < width && k % 2; i++) to[pairs * width + i] = i < lanes ? from[i * lane + k - 1] : 0;
+        return;
+    }
+    for (int64_t p = 0; p < k; p += 2, to += width)
+        for (int i = 0; i < width; i++) to[i] = i < lanes ? bf16_pair(from + i * lane + p * step, step, k - p) : 0;
+}
+
+/* count sums, and the bias of each column, as bfloat16. bias_step 0: one number for all. */
+BF16 static inline void bf16_store(bf16_bits *to, __m512 sum, int64_t count, const bf16_bits *bias, int64_t bias_step) {
+    const __mmask16 given = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
+    if (bias) {
+        const __m256i values = bias_step ? _mm256_maskz_loadu_epi16(given, bias) : _mm256_set1_epi16((short)*bias);
+        sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(values), 16)));
+    }
+    _mm256_mask_storeu_epi16(to, given, (__m256i)_mm512_cvtneps_pbh(sum));
+}
+
+/* rows x cols of C; a and b: panels of pairs. rows and vectors are constants wherever this is inlined. */
+BF16 INLINE void bf16_tile(int rows, int vectors, int64_t pairs, const bf16_both *a, const bf16_both *b, bf16_bits *c,
+                           int64_t c_row, int64_t cols, const bf16_bits *bias, int64_t bias_step) {
+    __m512 sum[TILE_ROWS][2];
+    UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = _mm512_setzero_ps(); }
+    for (int64_t q = 0; q < pairs; q++, a += rows, b += BF16_COLS) {
+        __m512bh row[2];
+        UNROLL for (int j = 0; j < vectors; j++) row[j] = (__m512bh)_mm512_loadu_si512(b + j * LANES_OF_PAIRS);
+        UNROLL for (int i = 0; i < rows; i++) {
+            const __m512bh x = (__m512bh)_mm512_set1_epi32((int)a[i]);
+            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], x, row[j]);
+        }
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < vectors; j++) {
+            const int64_t at = j * LANES_OF_PAIRS;
+            bf16_store(c + i * c_row + at, sum[i][j], cols - at, bias ? bias + at * bias_step : NULL, bias_step);
+        }
+    }
+}
+
+typedef void (*bf16_tile_of)(int64_t pairs, const bf16_both *a, const bf16_both *b, bf16_bits *c, int64_t c_row,
+                             int64_t cols, const bf16_bits *bias, int64_t bias_step);
+#define TILES_OF(rows, vectors)                                                                                        \
+    BF16 static void bf16_tile_##rows##x##vectors(int64_t pairs, const bf16_both *a, const bf16_both *b, bf16_bits *c, \
+                                                  int64_t c_row, int64_t cols, const bf16_bits *bias,                  \
+                                                  int64_t bias_step) {                                                 \
+        bf16_tile(rows, vectors, pairs, a, b, c, c_row, cols, bias, bias_step);                                        \
+    }
+#define TILES(rows) TILES_OF(rows, 1) TILES_OF(rows, 2)
+EACH_TILE_ROW(TILES)
+#undef TILES
+#undef TILES_OF
+#define TILES(rows) {bf16_tile_##rows##x1, bf16_tile_##rows##x2},
+static const bf16_tile_of bf16_tiles[TILE_ROWS][2] = {EACH_TILE_ROW(TILES)};
+#undef TILES
+
+/* rows x cols dot products of rows of A and columns of B, both contiguous along k. */
+BF16 INLINE void bf16_dot(int rows, int cols, const product *p, const bf16_bits *a, const bf16_bits *b, int64_t i,
+                          int64_t j) {
+    __m512 sum[BF16_DOT_ROWS][4];
+    UNROLL for (int r = 0; r < rows; r++) { UNROLL for (int s = 0; s < cols; s++) sum[r][s] = _mm512_setzero_ps(); }
+    for (int64_t q = 0; q < p->k; q += 32) {
+        const __mmask32 given = bf16_first(p->k - q);
+        __m512bh row[BF16_DOT_ROWS];
+        UNROLL for (int r = 0; r < rows; r++) row[r] = (__m512bh)_mm512_maskz_loadu_epi16(given, a + r * p->a_row + q);
+        UNROLL for (int s = 0; s < cols; s++) {
+            const __m512bh col = (__m512bh)_mm512_maskz_loadu_epi16(given, b + s * p->b_col + q);
+            UNROLL for (int r = 0; r < rows; r++) sum[r][s] = _mm512_dpbf16_ps(sum[r][s], row[r], col);
+        }
+    }
+    const bf16_bits *bias = p->bias;
+    UNROLL for (int r = 0; r < rows; r++) {
+        UNROLL for (int s = 0; s < cols; s++) {
+            const __m512 total = _mm512_set1_ps(_mm512_reduce_add_ps(sum[r][s]));
+            bf16_bits *c = (bf16_bits *)p->c + (i + r) * p->c_row + j + s;
+            bf16_store(c, total, 1, bias ? bias + (j + s) * p->bias_step : NULL, 0);
+        }
+    }
+}
+
+typedef struct bf16_job {
+    const nr_matmul_plan *plan;
+    product first;
+    int64_t rows, cols;             /* of C in a chunk */
+    int64_t row_blocks, col_blocks; /* chunks of a product */
+    bool dots;
+    char *scratch;
+    size_t bytes; /* of a slot */
+    int64_t chunks;
+    _Atomic int64_t next; /* chunk that nobody has begun */
+} bf16_job;
+
+BF16 static void bf16_dots(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, bf16_bits *packed) {
+    const bf16_bits *a = p->a, *b = p->b;
+    if (p->a_col != 1) { /* a single row */
+        for (int64_t q = 0; q < p->k; q++) packed[q] = a[q * p->a_col];
+        a = packed;
+    }
+    for (int64_t j = j0; j < j1;) {
+        const int cols = j + 4 <= j1 ? 4 : 1;
+        for (int64_t i = i0; i < i1;) {
+            const int rows = i + BF16_DOT_ROWS <= i1 ? BF16_DOT_ROWS : 1;
+            const bf16_bits *from = a + i * p->a_row, *to = b + j * p->b_col;
+            if (rows == 1 && cols == 1)
+                bf16_dot(1, 1, p, from, to, i, j);
+            else if (rows == 1)
+                bf16_dot(1, 4, p, from, to, i, j);
+            else if (cols == 1)
+                bf16_dot(BF16_DOT_ROWS, 1, p, from, to, i, j);
+            else
+                bf16_dot(BF16_DOT_ROWS, 4, p, from, to, i, j);
+            i += rows;
+        }
+        j += cols;
+    }
+}
+
+/* Rows i0 .. i1 and columns j0 .. j1 of C. */
+BF16 static void bf16_block(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, bf16_both *scratch) {
+    const int64_t pairs = ceil_div(p->k, 2), tiles = ceil_div(i1 - i0, TILE_ROWS);
+    const int64_t least_rows = (i1 - i0) / tiles, longer = (i1 - i0) % tiles;
+    bf16_both *const panel = scratch, *const packed_a = scratch + pairs * BF16_COLS;
+    const bf16_bits *a = (const bf16_bits *)p->a + i0 * p->a_row, *b = p->b;
+    bf16_both *to = packed_a;
+    for (int64_t t = 0; t < tiles; t++) {
+        const int rows = (int)(least_rows + (t < longer));
+        bf16_pack(rows, to, p->k, a, p->a_row, p->a_col, rows);
+        a += rows * p->a_row;
+        to += rows * pairs;
+    }
+    for (int64_t j = j0; j < j1; j += BF16_COLS) {
+        const int64_t cols = least(BF16_COLS, j1 - j);
+        const bf16_bits *bias = p->bias ? (const bf16_bits *)p->bias + j * p->bias_step : NULL;
+        bf16_bits *c = (bf16_bits *)p->c + i0 * p->c_row + j;
+        bf16_pack(BF16_COLS, panel, p->k, b + j * p->b_col, p->b_col, p->b_row, (int)cols);
+        const bf16_both *from = packed_a;
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t rows = least_rows + (t < longer);
+            bf16_tiles[rows - 1][cols > LANES_OF_PAIRS](pairs, from, panel, c, p->c_row, cols, bias, p->bias_step);
+            from += rows * pairs;
+            c += rows * p->c_row;
+        }
+    }
+}
+
+static void bf16_chunk(const bf16_job *job, int64_t chunk, void *scratch) {
+    const int64_t parts = job->row_blocks * job->col_blocks, part = chunk % parts;
+    product p = job->first;
+    move_to(job->plan, chunk / parts, sizeof(bf16_bits), &p);
+    const int64_t i = part % job->row_blocks * job->rows, j = part / job->row_blocks * job->cols;
+    const int64_t last_i = least(p.m, i + job->rows), last_j = least(p.n, j + job->cols);
+    if (job->dots)
+        bf16_dots(&p, i, last_i, j, last_j, scratch);
+    else
+        bf16_block(&p, i, last_i, j, last_j, scratch);
+}
+
+/* A slot owns scratch memory and takes chunks while there are any. */
+static void bf16_slot(void *context, int64_t slot) {
+    bf16_job *job = context;
+    for (int64_t chunk; (chunk = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->chunks;)
+        bf16_chunk(job, chunk, job->scratch + (size_t)slot * job->bytes);
+}
+
+static int32_t run_bfloat16(const nr_call *call) {
+    bf16_job job = {.plan = call->plan};
+    product *p = &job.first;
+    first_product(call, p);
+    const int64_t pairs = ceil_div(p->k, 2), count = batch_count(job.plan);
+    job.dots = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= 32 && p->m <= 2 * BF16_DOT_ROWS;
+    const int64_t most = greatest(BF16_BYTES / (4 * TILE_ROWS * greatest(pairs, 1)), 4) * TILE_ROWS;
+    job.row_blocks = job.dots ? 1 : ceil_div(p->m, most);
+    job.rows = ceil_div(ceil_div(p->m, job.row_blocks), TILE_ROWS) * TILE_ROWS;
+    job.row_blocks = ceil_div(p->m, job.rows);
+    /* each chunk packs its rows of A again: no more of them than threads can use, and no chunk of one panel */
+    const double work = work_of(p) / (double)job.row_blocks;
+    const bool alone = nr_threads() == 1 || work * (double)count < SERIAL_WORK;
+    const int64_t wanted = alone ? 1 : greatest(1, least((int64_t)(work / CHUNK_WORK), 3 * nr_threads()));
+    job.cols = ceil_div(ceil_div(p->n, wanted), 2 * BF16_COLS) * 2 * BF16_COLS;
+    job.col_blocks = ceil_div(p->n, job.cols);
+    job.chunks = count * job.row_blocks * job.col_blocks;
+    job.bytes = (size_t)(pairs * (BF16_COLS + least(job.rows, p->m)) + 16) * sizeof(bf16_both) / 64 * 64;
+    const int64_t slots = least(nr_threads(), job.chunks);
+    const size_t bytes = job.bytes * (size_t)slots;
+    job.scratch = nr_scratch(bytes);
+    if (!job.scratch)
+        return nr_fail(NORCH_ERROR_MEMORY, "matmul: no memory for %lld bytes of scratch", (long long)bytes);
+    nr_parallel(slots, bf16_slot, &job);
+    nr_scratch_free(job.scratch, bytes);
+    return NORCH_OK;
+}
+
+static bool has_bf16(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
+}

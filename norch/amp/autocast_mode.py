@@ -1,0 +1,223 @@
+"""autocast, which sets in which precision operations compute, and what asks for it."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, overload
+
+from .._exports import publish
+from .._handle import Handle
+from ..cuda import is_available
+from ..dtype import bfloat16, float16, float64
+from ..dtype import dtype as DType
+from .entries import change, using
+from .state import DEVICE_TYPES, position, state
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+__all__ = [
+    "autocast", "clear_autocast_cache", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available",
+    "is_autocast_cache_enabled", "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype",
+    "set_autocast_enabled",
+]  # fmt: skip
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether autocast takes this type of device: "cpu" and "cuda"."""
+    return device_type in DEVICE_TYPES
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on in this thread, for this type of device.
+
+    >>> with norch.autocast("cpu"):
+    ...     print(norch.is_autocast_enabled("cpu"))
+    True
+    """
+    return state.setting.enabled[position(device_type, "is_autocast_enabled")]
+
+
+def get_autocast_dtype(device_type: str) -> DType:
+    """The dtype that autocast casts to on this type of device: unless set, bfloat16 on the CPU and float16 on CUDA."""
+    return state.setting.dtypes[position(device_type, "get_autocast_dtype")]
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether autocast keeps the casts of weights."""
+    return state.setting.caching
+
+
+def _with(values: tuple[Any, ...], i: int, value: Any) -> tuple[Any, ...]:
+    return (*values[:i], value, *values[i + 1 :])
+
+
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Turns autocast on or off in this thread, for this type of device; `with autocast(...)` turns it off by itself."""
+    i, setting = position(device_type, "set_autocast_enabled"), state.setting
+    change(setting.changed(enabled=_with(setting.enabled, i, bool(enabled))))
+
+
+def set_autocast_dtype(device_type: str, dtype: DType) -> None:
+    """Sets the dtype that autocast casts to in this thread, on this type of device."""
+    i, setting = position(device_type, "set_autocast_dtype"), state.setting
+    if not isinstance(dtype, DType):
+        raise TypeError(f"set_autocast_dtype: dtype must be a norch.dtype, not {type(dtype).__name__}")
+    change(setting.changed(dtypes=_with(setting.dtypes, i, dtype)))
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Sets whether autocast keeps the casts of weights in this thread."""
+    change(state.setting.changed(caching=bool(enabled)))
+
+
+def clear_autocast_cache() -> None:
+    """Forgets the casts of weights that autocast keeps in this thread."""
+    if state.setting.cache is not None:
+        state.setting.cache.clear()
+
+
+class autocast(using):  # noqa: N801  (PyTorch's name)
+    """Operations inside choose their precision: products and convolutions compute in dtype, operations that would lose
+    too much there in float32, and all others in that of their arguments. docs/amp.md has the lists.
+
+    It is a context manager, and a decorator. device_type: "cpu" or "cuda"; tensors elsewhere stay as they are. dtype:
+    bfloat16 or float16, by default get_autocast_dtype(). For another one, and for "cuda" where there is no CUDA device,
+    there is a warning, and nothing is cast.
+    enabled=False: turns casts off inside a part. cache_enabled: whether a weight that is used several times is cast
+    once; the casts go when the outermost autocast ends. Each thread has an autocast of its own; backward() is called
+    after it and computes in the dtypes that forward took. ValueError for a device_type that is no str, DeviceError for
+    an unknown one.
+
+    >>> w = norch.ones(2, 2, requires_grad=True)
+    >>> with norch.autocast("cpu"):
+    ...     y = norch.ones(2, 2) @ w
+    >>> y.dtype
+    norch.bfloat16
+    >>> y.float().sum().backward()
+    >>> w.grad.dtype
+    norch.float32
+    """
+
+    def __init__(
+        self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ):
+        self._position = position(device_type, "autocast")
+        self.device = device_type
+        self.fast_dtype = state.setting.dtypes[self._position] if dtype is None else dtype
+        if enabled and self.fast_dtype not in (bfloat16, float16):
+            warnings.warn(
+                f"autocast: casts to bfloat16 and float16 only, not {self.fast_dtype}; it is off here", stacklevel=2
+            )
+            enabled = False
+        elif enabled and device_type == "cuda" and not is_available():
+            warnings.warn("autocast: there is no CUDA device; it is off here", stacklevel=2)
+            enabled = False
+        self._enabled = bool(enabled)
+        self._caching = state.setting.caching if cache_enabled is None else bool(cache_enabled)
+        self._restores = []
+
+    def __enter__(self) -> Any:
+        before, i = state.setting, self._position
+        self._setting = before.changed(
+            enabled=_with(before.enabled, i, self._enabled),
+            dtypes=_with(before.dtypes, i, self.fast_dtype),
+            caching=self._caching,
+            cache={} if before.cache is None else before.cache,
+        )
+        return super().__enter__()
+
+    def __call__(self, function: F) -> F:
+        if not callable(function):
+            raise TypeError(f"autocast: decorates functions, not {type(function).__name__}")
+
+        @functools.wraps(function)
+        def inside(*arguments: Any, **named: Any) -> Any:
+            with self:
+                return function(*arguments, **named)
+
+        return inside  # type: ignore[return-value]
+
+
+# ---- forward and backward of a norch.autograd.Function -------------------------------------------------------------
+
+
+def _cast(value: Any, device_type: str, dtype: DType) -> Any:
+    """Floating tensors of a device in a dtype, also those in containers; float64 stays."""
+    if isinstance(value, Handle):
+        x: Any = value
+        eligible = x.dtype.is_floating_point and x.device.type == device_type and x.dtype is not float64
+        return x.to(dtype) if eligible else x
+    if isinstance(value, (str, bytes)) or hasattr(value, "__array__"):
+        return value
+    if isinstance(value, Mapping):
+        return {_cast(key, device_type, dtype): _cast(part, device_type, dtype) for key, part in value.items()}
+    if isinstance(value, Iterable):
+        parts = (_cast(part, device_type, dtype) for part in value)
+        return type(value)(parts) if isinstance(value, (list, tuple)) else parts
+    return value
+
+
+@overload
+def custom_fwd(fwd: F, *, device_type: str, cast_inputs: DType | None = ...) -> F: ...
+@overload
+def custom_fwd(fwd: None = ..., *, device_type: str, cast_inputs: DType | None = ...) -> Callable[[F], F]: ...
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: DType | None = None) -> Any:
+    """Decorates forward(ctx, ...) of a norch.autograd.Function, so that custom_bwd finds the setting of autocast.
+
+    cast_inputs: where autocast is on, floating tensors of this type of device are cast to this dtype, and forward runs
+    with autocast off. None: forward runs with autocast as it is.
+
+    >>> class Product(norch.autograd.Function):
+    ...     @staticmethod
+    ...     @norch.amp.custom_fwd(device_type="cpu", cast_inputs=norch.float32)
+    ...     def forward(ctx, a, b):
+    ...         ctx.save_for_backward(a, b)
+    ...         return a @ b
+    ...     @staticmethod
+    ...     @norch.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         a, b = ctx.saved_tensors
+    ...         return g @ b.T, a.T @ g
+    >>> with norch.autocast("cpu"):
+    ...     Product.apply(norch.ones(2, 2), norch.ones(2, 2)).dtype
+    norch.float32
+    """
+    position(device_type, "custom_fwd")
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(ctx: Any, *arguments: Any, **named: Any) -> Any:
+        ctx._dtype = get_autocast_dtype(device_type)
+        ctx._fwd_used_autocast = on = is_autocast_enabled(device_type)
+        if cast_inputs is None or not on:
+            return fwd(ctx, *arguments, **named)
+        ctx._fwd_used_autocast = False
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *_cast(arguments, device_type, cast_inputs), **_cast(named, device_type, cast_inputs))
+
+    return forward
+
+
+@overload
+def custom_bwd(bwd: F, *, device_type: str) -> F: ...
+@overload
+def custom_bwd(bwd: None = ..., *, device_type: str) -> Callable[[F], F]: ...
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Decorates backward(ctx, ...) of a norch.autograd.Function: it runs with autocast as forward did, which
+    custom_fwd decorates."""
+    position(device_type, "custom_bwd")
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(ctx: Any, *arguments: Any, **named: Any) -> Any:
+        with autocast(device_type, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
+            return bwd(ctx, *arguments, **named)
+
+    return backward
+
+
+publish(globals())

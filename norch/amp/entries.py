@@ -1,0 +1,259 @@
+"""How operations come to be cast: while autocast is on in a thread, the functions of lists.py begin at another entry.
+
+A function of Python has a code that can be exchanged. The function stays the same object, under whatever names programs
+have imported it, and while autocast is off not one instruction of it is another than before. An entry looks at the
+setting of its thread: where that is off, as in other threads, it goes on to the function as it was. Otherwise it casts
+the arguments by the policy of the operation, and calls the function with autocast off: an operation that is composed of
+others is cast as one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from importlib import import_module
+from operator import and_, attrgetter
+from types import CodeType, FunctionType
+from typing import Any
+
+from .._handle import Handle
+from .._lib import Guard
+from ..autograd.grad_mode import mode
+from ..autograd.node import Leaf
+from ..dtype import DTYPES, bfloat16, float16, float32
+from ..dtype import dtype as DType
+from ..errors import DTypeError, Error
+from ..ops.copy import cast
+from . import lists
+from .state import DEVICE_TYPES, Setting, state, within
+
+_FLOATS = (float16.code, bfloat16.code, float32.code)  # what is cast: float64 and complex numbers stay as they are
+
+
+# ---- which dtype ---------------------------------------------------------------------------------------------------
+
+
+def _tensors(values: Iterable[Any]) -> list[Any]:
+    """The tensors among arguments, and in lists and tuples of them."""
+    found = []
+    for value in values:
+        if isinstance(value, Handle):
+            found.append(value)
+        elif type(value) in (list, tuple):
+            found += [x for x in value if isinstance(x, Handle)]
+    return found
+
+
+def _given(name: str, dtype: DType, tensors: list[Any]) -> None:
+    """No cast."""
+
+
+def _lower(name: str, dtype: DType, tensors: list[Any]) -> DType:
+    return dtype
+
+
+def _float32(name: str, dtype: DType, tensors: list[Any]) -> DType:
+    return float32
+
+
+def _widest(name: str, dtype: DType, tensors: list[Any]) -> DType:
+    """float32 if one of the tensors has it, else dtype. Another half float is refused, as by PyTorch."""
+    codes = {x._dtype for x in tensors}
+    if float32.code in codes:
+        return float32
+    for code in codes.intersection(_FLOATS):
+        if code != dtype.code:
+            raise DTypeError(f"{name}: autocast to {dtype.name} does not promote {DTYPES[code].name}")
+    return dtype
+
+
+def _refused(name: str, dtype: DType, tensors: list[Any]) -> DType:
+    raise Error(
+        f"{name}: its logarithms overflow in half precision, so autocast refuses it; leave out the sigmoid before it "
+        "and use binary_cross_entropy_with_logits or BCEWithLogitsLoss, which autocast computes in float32"
+    )
+
+
+_POLICIES: dict[str, Callable[[str, DType, list[Any]], DType | None]]
+_POLICIES = {"given": _given, "lower": _lower, "float32": _float32, "widest": _widest, "refused": _refused}
+
+
+# ---- casts -----------------------------------------------------------------------------------------------------------
+
+
+def _cast(value: Any, to: DType, device: int, setting: Setting) -> Any:
+    """An argument with its tensors of that type of device in a dtype."""
+    if isinstance(value, Handle):
+        x: Any = value
+        if x._dtype == to.code or x._dtype not in _FLOATS or x._device_type != device:
+            return value
+        is_weight = x._view is None and type(x._node) is Leaf and x._dtype == float32.code
+        if is_weight and setting.caching and setting.cache is not None:
+            return _kept_cast(x, to, setting.cache)
+        return cast(x, to)
+    if type(value) in (list, tuple):
+        return type(value)([_cast(part, to, device, setting) for part in value])
+    return value
+
+
+def _kept_cast(x: Any, to: DType, kept: dict[Any, Any]) -> Any:
+    """The cast of a weight, made once in an autocast, and again when the weight was written to or replaced."""
+    key = id(x), to.code, mode.enabled  # without a graph it has no history
+    count = x._version_counter
+    now = (x, x._node, x._data, 0 if count is None else count[0])
+    known = kept.get(key)
+    if known is None or known[0] != now[1:] or known[1] is not x:
+        known = kept[key] = (now[1:], x, cast(x, to))
+    return known[2]
+
+
+# ---- entries ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _template(cells: int) -> CodeType:
+    """The code of an entry, but for the entry; with as many free variables as the code in whose place it comes."""
+    names = ", ".join(f"cell{i}" for i in range(cells))
+    text = f"""
+def around({names}):
+    def begin(*arguments, **named):
+        return 'entry'.run(arguments, named)
+        {names}
+    return begin
+"""
+    namespace: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec"), namespace)  # noqa: S102
+    return namespace["around"](*range(cells)).__code__
+
+
+class _Entry:
+    """A function, and how it begins while autocast is on for one of devices."""
+
+    def __init__(self, function: FunctionType, *devices: bool):
+        self.function, self.as_it_was, self.devices = function, (code := function.__code__), devices
+        self.before = FunctionType(
+            code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+        )
+        self.before.__kwdefaults__ = function.__kwdefaults__
+        template = _template(len(code.co_freevars))
+        constants = tuple([self if constant == "entry" else constant for constant in template.co_consts])
+        self.exchanged = template.replace(co_consts=constants, co_name=code.co_name)
+
+    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What a call of the function does."""
+        raise NotImplementedError
+
+
+class _Operation(_Entry):
+    """Casts the arguments by the policy of the operation."""
+
+    def __init__(self, function: FunctionType, *policies: lists.Policy):
+        super().__init__(function, *(policy is not None for policy in policies))
+        self.name = function.__name__.strip("_")
+        self.policies = [None if policy is None else _POLICIES[policy] for policy in policies]
+
+    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        setting = state.setting
+        if setting.active and named.get("out") is None and (tensors := _tensors((*arguments, *named.values()))):
+            device = max([x._device_type for x in tensors])
+            policy = self.policies[device] if setting.enabled[device] else None
+            if policy is not None:
+                to = policy(self.name, setting.dtypes[device], tensors)
+                if to is not None:
+                    arguments = tuple([_cast(value, to, device, setting) for value in arguments])
+                    named = {key: _cast(value, to, device, setting) for key, value in named.items()}
+                with within(setting.off):
+                    return self.before(*arguments, **named)
+        return self.before(*arguments, **named)
+
+
+class _Backward(_Entry):
+    """Runs with autocast off: backward computes in the dtypes that forward took."""
+
+    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        with within(state.setting.off):
+            return self.before(*arguments, **named)
+
+
+class _Captured(_Entry):
+    """A call of what norch.capture made: in autocast, of recordings for its setting, which make their casts."""
+
+    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        setting = state.setting
+        if not setting.active:
+            return self.before(*arguments, **named)
+        captured, *given = arguments
+        with within(setting.changed(cache={})):
+            return captured._otherwise(tuple(given), named)
+
+
+@cache
+def _entries() -> dict[tuple[bool, ...], list[_Entry]]:
+    """All of them, by the devices for which they are needed; made when autocast is first switched on."""
+    found: list[_Entry] = []
+    for module, names, *policies in lists.OPERATIONS:
+        found += [_Operation(_function(module, name), *policies) for name in names.split()]
+    found += [_Backward(_function(module, name), True, True) for module, name in lists.BACKWARD]
+    found += [_Captured(_function(module, name), True, True) for module, name in lists.CAPTURED]
+    return {devices: [one for one in found if one.devices == devices] for devices in {one.devices for one in found}}
+
+
+def _function(module: str, name: str) -> FunctionType:
+    return attrgetter(name)(import_module(f"norch.{module}"))
+
+
+# ---- switching -------------------------------------------------------------------------------------------------------
+
+_NOWHERE = (False,) * len(DEVICE_TYPES)
+_lock = threading.Lock()
+_threads: dict[int, tuple[bool, ...]] = {}  # of each thread that needs entries: for which devices
+_exchanged: tuple[bool, ...] | None = _NOWHERE  # for which devices functions begin at their entries; None: for some
+
+
+def switch(setting: Setting, needed: tuple[bool, ...]) -> None:
+    """Makes setting that of this thread, which needs entries for these devices. Functions begin elsewhere if it is the
+    first to need it, or was the last."""
+    global _exchanged
+    if not setting.active:
+        state.setting = setting
+    with _lock:
+        _threads[threading.get_ident()] = needed
+        if needed == _NOWHERE:
+            del _threads[threading.get_ident()]
+        on = _either(_NOWHERE, *_threads.values())
+        if (before := _exchanged) != on:
+            _exchanged = None
+            for devices, entries in _entries().items():
+                begin = any(map(and_, devices, on))
+                if before is None or begin is not any(map(and_, devices, before)):
+                    for entry in entries:
+                        entry.function.__code__ = entry.exchanged if begin else entry.as_it_was
+            _exchanged = on
+    state.setting = setting  # the last: an exception between two bytecodes leaves what was there
+
+
+def _either(*of_devices: tuple[bool, ...]) -> tuple[bool, ...]:
+    return tuple(map(any, zip(*of_devices, strict=True)))
+
+
+def change(setting: Setting) -> None:
+    """Makes setting that of this thread, until the end of the autocast around it."""
+    needed = setting.enabled
+    if setting.cache is not None:  # what is around it, and may be off at the moment, needs its entries
+        needed = _either(needed, _threads.get(threading.get_ident(), _NOWHERE))
+    switch(setting, needed)
+
+
+class using(Guard):  # noqa: N801  (as no_grad)
+    """A setting within a `with`. One object may be entered many times, also nested."""
+
+    def __init__(self, setting: Setting):
+        self._setting = setting
+        self._restores: list[Callable[[], Any]] = []
+
+    def __enter__(self) -> Any:
+        around = _threads.get(threading.get_ident(), _NOWHERE)
+        self._restores.append(partial(switch, state.setting, around))
+        switch(self._setting, _either(around, self._setting.enabled))
+        return self

@@ -1,0 +1,83 @@
+"""What autocast does, in each thread: autocast_mode.py says it, entries.py obeys."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .._lib import Guard
+from ..dtype import bfloat16, float16
+from ..dtype import dtype as DType
+from ..errors import DeviceError
+
+DEVICE_TYPES = ("cpu", "cuda")  # in the order of their numbers in C
+
+
+class Setting:
+    """What autocast does. A setting stays as it is: a change makes another one.
+
+    enabled, dtypes  whether something is cast on devices of each type, and to which dtype
+    caching, cache   whether casts of weights are kept, and where; None outside any autocast
+    """
+
+    __slots__ = ("_off", "active", "cache", "caching", "dtypes", "enabled")
+
+    def __init__(
+        self,
+        enabled: tuple[bool, ...] = (False, False),
+        dtypes: tuple[DType, ...] = (bfloat16, float16),
+        caching: bool = True,
+        cache: dict[Any, Any] | None = None,
+    ):
+        self.enabled, self.dtypes, self.caching, self.cache = enabled, dtypes, caching, cache
+        self.active = True in enabled
+        self._off: Setting | None = None if self.active else self
+
+    def changed(self, **changes: Any) -> Setting:
+        """This setting with other values of some attributes."""
+        now: dict[str, Any] = {"enabled": self.enabled, "dtypes": self.dtypes, "caching": self.caching}
+        return Setting(**(now | {"cache": self.cache} | changes))
+
+    @property
+    def off(self) -> Setting:
+        """This setting with nothing enabled."""
+        if self._off is None:
+            self._off = self.changed(enabled=(False, False))
+        return self._off
+
+    @property
+    def effect(self) -> tuple[Any, ...] | None:
+        """The dtypes that this setting casts to, and whether it keeps casts; None where nothing is cast."""
+        if not self.active:
+            return None
+        return (*(dtype if on else None for on, dtype in zip(self.enabled, self.dtypes, strict=True)), self.caching)
+
+
+class _State(threading.local):
+    setting = Setting()
+
+
+state = _State()
+
+
+def position(device_type: str, name: str) -> int:
+    """The place of a type of device in a Setting. ValueError for what is no str, DeviceError for what is no type."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"{name}: device_type must be a str, not {type(device_type).__name__}")
+    if device_type not in DEVICE_TYPES:
+        raise DeviceError(f"{name}: there is no autocast for device_type {device_type!r}, only for 'cpu' and 'cuda'")
+    return DEVICE_TYPES.index(device_type)
+
+
+class within(Guard):  # noqa: N801  (as no_grad)
+    """Another setting within a `with`, where entries.py stays switched as it is."""
+
+    def __init__(self, setting: Setting):
+        self._setting = setting
+        self._restores: list[Callable[[], Any]] = []
+
+    def __enter__(self) -> None:
+        self._restores.append(partial(setattr, state, "setting", state.setting))
+        state.setting = self._setting
