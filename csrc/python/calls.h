@@ -22,6 +22,8 @@ void *nr_py_guard_class(void *self, void *const *given, int64_t n);
     ROW(record_pause)         \
     ROW(record_resume)        \
     ROW(record_suspend)       \
+    ROW(record_host_call)     \
+    ROW(unobserved)           \
     ROW(result_of)            \
     ROW(program_uses)         \
     ROW(recording)            \
