@@ -267,7 +267,7 @@ class _Reducer:
     def _sum_what_is_there(self) -> None:
         for bucket in self.buckets[: self.begun]:
             if bucket.work is not None:
-                bucket.work.go_on()
+                bucket.work._go_on()
         while self.begun < len(self.buckets) and not self.buckets[self.begun].missing:
             bucket = self.buckets[self.begun]
             bucket.work = collectives.all_reduce(bucket.buffer, collectives.ReduceOp.AVG, self.group, async_op=True)

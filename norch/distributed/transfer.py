@@ -74,7 +74,7 @@ class Work:
             self._complete()
         return True
 
-    def go_on(self) -> None:
+    def _go_on(self) -> None:
         """Lets MPI go on; a replay does so, too."""
         if not self._done:
             link, what = self._call.link, self._call.what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -167,3 +168,41 @@ def test_the_example_trains_as_one_process() -> None:
 def test_the_benchmark_compares() -> None:
     done = launch("-m", "benchmarks.distributed", "--most", "1", "--rounds", "2", ranks=2)
     assert done.returncode == 0 and "mpi4py/norch" in done.stdout, done.stderr
+
+
+@with_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["overlap.png", "overlap.json"])
+def test_the_timeline_is_drawn(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = launch("-m", "benchmarks.distributed", "--timeline", tmp_path / name, ranks=2)
+    assert done.returncode == 0 and "not waited for" in done.stdout, done.stderr
+    drawn = (tmp_path / name).read_bytes()
+    if name.endswith("png"):
+        assert drawn.startswith(b"\x89PNG")
+        return
+    events = json.loads(drawn)["traceEvents"]
+    for rank in range(2):
+        mine = [event for event in events if event["pid"] == rank]
+        sums = [event["ts"] for event in mine if event["tid"] == "buckets"]
+        last = max(event["ts"] for event in mine if event["name"] == "backward")
+        assert len(sums) == 9 and sum(since < last for since in sums) >= 8  # they begin while backward goes on
+
+
+def test_the_page_has_what_the_model_of_scaling_gives() -> None:
+    pytest.importorskip("benchmarks.scaling_model")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scaling_model", "--markdown"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert len(done.stdout.splitlines()) == 8 and done.stdout in (ROOT / "docs" / "distributed.md").read_text()
+
+
+def test_the_model_of_scaling_chooses_rings_and_trees() -> None:
+    scaling_model = pytest.importorskip("benchmarks.scaling_model")
+    wire = scaling_model.Wire(1e-6, 1e9)
+    assert scaling_model.all_reduce(1e6, 1, wire) == 0
+    assert scaling_model.all_reduce(1e9, 4, wire) == pytest.approx(6e-6 + 1.5)  # a ring
+    assert scaling_model.all_reduce(8, 1000, wire) == pytest.approx(20e-6 + 16e-9)  # a tree
+    gpt = scaling_model.MODELS[2]
+    assert sum(scaling_model.buckets(gpt)) == 4 * gpt.parameters
+    assert scaling_model.step(gpt, 1, wire) == pytest.approx(gpt.seconds) < scaling_model.step(gpt, 64, wire)
