@@ -190,7 +190,8 @@ def init_process_group(
         comm = mpi.world()
         for what, given, found in (("world_size", world_size, comm.size), ("rank", rank, comm.rank)):
             if given not in (-1, found):
-                raise Error(f"{name}: {what} is {given}, but MPI says {found}")
+                hint = "" if mpi.is_launched() else "; start the program with `mpiexec -n N python ...` or `srun`"
+                raise Error(f"{name}: {what} is {given}, but MPI says {found}{hint}")
         watch = Watch(seconds, comm.rank, mpi.abort, mpi.mpi().Exception)
         end_all_on_failure(comm.size, comm.rank, mpi.abort)
         GroupMember.WORLD = _of_mpi(comm.Dup(), range(comm.size), watch, kinds, lambda: _local_device(comm, device_id))
@@ -266,7 +267,7 @@ def _noted(made: ProcessGroup) -> ProcessGroup:
 
 def _of_mpi(comm: Any, ranks: Sequence[int], watch: Watch, kinds: dict[str, str], device: Any) -> ProcessGroup:
     """A group whose ranks MPI knows; device(): the index of this rank's CUDA device."""
-    link = mpi.Link(comm, watch)
+    link: Any = mpi.Link(comm, watch)
     links: dict[str, Any] = {place: link for place, kind in kinds.items() if kind == "mpi"}
     if kinds.get("cuda") == "nccl":
         found = device()
@@ -311,7 +312,10 @@ def new_group(
     if backend is not None:
         _backends(backend)
     watch = everyone.watch.with_timeout(seconds_of(timeout, "new_group", everyone.watch.timeout))
-    chosen = list(everyone.ranks) if ranks is None else sorted(ranks)
+    try:
+        chosen = list(everyone.ranks) if ranks is None else sorted(ranks)
+    except TypeError:
+        raise TypeError(f"new_group: ranks is a list of numbers, not {ranks!r}") from None
     if len(set(chosen)) != len(chosen) or not set(chosen) <= set(everyone.ranks) or not chosen:
         raise ArgumentError(f"new_group: ranks are numbers of 0 to {everyone.size() - 1}, each once, not {ranks}")
     everyone._compare(f"new_group of {chosen}")

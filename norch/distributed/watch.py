@@ -16,7 +16,9 @@ DEFAULT_TIMEOUT = 1800.0  # seconds, as PyTorch's
 
 
 def seconds_of(timeout: timedelta | float | None, name: str, otherwise: float = DEFAULT_TIMEOUT) -> float:
-    """A timeout in seconds. ArgumentError unless it is positive."""
+    """A timeout in seconds. ArgumentError unless it is positive, TypeError unless it is one."""
+    if timeout is not None and not isinstance(timeout, (timedelta, int, float)):
+        raise TypeError(f"{name}: timeout is a number of seconds or a timedelta, not {type(timeout).__name__}")
     found = float(
         timeout.total_seconds() if isinstance(timeout, timedelta) else otherwise if timeout is None else timeout
     )

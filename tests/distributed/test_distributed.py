@@ -135,6 +135,7 @@ def test_without_a_group() -> None:
         ({"backend": "nccl"}, norch.DeviceError, "cuda"),  # there is none
         ({"backend": "cpu:nccl"}, norch.DeviceError, "NCCL takes tensors of CUDA devices"),
         ({"backend": "smoke"}, norch.ArgumentError, "'mpi', 'gloo'"),
+        ({"timeout": "soon"}, TypeError, "init_process_group: timeout is a number of seconds or a timedelta, not str"),
         ({"timeout": 0}, norch.ArgumentError, "timeout is 0.0 s, and must be positive"),
         ({"init_method": "file://"}, norch.ArgumentError, "'file:///a/path'"),
         ({"backend": 3}, TypeError, "must be a str"),
@@ -205,4 +206,5 @@ def test_the_model_of_scaling_chooses_rings_and_trees() -> None:
     assert scaling_model.all_reduce(8, 1000, wire) == pytest.approx(20e-6 + 16e-9)  # a tree
     gpt = scaling_model.MODELS[2]
     assert sum(scaling_model.buckets(gpt)) == 4 * gpt.parameters
-    assert scaling_model.step(gpt, 1, wire) == pytest.approx(gpt.seconds) < scaling_model.step(gpt, 64, wire)
+    assert scaling_model.step(gpt, 1, wire) == pytest.approx(gpt.seconds)
+    assert gpt.seconds < scaling_model.step(gpt, 64, wire)
