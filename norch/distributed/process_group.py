@@ -7,6 +7,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from .._recording import unseen
@@ -186,7 +187,7 @@ def init_process_group(
             f"{name}: init_method is None, 'env://' or 'file:///a/path', not {init_method!r}: norch opens no port, and "
             "MPI's launcher connects the processes"
         )
-    if "mpi" in kinds.values() or mpi.is_launched():
+    if "mpi" in kinds.values() or (mpi.is_launched() and (path is None or is_mpi_available())):
         comm = mpi.world()
         for what, given, found in (("world_size", world_size, comm.size), ("rank", rank, comm.rank)):
             if given not in (-1, found):
@@ -194,7 +195,9 @@ def init_process_group(
                 raise Error(f"{name}: {what} is {given}, but MPI says {found}{hint}")
         watch = Watch(seconds, comm.rank, mpi.abort, mpi.mpi().Exception)
         end_all_on_failure(comm.size, comm.rank, mpi.abort)
-        GroupMember.WORLD = _of_mpi(comm.Dup(), range(comm.size), watch, kinds, lambda: _local_device(comm, device_id))
+        with watch.ends_on_failure():
+            device = partial(_local_device, comm, device_id)
+            GroupMember.WORLD = _of_mpi(comm.Dup(), range(comm.size), watch, kinds, device)
     else:
         size, me = _from_environment(world_size, rank)
         if size > 1 and path is None:
@@ -204,10 +207,11 @@ def init_process_group(
                 "`mpiexec -n N python ...` or `srun`"
             )
         local = os.environ.get("LOCAL_RANK") or os.environ.get("SLURM_LOCALID") or str(me)
-        device = nccl.local_device(int(local) if local.isdecimal() else me, device_id)
+        index = nccl.local_device(int(local) if local.isdecimal() else me, device_id)
         ident = nccl.id_through_file(str(path), size, me, seconds)
         watch = Watch(seconds, me, end_this)
-        link = nccl.Link(ident, size, me, device, watch)
+        with watch.ends_on_failure():
+            link = nccl.Link(ident, size, me, index, watch)
         end_all_on_failure(size, me, end_this)
         GroupMember.WORLD = _noted(ProcessGroup(nccl.Objects(link), range(size), watch, {"cuda": link}, _debugs()))
         if size > 1 and me == 0:
@@ -311,7 +315,7 @@ def new_group(
     everyone = group_of(None, "new_group")
     if backend is not None:
         _backends(backend)
-    watch = everyone.watch.with_timeout(seconds_of(timeout, "new_group", everyone.watch.timeout))
+    seconds = seconds_of(timeout, "new_group", everyone.watch.timeout)
     try:
         chosen = list(everyone.ranks) if ranks is None else sorted(ranks)
     except TypeError:
@@ -324,6 +328,7 @@ def new_group(
         of_ranks = everyone.comm.allgather(nccl.unique_id() if everyone.rank() == chosen[0] else None)
         if everyone.rank() not in chosen:
             return GroupMember.NON_GROUP_MEMBER
+        watch = everyone.watch.with_timeout(seconds)
         link = nccl.Link(of_ranks[chosen[0]], len(chosen), chosen.index(everyone.rank()), of_cuda.device.index, watch)
         return _noted(ProcessGroup(nccl.Objects(link), chosen, watch, {"cuda": link}, _debugs()))
     of_group = everyone.comm.Get_group().Incl(chosen)
@@ -332,6 +337,7 @@ def new_group(
     if comm == mpi.mpi().COMM_NULL:
         return GroupMember.NON_GROUP_MEMBER
     kinds = {place: "nccl" if isinstance(link, nccl.Link) else "mpi" for place, link in everyone.links.items()}
+    watch = everyone.watch.with_timeout(seconds)
     return _of_mpi(comm, chosen, watch, kinds, lambda: of_cuda.device.index)
 
 

@@ -6,7 +6,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -50,6 +51,15 @@ class Watch:
     def with_timeout(self, timeout: float) -> Watch:
         """A watch of the same kind with another timeout; itself, if that is its own."""
         return self if timeout == self.timeout else Watch(timeout, self.rank, self.ends, self.renames)
+
+    @contextmanager
+    def ends_on_failure(self) -> Iterator[None]:
+        """A context whose exception ends the watch: nothing was started that it would look at."""
+        try:
+            yield
+        except BaseException:
+            self.end()
+            raise
 
     def end(self) -> None:
         """No call is watched any longer."""

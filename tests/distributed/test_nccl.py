@@ -63,7 +63,7 @@ def all_done(ended: list[tuple[int, str, str]]) -> None:
 )
 def test_ranks(name: str, tmp_path: Path) -> None:
     all_done(run(name, 2, tmp_path))
-    assert not list(tmp_path.iterdir()) and not list(Path("/dev/shm").glob("norch_nccl_*"))
+    assert not list(tmp_path.iterdir())  # the file with the id is gone
 
 
 @simulated
