@@ -250,7 +250,7 @@ SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERR
 SIM_PARTS := $(patsubst tests/cudasim/%.cpp,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cpp))
 SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_PARTS)
 
-cudasim: $(SIM_LIB) $(SIM_BUILD)/libfaulty.so  ## the CUDA backend compiled by g++ to run on the CPU, for tests
+cudasim: $(SIM_LIB) $(SIM_BUILD)/libfaulty.so $(SIM_BUILD)/libnccl.so.2  ## the CUDA backend compiled by g++ to run on the CPU, for tests
 
 $(SIM_LIB): $(SIM_OBJECTS)
 	$(if $(V),,@echo "  LINK  $@")
@@ -263,6 +263,11 @@ SIM_TRIALS := $(patsubst tests/cudasim/%.cu,$(SIM_BUILD)/sim_%.o,$(wildcard test
 $(SIM_BUILD)/libfaulty.so: $(SIM_TRIALS) $(SIM_PARTS)
 	$(if $(V),,@echo "  LINK  $@")
 	$(Q)$(CXX) -shared -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@.new $^ -ldl
+	@mv $@.new $@
+# NCCL between processes whose devices are simulated.
+$(SIM_BUILD)/libnccl.so.2: tests/cudasim/nccl.c $(SIM_BUILD)/flags
+	$(if $(V),,@echo "  CC    $<")
+	$(Q)$(CC) -std=c11 -O1 -g -Wall -Wextra $(WERROR) -fPIC -fvisibility=hidden -shared -o $@.new $< -ldl
 	@mv $@.new $@
 $(SIM_BUILD)/sim_%.o: tests/cudasim/%.cu $(SIM_BUILD)/flags
 	$(if $(V),,@echo "  CXX   $<")

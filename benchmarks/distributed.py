@@ -1,9 +1,10 @@
 """all_reduce of norch beside mpi4py's own, on NumPy's arrays, and PyTorch's gloo, from 8 bytes to 256 MiB.
 
-    mpiexec -n 2 python -m benchmarks.distributed [--most MIB] [--rounds N]
+    mpiexec -n 2 python -m benchmarks.distributed [--most MIB] [--rounds N] [--timeline FILE]
 
 The libraries take turns in the same processes. A line has the median time of each, as the slowest rank saw it, and how
-many bytes of a tensor a second that is. PyTorch is left out where it is not installed. One thread a rank.
+many bytes of a tensor a second that is. PyTorch is left out where it is not installed. One thread a rank. --timeline
+draws a step of DistributedDataParallel instead (overlap.py).
 """
 
 from __future__ import annotations
@@ -74,8 +75,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.distributed", description=__doc__)
     parser.add_argument("--most", type=int, default=256, metavar="MIB", help="the largest tensor (256)")
     parser.add_argument("--rounds", type=int, default=15, help="of each size (15)")
+    parser.add_argument("--timeline", metavar="FILE", help="draw the overlap of a step: .png, or .json for Chrome")
     options = parser.parse_args()
     dist.init_process_group("mpi")
+    if options.timeline:
+        from .overlap import main as timeline
+
+        timeline(options.timeline)
+        return
     comm = MPI.COMM_WORLD
     torch = gloo(comm)
     if comm.rank == 0:

@@ -26,10 +26,15 @@ def memory_of(x: TensorBase, itemsize: int = 1) -> memoryview:
     """The bytes of a contiguous tensor on the CPU whose elements have itemsize bytes, to read and to write; x lives as
     long as they are seen."""
     lib.norch_note_unseen("Python reads the memory of a tensor")
-    if x._numel == 0:
+    return memory_at(x._data, x._numel * itemsize, x)
+
+
+def memory_at(address: int, size: int, owner: object) -> memoryview:
+    """The bytes at an address, to read and to write; owner lives as long as they are seen."""
+    if size == 0:
         return memoryview(bytearray())
-    array: Any = (ctypes.c_ubyte * (x._numel * itemsize)).from_address(x._data)
-    array.owner = x
+    array: Any = (ctypes.c_ubyte * size).from_address(address)
+    array.owner = owner
     return memoryview(array).cast("B")
 
 

@@ -312,6 +312,55 @@ def test_hooks_that_wait_for_the_gradient_in_a_leaf():
             bad.register_post_accumulate_grad_hook(print)
 
 
+def test_a_leaf_is_told_of_its_gradient_when_the_last_part_is_there():
+    told = []
+
+    class Marked(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, name):
+            ctx.name = name
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            told.append(ctx.name)
+            return g, None
+
+    weights = {name: norch.tensor([2.0], requires_grad=True) for name in ("early", "late", "both", "cut")}
+    for name, w in weights.items():
+        w.register_post_accumulate_grad_hook(lambda _, name=name: told.append(name))
+    w = weights["both"]
+    for _ in range(2):  # in the second walk all leaves are older than all nodes
+        told.clear()
+        x = Marked.apply(norch.tensor([1.0], requires_grad=True) * weights["early"] * w, "first")
+        x = Marked.apply(x * weights["late"] * w * weights["cut"].detach(), "second")
+        (x + weights["cut"] * 0 + norch.where(x > 0, x, Marked.apply(weights["cut"], "third"))).sum().backward()
+        assert sorted(told) == sorted(["early", "late", "both", "cut", "first", "second", "third"])
+        assert told.index("second") < told.index("late") < told.index("first") < told.index("early")
+        assert told.index("both") > told.index("first")
+    assert [w.grad.item() for w in weights.values()] == [2 * 2 * 16.0, 2 * 2 * 16.0, 2 * 2 * 32.0, 0.0]
+
+
+def test_a_leaf_with_a_hook_gets_what_comes_where_a_part_never_comes():
+    class Stops(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    w, seen = norch.tensor([3.0], requires_grad=True), []
+    w.register_hook(lambda g: seen.append(g.item()))
+    (w * 2 + Stops.apply(w * 5)).sum().backward()
+    assert seen == [2.0] and w.grad.item() == 2.0
+    w.backward(norch.ones(1))
+    assert seen == [2.0, 1.0] and w.grad.item() == 3.0
+    norch.autograd.backward([w, (w * w).sum()], [norch.ones(1), None])  # the leaf is a root itself
+    assert seen[2:] == [7.0] and w.grad.item() == 10.0
+
+
 def test_gradients_from_before_data_were_replaced():
     for size in (1, 5):
         x = leaf(1.0, 2.0, 3.0)

@@ -31,7 +31,8 @@ typedef enum nr_family {
     NR_CROSS_ENTROPY,
     NR_RECURRENT,
     NR_CHECK,
-    NR_FAMILY_COUNT
+    NR_FAMILY_COUNT,
+    NR_HOST_CALL = NR_FAMILY_COUNT /* of recordings alone: no backend runs it */
 } nr_family;
 
 /* One entry of kernels[op][dtype]; the backend knows its real type. */

@@ -30,7 +30,7 @@ int32_t nr_gate_acquire_lock(void *thread, int32_t status) {
     if (!thread) return status;
     nr_interpreter->acquire_lock(thread);
     unlocked_calls--;
-    if (status != NORCH_OK) nr_interpreter->raise(status, norch_last_error());
+    if (status != NORCH_OK && status != NR_RAISED) nr_interpreter->raise(status, norch_last_error());
     return status;
 }
 

@@ -19,6 +19,9 @@ typedef struct nr_interpreter_hooks {
     void (*acquire_lock)(void *thread);
 } nr_interpreter_hooks;
 
+/* The status of a call of the interpreter's that failed: its exception is set. */
+#define NR_RAISED (-1)
+
 extern const nr_interpreter_hooks *nr_interpreter; /* NULL: none */
 
 #endif

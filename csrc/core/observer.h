@@ -13,6 +13,8 @@ struct nr_observer {
     void (*moved)(nr_observer *self, const nr_backend *device, size_t bytes, bool to_host);
     /* A call that has run, kernel and backend set; its plan is the caller's. */
     int32_t (*call)(nr_observer *self, const nr_call *call);
+    /* NULL, or told of a call that the program has made itself, to make it again (program/host_call.h). */
+    int32_t (*host_call)(nr_observer *self, const nr_call *call);
     void (*failed)(nr_observer *self);
     /* A new storage, whose field observer is set; and its last reference is gone, perhaps on another thread. */
     void (*made)(nr_observer *self, norch_storage *storage);

@@ -255,7 +255,8 @@ static bool exchangeable_with(const search *s, int64_t index, const int64_t *ste
 /* Calls that may fail because of values: what comes after them stays there. */
 static bool may_fail(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
-           call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK || divides(call);
+           call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK || call->family == NR_HOST_CALL ||
+           divides(call);
 }
 
 static void unite(search *s, int64_t group, int64_t with) {

@@ -6,6 +6,7 @@
 #include "../families/check.h"
 #include "../families/conv.h"
 #include "../families/cross_entropy.h"
+#include "host_call.h"
 #include "../families/index.h"
 #include "../families/matmul.h"
 #include "../families/normalize.h"
@@ -39,6 +40,7 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_CROSS_ENTROPY: return sizeof(nr_cross_entropy_plan);
     case NR_RECURRENT: return sizeof(nr_recurrent_plan);
     case NR_CHECK: return sizeof(nr_check_plan);
+    case NR_HOST_CALL: return sizeof(nr_host_call_plan);
     default: return 0;
     }
 }
@@ -237,6 +239,16 @@ static void visit_check(visitor v, nr_check_plan *plan) {
     visit(v, &plan->x, false);
 }
 
+static void visit_host_call(visitor v, nr_host_call_plan *plan) {
+    NOTE(v, plan->what);
+    NOTE(v, plan->count);
+    for (int64_t i = 0; i < plan->count; i++) {
+        nr_host_memory *memory = (nr_host_memory *)&plan->memory[i];
+        NOTE(v, memory->bytes);
+        if (memory->bytes) visit(v, &memory->data, memory->written);
+    }
+}
+
 static void visit_softmax(visitor v, nr_softmax_plan *plan) {
     note(v, &plan->outer, 3 * sizeof(int64_t));
     visit(v, &plan->x, false);
@@ -278,6 +290,7 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     case NR_CROSS_ENTROPY: visit_cross_entropy(v, plan, call->op); break;
     case NR_RECURRENT: visit_recurrent(v, plan, call->op); break;
     case NR_CHECK: visit_check(v, plan); break;
+    case NR_HOST_CALL: visit_host_call(v, plan); break;
     default: break;
     }
 }
@@ -329,6 +342,12 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
     case NR_CROSS_ENTROPY: return listed(sizes, 2, &((const nr_cross_entropy_plan *)plan)->rows);
     case NR_RECURRENT: return listed(sizes, 2, &((const nr_recurrent_plan *)plan)->rows);
     case NR_CHECK: return listed(sizes, 1, &((const nr_check_plan *)plan)->n);
+    case NR_HOST_CALL: {
+        const nr_host_call_plan *p = plan;
+        int64_t bytes = 0;
+        for (int64_t i = 0; i < p->count; i++) bytes += p->memory[i].bytes;
+        return listed(sizes, 1, &bytes);
+    }
     default: return sizes_of_nest(plan, sizes); /* a nest is the first field of the others */
     }
 }
@@ -381,7 +400,7 @@ int64_t nr_plan_dense_bytes(const nr_call *call) {
 
 bool nr_has_effects(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
-           call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK ||
+           call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK || call->family == NR_HOST_CALL ||
            (call->family == NR_POINTWISE && !nr_is_float(call->dtype));
 }
 

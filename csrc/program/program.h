@@ -52,7 +52,7 @@ typedef struct nr_use {
 
 typedef struct nr_step {
     nr_call call; /* its plan, and arrays of that, are the step's own */
-    void *items;  /* of an optimizer's plan */
+    void *items;  /* of the plan of an optimizer or a host call */
     int64_t first_use, uses;
     uint64_t digest, flow; /* what it does, with which memory; flow: the same, whatever memory was there before */
     void *line;            /* what program->line gave, or NULL */

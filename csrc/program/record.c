@@ -5,6 +5,7 @@
 
 #include "../core/error.h"
 #include "../core/memory.h"
+#include "host_call.h"
 #include "../families/optim.h"
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
@@ -148,6 +149,14 @@ static bool own_arrays(const nr_call *call, nr_step *step, void *plan) {
         p->items = step->items;
         return true;
     }
+    if (call->family == NR_HOST_CALL) {
+        nr_host_call_plan *p = plan;
+        const size_t bytes = (size_t)p->count * sizeof *p->memory;
+        if (!(step->items = nr_malloc(bytes))) return false;
+        if (bytes) memcpy(step->items, p->memory, bytes);
+        p->memory = step->items;
+        return true;
+    }
     const bool nests = call->family == NR_POINTWISE || call->family == NR_COPY;
     for (int o = 0; nests && o < NR_MAX_OPERANDS; o++) {
         nr_plan *p = plan;
@@ -199,10 +208,14 @@ void nr_program_divide(nr_program *program) {
 nr_program *nr_program_make(bool strict) {
     nr_program *program = nr_malloc(sizeof *program);
     if (!program) return NULL;
-    *program = (nr_program){
-        .observer =
-            {.call = append, .failed = failed, .made = made, .gone = gone, .host_wrote = host_wrote, .refuse = refuse},
-        .strict = strict};
+    *program = (nr_program){.observer = {.call = append,
+                                         .host_call = append,
+                                         .failed = failed,
+                                         .made = made,
+                                         .gone = gone,
+                                         .host_wrote = host_wrote,
+                                         .refuse = refuse},
+                            .strict = strict};
     return program;
 }
 

@@ -1,6 +1,7 @@
 /* step: runs one call of a program, or a chain of them. */
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
+#include "host_call.h"
 #include "program.h"
 
 static int32_t draw(const nr_call *call) {
@@ -25,5 +26,9 @@ int32_t nr_program_run_step(const nr_step *step) {
     if (step->chain) return run_chain(step->chain);
     const nr_call *call = &step->call;
     if (call->load) call->load(call);
+    if (call->family == NR_HOST_CALL) {
+        const nr_host_call_plan *plan = call->plan;
+        return plan->run(plan);
+    }
     return call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call);
 }

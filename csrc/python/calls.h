@@ -66,6 +66,8 @@ void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__(
     ROW(record_pause)         \
     ROW(record_resume)        \
     ROW(record_suspend)       \
+    ROW(record_host_call)     \
+    ROW(unobserved)           \
     ROW(result_of)            \
     ROW(program_uses)         \
     ROW(recording)            \

@@ -3,8 +3,8 @@
 Nodes wait in a heap, youngest first. A node's inputs are older than itself, so when it is taken out, every user
 of its output has been there already and its gradient is complete. It turns that gradient into one for each input
 and hands them along its edges, where they add up. Where nothing else waits, as in a chain, the next node is taken at
-once. A leaf does not wait: what comes is added to its .grad, unless a hook wants to see the sum. Nothing recurses, and
-the walk knows no operation.
+once. A leaf does not wait: what comes is added to its .grad, or, where a hook wants to see the sum, when the last part
+has come. Nothing recurses, and the walk knows no operation.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def run(
     check = reviewer(anomaly.check, wanted is None) if alive.data else anomaly.check
     may_be_complex = _complex_seen()
     before = mode.enabled
+    expected: dict[Leaf, int] | None = None  # how many parts are to come to each leaf with hooks
     node: Any = None  # the current one, with its gradient g; it is younger than all that wait
     inputs: Sequence[Any]  # the gradients that it gives
     try:
@@ -106,6 +107,11 @@ def run(
                 if type(edge) is Leaf:
                     if edge.hooks is None and wanted is None:  # no hook needs the sum first
                         _accumulate(edge, part, not node.shares_grad, create_graph)
+                        continue
+                    if wanted is None and expected is None:
+                        expected = _expected([node, *(other for _, other in waiting)], gradients)
+                    if expected is not None and edge in expected:
+                        _collect(expected, gradients, edge, part, create_graph)
                     else:
                         _add(gradients, waiting, edge, part)  # in the same order
                 elif following is None:
@@ -122,6 +128,9 @@ def run(
                     owned.add(following)
                 following = None
             node = following
+        if expected:
+            for leaf in [leaf for leaf in expected if leaf in gradients]:  # to which some parts never came
+                _finish(leaf, gradients.pop(leaf), create_graph)
     finally:
         mode.enabled = before
     return caught
@@ -141,6 +150,38 @@ def _conjugated(node: Node, g: Any) -> Sequence[Any]:
     if getattr(g, "_dtype", 0) < _COMPLEX:  # the gradients of several results are as the node takes them
         return node.propagate(g)
     return [None if part is None else part.conj() for part in node.propagate(g.conj())]
+
+
+def _expected(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
+    """How many edges lead to each leaf with hooks from nodes that are yet to be visited; without leaves that wait."""
+    seen, todo = set(starts), list(starts)
+    counts: dict[Leaf, int] = {}
+    while todo:
+        for edge in todo.pop().edges:
+            if type(edge) is Leaf:
+                if edge.hooks is not None and edge not in gradients:
+                    counts[edge] = counts.get(edge, 0) + 1
+            elif edge is not None and edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+    return counts
+
+
+def _collect(expected: dict[Leaf, int], gradients: dict[Node, Any], leaf: Leaf, part: Any, create_graph: bool) -> None:
+    """Adds a part to the gradient of a leaf with hooks, which are called with the last one."""
+    known = gradients.pop(leaf, None)
+    g = part if known is None else known + part
+    expected[leaf] -= 1
+    if expected[leaf] == 0:
+        _finish(leaf, g, create_graph)
+    else:
+        gradients[leaf] = g
+
+
+def _finish(leaf: Leaf, g: Any, create_graph: bool) -> None:
+    """The gradient of a leaf with hooks is complete."""
+    _accumulate(leaf, through_hooks(leaf.hooks or [], g), False, create_graph)
+    tell_accumulated(leaf)
 
 
 def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:

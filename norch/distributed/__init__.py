@@ -1,4 +1,4 @@
-"""``norch.distributed``: one program as many processes, on MPI, with the names of torch.distributed.
+"""``norch.distributed``: one program as many processes, on MPI and NCCL, with the names of torch.distributed.
 
     mpiexec -n 4 python train.py
 
@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 from .._exports import publish
-from . import collectives, objects, process_group
+from . import collectives, objects, point_to_point, process_group
 from .collectives import *  # noqa: F403
 from .objects import *  # noqa: F403
+from .point_to_point import *  # noqa: F403
 from .process_group import *  # noqa: F403
 
-__all__ = [*process_group.__all__, *collectives.__all__, *objects.__all__]
+__all__ = [*process_group.__all__, *collectives.__all__, *objects.__all__, *point_to_point.__all__]
 publish(globals(), {".": "checkpoint optim"})

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from .._recording import here, unseen
 from ..autograd import is_grad_enabled, no_grad
 from ..autograd.record import gradient_edge
 from ..compat.pytree import tree_leaves
@@ -80,7 +81,9 @@ class DistributedDataParallel(Module):
 
     def _make_reducer(self) -> None:
         named = [(key, p) for key, p in self.module.named_parameters() if p.requires_grad]
-        self._reducer = _Reducer(named, self.process_group, self._bucket_bytes, self.find_unused_parameters)
+        self._reducer = _Reducer(
+            named, self.process_group, self._bucket_bytes, self.find_unused_parameters, self.static_graph
+        )
         self._unused: list[int] | None = None  # of a static graph, once it is known
 
     def __getstate__(self) -> dict[str, Any]:
@@ -95,8 +98,18 @@ class DistributedDataParallel(Module):
         self.process_group = group_of(None, "DistributedDataParallel")
         self._make_reducer()
 
+    def _state_dict_of_rank(self) -> dict[str, Any]:
+        """What checkpoint.save() writes of this rank: buffers are rank 0's, which the next forward gives the others."""
+        state = self.state_dict()
+        if self.process_group.rank() != 0:
+            for name, _ in self.named_buffers():
+                state.pop(name, None)
+        return state
+
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What module returns."""
+        if here.tape is not None and here.tape.in_parts:
+            unseen("DistributedDataParallel averages gradients of what it calls; compile the module inside of it")
         averages = is_grad_enabled() and self.require_backward_grad_sync
         if averages and self.training and self.broadcast_buffers:
             self._broadcast(list(self.module.buffers()))
@@ -164,10 +177,16 @@ class _Reducer:
     """Averages gradients bucket by bucket. Sums begin in the order of the buckets, which is the same on all ranks."""
 
     def __init__(
-        self, named: Sequence[tuple[str, Tensor]], group: ProcessGroup, bucket_bytes: int, counts_unused: bool
+        self,
+        named: Sequence[tuple[str, Tensor]],
+        group: ProcessGroup,
+        bucket_bytes: int,
+        counts_unused: bool,
+        is_static: bool,
     ) -> None:
         self.names, self.parameters = zip(*named, strict=True)
-        self.group, self.counts_unused = group, counts_unused
+        self.group, self.counts_unused, self.is_static = group, counts_unused, is_static
+        self.somewhere: set[int] | None = None  # parameters that have had a gradient on any rank
         self.buckets = [_Bucket(at, [self.parameters[i] for i in at]) for at in self._grouped(bucket_bytes)]
         self.bucket_of = {i: bucket for bucket in self.buckets for i in bucket.indices}
         self.averages = False
@@ -248,7 +267,7 @@ class _Reducer:
     def _sum_what_is_there(self) -> None:
         for bucket in self.buckets[: self.begun]:
             if bucket.work is not None:
-                bucket.work.is_completed()  # lets MPI go on
+                bucket.work._go_on()
         while self.begun < len(self.buckets) and not self.buckets[self.begun].missing:
             bucket = self.buckets[self.begun]
             bucket.work = collectives.all_reduce(bucket.buffer, collectives.ReduceOp.AVG, self.group, async_op=True)
@@ -263,6 +282,7 @@ class _Reducer:
         for bucket in self.buckets:
             assert bucket.work is not None
             bucket.work.wait()
+            bucket.work = None
             with no_grad():
                 for i in bucket.indices:
                     p = self.parameters[i]
@@ -275,11 +295,14 @@ class _Reducer:
         """The parameters that have a gradient on any rank."""
         if not self.counts_unused:
             return self.used
-        counts = zeros(len(self.parameters), dtype=int32)
+        if self.is_static and self.somewhere is not None:
+            return self.somewhere
+        counts = zeros(len(self.parameters), dtype=int32, device=self.parameters[0].device)
         for i in self.used:
             counts[i] = 1
         collectives.all_reduce(counts, group=self.group)
-        return {i for i, count in enumerate(counts.tolist()) if count}
+        self.somewhere = {i for i, count in enumerate(counts.tolist()) if count}
+        return self.somewhere
 
 
 def _tell(ready: weakref.WeakMethod[Any], i: int, _: Tensor) -> None:

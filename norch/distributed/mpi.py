@@ -1,4 +1,4 @@
-"""MPI, through mpi4py: the world, datatypes and operations, what waits too long, and what ends all ranks.
+"""MPI, through mpi4py: the world, datatypes and operations, and how tensors go through it.
 
 mpi4py is imported by init_process_group(), and needs an MPI: `pip install "norch[mpi]"` brings Open MPI.
 """
@@ -6,13 +6,14 @@ mpi4py is imported by init_process_group(), and needs an MPI: `pip install "norc
 from __future__ import annotations
 
 import os
-import sys
-import threading
-import time
 from functools import cache
 from typing import Any
 
-from ..errors import ArgumentError, DTypeError, Error
+from .._buffers import memory_at
+from ..dtype import bool_
+from ..errors import DTypeError, Error
+from ..tensor import Tensor
+from .watch import Watch, tell
 
 # Names of MPI's datatypes for the dtypes that MPI computes with; those of bytes that only move, by size.
 _NUMBERS = {
@@ -20,6 +21,8 @@ _NUMBERS = {
     "float32": "FLOAT", "float64": "DOUBLE", "complex64": "C_FLOAT_COMPLEX", "complex128": "C_DOUBLE_COMPLEX",
 }  # fmt: skip
 _BYTES = {1: "BYTE", 2: "INT16_T", 4: "INT32_T", 8: "INT64_T", 16: "C_DOUBLE_COMPLEX"}
+_OPS = {"sum": "SUM", "avg": "SUM", "product": "PROD", "min": "MIN", "max": "MAX"}
+_BOOL_OPS = {"sum": "MAX", "max": "MAX", "product": "MIN", "min": "MIN"}  # or, and
 # Open MPI's and MPICH's launchers, and Slurm's, tell a process the size of its world in these.
 _LAUNCHERS = "OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS".split()
 
@@ -36,6 +39,11 @@ def mpi() -> Any:
     return MPI
 
 
+def is_launched() -> bool:
+    """Whether a launcher that MPI knows has started this process."""
+    return any(key in os.environ for key in _LAUNCHERS)
+
+
 def world() -> Any:
     """The communicator of all processes. Error where WORLD_SIZE or RANK contradict it: each would train alone."""
     MPI = mpi()  # noqa: N806
@@ -43,8 +51,7 @@ def world() -> Any:
     for name, found in (("WORLD_SIZE", comm.size), ("RANK", comm.rank)):
         wanted = os.environ.get(name)
         if wanted and wanted != str(found):
-            launched = any(key in os.environ for key in _LAUNCHERS)
-            hint = "unset it" if launched else "start the program with `mpiexec -n N python ...` or `srun`"
+            hint = "unset it" if is_launched() else "start the program with `mpiexec -n N python ...` or `srun`"
             raise Error(f"init_process_group: {name} is {wanted}, but MPI says {found}; {hint}")
     return comm
 
@@ -63,72 +70,82 @@ def byte_type(dtype: Any) -> Any:
     return getattr(mpi(), _BYTES[dtype.itemsize])
 
 
-def renamed(error: Exception, name: str) -> Exception:
-    """An Error for an exception of MPI, with the name of the collective."""
-    return Error(f"{name}: MPI: {error}")
-
-
-# ---- what waits too long, and failures of one rank ----------------------------------------------
-
-
-class Watch:
-    """Ends all ranks if a call waits for others for more than `timeout` seconds.
-
-    MPI's calls block without a limit, and an exception cannot reach a thread inside one: a thread looks on.
-    """
-
-    def __init__(self, timeout: float, rank: int) -> None:
-        if timeout <= 0:
-            raise ArgumentError(f"init_process_group: timeout is {timeout} s, and must be positive")
-        self.timeout, self.rank = timeout, rank
-        self.calls: dict[int, tuple[str, float]] = {}  # of each thread: what waits, since when
-        self._ended = threading.Event()
-        threading.Thread(target=self._look, name="norch.distributed", daemon=True).start()
-
-    def __call__(self, what: str) -> _Watched:
-        return _Watched(self, what)
-
-    def end(self) -> None:
-        """No call is watched any longer."""
-        self._ended.set()
-
-    def _look(self) -> None:
-        while not self._ended.wait(min(self.timeout / 4, 1)):
-            now = time.monotonic()
-            for what, since in list(self.calls.values()):
-                if now - since > self.timeout:
-                    abort(f"rank {self.rank}: {what} has waited for other ranks for {now - since:.1f} s; ending all")
-
-
-class _Watched:
-    __slots__ = ("watch", "what")
-
-    def __init__(self, watch: Watch, what: str) -> None:
-        self.watch, self.what = watch, what
-
-    def __enter__(self) -> None:
-        self.watch.calls[threading.get_ident()] = self.what, time.monotonic()
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.watch.calls.pop(threading.get_ident(), None)
-        if isinstance(error, mpi().Exception):
-            raise renamed(error, self.what.partition(" ")[0]) from error
-
-
 def abort(message: str) -> None:
     """Prints message and ends the processes of all ranks."""
-    print(f"norch.distributed: {message}", file=sys.stderr, flush=True)
+    tell(message)
     mpi().COMM_WORLD.Abort(1)
 
 
-def end_all_on_failure() -> None:
-    """From now on an exception that nobody catches ends all ranks: the others would wait for this one."""
-    comm, before = mpi().COMM_WORLD, sys.excepthook
-    if comm.size == 1:
-        return
+class Link:
+    """How collectives move tensors through MPI: from and to memory of the host, without pickling.
 
-    def hook(kind: Any, error: Any, trace: Any) -> None:
-        before(kind, error, trace)
-        abort(f"rank {comm.rank} failed with {kind.__name__}; ending all")
+    nccl.Link has the same methods. spec() is a tensor as MPI takes it, moved() the same for other memory.
+    """
 
-    sys.excepthook = hook
+    widens: dict[Any, Any] = {}  # noqa: RUF012  (dtypes that are combined in another)
+
+    def __init__(self, comm: Any, watch: Watch) -> None:
+        self.comm, self.watch, self.in_place = comm, watch, mpi().IN_PLACE
+
+    def placed(self, x: Tensor, name: str) -> Tensor:
+        """x itself, or a copy, contiguous and on the host."""
+        return x if x.is_contiguous() and not x.is_cuda else x.detach().cpu().contiguous()
+
+    def device_for(self, x: Tensor) -> Any:
+        """Where memory beside x has to lie."""
+        return "cpu"
+
+    def number_type(self, dtype: Any, name: str) -> Any:
+        """The datatype in which a dtype is combined."""
+        return number_type(dtype, name)
+
+    def byte_type(self, dtype: Any) -> Any:
+        """The datatype in which a dtype is moved."""
+        return byte_type(dtype)
+
+    def reduction(self, how: str, dtype: Any, name: str) -> Any:
+        """The operation of MPI that combines elements."""
+        return getattr(mpi(), (_BOOL_OPS if dtype is bool_ else _OPS)[how])
+
+    def divides(self, how: str) -> bool:
+        """Whether a sum has to be divided by the number of ranks afterwards."""
+        return how == "avg"
+
+    def buffer(self, address: int, size: int, owner: Any = None) -> Any:
+        """Memory as MPI takes it."""
+        return memory_at(address, size, owner)
+
+    def call(self, what: str, method: str, *arguments: Any) -> None:
+        """A collective, to its end."""
+        with self.watch(what):
+            getattr(self.comm, method)(*arguments)
+
+    def begin(self, what: str, method: str, *arguments: Any) -> Any:
+        """The same, going on; gives MPI's request."""
+        with self.watch(what):
+            return getattr(self.comm, "I" + method.lower())(*arguments)
+
+    def wait(self, what: str, request: Any) -> None:
+        """Waits for what begin() has begun."""
+        with self.watch(what):
+            request.Wait()
+
+    def test(self, what: str, request: Any) -> bool:
+        """Whether that is done; asking lets MPI go on."""
+        with self.watch(what):
+            return bool(request.Test())
+
+    def status(self) -> Any:
+        """What Recv fills: sender() reads it."""
+        return mpi().Status()
+
+    def sender(self, status: Any, source: int) -> tuple[int, int | None]:
+        """(who has sent, so many bytes)."""
+        return status.Get_source(), status.Get_count(mpi().BYTE)
+
+    def any_source(self, name: str) -> int:
+        """In place of a rank: whoever sends."""
+        return int(mpi().ANY_SOURCE)
+
+    def free(self) -> None:
+        """The communicator is the group's."""

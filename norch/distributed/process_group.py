@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
+from .._recording import unseen
 from ..errors import ArgumentError, DeviceError, Error
-from . import mpi
+from . import mpi, nccl
+from .watch import Watch, end_all_on_failure, end_this, seconds_of
 
 __all__ = [
     "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank",
@@ -16,20 +21,19 @@ __all__ = [
     "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "new_group",
 ]  # fmt: skip
 
-DEFAULT_TIMEOUT = 1800.0  # seconds, as PyTorch's
-
 
 class ProcessGroup:
     """Ranks that compute together; made by init_process_group() and new_group().
 
-    ranks: their numbers in the world, in the order of the group.
+    ranks: their numbers in the world, in the order of the group. comm: the communicator of MPI, or, without MPI, what
+    does the same with objects. links: for "cpu" and "cuda" what moves tensors of such devices.
     """
 
-    def __init__(self, comm: Any, ranks: Sequence[int], watch: mpi.Watch, check: bool) -> None:
-        self.comm, self.ranks, self.watch = comm, tuple(ranks), watch
+    def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, links: dict[str, Any], check: bool) -> None:
+        self.comm, self.ranks, self.watch, self.links = comm, tuple(ranks), watch, links
         self.position = {rank: at for at, rank in enumerate(self.ranks)}
         self.checks = comm.Dup() if check else None  # what ranks are about to call is compared on a channel of its own
-        self.calls = 0
+        self.calls = self.meetings = 0
 
     def rank(self) -> int:
         """The number of this process in the group."""
@@ -40,8 +44,31 @@ class ProcessGroup:
         return int(self.comm.size)
 
     def name(self) -> str:
-        """ "mpi"."""
-        return "mpi"
+        """ "mpi", "nccl", or "cpu:mpi,cuda:nccl"."""
+        kinds = {device: "nccl" if isinstance(link, nccl.Link) else "mpi" for device, link in self.links.items()}
+        if len(set(kinds.values())) == 1:
+            return next(iter(kinds.values()))
+        return ",".join(f"{device}:{kind}" for device, kind in kinds.items())
+
+    def _link_of(self, x: Any, name: str) -> Any:
+        """What moves a tensor, None: nothing but a call. DeviceError where the group has nothing for its device."""
+        device = "cpu" if x is None else x.device.type
+        if x is None and device not in self.links:
+            device = "cuda"
+        if device not in self.links:
+            raise DeviceError(
+                f"{name}: a tensor on {x.device}, in a group of NCCL, which takes those of CUDA devices; "
+                "backend='cpu:gloo,cuda:nccl' takes both"
+            )
+        return self.links[device]
+
+    def _together(self, name: str) -> AbstractContextManager[None]:
+        """A context in which sends and receives are begun as one."""
+        link = self.links.get("cuda")
+        if not isinstance(link, nccl.Link):
+            return nullcontext()
+        unseen(f"{name} gives NCCL several calls as one")
+        return link.together(name)
 
     def _rank_of(self, rank: int, name: str) -> int:
         """The number in the group of a process by its number in the world. ArgumentError if it is none of them."""
@@ -62,13 +89,16 @@ class ProcessGroup:
             raise Error(f"{what.partition(' ')[0]}: the ranks do not call the same, call {self.calls}: {each}")
 
     def _free(self) -> None:
-        """Gives the communicators back to MPI."""
+        """Gives the communicators back."""
+        for link in self.links.values():
+            if isinstance(link, nccl.Link):
+                link.free()
         for comm in (self.checks, self.comm):
             if comm is not None:
                 comm.Free()
 
     def __repr__(self) -> str:
-        return f"ProcessGroup(backend='mpi', ranks={list(self.ranks)})"
+        return f"ProcessGroup(backend={self.name()!r}, ranks={list(self.ranks)})"
 
 
 class GroupMember:
@@ -107,8 +137,12 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """False: tensors on CUDA devices go over the host and MPI."""
-    return False
+    """Whether NCCL's library is installed."""
+    try:
+        nccl.nccl()
+    except ImportError:
+        return False
+    return True
 
 
 def is_initialized() -> bool:
@@ -129,53 +163,129 @@ def init_process_group(
 ) -> None:
     """Starts the world of all processes that `mpiexec` or `srun` has started.
 
-    backend: "mpi" or None; "gloo", which most programs for CPUs ask for, means MPI. DeviceError for "nccl". "cpu:gloo"
-    and the like are taken for the CPU's part. init_method: None or "env://"; addresses are MPI's affair. timeout:
-    seconds, or a timedelta, after which a collective that waits for other ranks ends all of them (30 minutes).
-    world_size, rank: must be what MPI says, where they are given; so must WORLD_SIZE and RANK of the environment.
-    An exception that nobody catches ends all ranks. Error if it was called before; ImportError without MPI. The other
-    options are taken, and change nothing.
+    backend: "mpi" or None; "gloo", which most programs for CPUs ask for, means MPI. "nccl" moves tensors of CUDA
+    devices, and no others; "cpu:gloo,cuda:nccl" both. init_method: None, "env://", or "file://" and a path that all
+    ranks see; with a launcher of MPI addresses are MPI's affair. Without one, RANK and WORLD_SIZE (or rank and
+    world_size) serve "nccl", whose id travels through the file. device_id: the CUDA device of this process
+    (nccl.local_device()). timeout: seconds, or a timedelta, after which a collective that waits for other ranks ends
+    all of them (30 minutes). world_size, rank: must be what MPI says, where they are given; so must WORLD_SIZE and
+    RANK of the environment. An exception that nobody catches ends all ranks. Error if it was called before;
+    ImportError without MPI, or NCCL; DeviceError without a CUDA device for "nccl". The other options are taken, and
+    change nothing.
 
     >>> norch.distributed.init_process_group("mpi")  # doctest: +SKIP
     """
+    name = "init_process_group"
     if is_initialized():
-        raise Error("init_process_group: called before; destroy_process_group() ends what it started")
-    _check_backend(backend)
-    if init_method not in (None, "env://"):
+        raise Error(f"{name}: called before; destroy_process_group() ends what it started")
+    kinds = _backends(backend)
+    seconds = seconds_of(timeout, name)
+    method = init_method or "env://"
+    path = method.removeprefix("file://") if method.startswith("file://") else None
+    if (path is None and method != "env://") or path == "":
         raise ArgumentError(
-            f"init_process_group: init_method is None or 'env://', not {init_method!r}: "
+            f"{name}: init_method is None, 'env://' or 'file:///a/path', not {init_method!r}: norch opens no port, and "
             "MPI's launcher connects the processes"
         )
-    comm = mpi.world()
-    for what, given, found in (("world_size", world_size, comm.size), ("rank", rank, comm.rank)):
-        if given not in (-1, found):
-            raise Error(f"init_process_group: {what} is {given}, but MPI says {found}")
-    seconds = (
-        timeout.total_seconds() if isinstance(timeout, timedelta) else DEFAULT_TIMEOUT if timeout is None else timeout
-    )
-    watch = mpi.Watch(float(seconds), comm.rank)
-    mpi.end_all_on_failure()
-    GroupMember.WORLD = _made(comm.Dup(), range(comm.size), watch)
+    if "mpi" in kinds.values() or (mpi.is_launched() and (path is None or is_mpi_available())):
+        comm = mpi.world()
+        for what, given, found in (("world_size", world_size, comm.size), ("rank", rank, comm.rank)):
+            if given not in (-1, found):
+                hint = "" if mpi.is_launched() else "; start the program with `mpiexec -n N python ...` or `srun`"
+                raise Error(f"{name}: {what} is {given}, but MPI says {found}{hint}")
+        watch = Watch(seconds, comm.rank, mpi.abort, mpi.mpi().Exception)
+        end_all_on_failure(comm.size, comm.rank, mpi.abort)
+        with watch.ends_on_failure():
+            device = partial(_local_device, comm, device_id)
+            GroupMember.WORLD = _of_mpi(comm.Dup(), range(comm.size), watch, kinds, device)
+    else:
+        size, me = _from_environment(world_size, rank)
+        if size > 1 and path is None:
+            raise ArgumentError(
+                f"{name}: {size} processes and no launcher of MPI: they find each other through "
+                "init_method='file:///a/path', a file that all of them see; or start them with "
+                "`mpiexec -n N python ...` or `srun`"
+            )
+        local = os.environ.get("LOCAL_RANK") or os.environ.get("SLURM_LOCALID") or str(me)
+        index = nccl.local_device(int(local) if local.isdecimal() else me, device_id)
+        ident = nccl.id_through_file(str(path), size, me, seconds)
+        watch = Watch(seconds, me, end_this)
+        with watch.ends_on_failure():
+            link = nccl.Link(ident, size, me, index, watch)
+        end_all_on_failure(size, me, end_this)
+        GroupMember.WORLD = _noted(ProcessGroup(nccl.Objects(link), range(size), watch, {"cuda": link}, _debugs()))
+        if size > 1 and me == 0:
+            os.remove(str(path))  # all ranks have joined
 
 
-def _check_backend(backend: str | None) -> None:
+def _backends(backend: str | None) -> dict[str, str]:
+    """What moves tensors of each type of device: "mpi" or "nccl"."""
     parts = "mpi" if backend is None else backend
     if not isinstance(parts, str):
         raise TypeError(f"init_process_group: backend must be a str, not {type(backend).__name__}")
+    kinds: dict[str, str] = {}
     for part in parts.lower().split(","):
         device, _, name = part.rpartition(":")
-        if name == "nccl" and device in ("", "cpu"):
-            raise DeviceError(
-                "init_process_group: NCCL is not supported; backend='mpi' moves tensors of CUDA devices over the host"
+        if name not in ("mpi", "gloo", "nccl") or device not in ("", "cpu", "cuda"):
+            raise ArgumentError(
+                "init_process_group: backend is 'mpi', 'gloo', which means MPI, 'nccl', or 'cpu:gloo,cuda:nccl', "
+                f"not {backend!r}"
             )
-        if name not in ("mpi", "gloo", "nccl"):
-            raise ArgumentError(f"init_process_group: backend is 'mpi' or 'gloo', which means MPI, not {backend!r}")
+        if name == "nccl":
+            if device == "cpu":
+                raise DeviceError(
+                    "init_process_group: NCCL takes tensors of CUDA devices; backend='gloo' those of the CPU"
+                )
+            kinds["cuda"] = "nccl"
+        else:
+            kinds["cpu"] = "mpi"
+            kinds.setdefault("cuda", "mpi")
+    return kinds
 
 
-def _made(comm: Any, ranks: Sequence[int], watch: mpi.Watch) -> ProcessGroup:
-    made = ProcessGroup(comm, ranks, watch, os.environ.get("NORCH_DISTRIBUTED_DEBUG", "0") not in ("", "0"))
+def _from_environment(size: int, rank: int) -> tuple[int, int]:
+    """World size and rank, given or from WORLD_SIZE and RANK; a process without either is a world of one. ArgumentError
+    for numbers that are none, or do not fit each other."""
+    found = []
+    for given, key, alone in ((size, "WORLD_SIZE", 1), (rank, "RANK", 0)):
+        text = os.environ.get(key, "")
+        if text and not text.isdecimal():
+            raise ArgumentError(f"init_process_group: {key} is {text!r}, and must be a number")
+        wanted = int(text) if text else None
+        if given != -1 and wanted not in (None, given):
+            raise Error(f"init_process_group: {key.lower()} is {given}, but {key} of the environment is {wanted}")
+        found.append(given if given != -1 else wanted if wanted is not None else alone)
+    if not 0 <= found[1] < found[0]:
+        raise ArgumentError(f"init_process_group: rank {found[1]} of a world of {found[0]}")
+    return found[0], found[1]
+
+
+def _debugs() -> bool:
+    return os.environ.get("NORCH_DISTRIBUTED_DEBUG", "0") not in ("", "0")
+
+
+def _noted(made: ProcessGroup) -> ProcessGroup:
     _groups.append(made)
     return made
+
+
+def _of_mpi(comm: Any, ranks: Sequence[int], watch: Watch, kinds: dict[str, str], device: Any) -> ProcessGroup:
+    """A group whose ranks MPI knows; device(): the index of this rank's CUDA device."""
+    link: Any = mpi.Link(comm, watch)
+    links: dict[str, Any] = {place: link for place, kind in kinds.items() if kind == "mpi"}
+    if kinds.get("cuda") == "nccl":
+        found = device()
+        ident = comm.bcast(nccl.unique_id() if comm.rank == 0 else None)
+        links["cuda"] = nccl.Link(ident, comm.size, comm.rank, found, watch)
+    return _noted(ProcessGroup(comm, ranks, watch, links, _debugs()))
+
+
+def _local_device(comm: Any, device_id: Any) -> int:
+    local = comm.Split_type(mpi.mpi().COMM_TYPE_SHARED)
+    try:
+        return nccl.local_device(int(local.rank), device_id)
+    finally:
+        local.Free()
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -183,11 +293,12 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     found = group_of(group, "destroy_process_group")
     ended = list(_groups) if found is GroupMember.WORLD else [found]
     if found is GroupMember.WORLD:
-        found.watch.end()
         GroupMember.WORLD = None
     for one in ended:
         _groups.remove(one)
         one._free()
+        if one.watch not in [other.watch for other in _groups]:
+            one.watch.end()
 
 
 def new_group(
@@ -199,18 +310,35 @@ def new_group(
     """A group of some of the ranks, None: of all. Every process calls it, also those that are none of them, which get
     GroupMember.NON_GROUP_MEMBER. ArgumentError for ranks that do not exist, or stand twice.
 
-    timeout is the world's, and backend MPI in any case.
+    timeout: as of init_process_group(), by default the world's. The backend is the world's.
     """
     everyone = group_of(None, "new_group")
-    _check_backend(backend)
-    chosen = list(everyone.ranks) if ranks is None else sorted(ranks)
+    if backend is not None:
+        _backends(backend)
+    seconds = seconds_of(timeout, "new_group", everyone.watch.timeout)
+    try:
+        chosen = list(everyone.ranks) if ranks is None else sorted(ranks)
+    except TypeError:
+        raise TypeError(f"new_group: ranks is a list of numbers, not {ranks!r}") from None
     if len(set(chosen)) != len(chosen) or not set(chosen) <= set(everyone.ranks) or not chosen:
         raise ArgumentError(f"new_group: ranks are numbers of 0 to {everyone.size() - 1}, each once, not {ranks}")
     everyone._compare(f"new_group of {chosen}")
+    of_cuda: Any = everyone.links.get("cuda")
+    if isinstance(everyone.comm, nccl.Objects):
+        of_ranks = everyone.comm.allgather(nccl.unique_id() if everyone.rank() == chosen[0] else None)
+        if everyone.rank() not in chosen:
+            return GroupMember.NON_GROUP_MEMBER
+        watch = everyone.watch.with_timeout(seconds)
+        link = nccl.Link(of_ranks[chosen[0]], len(chosen), chosen.index(everyone.rank()), of_cuda.device.index, watch)
+        return _noted(ProcessGroup(nccl.Objects(link), chosen, watch, {"cuda": link}, _debugs()))
     of_group = everyone.comm.Get_group().Incl(chosen)
     comm = everyone.comm.Create(of_group)
     of_group.Free()
-    return GroupMember.NON_GROUP_MEMBER if comm == mpi.mpi().COMM_NULL else _made(comm, chosen, everyone.watch)
+    if comm == mpi.mpi().COMM_NULL:
+        return GroupMember.NON_GROUP_MEMBER
+    kinds = {place: "nccl" if isinstance(link, nccl.Link) else "mpi" for place, link in everyone.links.items()}
+    watch = everyone.watch.with_timeout(seconds)
+    return _of_mpi(comm, chosen, watch, kinds, lambda: of_cuda.device.index)
 
 
 def group_of(group: Any, name: str) -> ProcessGroup:
@@ -236,7 +364,7 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """ "mpi"."""
+    """ "mpi", "nccl", or "cpu:mpi,cuda:nccl"."""
     return group_of(group, "get_backend").name()
 
 
@@ -261,6 +389,9 @@ def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """The number of this process among those of its machine: which GPU it takes. fallback_rank is not needed."""
     everyone = group_of(None, "get_node_local_rank")
+    if isinstance(everyone.comm, nccl.Objects):
+        hosts = everyone.comm.allgather(socket.gethostname())
+        return hosts[: everyone.rank()].count(hosts[everyone.rank()])
     local = everyone.comm.Split_type(mpi.mpi().COMM_TYPE_SHARED)
     try:
         return int(local.rank)

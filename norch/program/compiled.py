@@ -72,7 +72,7 @@ class CompiledFunction(CapturedFunction):
             out = self.function(*args, **kwargs)
             self._called_before = True
             return out
-        tape, trials = Tape(), self._alike(self._trials, takes, given)
+        tape, trials = Tape(in_parts=True), self._alike(self._trials, takes, given)
         before = [gradient_edge(x) if isinstance(x, Handle) else None for x in given]
         start, around = next_seq(), here.tape
         recording = lib.norch_record_begin(self.strict, line, mode, next_seq, None, True)

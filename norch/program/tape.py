@@ -7,6 +7,8 @@ guards   conditions (container, key, value): while container[key] is value, or e
 kept     objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
 drawn    (state, seed, counter) of each generator before its first numbers
 walked   nodes that backward() has used up
+unfinished  collectives that were begun, and not yet waited for
+in_parts whether the function and its gradient are recorded apart, as by norch.compile
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 class Tape:
     """Where the package notes things while a function is recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_parts: bool = False) -> None:
+        self.in_parts = in_parts
+        self.unfinished: set[Any] = set()
         self.before: list[Callable[[], bool]] = []
         self.asks = False
         self.watches: list[Guard] = []
@@ -116,6 +120,8 @@ class Tape:
         self, recording: Any, given: tuple[Any, ...], results: list[Any], copy: bool, alone: bool, fuse: bool
     ) -> bool:
         """The recording can be replayed from here on; False: it cannot, as norch_refusal() says."""
+        if self.unfinished:
+            unseen("a collective that the function begins goes on after it; wait() for its Work in the function")
         return lib.norch_record_end(
             recording, given, tuple(results), self.guards, self.watches, self.asks, self.refresh(), self.advance(),
             self.kept, copy, alone, fuse,

@@ -86,10 +86,12 @@ struct mark {
 };
 typedef std::shared_ptr<mark> mark_at;
 
-/* What a stream is given: something to do, a point to pass, or another stream's point to wait for. */
+/* What a stream is given: something to do, a point to pass, another stream's point to wait for, or something that other
+ * processes take part in: it is tried until it gives true. */
 struct work {
     std::function<void()> run;
     mark_at passes, awaits;
+    std::function<bool()> tries;
 };
 
 constexpr size_t MOST_WAITING = 1024; /* a device begins some time, too */
@@ -112,25 +114,28 @@ void queue(int stream, std::function<void()> run) {
     if (noted && stream == noting)
         noted->runs.push_back(std::move(run));
     else
-        streams[stream].push_back({std::move(run), nullptr, nullptr});
+        streams[stream].push_back({std::move(run), nullptr, nullptr, nullptr});
 }
 
 /* Whether a point is passed, or lost with what cudasim_mend() has dropped. */
 bool is_past(const mark_at &at) { return at->passed || streams[at->stream].empty(); }
 
-/* Does the first work of a stream, or, where that waits for another stream, of that one. */
-void advance(int stream) {
+/* Does the first work of a stream, or, where that waits for another stream, of that one; false: other processes have to do
+ * something first. */
+bool advance(int stream) {
     while (!streams[stream].empty() && streams[stream].front().awaits && !is_past(streams[stream].front().awaits))
         stream = streams[stream].front().awaits->stream;
-    if (streams[stream].empty()) return;
+    if (streams[stream].empty()) return true;
+    if (streams[stream].front().tries && !broken && !streams[stream].front().tries()) return false;
     const work first = std::move(streams[stream].front());
     streams[stream].pop_front();
     if (first.run && !broken) first.run();
-    if (!first.passes) return;
+    if (!first.passes) return true;
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     first.passes->time = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
     first.passes->passed = true;
+    return true;
 }
 
 /* Any stream that has work; the random one of them. */
@@ -141,13 +146,18 @@ int any_stream(int otherwise) {
     return busy.empty() ? otherwise : busy[random_number() % busy.size()];
 }
 
-/* Runs a stream until that is true or it has no more work; meanwhile others run as chance has it. */
-template <class Done> void run_until(int stream, const Done &done) {
+/* Runs a stream until that is true or it has no more work; meanwhile others run as chance has it. Other processes are waited
+ * for with the lock open, so that other threads can ask; or, where waits is false, not at all. */
+template <class Done> void run_until(int stream, const Done &done, bool waits = true) {
     if (streams[stream].empty() || done()) return;
     opened now;
     while (!streams[stream].empty() && !done()) {
         const bool others = streams.size() > 1 && random_number() % 2;
-        advance(others ? any_stream(stream) : stream);
+        if (advance(others ? any_stream(stream) : stream)) continue;
+        if (!waits) return;
+        lock.unlock();
+        usleep(50);
+        lock.lock();
     }
 }
 
@@ -237,6 +247,12 @@ EXPORTED void cudasim_mend(void) {
     broken = last_error = cudaSuccess;
     message[0] = 0;
     streams.clear();
+}
+
+/* Gives a stream what processes do together (tests/nccl): tries(argument), again and again, until it is other than 0. */
+EXPORTED void cudasim_queue(int stream, int (*tries)(void *), void *argument) {
+    LOCKED;
+    streams[stream].push_back({nullptr, nullptr, nullptr, [=] { return tries(argument) != 0; }});
 }
 
 /* Bytes on the device now. */
@@ -332,7 +348,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     LOCKED;
     if (broken || streams[stream].empty()) return note(broken);
-    drain(stream); /* so that whoever asks again will hear of it */
+    run_until(stream, [] { return false; }, false); /* so that whoever asks again will hear of it */
     return cudaErrorNotReady;
 }
 
@@ -501,14 +517,15 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     LOCKED;
     event->last = std::make_shared<mark>(mark{stream, false, 0});
-    streams[stream].push_back({nullptr, event->last, nullptr});
+    streams[stream].push_back({nullptr, event->last, nullptr, nullptr});
     return note(broken);
 }
 
 /* It waits for the last record before this call; later ones do not matter. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     LOCKED;
-    if (event->last && event->last->stream != stream) streams[stream].push_back({nullptr, nullptr, event->last});
+    if (event->last && event->last->stream != stream)
+        streams[stream].push_back({nullptr, nullptr, event->last, nullptr});
     return note(broken);
 }
 
@@ -522,7 +539,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     LOCKED;
     const mark_at last = event->last;
     if (broken || !last || last->passed) return note(broken);
-    run_until(last->stream, [&] { return last->passed; }); /* so that whoever asks again will hear of it */
+    run_until(last->stream, [&] { return last->passed; }, false); /* so that whoever asks again will hear of it */
     return cudaErrorNotReady;
 }
 

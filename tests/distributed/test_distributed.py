@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
+import json
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from launcher import ALONE, ROOT, launch, run, with_mpi
 
 import norch
 import norch.distributed as dist
 from norch.distributed import mpi
 
-ROOT = Path(__file__).resolve().parents[2]
-MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
-ALONE = {key: value for key, value in os.environ.items() if not key.startswith(("RANK", "WORLD_SIZE", "OMPI_", "PMI"))}
-with_mpi = pytest.mark.skipif(
-    MPIEXEC is None or importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py and mpiexec: norch[mpi]"
-)
 pytestmark = pytest.mark.host
-
-
-def launch(*program: object, ranks: int, **env: str) -> subprocess.CompletedProcess[str]:
-    """python with these arguments on `ranks` processes, more of them than cores if need be."""
-    options = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        "NORCH_NUM_THREADS": "1",
-        "PYTHONPATH": str(ROOT),
-    }
-    command = [str(MPIEXEC), "-n", str(ranks), sys.executable, *map(str, program)]
-    return subprocess.run(
-        command, cwd=ROOT, env={**ALONE, **options, **env}, capture_output=True, text=True, timeout=300
-    )
-
-
-def run(name: str, ranks: int, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    """A function of programs.py on each rank."""
-    return launch(Path(__file__).with_name("programs.py"), name, *arguments, ranks=ranks, **env)
-
 
 PROGRAMS = (
     "reductions movement layouts objects_and_groups training synchronized_norm divided_optimizer data_parallel wrong"
@@ -80,6 +52,27 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     assert len(list((tmp_path / "killed").iterdir())) == 3  # what the killed run left is gone
     alone = run("read", 1, tmp_path / "whole")  # other ranks than those that wrote it
     assert alone.returncode == 0 and alone.stdout.splitlines()[0] in whole.stdout, alone.stderr[-3000:]
+
+
+@with_mpi
+@pytest.mark.slow
+def test_groups() -> None:
+    done = run("groups", 3, file="programs_groups.py")
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@with_mpi
+@pytest.mark.slow
+def test_a_captured_run_with_workers_that_is_killed_goes_on(tmp_path: Path) -> None:
+    whole = run("train", 2, tmp_path / "whole", 16, file="programs_resume.py")
+    assert whole.returncode == 0, whole.stderr[-3000:]
+    killed = run("train", 2, tmp_path / "killed", 16, 9, file="programs_resume.py")
+    assert killed.returncode != 0 and (tmp_path / "killed" / "index.norch").exists()
+    again = run("train", 2, tmp_path / "killed", 16, file="programs_resume.py")
+    assert again.returncode == 0, again.stderr[-3000:]
+    assert "went on at 8" in again.stdout and "went on" not in whole.stdout
+    results = [sorted(line for line in done.stdout.splitlines() if "left" in line) for done in (again, whole)]
+    assert len(results[0]) == 2 and results[0] == results[1]
 
 
 @with_mpi
@@ -131,7 +124,7 @@ print(model.module.weight.grad.tolist())
 def test_without_a_group() -> None:
     with pytest.raises(norch.Error, match="all_reduce: call norch.distributed.init_process_group\\(\\) first"):
         dist.all_reduce(norch.ones(1))
-    assert not dist.is_initialized() and dist.is_available() and not dist.is_nccl_available()
+    assert not dist.is_initialized() and dist.is_available()
     with pytest.raises(norch.Error, match="init_process_group\\(\\) first"):
         norch.nn.parallel.DistributedDataParallel(norch.nn.Linear(1, 1))
 
@@ -139,8 +132,12 @@ def test_without_a_group() -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "says"),
     [
-        ({"backend": "nccl"}, norch.DeviceError, "NCCL is not supported"),
-        ({"backend": "smoke"}, norch.ArgumentError, "'mpi' or 'gloo'"),
+        ({"backend": "nccl"}, norch.DeviceError, "cuda"),  # there is none
+        ({"backend": "cpu:nccl"}, norch.DeviceError, "NCCL takes tensors of CUDA devices"),
+        ({"backend": "smoke"}, norch.ArgumentError, "'mpi', 'gloo'"),
+        ({"timeout": "soon"}, TypeError, "init_process_group: timeout is a number of seconds or a timedelta, not str"),
+        ({"timeout": 0}, norch.ArgumentError, "timeout is 0.0 s, and must be positive"),
+        ({"init_method": "file://"}, norch.ArgumentError, "'file:///a/path'"),
         ({"backend": 3}, TypeError, "must be a str"),
         ({"init_method": "tcp://host:1"}, norch.ArgumentError, "'env://'"),
     ],
@@ -172,3 +169,42 @@ def test_the_example_trains_as_one_process() -> None:
 def test_the_benchmark_compares() -> None:
     done = launch("-m", "benchmarks.distributed", "--most", "1", "--rounds", "2", ranks=2)
     assert done.returncode == 0 and "mpi4py/norch" in done.stdout, done.stderr
+
+
+@with_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["overlap.png", "overlap.json"])
+def test_the_timeline_is_drawn(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = launch("-m", "benchmarks.distributed", "--timeline", tmp_path / name, ranks=2)
+    assert done.returncode == 0 and "not waited for" in done.stdout, done.stderr
+    drawn = (tmp_path / name).read_bytes()
+    if name.endswith("png"):
+        assert drawn.startswith(b"\x89PNG")
+        return
+    events = json.loads(drawn)["traceEvents"]
+    for rank in range(2):
+        mine = [event for event in events if event["pid"] == rank]
+        sums = [event["ts"] for event in mine if event["tid"] == "buckets"]
+        last = max(event["ts"] for event in mine if event["name"] == "backward")
+        assert len(sums) == 9 and sum(since < last for since in sums) >= 8  # they begin while backward goes on
+
+
+def test_the_page_has_what_the_model_of_scaling_gives() -> None:
+    pytest.importorskip("benchmarks.scaling_model")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scaling_model", "--markdown"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert len(done.stdout.splitlines()) == 8 and done.stdout in (ROOT / "docs" / "distributed.md").read_text()
+
+
+def test_the_model_of_scaling_chooses_rings_and_trees() -> None:
+    scaling_model = pytest.importorskip("benchmarks.scaling_model")
+    wire = scaling_model.Wire(1e-6, 1e9)
+    assert scaling_model.all_reduce(1e6, 1, wire) == 0
+    assert scaling_model.all_reduce(1e9, 4, wire) == pytest.approx(6e-6 + 1.5)  # a ring
+    assert scaling_model.all_reduce(8, 1000, wire) == pytest.approx(20e-6 + 16e-9)  # a tree
+    gpt = scaling_model.MODELS[2]
+    assert sum(scaling_model.buckets(gpt)) == 4 * gpt.parameters
+    assert scaling_model.step(gpt, 1, wire) == pytest.approx(gpt.seconds)
+    assert gpt.seconds < scaling_model.step(gpt, 64, wire)

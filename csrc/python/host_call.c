@@ -1,0 +1,87 @@
+/* host_call: calls of Python's that a recording makes again: what talks to other processes, above all. */
+#include "../program/host_call.h"
+
+#include "../core/interpreter.h"
+#include "../core/memory.h"
+#include "../core/observer.h"
+#include "recording.h"
+
+/* Calls callable(addresses), where the memory now lies; a program runs with Python's lock, or without it. */
+static int32_t run(const nr_host_call_plan *plan) {
+    const int state = PyGILState_Ensure();
+    void *addresses = PyTuple_New(plan->count), *arguments = PyTuple_New(1), *answer = NULL;
+    for (int64_t i = 0; addresses && i < plan->count; i++)
+        PyTuple_SetItem(addresses, i, PyLong_FromLongLong((intptr_t)plan->memory[i].data));
+    if (addresses && arguments) {
+        PyTuple_SetItem(arguments, 0, addresses);
+        addresses = NULL;
+        answer = PyObject_CallObject(plan->callable, arguments);
+    }
+    if (addresses) Py_DecRef(addresses);
+    if (arguments) Py_DecRef(arguments);
+    if (answer) Py_DecRef(answer);
+    PyGILState_Release(state);
+    return answer ? NORCH_OK : NR_RAISED;
+}
+
+static int32_t tell(nr_observer *observer, void *const *given, nr_host_memory *memory) {
+    const char *text = PyUnicode_AsUTF8AndSize(given[1], NULL);
+    if (!text) return NR_RAISED;
+    nr_host_call_plan plan = {run, given[0], 0xcbf29ce484222325ull, PyTuple_Size(given[2]), memory};
+    for (; *text; text++) plan.what = (plan.what ^ (unsigned char)*text) * 0x100000001b3ull; /* FNV-1a */
+    nr_call call = {
+        .family = NR_HOST_CALL, .dtype = NORCH_UINT8, .plan = &plan, .backend = nr_backend_find(NORCH_CPU, 0)};
+    for (int64_t i = 0; i < plan.count; i++) {
+        norch_tensor *x = PyTuple_GetItem(given[2], i);
+        observer->seen(observer, x);
+        memory[i] = (nr_host_memory){x->data, x->numel * nr_size_of(x->dtype),
+                                     PyObject_IsTrue(PyTuple_GetItem(given[3], i)) == 1};
+        call.backend = x->storage->backend;
+    }
+    return observer->host_call(observer, &call);
+}
+
+/* record_host_call(callable, what, tensors, written): callable has just done what it does when it is called with the
+ * addresses of the tensors, which are contiguous; a recording calls it again at this point. written: a bool for each
+ * tensor, whether its elements are written to. what: a text that tells calls apart. The recording does not keep callable. */
+void *nr_py_record_host_call(void *self, void *const *given, int64_t n) {
+    (void)self;
+    const int64_t count = n == 4 ? PyTuple_Size(given[2]) : -1;
+    bool fits = count >= 0 && PyTuple_Size(given[3]) == count;
+    for (int64_t i = 0; i < count && fits; i++) {
+        const norch_tensor *x = PyTuple_GetItem(given[2], i);
+        fits = nr_is_tensor(x) && x->storage && x->contiguous;
+    }
+    if (!fits) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError,
+                            "record_host_call: takes a callable, a text, a tuple of contiguous tensors "
+                            "and one of as many bools");
+        return NULL;
+    }
+    nr_observer *observer = nr_observing();
+    if (observer && observer->host_call) {
+        nr_host_memory *memory = nr_malloc((size_t)count * sizeof *memory);
+        if (!memory) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory"), NULL;
+        const int32_t status = tell(observer, given, memory);
+        nr_free(memory);
+        if (status != NORCH_OK) return NULL;
+    }
+    Py_IncRef(NR_NONE);
+    return NR_NONE;
+}
+
+/* unobserved(callable): what callable() gives; a recording of this thread does not see what it does. */
+void *nr_py_unobserved(void *self, void *const *given, int64_t n) {
+    (void)self;
+    if (n != 1) {
+        PyErr_SetString(PyExc_TypeError, "unobserved: takes a callable");
+        return NULL;
+    }
+    nr_observer *observer = nr_observer_here();
+    nr_observe(NULL);
+    const bool was_of_all = nr_observer_here() == observer;
+    void *result = PyObject_CallObject(given[0], NULL);
+    if (!was_of_all) nr_observe(observer);
+    return result;
+}

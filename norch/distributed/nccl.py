@@ -1,0 +1,480 @@
+"""NCCL: the binding of its library, and how tensors of CUDA devices go through it, on a stream of its own.
+
+The library is loaded when a group asks for it: NORCH_NCCL_LIBRARY, or that of the wheel nvidia-nccl-cu12 or -cu13 (`pip
+install "norch[nccl]"`), or whichever the system has. Functions, enums and structs are those of nccl.h, version 2.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import pickle
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .. import cuda
+from .._buffers import memory_of
+from .._lib import lib
+from ..dtype import bool_, int16, int32, uint8
+from ..errors import ArgumentError, DeviceError, DTypeError, Error
+from ..ops.create import empty
+from ..ops.values import from_bytes
+from ..tensor import Tensor
+from .watch import Watch
+
+_DTYPES = {  # (ncclDataType_t, how many of them an element is)
+    "int8": (0, 1), "uint8": (1, 1), "int32": (2, 1), "int64": (4, 1), "float32": (7, 1), "float64": (8, 1),
+    "complex64": (7, 2), "complex128": (8, 2),
+}  # fmt: skip
+_BYTE = 1  # ncclUint8
+_OPS = {"sum": 0, "product": 1, "max": 2, "min": 3, "avg": 4}
+_BOOL_OPS = {"sum": 2, "max": 2, "product": 3, "min": 3}  # or, and
+_ID_BYTES = 128
+
+
+class _UniqueId(ctypes.Structure):
+    _fields_ = (("internal", ctypes.c_byte * _ID_BYTES),)
+
+
+_POINTER, _SIZE, _INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+_SIGNATURES = {  # each gives a ncclResult_t
+    "GetUniqueId": [ctypes.POINTER(_UniqueId)],
+    "CommInitRank": [ctypes.POINTER(_POINTER), _INT, _UniqueId, _INT],
+    "CommDestroy": [_POINTER],
+    "CommAbort": [_POINTER],
+    "CommGetAsyncError": [_POINTER, ctypes.POINTER(_INT)],
+    "GetVersion": [ctypes.POINTER(_INT)],
+    "GroupStart": [],
+    "GroupEnd": [],
+    "AllReduce": [_POINTER, _POINTER, _SIZE, _INT, _INT, _POINTER, _POINTER],
+    "Broadcast": [_POINTER, _POINTER, _SIZE, _INT, _INT, _POINTER, _POINTER],
+    "Reduce": [_POINTER, _POINTER, _SIZE, _INT, _INT, _INT, _POINTER, _POINTER],
+    "AllGather": [_POINTER, _POINTER, _SIZE, _INT, _POINTER, _POINTER],
+    "ReduceScatter": [_POINTER, _POINTER, _SIZE, _INT, _INT, _POINTER, _POINTER],
+    "Send": [_POINTER, _SIZE, _INT, _INT, _POINTER, _POINTER],
+    "Recv": [_POINTER, _SIZE, _INT, _INT, _POINTER, _POINTER],
+}
+
+
+def _candidates() -> list[str]:
+    if chosen := os.environ.get("NORCH_NCCL_LIBRARY"):
+        return [chosen]
+    spec = importlib.util.find_spec("nvidia")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    wheels = [str(Path(folder) / "nccl" / "lib" / "libnccl.so.2") for folder in folders]
+    return [*(path for path in wheels if os.path.exists(path)), "libnccl.so.2"]
+
+
+@cache
+def nccl() -> Any:
+    """NCCL's library, its functions without the prefix "nccl". ImportError where there is none, or an older one."""
+    failures = []
+    for path in _candidates():
+        try:
+            library = ctypes.CDLL(path)  # which releases the GIL: others are waited for
+            break
+        except OSError as error:
+            failures.append(str(error))
+    else:
+        raise ImportError(
+            "norch.distributed needs NCCL for backend='nccl': pip install 'norch[nccl]' brings it "
+            f"(or name it by NORCH_NCCL_LIBRARY): {'; '.join(failures)}"
+        )
+    found: dict[str, Any] = {}
+    for name, types in _SIGNATURES.items():
+        function = getattr(library, f"nccl{name}", None)
+        if function is None:
+            raise ImportError(f"norch.distributed: the NCCL of {path} has no nccl{name}; it needs 2.10 or later")
+        function.argtypes, function.restype = types, _INT
+        found[name] = function
+    for name, types in {"GetErrorString": [_INT], "GetLastError": [_POINTER]}.items():
+        function = getattr(library, f"nccl{name}", None)  # GetLastError: since 2.13
+        if function is not None:
+            function.argtypes, function.restype = types, ctypes.c_char_p
+        found[name] = function
+    return type("NCCL", (), {name: staticmethod(function) for name, function in found.items() if function})
+
+
+def _message(status: int, what: str) -> str:
+    text = nccl().GetErrorString(status).decode()
+    last = getattr(nccl(), "GetLastError", None)
+    more = last(None).decode().strip() if last is not None else ""
+    return f"{what}: NCCL: {text}" + (f": {more}" if more else "")
+
+
+def _check(status: int, what: str) -> None:
+    if status:
+        raise Error(_message(status, what.partition(" ")[0]))
+
+
+def version() -> tuple[int, int, int]:
+    """The version of the library, such as (2, 27, 3)."""
+    code = _INT()
+    _check(nccl().GetVersion(ctypes.byref(code)), "version")
+    return code.value // 10000, code.value % 10000 // 100, code.value % 100
+
+
+def unique_id() -> bytes:
+    """The name of a new communicator, by which its ranks find each other."""
+    made = _UniqueId()
+    _check(nccl().GetUniqueId(ctypes.byref(made)), "init_process_group")
+    return bytes(made.internal)
+
+
+def local_device(local_rank: int, device_id: Any) -> int:
+    """The device of a process: device_id, the current device where that is not the first, or the one with the number of
+    the process on its machine. DeviceError where there are fewer devices than processes."""
+    cuda.init()
+    if device_id is not None:
+        chosen = cuda._place(device_id)[1] if not isinstance(device_id, int) else device_id
+        cuda._exists(chosen)
+        return chosen
+    if (current := cuda.current_device()) != 0:
+        return current
+    count = cuda.device_count()
+    if count == 1 and os.environ.get("CUDA_VISIBLE_DEVICES"):
+        return 0  # the launcher has given each process its own
+    if local_rank >= count:
+        raise DeviceError(
+            f"init_process_group: process {local_rank} of this machine has no CUDA device of its own: there are "
+            f"{count}; start as many processes as devices, or name one by device_id"
+        )
+    return local_rank
+
+
+def id_through_file(path: str, size: int, rank: int, timeout: float) -> bytes:
+    """The id that rank 0 makes and writes to a file that all ranks see; the others read it. Rank 0 removes the file
+    when the communicator stands. ArgumentError on rank 0 where the file is there already; Error where it does not
+    come."""
+    if size == 1:
+        return unique_id()
+    if rank == 0:
+        made = unique_id()
+        if os.path.exists(path) and os.path.getsize(path):
+            raise ArgumentError(f"init_process_group: {path} is there already, from an earlier run perhaps; remove it")
+        new = f"{path}.{socket.gethostname()}.{os.getpid()}"
+        Path(new).write_bytes(made)
+        os.replace(new, path)  # all of it at once
+        return made
+    since = time.monotonic()
+    while time.monotonic() - since < timeout:
+        try:
+            if len(found := Path(path).read_bytes()) == _ID_BYTES:
+                return found
+        except FileNotFoundError:
+            pass
+        time.sleep(0.01)
+    raise Error(f"init_process_group: rank 0 has not written {path} within {timeout:.1f} s")
+
+
+class _Request:
+    """A call that a stream has been given: the event behind it."""
+
+    def __init__(self, what: str, event: cuda.Event) -> None:
+        self.what, self.since, self.event = what, time.monotonic(), event
+
+
+class Link:
+    """How collectives move tensors through NCCL. Its methods are those of mpi.Link, and, by mpi4py's names, those of
+    its communicators that collectives call.
+
+    Calls go to a stream of the link's own, which first waits for what the current stream has been given; whoever waits
+    for them lets the current stream wait, not the program.
+    """
+
+    in_place = None
+    widens = {int16: int32}  # noqa: RUF012  (dtypes that are combined in another)
+
+    def __init__(self, ident: bytes, size: int, rank: int, device: int, watch: Watch) -> None:
+        self.count, self.me, self.watch, self.device = size, rank, watch, cuda.Device("cuda", device)
+        self.stream = cuda.Stream(self.device, priority=-1)
+        comm = _POINTER()
+        lib.norch_device_synchronize(1, device)  # the device is now this thread's, for NCCL
+        with watch("init_process_group"):
+            _check(
+                nccl().CommInitRank(ctypes.byref(comm), size, _UniqueId.from_buffer_copy(ident), rank),
+                "init_process_group",
+            )
+        self.comm: Any = comm
+        self.flights: deque[_Request] = deque()
+        self._grouped: list[_Request] | None = None  # begun by together(), whose event comes when all are
+        watch.checks.append(self._look)
+
+    # ---- tensors ----------------------------------------------------------------------------------
+
+    def placed(self, x: Tensor, name: str) -> Tensor:
+        """x itself, or a contiguous copy. DeviceError unless it lies on the device of the group."""
+        if x.device != self.device:
+            raise DeviceError(
+                f"{name}: a tensor on {x.device}, where the group computes on {self.device}; NCCL takes tensors of "
+                "that device, and backend='cpu:gloo,cuda:nccl' those of the CPU, too"
+            )
+        return x if x.is_contiguous() else x.detach().contiguous()
+
+    def device_for(self, x: Tensor) -> Any:
+        """Where memory beside x has to lie."""
+        return self.device
+
+    def number_type(self, dtype: Any, name: str) -> tuple[int, int, int]:
+        """(ncclDataType_t, how many of them an element has, bytes of an element)."""
+        if dtype.name not in _DTYPES:
+            raise DTypeError(f"{name}: {dtype} is not supported")
+        return *_DTYPES[dtype.name], dtype.itemsize
+
+    def byte_type(self, dtype: Any) -> tuple[int, int, int]:
+        """The same for elements that are moved as they are."""
+        return _BYTE, dtype.itemsize, dtype.itemsize
+
+    def reduction(self, how: str, dtype: Any, name: str) -> int:
+        """ncclRedOp_t. DTypeError for products of complex numbers, which NCCL has not."""
+        if how == "product" and dtype.is_complex:
+            raise DTypeError(f"{name}: NCCL has no product of {dtype}")
+        return (_BOOL_OPS if dtype is bool_ else _OPS)[how]
+
+    def divides(self, how: str) -> bool:
+        """NCCL has an average."""
+        return False
+
+    def buffer(self, address: int, size: int, owner: Any = None) -> int:
+        """Memory as NCCL takes it."""
+        return address
+
+    # ---- calls ------------------------------------------------------------------------------------
+
+    def begin(self, what: str, method: str, *arguments: Any) -> _Request:
+        """Gives the stream a call, behind what the current stream has been given."""
+        self._raise(what)
+        self.stream.wait_stream(cuda.current_stream(self.device))
+        with self.watch(what):  # NCCL may connect ranks first
+            getattr(self, method)(what, *arguments)
+        request = _Request(what, self.stream.record_event())
+        if self._grouped is not None:
+            self._grouped.append(request)
+        while self.flights and self.flights[0].event.query():
+            self.flights.popleft()
+        self.flights.append(request)
+        return request
+
+    @contextmanager
+    def together(self, what: str) -> Iterator[None]:
+        """What is begun inside is given to the stream as one call."""
+        grouped: list[_Request] = []
+        self._grouped = grouped
+        try:
+            with _Together(what):
+                yield
+        finally:
+            self._grouped = None
+            for request in grouped:
+                request.event.record(self.stream)
+
+    def wait(self, what: str, request: _Request) -> None:
+        """Lets the current stream wait for it."""
+        self._raise(what)
+        request.event.wait(cuda.current_stream(self.device))
+
+    def test(self, what: str, request: _Request) -> bool:
+        """Whether it is done."""
+        self._raise(what)
+        return request.event.query()
+
+    def call(self, what: str, method: str, *arguments: Any) -> None:
+        """begin() and wait(); of a barrier the program itself waits."""
+        request = self.begin(what, method, *arguments)
+        self.wait(what, request)
+        if method == "Barrier":
+            request.event.synchronize()
+            self._raise(what)
+
+    def status(self) -> None:
+        """NCCL tells nothing of what was received."""
+
+    def sender(self, status: None, source: int) -> tuple[int, None]:
+        """(who has sent, None)."""
+        return source, None
+
+    def any_source(self, name: str) -> int:
+        """ArgumentError: NCCL receives from a rank that is named."""
+        raise ArgumentError(f"{name}: NCCL receives from a rank that src names")
+
+    def _error(self, what: str) -> str | None:
+        code = _INT()
+        status = nccl().CommGetAsyncError(self.comm, ctypes.byref(code))
+        return _message(status or code.value, what) if status or code.value else None
+
+    def _raise(self, what: str) -> None:
+        if self.comm is None:
+            raise Error(f"{what.partition(' ')[0]}: the group was destroyed")
+        if (message := self._error(what.partition(" ")[0])) is not None:
+            raise Error(message)
+
+    def _look(self, now: float) -> str | None:
+        """What a watch is told: a failure of NCCL, or a call that the stream has waited in for too long."""
+        flights = list(self.flights)
+        if self.comm is None or not flights:
+            return None
+        message = self._error(f"rank {self.watch.rank}: {flights[0].what}")
+        for flight in flights:
+            if message is None and now - flight.since > self.watch.timeout and not flight.event.query():
+                message = self.watch.late(flight.what, now - flight.since)
+        return message  # which ends the process at once: after ncclCommAbort the program would go on with what is there
+
+    def free(self) -> None:
+        """Gives the communicator back."""
+        if self._look in self.watch.checks:
+            self.watch.checks.remove(self._look)
+        comm, self.comm = self.comm, None
+        if comm is None:
+            return
+        code = _INT()
+        if nccl().CommGetAsyncError(comm, ctypes.byref(code)) or code.value:
+            nccl().CommAbort(comm)  # it does not wait for ranks that will not come
+        else:
+            self.stream.synchronize()
+            _check(nccl().CommDestroy(comm), "destroy_process_group")
+
+    # ---- what mpi4py's communicators have: a spec is [address, elements or those of each rank, datatype] ------------
+
+    def _run(self, what: str, name: str, *arguments: Any) -> None:
+        _check(getattr(nccl(), name)(*arguments, self.comm, self.stream.cuda_stream), what)
+
+    def Allreduce(self, what: str, _: None, x: list[Any], op: int) -> None:  # noqa: N802
+        kind, units, _size = x[2]
+        self._run(what, "AllReduce", x[0], x[0], x[1] * units, kind, op)
+
+    def Bcast(self, what: str, x: list[Any], root: int) -> None:  # noqa: N802
+        kind, units, _ = x[2]
+        self._run(what, "Broadcast", x[0], x[0], x[1] * units, kind, root)
+
+    def Reduce(self, what: str, x: Any, into: Any, op: int, root: int) -> None:  # noqa: N802
+        x = into if x is None else x
+        kind, units, _ = x[2]
+        self._run(what, "Reduce", x[0], x[0], x[1] * units, kind, op, root)
+
+    def Allgather(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
+        kind, units, _ = x[2]
+        self._run(what, "AllGather", x[0], into[0], x[1] * units, kind)
+
+    def Reduce_scatter_block(self, what: str, x: list[Any], into: list[Any], op: int) -> None:  # noqa: N802
+        kind, units, _ = into[2]
+        self._run(what, "ReduceScatter", x[0], into[0], into[1] * units, kind, op)
+
+    def Allgatherv(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
+        kind, units, _ = x[2]
+        with _Together(what):
+            for rank, (address, count) in enumerate(_parts(into)):
+                self._run(what, "Broadcast", x[0] if rank == self.me else address, address, count * units, kind, rank)
+
+    def Reduce_scatter(self, what: str, x: list[Any], into: list[Any], counts: list[int], op: int) -> None:  # noqa: N802
+        kind, units, _ = x[2]
+        with _Together(what):
+            for rank, (address, count) in enumerate(_parts([x[0], counts, x[2]])):
+                here = into[0] if rank == self.me else address
+                self._run(what, "Reduce", address, here, count * units, kind, op, rank)
+
+    def Alltoallv(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
+        with _Together(what):
+            for rank, (address, count) in enumerate(_parts(x)):
+                self.Send(what, [address, count, x[2]], rank)
+            for rank, (address, count) in enumerate(_parts(into)):
+                self.Recv(what, [address, count, into[2]], rank)
+
+    def Gather(self, what: str, x: list[Any], into: Any, root: int) -> None:  # noqa: N802
+        with _Together(what):
+            self.Send(what, x, root)
+            for rank in range(self.count if into is not None else 0):
+                self.Recv(what, [into[0] + rank * into[1] * into[2][2], into[1], into[2]], rank)
+
+    def Scatter(self, what: str, x: Any, into: list[Any], root: int) -> None:  # noqa: N802
+        with _Together(what):
+            for rank in range(self.count if x is not None else 0):
+                self.Send(what, [x[0] + rank * x[1] * x[2][2], x[1], x[2]], rank)
+            self.Recv(what, into, root)
+
+    def Send(self, what: str, x: list[Any], to: int, _tag: int = 0) -> None:  # noqa: N802
+        kind, units, _ = x[2]
+        self._run(what, "Send", x[0], x[1] * units, kind, to)
+
+    def Recv(self, what: str, x: list[Any], source: int, _tag: int = 0, _status: None = None) -> None:  # noqa: N802
+        kind, units, _ = x[2]
+        self._run(what, "Recv", x[0], x[1] * units, kind, source)
+
+    def Barrier(self, what: str) -> None:  # noqa: N802
+        self._nothing = empty(1, dtype=uint8, device=self.device)
+        self._run(what, "AllReduce", self._nothing._data, self._nothing._data, 1, _BYTE, _OPS["max"])
+
+
+class _Together:
+    """Calls that NCCL runs as one."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __enter__(self) -> None:
+        _check(nccl().GroupStart(), self.what)
+
+    def __exit__(self, *_: object) -> None:
+        _check(nccl().GroupEnd(), self.what)
+
+
+def _parts(spec: list[Any]) -> list[tuple[int, int]]:
+    """(address, elements) of the part of each rank."""
+    address, counts, (_, _, size) = spec
+    found = []
+    for count in counts:
+        found.append((address, count))
+        address += count * size
+    return found
+
+
+class Objects:
+    """What mpi4py's communicators do with objects, through NCCL, where no MPI is there: pickles, as tensors of
+    bytes."""
+
+    def __init__(self, link: Link) -> None:
+        self.link, self.rank, self.size = link, link.me, link.count
+
+    def _gathered(self, data: bytes) -> list[bytes]:
+        """Those of all ranks, of one length."""
+        link = self.link
+        x = from_bytes(data, (len(data),), uint8).to(link.device)
+        out = empty(self.size * len(data), dtype=uint8, device=link.device)
+        kind = link.byte_type(uint8)
+        link.call("objects", "Allgather", [x._data, len(data), kind], [out._data, len(data), kind])
+        whole = bytes(memory_of(out.cpu()))
+        link._raise("objects")
+        return [whole[at : at + len(data)] for at in range(0, len(whole), len(data))]
+
+    def allgather(self, thing: Any) -> list[Any]:
+        """The things of all ranks."""
+        data = pickle.dumps(thing)
+        sizes = [int.from_bytes(one, "little") for one in self._gathered(len(data).to_bytes(8, "little"))]
+        each = self._gathered(data.ljust(max(sizes), b"\0"))
+        return [pickle.loads(one[:size]) for one, size in zip(each, sizes, strict=True)]  # of ranks of this program
+
+    def bcast(self, thing: Any, root: int) -> Any:
+        """That of root."""
+        return self.allgather(thing if self.rank == root else None)[root]
+
+    def gather(self, thing: Any, root: int) -> list[Any] | None:
+        """The things of all ranks, on root."""
+        found = self.allgather(thing)
+        return found if self.rank == root else None
+
+    def scatter(self, things: Any, root: int) -> Any:
+        """This rank's of those that root has."""
+        return self.allgather(things if self.rank == root else None)[root][self.rank]
+
+    def Dup(self) -> Objects:  # noqa: N802
+        """Itself: NCCL keeps calls in order."""
+        return self
+
+    def Free(self) -> None:  # noqa: N802
+        """The link is freed by its group."""

@@ -1,0 +1,336 @@
+"""A collective as a call of this rank: what it is given, checked; tensors as a link takes them; a Work that goes on.
+
+A link is mpi.Link or nccl.Link. In a recording of norch.capture each call of a link is a host call: a replay makes it
+again between the library's own, with the memory as it then lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._lib import lib
+from .._recording import here, unseen
+from ..autograd import no_grad
+from ..dtype import bfloat16, bool_, float16, float32, uint8
+from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ..ops.create import empty
+from ..tensor import Tensor
+from .process_group import ProcessGroup, group_of
+
+_OPS = ("sum", "avg", "product", "min", "max")
+_abandoned: list[Work] = []  # that nobody has waited for, and nobody can: their memory is still read or written
+
+
+def _aside(step: Callable[[], Any]) -> Any:
+    """step(), of which a recording sees nothing: events and streams are the link's own affair."""
+    return lib.norch_unobserved(step) if lib.norch_recording() else step()
+
+
+class _Spec(list[Any]):
+    """[memory, elements or those of each rank, datatype] of a tensor, as links take it."""
+
+    def __init__(self, host: Tensor, parts: list[Any]) -> None:
+        super().__init__(parts)
+        self.host = host
+
+
+class _Replayed:
+    """What a replay has begun, and not yet waited for."""
+
+    request: Any = None
+
+
+class Work:
+    """A call that goes on. Tensors that it reads or writes must stay as they are until wait() has returned. One that
+    is dropped goes on nevertheless."""
+
+    def __init__(self, call: Call, request: Any, arguments: Sequence[Any], done: Sequence[Any]) -> None:
+        self._call, self._request, self._arguments, self._to_finish = call, request, arguments, done
+        self._replayed: _Replayed | None = None
+        self._tape = here.tape  # of the recording that it was begun in
+        self._done = False
+
+    def is_completed(self) -> bool:
+        """Whether all is done; asking lets MPI go on. What is done is written into the tensors."""
+        if not self._done:
+            unseen("Python asks whether a collective is complete")
+            if _aside(lambda: self._call.link.test(self._call.what, self._request)):
+                self._complete()
+        return self._done
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Waits until all is done: True. timeout is that of init_process_group(). With NCCL the current stream waits,
+        and not the program."""
+        if not self._done:
+            link, what = self._call.link, self._call.what
+            _aside(lambda: link.wait(what, self._request))
+            if here.tape is not None and self._replayed is not None and here.tape is self._tape:
+                slot = self._replayed
+                here.tape.unfinished.discard(self)
+                self._call.record("wait", self._arguments, self._to_finish, lambda _: link.wait(what, slot.request))
+            elif here.tape is not self._tape:
+                unseen(f"{what.partition(' ')[0]} was begun outside of the function")
+            self._complete()
+        return True
+
+    def _go_on(self) -> None:
+        """Lets MPI go on; a replay does so, too."""
+        if not self._done:
+            link, what = self._call.link, self._call.what
+            _aside(lambda: link.test(what, self._request))
+            if here.tape is not None and self._replayed is not None and here.tape is self._tape:
+                slot = self._replayed
+                self._call.record("test", (), (), lambda _: link.test(what, slot.request))
+
+    def __del__(self) -> None:
+        if not self._done:
+            _abandoned.append(self)
+
+    def _complete(self) -> None:
+        self._done = True
+        for x in self._to_finish:
+            x.finish()
+        self._arguments = self._to_finish = ()
+
+
+class Call:
+    """One call of a collective by this rank, checked, and compared with those of the others where that is asked for."""
+
+    def __init__(
+        self, name: str, group: Any, async_op: bool, *arguments: Any, shapes: bool = True, compare: bool = True
+    ) -> None:
+        self.name, self.async_op, self.group = name, async_op, group_of(group, name)
+        self.link: Any = None  # that of the tensors' device, once there is one
+        words = [name, *("async" for _ in range(bool(async_op)))]
+        for x in arguments:
+            if not isinstance(x, Tensor):
+                words.append(f"by {x}" if isinstance(x, str) else f"rank {x}")
+            else:
+                words.append(f"of {tuple(x.shape)} {x.dtype}" if shapes else f"of {x.dtype}")
+        self.what = " ".join(words)
+        if compare:
+            self.group._compare(self.what)
+
+    def __call__(self, method: str, *arguments: Any, done: Sequence[Any] = ()) -> Work | None:
+        if self.async_op:
+            return self.begun(method, *arguments, done=done)
+        link, what = self.link, self.what
+        if not lib.norch_recording():
+            link.call(what, method, *arguments)
+        else:
+            _aside(lambda: link.call(what, method, *arguments))
+            self.record(method, arguments, done, lambda given: link.call(what, method, *given))
+        for x in done:
+            x.finish()
+        return None
+
+    def begun(self, method: str, *arguments: Any, done: Sequence[Any] = ()) -> Work:
+        """The same, going on: the Work has what there is to wait for, and holds the memory that is read or written."""
+        _abandoned[:] = [work for work in _abandoned if not (here.tape is None and work.is_completed())]
+        link, what = self.link, self.what
+        work = Work(self, _aside(lambda: link.begin(what, method, *arguments)), arguments, done)
+        if lib.norch_recording():
+            slot = work._replayed = _Replayed()
+
+            def begin(given: Sequence[Any]) -> None:
+                slot.request = link.begin(what, method, *given)
+
+            if self.record(f"begin {method}", arguments, done, begin):
+                here.tape.unfinished.add(work)
+        return work
+
+    def record(
+        self, step: str, arguments: Sequence[Any], done: Sequence[Any], run: Callable[[Sequence[Any]], Any]
+    ) -> bool:
+        """Lets a recording that is under way do run(arguments) here in each replay. False: there is none."""
+        if here.tape is None or here.tape.in_parts:
+            unseen(f"{self.name} talks to other processes")
+            return False
+        link, group, name = self.link, self.group, self.name
+        specs = [x for x in arguments if isinstance(x, _Spec)]
+        written = tuple(any(x.host is one.host for one in done) for x in specs)
+        sizes = [x.host.numel() * x.host.dtype.itemsize for x in specs]
+        # Of a spec what follows the memory: the recording itself must not hold the tensors, which a replay has not.
+        template = [list(x[1:]) if isinstance(x, _Spec) else None for x in arguments]
+        plain = [None if isinstance(x, _Spec) else x for x in arguments]
+        last: list[Any] = [None, None]  # addresses, and the arguments with them
+
+        def again(addresses: tuple[int, ...]) -> None:
+            group_of(group, name)
+            if last[0] != addresses:
+                buffers = iter([link.buffer(at, size) for at, size in zip(addresses, sizes, strict=True)])
+                given = [x if rest is None else [next(buffers), *rest] for x, rest in zip(plain, template, strict=True)]
+                last[:] = addresses, given
+            run(last[1])
+
+        here.tape.kept.append(again)
+        told = f"{self.what} {step} {id(group)}"
+        lib.norch_record_host_call(again, told, tuple(x.host for x in specs), written)
+        return True
+
+    def on(self, x: Any) -> Any:
+        """The link for a tensor; all tensors of a call go the same way."""
+        link = self.group._link_of(checked(x, self.name), self.name)
+        if self.link is None:
+            self.link = link
+        elif link is not self.link:
+            raise DeviceError(f"{self.name}: its tensors lie on several devices, {x.device} among them")
+        return link
+
+    def anywhere(self) -> Call:
+        """The call without tensors."""
+        self.link = self.group._link_of(None, self.name)
+        return self
+
+    def numbers(self, x: Tensor, op: Any) -> _Numbers:
+        """x as its elements are combined."""
+        return _Numbers(x, op, self)
+
+    def bytes(self, x: Tensor) -> _Bytes:
+        """x as its elements move."""
+        return _Bytes(x, self)
+
+    def joined(self, xs: Sequence[Tensor]) -> _Joined:
+        """Tensors as they move together."""
+        return _Joined(xs, self)
+
+    def root(self, rank: int | None, in_group: int | None, default: int | None = None) -> int:
+        """The number in the group of a rank that is given by its number in the world, or by that in the group.
+        ArgumentError for both, for neither where there is no default, and for a rank that is not in the group."""
+        return root_of(self.group, self.name, rank, in_group, default)
+
+    def check_list(self, what: str, tensors: Any, like: Tensor | None) -> None:
+        """ArgumentError unless it is a tensor for each rank, of the dtype of `like`."""
+        if not isinstance(tensors, (list, tuple)) or len(tensors) != self.group.size():
+            given = len(tensors) if isinstance(tensors, (list, tuple)) else type(tensors).__name__
+            raise ArgumentError(f"{self.name}: {what} has a tensor for each of {self.group.size()} ranks, not {given}")
+        for x in tensors:
+            if checked(x, self.name).dtype != (found := checked(like, self.name).dtype):
+                raise DTypeError(f"{self.name}: {what} has a tensor of {x.dtype} beside one of {found}")
+
+    def one_list(self, what: str, tensors: Any, root: int, like: Tensor) -> Sequence[Tensor] | None:
+        """The list, on the rank that has one; its tensors have as many elements as `like`."""
+        if self.group.rank() != root:
+            if tensors:
+                raise ArgumentError(f"{self.name}: only rank {self.group.ranks[root]} has a {what}")
+            return None
+        self.check_list(what, tensors, like)
+        for x in tensors:
+            if x.numel() != like.numel():
+                raise ShapeError(f"{self.name}: shapes {tuple(x.shape)} and {tuple(like.shape)} differ")
+        return list(tensors)
+
+    def check_parts(self, whole: Tensor, part: Tensor) -> None:
+        """ShapeError unless `whole` is a `part` for each rank."""
+        if checked(whole, self.name).dtype != checked(part, self.name).dtype:
+            raise DTypeError(f"{self.name}: dtypes {whole.dtype} and {part.dtype} differ")
+        if whole.numel() != part.numel() * self.group.size():
+            raise ShapeError(
+                f"{self.name}: shape {tuple(whole.shape)} is not one of {tuple(part.shape)} for each of "
+                f"{self.group.size()} ranks"
+            )
+
+
+def checked(x: Any, name: str) -> Tensor:
+    """x. TypeError unless it is a tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: expected a Tensor, not {type(x).__name__}")
+    return x
+
+
+def root_of(group: ProcessGroup, name: str, rank: int | None, in_group: int | None, default: int | None = None) -> int:
+    """What Call.root() gives."""
+    if rank is not None and in_group is not None:
+        raise ArgumentError(f"{name}: a rank is named twice, as {rank} in the world and as {in_group} in the group")
+    if in_group is None:
+        if (rank := default if rank is None else rank) is None:
+            raise ArgumentError(
+                f"{name}: needs a rank: its number in the world, or group_src or group_dst in the group"
+            )
+        return group._rank_of(rank, name)
+    if type(in_group) is not int or not 0 <= in_group < group.size():
+        raise ArgumentError(f"{name}: rank {in_group!r} is not in a group of {group.size()}")
+    return in_group
+
+
+class _Host:
+    """A tensor as a link takes it: contiguous, where the link reads it. finish() writes what came into the tensor."""
+
+    def __init__(self, x: Tensor, host: Tensor, datatype: Any, link: Any) -> None:
+        self.x, self.host, self.datatype = x, host, datatype
+        buffer = link.buffer(host._data, host.numel() * host.dtype.itemsize, host)
+        self.spec = _Spec(host, [buffer, host.numel(), datatype])
+
+    def parts(self, group: ProcessGroup) -> _Spec:
+        """The same as equal parts, one a rank: the elements of a part are counted."""
+        return _Spec(self.host, [self.spec[0], self.host.numel() // group.size(), self.datatype])
+
+    def finish(self) -> None:
+        """Writes into the tensor what came."""
+        if self.host._data == self.x._data and self.host.is_cuda == self.x.is_cuda:
+            self.x._bump()
+        else:
+            with no_grad():
+                self.x.detach().copy_(self.host.reshape(self.x.shape))
+
+
+class _Bytes(_Host):
+    """A tensor whose elements move as they are."""
+
+    def __init__(self, x: Tensor, call: Call) -> None:
+        link = call.on(x)
+        host = link.placed(x, call.name)
+        super().__init__(x, host, link.byte_type(host.dtype), link)
+
+
+class _Numbers(_Host):
+    """A tensor whose elements are combined."""
+
+    def __init__(self, x: Tensor, op: Any, call: Call) -> None:
+        name, link = call.name, call.on(x)
+        how = op.lower() if isinstance(op, str) else None
+        if how not in _OPS:
+            raise ArgumentError(f"{name}: op is one of ReduceOp.{', '.join(_OPS).upper()}, not {op!r}")
+        if how == "avg" and x.dtype.kind not in "fc":
+            raise DTypeError(f"{name}: {x.dtype} has no average")
+        if how in ("min", "max") and x.dtype.is_complex:
+            raise DTypeError(f"{name}: {x.dtype} has no order")
+        self.op = link.reduction(how, x.dtype, name)
+        host = link.placed(x, name)
+        if x.dtype is bool_:
+            host = host.view(uint8)
+        elif x.dtype in (float16, bfloat16):
+            host = host.to(float32)
+        elif x.dtype in link.widens:
+            host = host.detach().to(link.widens[x.dtype])
+        super().__init__(x, host, link.number_type(host.dtype, name), link)
+        self.divisor = call.group.size() if link.divides(how) else 1
+
+    def finish(self) -> None:
+        """Writes into the tensor what came, an average as the sum by the number of ranks."""
+        if self.divisor != 1:
+            self.host.div_(self.divisor)
+        super().finish()
+
+
+class _Joined(_Host):
+    """Tensors one behind the other, a rank's each."""
+
+    def __init__(self, xs: Sequence[Tensor], call: Call) -> None:
+        self.xs = xs
+        for x in xs:
+            link = call.on(x)
+        whole = empty(sum(x.numel() for x in xs), dtype=xs[0].dtype, device=link.device_for(xs[0]))
+        super().__init__(whole, whole, link.byte_type(whole.dtype), link)
+        self.whole, self.counts = whole, [x.numel() for x in xs]
+        self.pieces = whole.split(self.counts)
+        for part, x in zip(self.pieces, xs, strict=True):
+            part.copy_(x.detach().reshape(-1))
+        self.spec_by_rank = _Spec(whole, [self.spec[0], self.counts, self.datatype])
+
+    def finish(self) -> None:
+        """Writes to the tensors what came."""
+        with no_grad():
+            for part, x in zip(self.pieces, self.xs, strict=True):
+                x.detach().copy_(part.reshape(x.shape))

@@ -1,0 +1,120 @@
+"""Watch: a thread that sees calls which wait for other ranks, and ends the program where one waits too long."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from ..errors import ArgumentError, Error
+
+DEFAULT_TIMEOUT = 1800.0  # seconds, as PyTorch's
+
+
+def seconds_of(timeout: timedelta | float | None, name: str, otherwise: float = DEFAULT_TIMEOUT) -> float:
+    """A timeout in seconds. ArgumentError unless it is positive, TypeError unless it is one."""
+    if timeout is not None and not isinstance(timeout, (timedelta, int, float)):
+        raise TypeError(f"{name}: timeout is a number of seconds or a timedelta, not {type(timeout).__name__}")
+    found = float(
+        timeout.total_seconds() if isinstance(timeout, timedelta) else otherwise if timeout is None else timeout
+    )
+    if not found > 0:
+        raise ArgumentError(f"{name}: timeout is {found} s, and must be positive")
+    return found
+
+
+class Watch:
+    """Ends all ranks if a call waits for others for more than `timeout` seconds.
+
+    MPI's calls block without a limit, and an exception cannot reach a thread inside one: a thread looks on. ends: what
+    ends the processes, with a message; renames: exceptions that become an Error with the name of the call. checks:
+    called with the time at every look, and give a message where something has failed, as on a device.
+    """
+
+    def __init__(
+        self, timeout: float, rank: int, ends: Callable[[str], None], renames: type[Exception] | tuple[()] = ()
+    ) -> None:
+        self.timeout, self.rank, self.ends, self.renames = timeout, rank, ends, renames
+        self.calls: dict[int, tuple[str, float]] = {}  # of each thread: what waits, since when
+        self.checks: list[Callable[[float], str | None]] = []
+        self._ended = threading.Event()
+        threading.Thread(target=self._look, name="norch.distributed", daemon=True).start()
+
+    def __call__(self, what: str) -> _Watched:
+        return _Watched(self, what)
+
+    def with_timeout(self, timeout: float) -> Watch:
+        """A watch of the same kind with another timeout; itself, if that is its own."""
+        return self if timeout == self.timeout else Watch(timeout, self.rank, self.ends, self.renames)
+
+    @contextmanager
+    def ends_on_failure(self) -> Iterator[None]:
+        """A context whose exception ends the watch: nothing was started that it would look at."""
+        try:
+            yield
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """No call is watched any longer."""
+        self._ended.set()
+
+    def late(self, what: str, seconds: float) -> str:
+        """What is said of a call that waits too long."""
+        return f"rank {self.rank}: {what} has waited for other ranks for {seconds:.1f} s; ending all"
+
+    def _look(self) -> None:
+        while not self._ended.wait(min(self.timeout / 4, 1)):
+            now = time.monotonic()
+            for what, since in list(self.calls.values()):
+                if now - since > self.timeout:
+                    self.ends(self.late(what, now - since))
+            for check in list(self.checks):
+                if (message := check(now)) is not None:
+                    self.ends(message)
+
+
+class _Watched:
+    __slots__ = ("watch", "what")
+
+    def __init__(self, watch: Watch, what: str) -> None:
+        self.watch, self.what = watch, what
+
+    def __enter__(self) -> None:
+        self.watch.calls[threading.get_ident()] = self.what, time.monotonic()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.watch.calls.pop(threading.get_ident(), None)
+        if self.watch.renames and isinstance(error, self.watch.renames):
+            raise Error(f"{self.what.partition(' ')[0]}: MPI: {error}") from error
+
+
+def tell(message: str) -> None:
+    """Prints a message for whoever started the program."""
+    print(f"norch.distributed: {message}", file=sys.stderr, flush=True)
+
+
+def end_this(message: str) -> None:
+    """Prints message and ends this process, where no launcher ends the others: they wait until their timeout."""
+    tell(message)
+    os._exit(1)
+
+
+def end_all_on_failure(size: int, rank: int, ends: Callable[[str], None]) -> None:
+    """From now on an exception that nobody catches ends all ranks: the others would wait for this one."""
+    if size == 1 or getattr(sys.excepthook, "ends_all_ranks", False):
+        return
+    before = sys.excepthook
+
+    def hook(kind: Any, error: Any, trace: Any) -> None:
+        before(kind, error, trace)
+        ends(f"rank {rank} failed with {kind.__name__}; ending all")
+
+    hook.ends_all_ranks = True  # type: ignore[attr-defined]
+    sys.excepthook = hook
