@@ -102,7 +102,22 @@ _take_out(globals(), _TAKE_OUT)
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
-    from . import amp, array_api, cpu, cuda, distributions, fft, func, linalg, memory, nn, optim, profiler, special, utils
+    from . import (
+        amp,
+        array_api,
+        cpu,
+        cuda,
+        distributions,
+        fft,
+        func,
+        linalg,
+        memory,
+        nn,
+        optim,
+        profiler,
+        special,
+        utils,
+    )
     from .amp import (
         GradScaler,
         autocast,

@@ -1,4 +1,4 @@
-"""Written by `make stubs` from the code; a test tells when it is old."""
+"""Written by `make stubs` from the code; a test fails when it is out of date."""
 
 import builtins
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ def eig(A: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> eig_result: """(e
 def eigh(A: Tensor, UPLO: str = ..., *, out: tuple[Tensor, ...] | None = ...) -> eigh_result: """(eigenvalues, eigenvectors) of symmetric or Hermitian A (..., N, N): w (..., N), real, ascending, and the columns of V (..., N, N), with A = V diag(w) V^H. Only the triangle UPLO, "L" or "U", is read."""
 def eigvals(A: Tensor, *, out: Tensor | None = ...) -> Tensor: """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig()."""
 def eigvalsh(A: Tensor, UPLO: str = ..., *, out: Tensor | None = ...) -> Tensor: """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh()."""
+def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor: """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of A (..., M, N), M >= N, and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes."""
 def inv(A: Tensor, *, out: Tensor | None = ...) -> Tensor: """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B, and more accurate."""
 def inv_ex(A: Tensor, *, check_errors: bool = ..., out: tuple[Tensor, ...] | None = ...) -> inv_ex_result: """(inverse, info) as inv(); what singular matrices give is said at solve_ex()."""
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = ..., *, driver: str | None = ..., out: tuple[Tensor, ...] | None = ...) -> lstsq_result: """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A (..., M, N), B (..., M, K) or (..., M), the squares of that norm per column (for M > N and full rank, else empty), the rank of A, and its singular values with driver "gelsd" or "gelss" (else empty)."""

@@ -1,4 +1,4 @@
-"""Written by `make stubs` from the code; a test tells when it is old."""
+"""Written by `make stubs` from the code; a test fails when it is out of date."""
 
 import builtins
 from norch._typing import Operand

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/learn. `make docs` runs it; it needs matplotlib."""
+"""Draws the pictures of docs/learn: `python docs/learn/pictures.py`. The ladder is measured where this runs."""
 
 from pathlib import Path
 
