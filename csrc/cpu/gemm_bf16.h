@@ -4,7 +4,9 @@
  * Panels of A and B are packed as for float32, with a pair (k, k + 1) for an element, and over all of k, so that a tile is
  * summed in registers and rounded to bfloat16 once. A chunk packs the rows of A that it needs, at most BF16_BYTES of them,
  * and then takes panels of B one by one. Sums are float32, in the order of pairs: they differ from those of other builds,
- * which widen first, in the last bits of a float32. Subnormal numbers count as 0, as the instruction has it. */
+ * which widen first, in the last bits of a float32. Subnormal numbers count as 0, as the instruction has it. It rounds each
+ * product, so that two beyond the range of float32 make a NaN of opposite infinities: elements that are not finite are
+ * computed again, by fused multiply-adds. */
 
 #define BF16 __attribute__((target("avx512bf16")))
 #define BF16_BYTES (1 << 20)
@@ -187,6 +189,25 @@ BF16 static void bf16_block(const product *p, int64_t i0, int64_t i1, int64_t j0
     }
 }
 
+/* Computes the elements of rows i0 .. i1 and columns j0 .. j1 of C again that are infinite or NaN. */
+static void bf16_recompute(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+    const bf16_bits *bias = p->bias;
+    for (int64_t i = i0; i < i1; i++) {
+        bf16_bits *c = (bf16_bits *)p->c + i * p->c_row;
+        uint16_t any = 0;
+        for (int64_t j = j0; j < j1; j++) any |= (c[j] & 0x7f80) == 0x7f80;
+        for (int64_t j = j0; j < j1 && any; j++) {
+            if ((c[j] & 0x7f80) != 0x7f80) continue;
+            const bf16_bits *a = (const bf16_bits *)p->a + i * p->a_row, *b = (const bf16_bits *)p->b + j * p->b_col;
+            float sum = 0;
+            for (int64_t q = 0; q < p->k && sum == sum; q++, a += p->a_col, b += p->b_row)
+                sum = __builtin_fmaf(nr_float_of_bfloat16(*a), nr_float_of_bfloat16(*b), sum);
+            if (bias) sum += nr_float_of_bfloat16(bias[j * p->bias_step]);
+            c[j] = nr_bfloat16_of_float(sum);
+        }
+    }
+}
+
 static void bf16_chunk(const bf16_job *job, int64_t chunk, void *scratch) {
     const int64_t parts = job->row_blocks * job->col_blocks, part = chunk % parts;
     product p = job->first;
@@ -197,6 +218,7 @@ static void bf16_chunk(const bf16_job *job, int64_t chunk, void *scratch) {
         bf16_dots(&p, i, last_i, j, last_j, scratch);
     else
         bf16_block(&p, i, last_i, j, last_j, scratch);
+    bf16_recompute(&p, i, last_i, j, last_j);
 }
 
 /* A slot owns scratch memory and takes chunks while there are any. */

@@ -9,6 +9,7 @@
 #endif
 #include <stdatomic.h>
 #include <string.h>
+#include "../core/convert.h"
 #include "../families/matmul.h"
 #include "cpu.h"
 #include "gemm_isa.h"
