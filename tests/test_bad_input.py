@@ -221,6 +221,7 @@ def test_flags_are_true_or_false():
     first |= {"scatter_reduce": (square, 0, at.view(1, 2), square, "sum"), "randint": (3, (2,)), "randperm": (3,)}
     first |= dict.fromkeys(("zeros", "ones", "empty", "rand", "randn"), (2,))
     first |= {"index_reduce": (square, 0, at, square, "prod"), "normal": (square, square), "randint_like": (square, 3)}
+    first |= {"lobpcg": (norch.eye(4),)}
     first |= dict.fromkeys(("max", "min", "renorm", "all", "any", "logsumexp"), (square, 0))
     seen = 0
     for place in (norch, norch.Tensor, F, norch.linalg):

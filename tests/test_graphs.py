@@ -159,7 +159,7 @@ def test_backward_needs_little_memory_at_once():
 def test_parts_cost_no_whole_gradient_each(monkeypatch):
     """The gradients of slices are added into one gradient of the whole, for leaves and for results, and are right."""
     wholes = []
-    monkeypatch.setattr(view, "zeros_of", lambda meta: wholes.append(meta) or zeros_of(meta))
+    monkeypatch.setattr(view, "zeros_of", lambda meta, like: wholes.append(meta) or zeros_of(meta, like))
     leaf = norch.zeros(20, 3, requires_grad=True)
     whole = leaf * 2
     sum((whole[i] * float(i + 1)).sum() + leaf[i].sum() for i in range(20)).backward()

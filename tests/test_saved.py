@@ -183,7 +183,8 @@ CLASSES, HALVES, SIGNS = ("index", ROWS[:1], 32), ("half", ROWS), ("sign", ROWS)
 # name: (arguments, the inputs: a shape, or what else it holds), or several of them
 MODULES: dict[str, Any] = {
     **dict.fromkeys(
-        """AlphaDropout CELU Dropout ELU Flatten GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh Identity LeakyReLU
+        """AlphaDropout CELU Dropout ELU FeatureAlphaDropout Flatten GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh
+        Identity LeakyReLU
         LogSigmoid Mish PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softplus Softshrink Softsign
         Tanh Tanhshrink""".split(),
         ((), [ROWS]),
@@ -206,6 +207,7 @@ MODULES: dict[str, Any] = {
     **dict.fromkeys("BatchNorm3d InstanceNorm3d".split(), ((4,), [BOXES])),
     **dict.fromkeys("MaxPool3d AdaptiveMaxPool3d".split(), ((2,), [BOXES])),
     "LPPool3d": ((2, 3), [BOXES]),
+    "AdaptiveLogSoftmaxWithLoss": ((32, 32, [8]), [ROWS, CLASSES]),
     "AdaptiveMaxPool2d": ((5,), [IMAGES]),
     "BCELoss": ((), [("half", ROWS), HALVES]),
     "BatchNorm1d": [((32,), [ROWS]), ((16,), [LINES])],
@@ -251,6 +253,7 @@ MODULES: dict[str, Any] = {
     "UpsamplingBilinear2d": None,
     "UpsamplingNearest2d": None,
     "EmbeddingBag": ((50, 8), [("index", ROWS, 50)]),
+    **dict.fromkeys("FractionalMaxPool2d FractionalMaxPool3d MultiLabelMarginLoss".split()),  # composed
     "CTCLoss": None,  # what each step through time is composed of; PyTorch keeps one table
     # what holds others, or stands for several
     **dict.fromkeys(

@@ -15,13 +15,14 @@ from ..nn import __all__ as __all__
 
 # A module of PyTorch: those of norch.nn that have its names.
 _MODULES = {
-    "activation": "activation attention", "batchnorm": "norm .distributed.sync_batch_norm extras.lazy",
-    "channelshuffle": "flatten", "container": "container", "conv": "conv extras.lazy", "distance": "distance",
-    "dropout": "dropout", "flatten": "flatten", "fold": "resample", "instancenorm": "norm extras.lazy",
-    "lazy": "extras.lazy",
+    "activation": "activation attention", "adaptive": "extras.adaptive_softmax",
+    "batchnorm": "norm .distributed.sync_batch_norm extras.lazy", "channelshuffle": "flatten",
+    "container": "container", "conv": "conv extras.lazy", "distance": "distance", "dropout": "dropout",
+    "flatten": "flatten", "fold": "resample", "instancenorm": "norm extras.lazy", "lazy": "extras.lazy",
     "linear": "linear distance extras.lazy", "loss": "loss extras.ctc", "module": "module", "normalization": "norm",
-    "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool extras.unpool", "rnn": "recurrent",
-    "sparse": "embedding extras.embedding_bag", "transformer": "transformer", "upsampling": "resample", "utils": "",
+    "padding": "pad", "pixelshuffle": "flatten", "pooling": "pool extras.unpool extras.fractional_pool",
+    "rnn": "recurrent", "sparse": "embedding extras.embedding_bag", "transformer": "transformer",
+    "upsampling": "resample", "utils": "",
 }  # fmt: skip
 _BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss",
           "LazyModuleMixin": "LazyModuleMixin"}  # fmt: skip

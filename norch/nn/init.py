@@ -11,7 +11,7 @@ import warnings
 from .._exports import publish
 from ..autograd import no_grad
 from ..dtype import finfo, float32, promote_types
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..ops._checks import at_least, with_ndim
 from ..ops._operand import rename_errors
 from ..ops.composed.products import outer
@@ -41,7 +41,9 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
 
 @rename_errors
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
-    """Normal with the given mean and standard deviation, truncated to [a, b]."""
+    """Normal with the given mean and standard deviation, truncated to [a, b]. DTypeError unless of floats."""
+    if not tensor.is_floating_point():
+        raise DTypeError(f"trunc_normal_: floats are needed, not {tensor.dtype.name}")
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=3)
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))

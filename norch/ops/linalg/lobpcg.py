@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._lib import int64
+from ..._lib import flag, int64
 from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.function import Outputs
@@ -110,7 +110,12 @@ def lobpcg(
     if A.requires_grad:
         A = (A + A.mT) / 2
     tolerance = finfo(A.dtype).eps ** 0.5 if tol is None else float(tol)
-    options: dict[str, Any] = {"k": k, "maxiter": steps, "tolerance": tolerance, "largest": largest is not False}
+    options: dict[str, Any] = {
+        "k": k,
+        "maxiter": steps,
+        "tolerance": tolerance,
+        "largest": largest is None or flag(largest, "lobpcg: largest"),
+    }
     others = [other for other in (B, iK) if other is not None]
 
     def solved(a: Any, x: Any, *rest: Any) -> Any:

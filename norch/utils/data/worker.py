@@ -62,8 +62,8 @@ class Post(NamedTuple):
 
 def run(post: Post) -> None:
     """What the process does, until the consumer closes the connection or is gone."""
-    # Ctrl-C goes to the consumer as well, which ends the workers. As an exception it would be lost, and printed, where it
-    # comes to a finalizer.
+    # Ctrl-C goes to the consumer as well, which ends the workers. As an exception it would be lost, and printed, in a
+    # finalizer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     for other in post.others:
