@@ -28,7 +28,6 @@ copybutton_prompt_is_regexp = True
 default_role = "code"  # docstrings mark code by single backticks
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 autodoc_member_order = "groupwise"
 autosummary_generate = True  # a page for each module that reference/index.md names, of _templates/module.rst
 autodoc_default_options = {"members": True, "imported-members": True}

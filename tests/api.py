@@ -1,6 +1,6 @@
 """The public API as text, api.txt: a line a name, with its signature. `make api` writes it; test_api.py compares.
 
-What a program may rely on are the modules below, which are PyTorch's or are named in README.md. Where norch keeps what
+What a program may rely on are the modules below, which are PyTorch's or are named in docs/. Where norch keeps what
 they hand on is its own matter, and so are annotations: a line tells names, order, kinds and defaults of parameters.
 """
 

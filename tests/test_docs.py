@@ -74,6 +74,7 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
         ("compatibility.md", 11),
         ("complex.md", 7),
         ("data.md", 20),
+        ("differences.md", 15),
         ("linalg.md", 6),
         ("seeing.md", 15),
     ],

@@ -267,7 +267,7 @@ def test_the_kinds_of_errors():
 
 
 def test_errors_of_python_itself():
-    """Those that the README leaves out of norch.Error; and bools, of which two are not subtracted."""
+    """Those that docs/differences.md leaves out of norch.Error; and bools, of which two are not subtracted."""
     p = norch.ones(1, requires_grad=True)
     for kind, call in (
         (TypeError, lambda: norch.add("a", p)),

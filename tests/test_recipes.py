@@ -1,4 +1,4 @@
-"""The README's recipes ("Adding to it"), carried out in a copy of the sources."""
+"""The recipes of docs/architecture.md ("Adding to it"), carried out in a copy of the sources."""
 
 import os
 import shutil
