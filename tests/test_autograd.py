@@ -582,21 +582,3 @@ def test_switches_take_bools(bad):
     with pytest.raises(TypeError, match=f"set_grad_enabled: .* bool, not {type(bad).__name__}"):
         norch.set_grad_enabled(bad)
     assert not x.requires_grad and norch.is_grad_enabled() is before
-
-
-def test_what_does_not_lead_to_an_input_is_not_walked():
-    class Closed(norch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, g):
-            raise AssertionError("walked")
-
-    y = norch.ones(1, requires_grad=True)
-    closed = Closed.apply(norch.ones(1, requires_grad=True))
-    assert norch.autograd.grad(closed, y, allow_unused=True) == (None,)
-    assert norch.autograd.grad((closed, y * 2), y, allow_unused=True)[0].tolist() == [2]
-    with pytest.raises(norch.Error, match="inputs is empty"):
-        norch.autograd.grad(y * 2, ())

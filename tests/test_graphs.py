@@ -187,3 +187,21 @@ def test_a_gradient_that_others_hold_is_not_added_to():
     w = x * 1
     norch.autograd.backward([w, w[:2]], [given, norch.ones(2)])
     assert given.tolist() == [1.0] * 4 and x.grad.tolist() == [2.0, 2.0, 1.0, 1.0] and kept.tolist() == [2, 2, 4, 4]
+
+
+def test_what_does_not_lead_to_an_input_is_not_walked():
+    class Closed(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            raise AssertionError("walked")
+
+    y = norch.ones(1, requires_grad=True)
+    closed = Closed.apply(norch.ones(1, requires_grad=True))
+    assert norch.autograd.grad(closed, y, allow_unused=True) == (None,)
+    assert norch.autograd.grad((closed, y * 2), y, allow_unused=True)[0].tolist() == [2]
+    with pytest.raises(norch.Error, match="inputs is empty"):
+        norch.autograd.grad(y * 2, ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -31,13 +32,12 @@ def data(rank: int, shape: Any, dtype: str, salt: int = 0) -> Any:
     return norch.tensor(numbers.tolist(), dtype=getattr(norch, dtype)).reshape(shape)
 
 
-def same(x: norch.Tensor, expected: Any) -> None:
-    got = np.array(x.float().tolist() if x.dtype.is_floating_point else x.tolist())
-    np.testing.assert_array_equal(got, np.asarray(expected))
-
-
 def array(x: norch.Tensor) -> Any:
     return np.array(x.float().tolist() if x.dtype.is_floating_point else x.tolist()).reshape(x.shape)
+
+
+def same(x: norch.Tensor, expected: Any) -> None:
+    np.testing.assert_array_equal(array(x), np.asarray(expected))
 
 
 def raises(kind: type[Exception], text: str, call: Callable[[], Any]) -> None:
@@ -583,8 +583,6 @@ def is_late() -> None:
 
 
 def dies() -> None:
-    import signal
-
     if dist.get_rank() == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     dist.all_reduce(norch.ones(4))
@@ -594,8 +592,7 @@ def start(timeout: float | None = None) -> None:
     dist.init_process_group(BACKEND, os.environ.get("NORCH_TEST_METHOD", "env://"), timeout)
     if "nccl" in BACKEND:
         norch.cuda.set_device(dist.get_node_local_rank())
-    if BACKEND == "nccl":
-        norch.set_default_device("cuda")
+        norch.set_default_device("cuda" if BACKEND == "nccl" else None)
 
 
 if __name__ == "__main__":
