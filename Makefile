@@ -469,6 +469,7 @@ docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and th
 
 site: $(VENV)/ready-site  ## the documentation as a site, to be read from build/site/index.html
 	$(Q)$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site $(ARGS)
+	$(Q)$(RUN) docs/learn/notebooks.py build/site/notebooks 2>build/site/notebooks.log || { cat build/site/notebooks.log >&2; exit 1; }
 	@echo "open build/site/index.html"
 
 stubs: $(VENV)/ready-test  ## the .pyi files, what editors and type checkers read of names that the code makes, from the code
