@@ -43,7 +43,7 @@ from norch.ops.create import empty_like as empty_like, empty_strided as empty_st
 from norch.ops.getitem import index_put as index_put
 from norch.ops.index import argwhere as argwhere, index_fill as index_fill, masked_fill as masked_fill, masked_scatter as masked_scatter, put as put
 from norch.ops.linalg import factor
-from norch.ops.linalg.householder import geqrf as geqrf, householder_product as _householder_product, ormqr as ormqr
+from norch.ops.linalg.householder import geqrf_result
 from norch.ops.linalg.lobpcg import lobpcg as lobpcg
 from norch.ops.linalg.solve import det as det, logdet as logdet, matrix_exp as matrix_exp, slogdet as slogdet
 from norch.ops.linalg.torch_names import lu as lu, pca_lowrank as pca_lowrank, pinverse as pinverse, svd_lowrank as svd_lowrank, svd_result, triangular_solve_result
@@ -188,6 +188,7 @@ def full(size: Any, fill_value: Operand, *, dtype: DTypeLike = ..., device: Devi
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
 def gcd(input: Any, other: Any, *, out: Any = ...) -> Any: """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm."""
 def ge(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
+def geqrf(A: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> geqrf_result: """(a, tau) of the QR decomposition of A (..., M, N): a (..., M, N) holds R in its upper triangle and below it the reflections whose product is Q, tau (..., K) their factors, K = min(M, N). householder_product() and ormqr() take them. It has no derivative; linalg.qr() has one."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
 def greater(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a > b."""
 def greater_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
@@ -306,7 +307,8 @@ def norm(input: Tensor, p: Any = ..., dim: Dims = ..., keepdim: builtins.bool = 
 def normal(mean: Operand = ..., std: Operand = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size; in a complex dtype these are as in normal_()."""
 def not_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a != b."""
 def ones(*shape: Any, size: Any = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Ones, of the default dtype unless given."""
-orgqr = _householder_product
+def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor: """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of A (..., M, N), M >= N, and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes."""
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
 pi: builtins.float
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor: """abs e**(i angle): complex numbers of absolute values and angles in radians."""

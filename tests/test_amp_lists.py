@@ -95,6 +95,49 @@ def test_dtypes_are_those_of_pytorch(torch: Any, dtype: str, to: str) -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+@pytest.mark.parametrize("name", ["prod", "quantile", "nanquantile", "trace", "matmul", "mm", "inverse", "cholesky"])
+def test_functions_and_methods_are_cast_alike(name: str) -> None:
+    """Under each of the names that a function has: what takes out= is another function than the method."""
+    spd = norch.tensor(ARRAYS["spd"]).bfloat16()
+    arguments = {"quantile": (0.5,), "nanquantile": (0.5,), "matmul": (spd.float(),), "mm": (spd.float(),)}.get(
+        name, ()
+    )
+    linalg = getattr(norch.linalg, {"inverse": "inv"}.get(name, name), None)
+    with norch.autocast("cpu"):
+        for function in (getattr(norch, name), getattr(norch.Tensor, name), linalg):
+            if function is not None:
+                found = function(spd, *arguments)
+                assert found.dtype is (norch.bfloat16 if name in ("matmul", "mm") else norch.float32)
+
+
+OUT_CALLS = """
+t.matmul(x, y, out=o); t.mm(x, y, out=o); t.matmul(b, v, out=o); t.bmm(b, b, out=o); t.addmm(v, x, y, out=o)
+t.baddbmm(x, b, b, out=o); t.linalg.vecdot(x, y, out=o); t.mv(x, v, out=o); t.dot(v, v, out=o)
+t.prod(x, 0, out=o); t.prod(half, 0, out=o); t.quantile(x, 0.5, out=o); t.quantile(half, 0.5, out=o)
+t.cat([one, half], out=o); t.stack([one, half], out=o); t.inverse(spd, out=o); t.linalg.inv(spd, out=o)
+t.inverse(half, out=o); t.linalg.solve(spd, x, out=o); t.mm(one, half, out=o); t.fft.fft(x, out=o.cfloat())
+"""
+
+
+@pytest.mark.parametrize("call", [call.strip() for line in OUT_CALLS.strip().splitlines() for call in line.split(";")])
+def test_calls_with_out_are_not_cast(torch: Any, call: str) -> None:
+    results = []
+    for t in (torch, norch):
+        names = {name: t.tensor(array).to(t.float32) for name, array in ARRAYS.items()}
+        names |= {"t": t, "o": t.empty(0), "half": t.tensor(ARRAYS["half"]).to(t.bfloat16)}
+        with t.autocast("cpu", dtype=t.bfloat16):
+            try:
+                results.append(eval(call, names).numpy())
+            except (RuntimeError, TypeError):
+                results.append(None)
+            assert (names["x"] @ names["y"]).dtype is t.bfloat16
+    theirs, ours = results
+    if theirs is None:
+        assert ours is None
+    else:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
 # ---- CUDA's list ----------------------------------------------------------------------------------------------------
 
 # Operations of PyTorch's list that go by another name here, or are not here.

@@ -18,11 +18,9 @@ from conftest import DEVICE
 
 import norch
 from norch.ops._out import NAMES
+from norch.ops.linalg.torch_names import TAKE_OUT
 
-TAKERS = {name: getattr(norch, name) for name in NAMES.split()} | {
-    name: getattr(norch, name)
-    for name in "cholesky cholesky_inverse cholesky_solve inverse lu_solve lu_unpack qr svd triangular_solve".split()
-}
+TAKERS = {name: getattr(norch, name) for name in (NAMES + TAKE_OUT).split()}
 # What makes tensors, or needs arguments of its own: how it is called.
 CALLS: dict[str, Any] = {
     "arange": lambda m: m.arange(2, 9, 3),
@@ -56,6 +54,9 @@ CALLS: dict[str, Any] = {
     "lu_unpack": lambda m: m.lu_unpack(*m.linalg.lu_factor(square(m))),
     "lu_solve": lambda m: m.lu_solve(square(m), *m.linalg.lu_factor(square(m))),
     "inverse": lambda m: m.inverse(square(m)),
+    "geqrf": lambda m: m.geqrf(square(m)),
+    "orgqr": lambda m: m.orgqr(square(m), m.ones(2, dtype=m.float64)),
+    "ormqr": lambda m: m.ormqr(square(m), m.ones(2, dtype=m.float64), square(m)),
     "cholesky": lambda m: m.cholesky(square(m) @ square(m).mT),
     "cholesky_inverse": lambda m: m.cholesky_inverse(square(m).tril()),
     "cholesky_solve": lambda m: m.cholesky_solve(square(m), square(m).tril()),
@@ -362,6 +363,34 @@ def test_errors_leave_out_as_it_was() -> None:
         assert out.tolist() == [5.0, 5.0]
 
 
+@pytest.mark.parametrize("name", ["exp", "mul", "lerp", "div", "add"])
+def test_out_is_given_by_its_name_alone(name: str) -> None:
+    """Also where Python would take it by position, and what is no argument is refused with or without it."""
+    x, out, function = norch.ones(2), norch.full((2,), 7.0), getattr(norch, name)
+    count = {"exp": 1, "mul": 2, "lerp": 3, "div": 2, "add": 3}[name]
+    for more in ((out,), (None,), (out, out), (out, None, out)):
+        with pytest.raises(TypeError, match=rf"{name}\(\) takes .* positional arguments? but \d"):
+            function(*[x] * count, *more)
+        with pytest.raises(TypeError, match=rf"{name}\(\) takes .* positional arguments? but \d"):
+            function(*[x] * count, more[0], out=out)
+    for named in ({"unknown": 1}, {"unknown": 1, "out": out}):
+        with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'unknown'"):
+            function(*[x] * count, **named)
+    with pytest.raises(TypeError, match=rf"{name}\(\) missing 1 required positional argument"):
+        function(*[x] * (1 if name == "add" else count - 1), out=out)
+    assert out.tolist() == [7.0, 7.0]
+
+
+def test_keyword_only_arguments_go_with_it() -> None:
+    x, y = norch.tensor([3.0, -3.0]), norch.tensor([2.0, 2.0])
+    assert norch.div(x, y, rounding_mode="floor").tolist() == [1.0, -2.0]
+    assert norch.div(x, y, rounding_mode="trunc", out=norch.empty(0)).tolist() == [1.0, -1.0]
+    assert norch.div(x, y, rounding_mode=None, out=None).tolist() == [1.5, -1.5]
+    assert norch.add(x, y, alpha=2, out=norch.empty(0)).tolist() == [7.0, 1.0]
+    assert norch.add(input=x, other=y, out=norch.empty(0)).tolist() == [5.0, -1.0]
+    assert norch.cat([x, y], axis=0, out=norch.empty(0)).tolist() == [3.0, -3.0, 2.0, 2.0]
+
+
 def test_methods_take_none() -> None:
     with pytest.raises(TypeError, match="out"):
         norch.ones(2).add(1, out=norch.zeros(2))
@@ -407,10 +436,11 @@ def test_a_capture_that_would_resize_is_refused() -> None:
 
 
 def test_pickles_and_signatures() -> None:
-    for function in (norch.add, norch.sum, norch.cat, norch.exp, norch.linalg.det, norch.fft.rfft, norch.special.i0e):
+    several = [getattr(m, name) for m in (norch.linalg, norch.fft, norch.special) for name in m.__all__]
+    for function in [*TAKERS.values(), *(one for one in several if hasattr(one, "takes_out"))]:
         assert pickle.loads(pickle.dumps(function)) is function
         assert list(inspect.signature(function).parameters)[-1] == "out"
-        assert function.__doc__
+        assert function.__doc__ == inspect.unwrap(function).__doc__
     assert norch.absolute is norch.abs
     assert norch.add(norch.ones(1), 1, out=None).tolist() == [2.0]
 
@@ -426,6 +456,7 @@ def test_other_modules(torch: Any, module: str) -> None:
     x = square(norch) @ square(norch).mT
     for name in takers:
         given = {"lu_solve": (*ours.lu_factor(x), x), "tensorinv": (x, 1)} if module == "linalg" else {}
+        given["householder_product"] = (x, x[0])
         given |= {
             "fftfreq": (4,),
             "rfftfreq": (4,),

@@ -24,6 +24,7 @@ from ..autograd.node import Leaf
 from ..dtype import DTYPES, bfloat16, float16, float32
 from ..dtype import dtype as DType
 from ..errors import DTypeError, Error
+from ..ops._out import Signed
 from ..ops.copy import cast
 from . import lists
 from .state import DEVICE_TYPES, Setting, state, within
@@ -155,7 +156,7 @@ class _Operation(_Entry):
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         setting = state.setting
-        if setting.active and named.get("out") is None and (tensors := _tensors((*arguments, *named.values()))):
+        if setting.active and (tensors := _tensors((*arguments, *named.values()))):
             device = max([x._device_type for x in tensors])
             policy = self.policies[device] if setting.enabled[device] else None
             if policy is not None:
@@ -168,8 +169,8 @@ class _Operation(_Entry):
         return self.before(*arguments, **named)
 
 
-class _Backward(_Entry):
-    """Runs with autocast off: backward computes in the dtypes that forward took."""
+class _Uncast(_Entry):
+    """Runs with autocast off."""
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         with within(state.setting.off):
@@ -194,13 +195,18 @@ def _entries() -> dict[tuple[bool, ...], list[_Entry]]:
     found: list[_Entry] = []
     for module, names, *policies in lists.OPERATIONS:
         found += [_Operation(_function(module, name), *policies) for name in names.split()]
-    found += [_Backward(_function(module, name), True, True) for module, name in lists.BACKWARD]
+    found += [_Uncast(_function(module, name), True, True) for module, name in lists.UNCAST]
     found += [_Captured(_function(module, name), True, True) for module, name in lists.CAPTURED]
     return {devices: [one for one in found if one.devices == devices] for devices in {one.devices for one in found}}
 
 
 def _function(module: str, name: str) -> FunctionType:
-    return attrgetter(name)(import_module(f"norch.{module}"))
+    """A function, without what gives it out= and NumPy's names: methods and functions of several modules share it."""
+    found = attrgetter(name)(import_module(f"norch.{module}"))
+    while hasattr(found, "has_out") or hasattr(found, "takes_out"):
+        found = found.__wrapped__
+        found = found.__wrapped__ if isinstance(found, Signed) else found
+    return found
 
 
 # ---- switching -------------------------------------------------------------------------------------------------------

@@ -78,8 +78,8 @@ OPERATIONS: tuple[tuple[str, str, Policy, Policy], ...] = (
     ("fft", "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn", "float32", None),
 )
 
-# Backward takes the dtypes that forward took, also where autocast is on.
-BACKWARD = (("autograd.engine", "run"),)
+# What takes dtypes as they are where autocast is on: backward those that forward took, calls with out= those given.
+UNCAST = (("autograd.engine", "run"), ("ops._out", "written"))
 
 # Calls of what norch.capture and norch.compile made.
 CAPTURED = (("program.captured", "CapturedFunction.__call__"), ("program.compiled", "CompiledFunction.__call__"))

@@ -46,56 +46,95 @@ take take_along_dim tan tanh tensordot topk tril triu true_divide trunc var vdot
 def take_out(namespace: dict[str, Any], names: str) -> None:
     """Replaces functions in the globals() of a module by functions that take out=, too."""
     wrapped: dict[Any, Any] = {}
-    for name in names.split():
+    listed = names.split()
+    for name in listed:
         function = namespace[name]
         if function not in wrapped:
-            wrapped[function] = _with_out(function, namespace)
+            known = function.__name__
+            is_other = known not in listed or namespace[known] is not function
+            wrapped[function] = _with_out(function, name if is_other else known, namespace["__name__"])
         namespace[name] = wrapped[function]
 
 
-def _with_out(function: Any, namespace: dict[str, Any]) -> Function:
-    """function(..., out=None), with the same names and defaults of its arguments."""
+def _with_out(function: Any, name: str, module: str) -> Function:
+    """function(..., out=None) of that name in a module, with the same names and defaults of its arguments."""
     code: Any = function.__code__
-    count, inner = code.co_argcount, function
+    count, options, inner = code.co_argcount, code.co_kwonlyargcount, function
     if hasattr(function, "has_out"):  # it needs no other wrapper, only to say so
         made = FunctionType(code, function.__globals__, closure=function.__closure__)
         inner = function.__wrapped__
-    elif code.co_flags & _TAKES_MORE or count not in _WRAPPERS:
+    elif code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
         made = _of_any(function)
     else:
-        made = _WRAPPERS[count](function)
-        made.__code__ = made.__code__.replace(co_varnames=(*code.co_varnames[:count], "named"))
-        made.__defaults__ = function.__defaults__
+        made = _WRAPPERS[count, options](function)
+        names = code.co_varnames[: count + options]
+        made.__code__ = made.__code__.replace(co_varnames=(*names[:count], "more", *names[count:], "out"))
+        made.__defaults__ = (*(function.__defaults__ or ()), *made.__defaults__)
     made.__dict__.update(function.__dict__, __wrapped__=Signed(inner), takes_out=True)
-    made.__name__ = made.__qualname__ = function.__name__
-    made.__doc__, made.__module__ = function.__doc__, namespace["__name__"]
+    made.__name__ = made.__qualname__ = name
+    made.__doc__, made.__module__ = function.__doc__, module
     return made
 
 
 _TAKES_MORE = 4 | 8  # of code.co_flags: *arguments, **named
 
+# CPython calls a function faster where it has no keyword-only parameters: so out, and the one that function may have,
+# are ordinary ones here, behind `more`. What is given by position in their places comes into it: _asked() refuses it.
+
 
 def _of_one(function: Function) -> Any:
-    return lambda x, **named: function(x) if not named else _asked(function, (x,), named)
+    return lambda x, more=..., out=None: (
+        function(x) if out is None and more is ... else _asked(function, (x,), more, out)
+    )
 
 
 def _of_two(function: Function) -> Any:
-    return lambda x, y, **named: function(x, y) if not named else _asked(function, (x, y), named)
+    return lambda x, y, more=..., out=None: (
+        function(x, y) if out is None and more is ... else _asked(function, (x, y), more, out)
+    )
 
 
 def _of_three(function: Function) -> Any:
-    return lambda x, y, z, **named: function(x, y, z) if not named else _asked(function, (x, y, z), named)
+    return lambda x, y, z, more=..., out=None: (
+        function(x, y, z) if out is None and more is ... else _asked(function, (x, y, z), more, out)
+    )
+
+
+def _of_two_and_option(function: Function) -> Any:
+    return lambda x, y, more=..., option=..., out=None: (
+        function(x, y) if out is None and more is ... and option is ... else _asked(function, (x, y), more, out, option)
+    )
+
+
+def _of_three_and_option(function: Function) -> Any:
+    return lambda x, y, z, more=..., option=..., out=None: (
+        function(x, y, z)
+        if out is None and more is ... and option is ...
+        else _asked(function, (x, y, z), more, out, option)
+    )
 
 
 def _of_any(function: Function) -> Any:
-    return lambda *given, **named: function(*given) if not named else _asked(function, given, named)
+    return lambda *given, out=None, **named: (
+        function(*given, **named) if out is None else written(function, given, named, out)
+    )
 
 
-_WRAPPERS = {1: _of_one, 2: _of_two, 3: _of_three}  # the others are called less
+# By the numbers of parameters, and of keyword-only ones. The others are called less.
+_WRAPPERS = {
+    (1, 0): _of_one,
+    (2, 0): _of_two,
+    (3, 0): _of_three,
+    (2, 1): _of_two_and_option,
+    (3, 1): _of_three_and_option,
+}
 
 
-def _asked(function: Function, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    out = named.pop("out", None)
+def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, option: Any = ...) -> Any:
+    code = function.__code__
+    named = {} if option is ... else {code.co_varnames[code.co_argcount]: option}
+    if more is not ...:
+        return function(*arguments, more, **named)  # which says that it takes less
     return function(*arguments, **named) if out is None else written(function, arguments, named, out)
 
 

@@ -135,4 +135,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, rank, niter)
 
 
-take_out(globals(), "cholesky cholesky_inverse cholesky_solve inverse lu_solve lu_unpack qr svd triangular_solve")
+TAKE_OUT = """
+cholesky cholesky_inverse cholesky_solve geqrf inverse lu_solve lu_unpack orgqr ormqr qr svd triangular_solve
+"""
+take_out(globals(), TAKE_OUT)
