@@ -394,9 +394,11 @@ def run(code, *, wait=None, **options):
     return program
 
 
+# SIGINT is ignored in what a shell runs in the background, and in all that is started there.
 LOADS = """if True:
-    import os, sys, norch, loader_sets as sets
+    import os, signal, sys, norch, loader_sets as sets
     from norch.utils.data import DataLoader
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     loader = DataLoader(sets.Of(10**6, sets.pid), num_workers=2, persistent_workers={persistent})
     for i, batch in enumerate(loader):
         if i == 20:
