@@ -144,3 +144,9 @@ def test_other_names_raise() -> None:
         node._saved_self  # noqa: B018
     with pytest.raises(AttributeError, match="'Add' object has no attribute 'nothing'"):
         node.nothing  # noqa: B018
+
+
+def test_nodes_and_tensors_are_read_the_fast_way() -> None:
+    """A class with __getattr__ has no specialized attribute look-ups in CPython: 5 % of each backward()."""
+    node = (norch.ones(1, requires_grad=True) * 2).grad_fn
+    assert not hasattr(type(node), "__getattr__") and not hasattr(norch.Tensor, "__getattr__")

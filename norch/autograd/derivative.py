@@ -22,7 +22,7 @@ from .._handle import Handle, alias
 from .._typing import Any
 from .grad_mode import mode
 from .node import Node, freed, saved_intact
-from .saved import read_saved, saved_positions
+from .saved import add_saved_names, saved_positions
 
 Gradient = Callable[..., Any]
 
@@ -71,13 +71,12 @@ class OpNode(Node):
         if self.saves_tensors:
             self._saved = None
 
-    def __getattr__(self, name: str) -> Any:
-        if name[:7] == "_saved_":
-            return read_saved(self, name[7:])
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(f"_saved_{name}" for name in saved_positions(type(self)))]
+        names = [name for name in super().__dir__() if name[:7] != "_saved_"]
+        return names + [f"_saved_{name}" for name in saved_positions(type(self))]
+
+
+add_saved_names(OpNode)
 
 
 # ---- node classes --------------------------------------------------------------------------------------------------

@@ -76,6 +76,27 @@ def read_saved(node: Any, name: str) -> Any:
     return value
 
 
+class _Saved:
+    """The attribute _saved_<name> of nodes. No __getattr__ of their class does it, as CPython would then look up each of
+    their attributes by the slow way."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, node: Any, kind: Any = None) -> Any:
+        return self if node is None else read_saved(node, self.name)
+
+
+def add_saved_names(node_class: type) -> None:
+    """Gives the base class of nodes all attributes that nodes may have."""
+    for names in (_NAMES, *_NAMES_OF.values()):
+        for name in names.values():
+            setattr(node_class, f"_saved_{name}", _Saved(name))
+            setattr(node_class, f"_saved_{name}_sym_sizes", _Saved(name + "_sym_sizes"))
+
+
 def _freed(node: Node, name: str) -> Error:
     return Error(
         f"{node.name()}: _saved_{name} was freed when the gradient went backward; pass retain_graph=True to backward() "
