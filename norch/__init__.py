@@ -1,7 +1,7 @@
 """norch: a small deep-learning framework with the names and semantics of PyTorch.
 
-This file defines no operation: it gathers the public names. docs/architecture.md has the map of the folders. Modules that a
-program may do without (layers, optimizers and so on) are imported when they are first asked for.
+This file defines no operation: it gathers the public names. docs/architecture.md has the map of the folders. Modules
+that a program may do without (layers, optimizers and so on) are imported when they are first asked for.
 """
 
 from math import e, inf, nan, pi

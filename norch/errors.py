@@ -1,4 +1,4 @@
-"""What norch raises of its own, beside Python's TypeError for an argument of another type and the like (docs/differences.md).
+"""What norch raises of its own, beside Python's TypeError for an argument of another type (docs/differences.md).
 
 Each error is both a ``norch.Error`` and the built-in that Python programs expect, so that
 ``except ValueError`` works as well as ``except norch.Error``, or PyTorch's ``except RuntimeError``.

@@ -77,8 +77,8 @@ def read_saved(node: Any, name: str) -> Any:
 
 
 class _Saved:
-    """The attribute _saved_<name> of nodes. No __getattr__ of their class does it, as CPython would then look up each of
-    their attributes by the slow way."""
+    """The attribute _saved_<name> of nodes. Not by a __getattr__ of their class, with which CPython would look up each
+    attribute of a node the slow way."""
 
     __slots__ = ("name",)
 
