@@ -119,6 +119,9 @@ def test_a_small_gpt_learns_to_sort() -> None:
         ("pendulum", ("scipy", "matplotlib"), r"largest error of the angle: 0\.00\d+", "--steps=5"),
         ("gaussian_process", ("scipy", "matplotlib"), r"new measurements inside the band: 9\d\.\d%", None),
         ("image_network", ("sklearn", "matplotlib"), r"with waves: 2\d\.\d dB", "--steps=5"),
+        ("cartpole", ("matplotlib",), r"mean return of 200 new episodes: \d+\.\d", "--rounds=2"),
+        ("diffusion_digits", ("sklearn", "matplotlib"), r"drawings read as .* asked for: \d+\.\d%", "--steps=5"),
+        ("matrix_factorization", ("sklearn", "matplotlib"), r"less error than .* alone: \d\d\.\d%", "--steps=5"),
     ],
 )
 def test_stories_check_themselves(
@@ -152,6 +155,9 @@ def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
         ("vae_digits", "--epochs=1"),
         ("image_network", "--steps=1"),
         ("pendulum", "--seed=1"),
+        ("cartpole", "--rounds=1"),
+        ("diffusion_digits", "--steps=1"),
+        ("matrix_factorization", "--steps=1"),
         ("gaussian_process", "--seed=1"),
         ("linear_regression", "--seed=1"),
         ("norch_article", "--plot=x.png"),
