@@ -120,7 +120,10 @@ def test_a_small_gpt_learns_to_sort() -> None:
         ("gaussian_process", ("scipy", "matplotlib"), r"new measurements inside the band: 9\d\.\d%", None),
         ("image_network", ("sklearn", "matplotlib"), r"with waves: 2\d\.\d dB", "--steps=5"),
         ("cartpole", ("matplotlib",), r"mean return of 200 new episodes: \d+\.\d", "--rounds=2"),
-        ("diffusion_digits", ("sklearn", "matplotlib"), r"drawings read as .* asked for: \d+\.\d%", "--steps=5"),
+        pytest.param(
+            *("diffusion_digits", ("sklearn", "matplotlib"), r"drawings read as .* asked for: \d+\.\d%", "--steps=5"),
+            marks=pytest.mark.long,
+        ),
         ("matrix_factorization", ("sklearn", "matplotlib"), r"less error than .* alone: \d\d\.\d%", "--steps=5"),
     ],
 )
