@@ -22,7 +22,7 @@ from .._handle import Handle, alias
 from .._typing import Any
 from .grad_mode import mode
 from .node import Node, freed, saved_intact
-from .saved import read_saved, saved_positions
+from .saved import pytorch_names, read_saved
 
 Gradient = Callable[..., Any]
 
@@ -77,7 +77,7 @@ class OpNode(Node):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(f"_saved_{name}" for name in saved_positions(type(self)))]
+        return [*super().__dir__(), *(f"_saved_{name}" for name in pytorch_names(type(self)))]
 
 
 # ---- node classes --------------------------------------------------------------------------------------------------
