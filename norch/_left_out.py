@@ -8,6 +8,12 @@ from functools import cache
 
 from ._typing import Any
 
+# Where the names of a module are listed, if not under that of PyTorch's module.
+_LISTED_AS = {
+    "norch": "torch",
+    "norch.nn.functional": "functional",
+    "norch.distributions.transforms": "distributions",
+}
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat", "left_out.txt")
 
 
@@ -33,7 +39,7 @@ def reason(where: str, name: str) -> str | None:
 
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module of norch does not have."""
-    why = reason({"norch": "torch", "norch.nn.functional": "functional"}.get(module, module[6:]), name)
+    why = reason(_LISTED_AS.get(module, module[6:]), name)
     what = f"has no attribute {name!r}" if why is None else f"leaves out {name!r} of PyTorch: {why}"
     # name and obj: with them Python suggests a name that is spelled alike
     return AttributeError(f"module {module!r} {what}", name=name, obj=sys.modules.get(module))

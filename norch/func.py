@@ -12,6 +12,7 @@ from typing import Any
 
 from ._exports import publish
 from ._handle import Handle
+from ._lib import int64
 from .autograd.grad_mode import mode
 from .autograd.levels import Level
 from .autograd.transforms import Linearized, check_shapes, leaves, with_leaves
@@ -61,6 +62,16 @@ class _Run(Linearized):
     def blocks(self, forward: bool, chunk_size: int | None = None) -> Any:
         """The Jacobian, arranged as the output, then as the arguments; with_aux()."""
         return self.with_aux(self.by_output([self.by_input(row) for row in self.jacobian(forward, chunk_size)]))
+
+
+def _check_chunk_size(name: str, chunk_size: Any) -> None:
+    if chunk_size is not None and int64(chunk_size, f"{name}: chunk_size") < 1:
+        raise ArgumentError(f"{name}: chunk_size is 1 or more, not {chunk_size}")
+
+
+def _check_randomness(name: str, randomness: Any) -> None:
+    if randomness not in ("error", "different", "same"):
+        raise ArgumentError(f"{name}: randomness is 'error', 'different' or 'same', not {randomness!r}")
 
 
 def _derived(name: str, func: Function, argnums: Argnums, has_aux: bool, result: Callable[[_Run], Any]) -> Function:
@@ -156,16 +167,16 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if chunk_size is not None and chunk_size < 1:
-        raise ArgumentError(f"jacrev: chunk_size is 1 or more, not {chunk_size}")
+    _check_chunk_size("jacrev", chunk_size)
     return _derived("jacrev", func, argnums, has_aux, lambda run: run.blocks(False, chunk_size))
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
     """jacrev() by columns, batched over the elements of the arguments: for functions of few numbers that give many.
 
-    randomness has no effect, as func runs once.
+    randomness has no effect: func runs once, so that its random operations draw once, under "error" too.
     """
+    _check_randomness("jacfwd", randomness)
     return _derived("jacfwd", func, argnums, has_aux, lambda run: run.blocks(forward=True))
 
 
@@ -190,16 +201,21 @@ def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
         return [dim for key, part in tree.items() for dim in _per_leaf(dims[key], part, name)]
     if isinstance(tree, (list, tuple)) and isinstance(dims, (list, tuple)) and len(tree) == len(dims):
         return [dim for d, part in zip(dims, tree, strict=True) for dim in _per_leaf(d, part, name)]
-    kind = "tensor" if isinstance(tree, Handle) else type(tree).__name__
-    raise ArgumentError(f"vmap: {name} {dims!r} does not fit a {kind}, which it is for")
+    if not isinstance(dims, (tuple, list, dict)):
+        raise ArgumentError(f"vmap: {name} holds axes, which are integers or None, not {dims!r}")
+    what = f"a {type(tree).__name__} of {len(tree)}" if isinstance(tree, (tuple, list, dict)) else "a tensor"
+    raise ArgumentError(f"vmap: {name} {dims!r} does not fit {what}")
 
 
-def _batch_size(tensors: list[Any], dims: list[Any]) -> int:
-    """The size that all tensors have along their axis of dims."""
+def _batch_size(tensors: list[Any], dims: list[Any], args: tuple[Any, ...], in_dims: Any) -> int:
+    """The size that all tensors, those of args, have along their axis of dims."""
     for x, dim in zip(tensors, dims, strict=True):
         if dim is not None and not -x.ndim <= dim < x.ndim:
             raise BoundsError(f"vmap: in_dims {dim} for a tensor of shape {tuple(x.shape)}")
     sizes = {x.shape[dim] for x, dim in zip(tensors, dims, strict=True) if dim is not None}
+    if not sizes:
+        kinds = ", ".join("a tensor" if isinstance(x, Handle) else type(x).__name__ for x in args) or "no argument"
+        raise ArgumentError(f"vmap: no tensor to map over: got {kinds}, with in_dims={in_dims!r}")
     if len(sizes) != 1:
         raise ArgumentError(f"vmap: expected one size along in_dims, got {sorted(sizes)}")
     return sizes.pop()
@@ -240,17 +256,15 @@ def vmap(
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if randomness not in ("error", "different", "same"):
-        raise ArgumentError(f"vmap: randomness is 'error', 'different' or 'same', not {randomness!r}")
-    if chunk_size is not None and chunk_size < 1:
-        raise ArgumentError(f"vmap: chunk_size is 1 or more, not {chunk_size}")
+    _check_randomness("vmap", randomness)
+    _check_chunk_size("vmap", chunk_size)
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         from .batching import batch
 
         tensors, dims = leaves(args), _per_leaf(in_dims, args, "in_dims")
-        size = _batch_size(tensors, dims)
+        size = _batch_size(tensors, dims, args, in_dims)
         made, parts = None, []
         for start in range(0, max(size, 1), chunk_size or max(size, 1)):
             count = min(chunk_size or size, size - start)
@@ -268,7 +282,8 @@ def vmap(
                 found = leaves(made)
                 if not found:
                     raise ArgumentError(f"vmap: the function gives {type(made).__name__}, which holds no tensor")
-                along = _per_leaf(out_dims, made, "out_dims")
+                alone = isinstance(made, Handle) and isinstance(out_dims, tuple) and len(out_dims) == 1
+                along = _per_leaf(out_dims[0] if alone else out_dims, made, "out_dims")
                 parts.append([_unbatched(x, dim, level) for x, dim in zip(found, along, strict=True)])
         if len(parts) == 1:
             return with_leaves(made, parts[0])

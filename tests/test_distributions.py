@@ -470,3 +470,62 @@ BAD: Any = [
 def test_errors(call: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+# ---- within vmap -----------------------------------------------------------------------------------------------------
+
+MAPPED: dict[str, Any] = {
+    "Normal": lambda D, m, x: D.Normal(m, 1.0).log_prob(x),
+    "scale": lambda D, m, x: D.Normal(0.0, m).log_prob(x),
+    "Uniform": lambda D, m, x: D.Uniform(-m, m).cdf(x),
+    "Categorical": lambda D, m, x: D.Categorical(logits=m * x).entropy(),
+    "Dirichlet": lambda D, m, x: D.Dirichlet(m).log_prob(x / x.sum()),
+    "Gamma": lambda D, m, x: D.Gamma(m, 2.0).cdf(x),
+    "MultivariateNormal": lambda D, m, x: D.MultivariateNormal(m, scale_tril=m.diag()).log_prob(x),
+    "kl": lambda D, m, x: D.kl_divergence(D.Normal(x, m), D.Normal(0.0, 1.0)),
+    "kl of counts": lambda D, m, x: D.kl_divergence(D.Binomial(3, logits=m), D.Binomial(3, logits=x)),
+    "transformed": lambda D, m, x: D.TransformedDistribution(D.Normal(m, 1.0), [D.ExpTransform()]).log_prob(x),
+}
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_within_vmap(torch: Any, name: str) -> None:
+    call = MAPPED[name]
+    for lib, dist in ((norch, D), (torch, torch.distributions)):
+        m, x = (lib.tensor(v, dtype=lib.float64) for v in ([[1.0, 2.0], [0.5, 3.0], [1.5, 1.0]], [[0.2, 0.4]] * 3))
+        loop = lib.stack([call(dist, a, b) for a, b in zip(m, x, strict=True)])
+        found = lib.vmap(lambda a, b, dist=dist: call(dist, a, b))(m, x)
+        np.testing.assert_allclose(found.numpy(), loop.numpy(), rtol=1e-12)
+        if lib is norch:
+            ours_found = found.numpy()
+    np.testing.assert_allclose(ours_found, loop.numpy(), rtol=1e-9)
+
+
+def test_within_vmap_all_samples_are_checked() -> None:
+    ends = norch.tensor([1.0, -1.0])
+    with pytest.raises(ValueError, match="Normal: scale must be positive, and is not in some samples"):
+        norch.vmap(lambda s: D.Normal(0.0, s).log_prob(0.0))(ends)
+    with pytest.raises(ValueError, match="Uniform: low must be less than high, and is not in some samples"):
+        norch.vmap(lambda high: D.Uniform(0.0, high).log_prob(0.0))(ends)
+    with pytest.raises(ValueError, match="a value must be not negative, and is not in some samples"):
+        norch.vmap(norch.vmap(lambda x: D.Exponential(1.0).log_prob(x)))(ends.reshape(1, 2))
+    assert norch.vmap(norch.func.grad(lambda m: D.Normal(m, 1.0).log_prob(2.0)))(ends).tolist() == [1.0, 3.0]
+    norch.vmap(lambda s: (repr(D.Normal(0.0, s)), s)[1])(ends.abs())
+
+
+def test_cdf_of_gamma(torch: Any) -> None:
+    x = [0.0, 0.1, 1.0, 30.0]
+    for call in (lambda D, x: D.Gamma(2.5, 0.5).cdf(x), lambda D, x: D.Chi2(3.0).cdf(x)):
+        found, wanted = (
+            call(lib.distributions, lib.tensor(x, dtype=lib.float64, requires_grad=True)) for lib in (norch, torch)
+        )
+        same(found, wanted)
+    value = norch.tensor([0.5, 2.0], dtype=norch.float64, requires_grad=True)
+    gamma = D.Gamma(2.5, 0.5)
+    gamma.cdf(value).sum().backward()
+    same(value.grad, gamma.log_prob(value.detach()).exp(), 1e-6)
+
+
+def test_transforms_tell_what_is_left_out() -> None:
+    with pytest.raises(AttributeError, match="leaves out 'SoftplusTransform' of PyTorch: further random distributions"):
+        D.transforms.SoftplusTransform  # noqa: B018

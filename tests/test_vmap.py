@@ -393,6 +393,14 @@ def test_what_cannot_be_batched(call: Any, message: str) -> None:
         vmap(call)(floats(3, 4))
 
 
+def test_a_tuple_of_one_axis_is_for_the_one_output(torch: Any) -> None:
+    for m in (norch, torch):
+        x = m.ones(3, 4)
+        assert tuple(m.vmap(lambda x: x, out_dims=(1,))(x).shape) == (4, 3)
+        with pytest.raises(ValueError, match="out_dims"):
+            m.vmap(lambda x: (x, x), out_dims=(1,))(x)
+
+
 def test_errors_name_the_sample() -> None:
     x = floats(3, 4)
     cases: Any = [

@@ -22,7 +22,7 @@ from .._handle import Handle, alias
 from .._typing import Any
 from .grad_mode import mode
 from .node import Node, freed, saved_intact
-from .saved import add_saved_names, saved_positions
+from .saved import add_saved_names, pytorch_names
 
 Gradient = Callable[..., Any]
 
@@ -73,7 +73,7 @@ class OpNode(Node):
 
     def __dir__(self) -> list[str]:
         names = [name for name in super().__dir__() if name[:7] != "_saved_"]
-        return names + [f"_saved_{name}" for name in saved_positions(type(self))]
+        return names + [f"_saved_{name}" for name in pytorch_names(type(self))]
 
 
 add_saved_names(OpNode)

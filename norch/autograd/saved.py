@@ -34,7 +34,8 @@ _NAMES_OF = {
     "Var": {"param": "correction"},
     "Where": {"a": "condition"},
 }
-
+# What the class of a node tells: a power of 2 or 3 is an operation of its own here.
+_CONSTANTS = {"Cube": {"exponent": 3}, "Square": {"exponent": 2}}
 
 _known: dict[Any, dict[str, int]] = {}
 
@@ -54,11 +55,19 @@ def saved_positions(node_class: Any) -> dict[str, int]:
     return found
 
 
+def pytorch_names(node_class: Any) -> list[str]:
+    """PyTorch's names of what its nodes saved."""
+    return [*saved_positions(node_class), *_CONSTANTS.get(node_class.__name__, ())]
+
+
 def read_saved(node: Any, name: str) -> Any:
     """What node saved under PyTorch's name; None for what no gradient needed. As in PyTorch an Error after it was freed
     or written to, and a result comes with its history."""
     position = saved_positions(type(node)).get(name)
     if position is None:
+        constants = _CONSTANTS.get(type(node).__name__, {})
+        if name in constants:
+            return constants[name]
         raise AttributeError(f"{node.name()} saves no {name!r}", name=f"_saved_{name}", obj=node)
     if node._saved is None:
         raise _freed(node, name)

@@ -10,6 +10,7 @@ from .._exports import publish
 from .._handle import Size
 from .._typing import Operand
 from ..autograd import enable_grad, no_grad
+from ..autograd.levels import BatchedBase
 from ..dtype import finfo, get_default_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.composed.shape import broadcast_tensors
@@ -58,7 +59,9 @@ class Distribution:
 
     def _check(self, what: str, x: Tensor, constraint: Constraint) -> None:
         good = constraint.check(x)
-        if not bool(good.all()):
+        if not holds(good):
+            if isinstance(good, BatchedBase):
+                raise ArgumentError(f"{self._name()}: {what} must be {constraint}, and is not in some samples of vmap")
             found = x[~good].flatten()[0].item() if constraint.event_dim == 0 else x[~good][0].tolist()
             raise ArgumentError(
                 f"{self._name()}: {what} of shape {tuple(x.shape)} must be {constraint}, but holds {found}"
@@ -182,8 +185,16 @@ class Distribution:
 
     def __repr__(self) -> str:
         given = {name: getattr(self, name) for name in self._given()}
-        shown = [f"{name}: {x.item() if x.numel() == 1 else x.shape}" for name, x in given.items()]
+        shown = [
+            f"{name}: {x.item() if x.numel() == 1 and not isinstance(x, BatchedBase) else x.shape}"
+            for name, x in given.items()
+        ]
         return f"{self._name()}({', '.join(shown)})"
+
+
+def holds(condition: Tensor) -> bool:
+    """Whether condition is true everywhere; within vmap of all samples, so that checks read no element of one."""
+    return bool((condition.all_samples() if isinstance(condition, BatchedBase) else condition).all())
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:

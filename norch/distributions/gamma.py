@@ -10,6 +10,7 @@ from ..dtype import finfo, float64
 from ..ops.create import full_like
 from ..ops.pointwise import where, xlogy
 from ..ops.random import rand_like, randn_like
+from ..ops.special import igamma
 from ..ops.values import tensor
 from ..tensor import Tensor
 from . import constraints
@@ -150,6 +151,9 @@ class Gamma(Distribution):
         x = self._validate_sample(value)
         a, rate = self.concentration, self.rate
         return xlogy(a, rate) + xlogy(a - 1, x) - rate * x - a.lgamma()
+
+    def cdf(self, value: Any) -> Tensor:
+        return igamma(self.concentration, self.rate * self._validate_sample(value))
 
     def entropy(self) -> Tensor:
         a = self.concentration

@@ -17,7 +17,7 @@ from .beta import Beta
 from .binomial import Binomial
 from .categorical import Classes
 from .dirichlet import Dirichlet
-from .distribution import Distribution
+from .distribution import Distribution, holds
 from .exponential import Exponential
 from .gamma import Gamma
 from .independent import Independent
@@ -149,7 +149,7 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
     """Of more trials than q has, some draws are impossible."""
     each = _bernoulli(Bernoulli(p.probs, validate_args=False), Bernoulli(q.probs, validate_args=False))
-    if bool((p.total_count < q.total_count).any()):
+    if not holds(p.total_count >= q.total_count):
         raise NotImplementedError("kl_divergence: of binomial distributions, q with more trials than p")
     return where(p.total_count > q.total_count, math.inf, p.total_count * each)
 

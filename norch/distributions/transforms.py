@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 from ..nn.functional import softplus
 from ..ops.composed.shape import broadcast_shapes
 from ..tensor import Tensor
+from .distribution import holds
 
 __all__ = [
     "AffineTransform", "ComposeTransform", "ExpTransform", "PowerTransform", "SigmoidTransform", "TanhTransform",
@@ -113,7 +114,7 @@ def _parameters(transform: object) -> dict[str, Any]:
 
 def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return a.keys() == b.keys() and all(
-        bool((x == b[key]).all()) if isinstance(x, Tensor) else x == b[key] for key, x in a.items()
+        holds(x == b[key]) if isinstance(x, Tensor) else x == b[key] for key, x in a.items()
     )
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._typing import Operand
+from ..autograd.levels import BatchedBase
 from ..errors import ArgumentError
 from ..ops.create import full_like
 from ..ops.random import rand
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution, broadcast_all, holds
 
 
 class Uniform(Distribution):
@@ -28,7 +29,9 @@ class Uniform(Distribution):
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and not bool((self.low < self.high).all()):
+        if self._validate_args and not holds(ordered := self.low < self.high):
+            if isinstance(ordered, BatchedBase):
+                raise ArgumentError("Uniform: low must be less than high, and is not in some samples of vmap")
             first = (self.low >= self.high).flatten().nonzero()[0]
             ends = [x.flatten()[first].item() for x in (self.low, self.high)]
             raise ArgumentError(f"Uniform: low must be less than high, not {ends[0]} and {ends[1]}")
