@@ -367,6 +367,58 @@ def test_a_recording_is_for_one_autocast() -> None:
     assert product(x).dtype is norch.float32 and product.recordings() == 2
 
 
+@pytest.mark.parametrize("place", ["around", "inside", "decorator", "one object"])
+@pytest.mark.parametrize("grad", [True, False])
+def test_compile_records_what_autocast_casts(place: str, grad: bool) -> None:
+    def run(through: Any) -> tuple[list[Any], Any]:
+        norch.manual_seed(0)
+        layer, region = nn.Linear(8, 2), norch.autocast("cpu")
+
+        def called(x: Any) -> Any:
+            with norch.autocast("cpu"):
+                return layer(x) + layer(x)
+
+        def in_one_object(x: Any) -> Any:
+            with region:
+                return layer(x) + layer(x)
+
+        functions = {"inside": called, "one object": in_one_object, "decorator": region(lambda x: layer(x) + layer(x))}
+        function = through(functions.get(place, lambda x: layer(x) + layer(x)))
+        x, found = norch.randn(4, 8), []
+        for _ in range(6):
+            with norch.autocast("cpu", enabled=place == "around"), norch.set_grad_enabled(grad):
+                if place == "around":
+                    layer(x)  # kept casts that were made before
+                y = function(x)
+                z = function(x)
+            if grad:
+                (y + z).sum().backward()
+                with norch.no_grad():
+                    layer.weight.sub_(layer.weight.grad, alpha=0.1)
+            found += [y.tolist(), z.tolist(), layer.weight.tolist()]
+        return found, function
+
+    eager, _ = run(lambda function: function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, compiled = run(norch.compile)
+    assert compiled.recordings() == 1 and found == eager
+
+
+def test_compile_records_a_product_of_an_argument_in_autocast() -> None:
+    compiled = norch.compile(lambda y: norch.mm(y, y))
+    y, grads = norch.arange(16.0).reshape(4, 4).requires_grad_(), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(5):
+            with norch.autocast("cpu"):
+                out = compiled(y)
+            out.sum().backward()
+            grads.append(y.grad.tolist())
+            y.grad = None
+    assert compiled.recordings() == 1 and out.dtype is norch.bfloat16 and grads.count(grads[0]) == 5
+
+
 # ---- GradScaler ------------------------------------------------------------------------------------------------------
 
 

@@ -181,12 +181,10 @@ class _Captured(_Entry):
     """A call of what norch.capture made: in autocast, of recordings for its setting, which make their casts."""
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        setting = state.setting
-        if not setting.active:
+        if not state.setting.active:
             return self.before(*arguments, **named)
         captured, *given = arguments
-        with within(setting.changed(cache={})):
-            return captured._otherwise(tuple(given), named)
+        return captured._otherwise(tuple(given), named)
 
 
 @cache
@@ -259,7 +257,10 @@ class using(Guard):  # noqa: N801  (as no_grad)
         self._restores: list[Callable[[], Any]] = []
 
     def __enter__(self) -> Any:
+        return self._enter(self._setting)
+
+    def _enter(self, setting: Setting) -> Any:
         around = _threads.get(threading.get_ident(), _NOWHERE)
         self._restores.append(partial(switch, state.setting, around))
-        switch(self._setting, _either(around, self._setting.enabled))
+        switch(setting, _either(around, setting.enabled))
         return self
