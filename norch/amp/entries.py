@@ -193,7 +193,8 @@ def _entries() -> dict[tuple[bool, ...], list[_Entry]]:
     found: list[_Entry] = []
     for module, names, *policies in lists.OPERATIONS:
         found += [_Operation(_function(module, name), *policies) for name in names.split()]
-    found += [_Uncast(_function(module, name), True, True) for module, name in lists.UNCAST]
+    for module, names, *devices in lists.UNCAST:
+        found += [_Uncast(_function(module, name), *devices) for name in names.split()]
     found += [_Captured(_function(module, name), True, True) for module, name in lists.CAPTURED]
     return {devices: [one for one in found if one.devices == devices] for devices in {one.devices for one in found}}
 
