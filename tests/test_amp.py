@@ -21,6 +21,7 @@ from norch.nn import functional as F
 from norch.utils.checkpoint import checkpoint
 
 CODES = {name: getattr(norch, name).__code__ for name in ("matmul", "exp", "cat")}
+CODE_OF_LINEAR = F.linear.__code__
 
 
 @pytest.fixture(autouse=True)
@@ -170,6 +171,23 @@ def test_a_signal_between_two_bytecodes_leaves_it_as_it_was(around: bool) -> Non
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted == 200
+
+
+def test_warnings_and_tracebacks_cite_the_program() -> None:
+    with warnings.catch_warnings(record=True) as seen, norch.autocast("cpu"):
+        warnings.simplefilter("always")
+        F.mse_loss(ones(2, 3), ones(3))
+        nn.MSELoss()(ones(2, 3), ones(3))
+        compiled = norch.compile(lambda x: x.sum().item())
+        for _ in range(3):
+            compiled(ones(2))
+    assert [warning.filename for warning in seen] == [__file__] * 3
+    with norch.autocast("cpu"), pytest.raises(norch.ShapeError) as caught:
+        F.linear(ones(2, 3), ones(2, 2))
+    frames = [step.frame.code for step in caught.traceback]
+    places = {code.firstlineno for code in frames if code.name == "linear"}
+    assert places == {CODE_OF_LINEAR.co_firstlineno - 1}
+    assert {str(code.path) for code in frames if code.name == "linear"} == {CODE_OF_LINEAR.co_filename}
 
 
 # ---- weights and backward --------------------------------------------------------------------------------------------

@@ -118,9 +118,7 @@ def _template(cells: int) -> CodeType:
     names = ", ".join(f"cell{i}" for i in range(cells))
     text = f"""
 def around({names}):
-    def begin(*arguments, **named):
-        return 'entry'.run(arguments, named)
-        {names}
+    def begin(*arguments, **named): return 'entry'.run(arguments, named); {names}
     return begin
 """
     namespace: dict[str, Any] = {}
@@ -139,7 +137,8 @@ class _Entry:
         self.before.__kwdefaults__ = function.__kwdefaults__
         template = _template(len(code.co_freevars))
         constants = tuple([self if constant == "entry" else constant for constant in template.co_consts])
-        self.exchanged = template.replace(co_consts=constants, co_name=code.co_name)
+        place = {"co_filename": code.co_filename, "co_firstlineno": code.co_firstlineno}  # for tracebacks
+        self.exchanged = template.replace(co_consts=constants, co_name=code.co_name, **place)
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """What a call of the function does."""
