@@ -137,8 +137,12 @@ class _Entry:
         self.before.__kwdefaults__ = function.__kwdefaults__
         template = _template(len(code.co_freevars))
         constants = tuple([self if constant == "entry" else constant for constant in template.co_consts])
-        place = {"co_filename": code.co_filename, "co_firstlineno": code.co_firstlineno}  # for tracebacks
-        self.exchanged = template.replace(co_consts=constants, co_name=code.co_name, **place)
+        self.exchanged = template.replace(
+            co_consts=constants,
+            co_name=code.co_name,
+            co_filename=code.co_filename,  # tracebacks show the first line of the function
+            co_firstlineno=code.co_firstlineno,
+        )
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """What a call of the function does."""
