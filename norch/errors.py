@@ -6,6 +6,8 @@ Each error is both a ``norch.Error`` and the built-in that Python programs expec
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 
 from ._exports import publish
@@ -70,6 +72,18 @@ def rename_error(error: Error | TypeError | OverflowError, name: str) -> None:
     # those of the device itself stay, and Python's own, of missing arguments
     if not inner.startswith(("cuda", f"{name}() ")):
         error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def stacklevel_of_user() -> int:
+    """The stacklevel with which warnings.warn(), in the function that calls this one, cites the innermost line outside
+    this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 publish(globals())

@@ -21,6 +21,7 @@ from norch.nn import functional as F
 from norch.utils.checkpoint import checkpoint
 
 CODES = {name: getattr(norch, name).__code__ for name in ("matmul", "exp", "cat")}
+CODE_OF_LINEAR = F.linear.__code__
 
 
 @pytest.fixture(autouse=True)
@@ -170,6 +171,23 @@ def test_a_signal_between_two_bytecodes_leaves_it_as_it_was(around: bool) -> Non
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted == 200
+
+
+def test_warnings_and_tracebacks_cite_the_program() -> None:
+    with warnings.catch_warnings(record=True) as seen, norch.autocast("cpu"):
+        warnings.simplefilter("always")
+        F.mse_loss(ones(2, 3), ones(3))
+        nn.MSELoss()(ones(2, 3), ones(3))
+        compiled = norch.compile(lambda x: x.sum().item())
+        for _ in range(3):
+            compiled(ones(2))
+    assert [warning.filename for warning in seen] == [__file__] * 3
+    with norch.autocast("cpu"), pytest.raises(norch.ShapeError) as caught:
+        F.linear(ones(2, 3), ones(2, 2))
+    frames = [step.frame.code for step in caught.traceback]
+    places = {code.firstlineno for code in frames if code.name == "linear"}
+    assert places == {CODE_OF_LINEAR.co_firstlineno - 1}
+    assert {str(code.path) for code in frames if code.name == "linear"} == {CODE_OF_LINEAR.co_filename}
 
 
 # ---- weights and backward --------------------------------------------------------------------------------------------
@@ -365,6 +383,58 @@ def test_a_recording_is_for_one_autocast() -> None:
         with norch.autocast("cpu", enabled=False):
             assert product(x).dtype is norch.float32
     assert product(x).dtype is norch.float32 and product.recordings() == 2
+
+
+@pytest.mark.parametrize("place", ["around", "inside", "decorator", "one object"])
+@pytest.mark.parametrize("grad", [True, False])
+def test_compile_records_what_autocast_casts(place: str, grad: bool) -> None:
+    def run(through: Any) -> tuple[list[Any], Any]:
+        norch.manual_seed(0)
+        layer, region = nn.Linear(8, 2), norch.autocast("cpu")
+
+        def called(x: Any) -> Any:
+            with norch.autocast("cpu"):
+                return layer(x) + layer(x)
+
+        def in_one_object(x: Any) -> Any:
+            with region:
+                return layer(x) + layer(x)
+
+        functions = {"inside": called, "one object": in_one_object, "decorator": region(lambda x: layer(x) + layer(x))}
+        function = through(functions.get(place, lambda x: layer(x) + layer(x)))
+        x, found = norch.randn(4, 8), []
+        for _ in range(6):
+            with norch.autocast("cpu", enabled=place == "around"), norch.set_grad_enabled(grad):
+                if place == "around":
+                    layer(x)  # kept casts that were made before
+                y = function(x)
+                z = function(x)
+            if grad:
+                (y + z).sum().backward()
+                with norch.no_grad():
+                    layer.weight.sub_(layer.weight.grad, alpha=0.1)
+            found += [y.tolist(), z.tolist(), layer.weight.tolist()]
+        return found, function
+
+    eager, _ = run(lambda function: function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, compiled = run(norch.compile)
+    assert compiled.recordings() == 1 and found == eager
+
+
+def test_compile_records_a_product_of_an_argument_in_autocast() -> None:
+    compiled = norch.compile(lambda y: norch.mm(y, y))
+    y, grads = norch.arange(16.0).reshape(4, 4).requires_grad_(), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(5):
+            with norch.autocast("cpu"):
+                out = compiled(y)
+            out.sum().backward()
+            grads.append(y.grad.tolist())
+            y.grad = None
+    assert compiled.recordings() == 1 and out.dtype is norch.bfloat16 and grads.count(grads[0]) == 5
 
 
 # ---- GradScaler ------------------------------------------------------------------------------------------------------

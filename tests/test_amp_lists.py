@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import norch
-from norch.amp import lists
+from norch.amp import entries, lists
 
 # Calls with t = torch or norch and F its nn.functional: what autocast does on the CPU. x, y: (4, 4); v: (4); b:
 # (2, 4, 4); image: (2, 4, 4, 4); volume: (1, 2, 4, 4, 4); kernels k1, k2, k3; i: indices.
@@ -110,17 +110,20 @@ def test_functions_and_methods_are_cast_alike(name: str) -> None:
                 assert found.dtype is (norch.bfloat16 if name in ("matmul", "mm") else norch.float32)
 
 
-OUT_CALLS = """
+_CALLS_THAT_WRITE = """
 t.matmul(x, y, out=o); t.mm(x, y, out=o); t.matmul(b, v, out=o); t.bmm(b, b, out=o); t.addmm(v, x, y, out=o)
 t.baddbmm(x, b, b, out=o); t.linalg.vecdot(x, y, out=o); t.mv(x, v, out=o); t.dot(v, v, out=o)
 t.prod(x, 0, out=o); t.prod(half, 0, out=o); t.quantile(x, 0.5, out=o); t.quantile(half, 0.5, out=o)
 t.cat([one, half], out=o); t.stack([one, half], out=o); t.inverse(spd, out=o); t.linalg.inv(spd, out=o)
 t.inverse(half, out=o); t.linalg.solve(spd, x, out=o); t.mm(one, half, out=o); t.fft.fft(x, out=o.cfloat())
+x.clone().addmm_(x, y); x.clone().addmm_(x, y, beta=0.5, alpha=3); b.clone().baddbmm_(b, b); x.clone().addbmm_(b, b)
+v.clone().addmv_(x, v); x.clone().addr_(v, v); x.clone().addmm_(half, half); half.clone().addmm_(x, y)
 """
+WRITING = [call.strip() for line in _CALLS_THAT_WRITE.strip().splitlines() for call in line.split(";")]
 
 
-@pytest.mark.parametrize("call", [call.strip() for line in OUT_CALLS.strip().splitlines() for call in line.split(";")])
-def test_calls_with_out_are_not_cast(torch: Any, call: str) -> None:
+@pytest.mark.parametrize("call", WRITING)
+def test_calls_in_place_and_with_out_are_not_cast(torch: Any, call: str) -> None:
     results = []
     for t in (torch, norch):
         names = {name: t.tensor(array).to(t.float32) for name, array in ARRAYS.items()}
@@ -136,6 +139,21 @@ def test_calls_with_out_are_not_cast(torch: Any, call: str) -> None:
         assert ours is None
     else:
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", [0, 1])
+def test_no_step_of_a_call_in_place_is_cast(device: int) -> None:
+    """Of all in-place methods that are made of functions that autocast casts on the CPU, and on CUDA."""
+    found = [entry for devices, some in entries._entries().items() if devices[device] for entry in some]
+    uncast = {entry.function for entry in found if isinstance(entry, entries._Uncast)}
+    operations = [entry for entry in found if isinstance(entry, entries._Operation)]
+    cast = {entry.function for entry in operations if entry.policies[device] is not entries._given}
+    for name, method in vars(norch.Tensor).items():
+        if name.endswith("_") and not name.endswith("__"):
+            steps = [method]
+            while hasattr(steps[-1], "__wrapped__"):
+                steps.append(steps[-1].__wrapped__)
+            assert method in uncast or not any(step in cast for step in steps if callable(step)), name
 
 
 # ---- CUDA's list ----------------------------------------------------------------------------------------------------

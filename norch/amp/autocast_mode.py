@@ -120,13 +120,13 @@ class autocast(using):  # noqa: N801  (PyTorch's name)
 
     def __enter__(self) -> Any:
         before, i = state.setting, self._position
-        self._setting = before.changed(
+        setting = before.changed(  # not kept here: its casts go with the last `with` that has it
             enabled=_with(before.enabled, i, self._enabled),
             dtypes=_with(before.dtypes, i, self.fast_dtype),
             caching=self._caching,
             cache={} if before.cache is None else before.cache,
         )
-        return super().__enter__()
+        return self._enter(setting)
 
     def __call__(self, function: F) -> F:
         if not callable(function):

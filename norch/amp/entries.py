@@ -118,9 +118,7 @@ def _template(cells: int) -> CodeType:
     names = ", ".join(f"cell{i}" for i in range(cells))
     text = f"""
 def around({names}):
-    def begin(*arguments, **named):
-        return 'entry'.run(arguments, named)
-        {names}
+    def begin(*arguments, **named): return 'entry'.run(arguments, named); {names}
     return begin
 """
     namespace: dict[str, Any] = {}
@@ -139,7 +137,12 @@ class _Entry:
         self.before.__kwdefaults__ = function.__kwdefaults__
         template = _template(len(code.co_freevars))
         constants = tuple([self if constant == "entry" else constant for constant in template.co_consts])
-        self.exchanged = template.replace(co_consts=constants, co_name=code.co_name)
+        self.exchanged = template.replace(
+            co_consts=constants,
+            co_name=code.co_name,
+            co_filename=code.co_filename,  # tracebacks show the first line of the function
+            co_firstlineno=code.co_firstlineno,
+        )
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """What a call of the function does."""
@@ -181,12 +184,10 @@ class _Captured(_Entry):
     """A call of what norch.capture made: in autocast, of recordings for its setting, which make their casts."""
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        setting = state.setting
-        if not setting.active:
+        if not state.setting.active:
             return self.before(*arguments, **named)
         captured, *given = arguments
-        with within(setting.changed(cache={})):
-            return captured._otherwise(tuple(given), named)
+        return captured._otherwise(tuple(given), named)
 
 
 @cache
@@ -195,7 +196,8 @@ def _entries() -> dict[tuple[bool, ...], list[_Entry]]:
     found: list[_Entry] = []
     for module, names, *policies in lists.OPERATIONS:
         found += [_Operation(_function(module, name), *policies) for name in names.split()]
-    found += [_Uncast(_function(module, name), True, True) for module, name in lists.UNCAST]
+    for module, names, *devices in lists.UNCAST:
+        found += [_Uncast(_function(module, name), *devices) for name in names.split()]
     found += [_Captured(_function(module, name), True, True) for module, name in lists.CAPTURED]
     return {devices: [one for one in found if one.devices == devices] for devices in {one.devices for one in found}}
 
@@ -259,7 +261,10 @@ class using(Guard):  # noqa: N801  (as no_grad)
         self._restores: list[Callable[[], Any]] = []
 
     def __enter__(self) -> Any:
+        return self._enter(self._setting)
+
+    def _enter(self, setting: Setting) -> Any:
         around = _threads.get(threading.get_ident(), _NOWHERE)
         self._restores.append(partial(switch, state.setting, around))
-        switch(self._setting, _either(around, self._setting.enabled))
+        switch(setting, _either(around, setting.enabled))
         return self

@@ -78,8 +78,15 @@ OPERATIONS: tuple[tuple[str, str, Policy, Policy], ...] = (
     ("fft", "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn", "float32", None),
 )
 
-# What takes dtypes as they are where autocast is on: backward those that forward took, calls with out= those given.
-UNCAST = (("autograd.engine", "run"), ("ops._out", "written"))
+# What takes dtypes as they are where autocast is on: backward those that forward took, calls in place and with out=
+# those given. Of each row: a module, functions in it, whether on the CPU and on CUDA a step of them is in OPERATIONS.
+UNCAST = (
+    ("autograd.engine", "run", True, True),
+    ("ops._out", "written", True, True),
+    ("tensor", "Tensor.addmm_ Tensor.addbmm_ Tensor.baddbmm_", True, True),
+    ("tensor", "Tensor.addmv_ Tensor.addr_ Tensor.addcdiv_ Tensor.addcmul_ Tensor.cumprod_", False, True),
+    ("tensor", "Tensor.cumsum_ Tensor.renorm_ Tensor.scatter_reduce_", False, True),
+)
 
 # Calls of what norch.capture and norch.compile made.
 CAPTURED = (("program.captured", "CapturedFunction.__call__"), ("program.compiled", "CompiledFunction.__call__"))

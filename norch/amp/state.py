@@ -23,6 +23,7 @@ class Setting:
     """
 
     __slots__ = ("_off", "active", "cache", "caching", "dtypes", "enabled")
+    _off: Setting | None
 
     def __init__(
         self,
@@ -33,7 +34,7 @@ class Setting:
     ):
         self.enabled, self.dtypes, self.caching, self.cache = enabled, dtypes, caching, cache
         self.active = True in enabled
-        self._off: Setting | None = None if self.active else self
+        self._off = None
 
     def changed(self, **changes: Any) -> Setting:
         """This setting with other values of some attributes."""
@@ -43,6 +44,8 @@ class Setting:
     @property
     def off(self) -> Setting:
         """This setting with nothing enabled."""
+        if not self.active:
+            return self
         if self._off is None:
             self._off = self.changed(enabled=(False, False))
         return self._off
@@ -69,6 +72,13 @@ def position(device_type: str, name: str) -> int:
     if device_type not in DEVICE_TYPES:
         raise DeviceError(f"{name}: there is no autocast for device_type {device_type!r}, only for 'cpu' and 'cuda'")
     return DEVICE_TYPES.index(device_type)
+
+
+def casts_of_its_own() -> within:
+    """This thread's setting with no casts kept, for a `with` whose own casts go when it ends: a recording begins with
+    none that were made before it, and leaves none behind, which nothing after it computes anew."""
+    setting = state.setting
+    return within(setting if setting.cache is None else setting.changed(cache={}))
 
 
 class within(Guard):  # noqa: N801  (as no_grad)

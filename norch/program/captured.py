@@ -21,11 +21,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from .._handle import alias, next_seq
 from .._lib import lib
 from .._recording import here
-from ..amp.state import state
+from ..amp.state import casts_of_its_own, state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
 from ..autograd.levels import within
-from ..errors import CaptureError, Error
+from ..errors import CaptureError, Error, stacklevel_of_user
 from ..nn._watch import watching
 from ..nn.module import Module
 from .listing import Program
@@ -184,7 +184,7 @@ class CapturedFunction(Generic[P, R]):
             recording = lib.norch_record_begin(self.strict, line, mode, next_seq, earlier, False)
         around, here.tape = here.tape, tape
         try:
-            with watching(note):
+            with watching(note), casts_of_its_own():
                 out = self.function(*args, **kwargs)
             here.tape = around
             results: list[Any] = []
@@ -219,7 +219,8 @@ class CapturedFunction(Generic[P, R]):
 
     def _warn_of(self, why: str) -> None:
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        warnings.warn(f"{self._verb}: {name} is not recorded, but called as it is: {advised(why)}", stacklevel=6)
+        text = f"{self._verb}: {name} is not recorded, but called as it is: {advised(why)}"
+        warnings.warn(text, stacklevel=stacklevel_of_user())
 
     def _alike(self, programs: list[Program], takes: Any, given: tuple[Any, ...]) -> list[Program]:
         return [one for one in programs if one.takes == takes and lib.norch_matches(one.recording, given)]
@@ -245,7 +246,7 @@ class CapturedFunction(Generic[P, R]):
                 f"{self._verb}: {_MOST_UNUSED} calls in a row were recorded, and none was replayed: "
                 f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; "
                 "pass that as a tensor, or raise limit",
-                stacklevel=5,
+                stacklevel=stacklevel_of_user(),
             )
         if len(trials) == _TRIALS:
             line = lib.norch_line_of(program.recording, differ[-1])

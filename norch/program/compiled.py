@@ -9,6 +9,7 @@ from typing import Any
 from .._handle import Handle, next_seq
 from .._lib import lib
 from .._recording import here
+from ..amp.state import casts_of_its_own
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
@@ -78,7 +79,7 @@ class CompiledFunction(CapturedFunction):
         recording = lib.norch_record_begin(self.strict, line, mode, next_seq, None, True)
         here.tape = tape
         try:
-            with watching(note):
+            with watching(note), casts_of_its_own():
                 out = self.function(*args, **kwargs)
             here.tape = around
             results: list[Any] = []

@@ -16,7 +16,7 @@ from ..._lib import constants, lib
 from ..._typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
-from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error
+from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
 from ...ops._checks import at_least, real_of
 from ...ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
 from ...ops.activation import huber
@@ -86,7 +86,7 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
         warnings.warn(
             f"{name}: using a target size {shapes[1]} that is different to the input size {shapes[0]}; this will "
             "likely lead to incorrect results due to broadcasting",
-            stacklevel=3,
+            stacklevel=stacklevel_of_user(),
         )
     return difference
 
