@@ -48,9 +48,9 @@ def scipy_linalg() -> Any:
 
 # Whose derivatives hold for complex matrices too. The others refuse them.
 _COMPLEX = frozenset(
-    "cholesky cholesky_ex cond det eig eigh eigvals geqrf householder_product inv inv_ex lstsq lu_factor lu_solve "
-    "lu_unpack matrix_exp matrix_rank ormqr pca_lowrank pinv qr slogdet solve solve_ex solve_triangular svd "
-    "svd_lowrank".split()
+    "cholesky cholesky_ex cholesky_inverse cholesky_solve cond det eig eigh eigvals geqrf householder_product inv "
+    "inv_ex lstsq lu_factor lu_solve lu_unpack matrix_exp matrix_rank ormqr pca_lowrank pinv qr slogdet solve solve_ex "
+    "solve_triangular svd svd_lowrank".split()
 )
 
 
