@@ -128,8 +128,8 @@ def celu_(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = .
 cfloat: dtype
 def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor: """The product of matrices one after the other, in the order that costs least."""
 def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """linalg.cholesky() of symmetric positive definite matrices (..., N, N)."""
-def cholesky_inverse(L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of A = L L^T, or of L^T L with upper, given L (..., N, N)."""
-def cholesky_solve(B: Tensor, L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """X of A X = B, B (..., N, K), given L, (..., N, N), with A = L L^T, or A = L^T L with upper."""
+def cholesky_inverse(L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of A = L L^H, or of L^H L with upper, given L (..., N, N)."""
+def cholesky_solve(B: Tensor, L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """X of A X = B, B (..., N, K), given L, (..., N, N), with A = L L^H, or A = L^H L with upper."""
 def clamp(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor: """input, at most max (a number or a tensor); NaN stays."""
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor: """input, at least min (a number or a tensor); NaN stays."""

@@ -19,7 +19,7 @@ from ._exports import publish
 from ._lib import int64
 from .autograd.differentiable import differentiable
 from .dtype import get_default_dtype
-from .errors import ArgumentError, DTypeError, ShapeError
+from .errors import ArgumentError, BoundsError, DTypeError
 from .ops._operand import named_function, rename_errors, tensor_of
 from .ops._out import take_out
 from .ops.composed.pad import constant_pad_nd
@@ -140,7 +140,7 @@ def _checked(x: Tensor, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[in
     for axis in given:
         axis = int64(axis, f"{name}: dim")
         if not -x.ndim <= axis < x.ndim:
-            raise ShapeError(f"{name}: dimension {axis} is out of range for shape {tuple(x.shape)}")
+            raise BoundsError(f"{name}: dimension {axis} is out of range for shape {tuple(x.shape)}")
         axes.append(axis % x.ndim)
     if len(set(axes)) < len(axes):
         raise ArgumentError(f"{name}: a dimension appears twice in {tuple(given)}")

@@ -105,10 +105,18 @@ def test_layers_stand_where_pytorch_has_them(torch: Any) -> None:
 
 
 def test_private_names_of_layers_that_programs_use() -> None:
-    from norch.nn.modules.batchnorm import _BatchNorm
+    from norch.nn.modules.batchnorm import _BatchNorm, _NormBase
     from norch.nn.modules.conv import _ConvNd
     from norch.nn.modules.lazy import LazyModuleMixin
-    from norch.nn.modules.utils import _pair, _triple
+    from norch.nn.modules.module import _IncompatibleKeys
+    from norch.nn.modules.utils import _ntuple, _pair, _triple
+
+    from norch.autograd.function import FunctionCtx
+    from norch.utils.data.dataloader import default_collate
+
+    assert issubclass(_BatchNorm, _NormBase) and _ntuple(5)(1) == (1, 1, 1, 1, 1)
+    assert isinstance(nn.ReLU().load_state_dict({}), _IncompatibleKeys)
+    assert issubclass(norch.autograd.Function, FunctionCtx) and default_collate([1, 2]).tolist() == [1, 2]
 
     assert isinstance(nn.BatchNorm2d(3), _BatchNorm) and isinstance(nn.Conv1d(1, 1, 1), _ConvNd)
     assert isinstance(nn.LazyLinear(2), LazyModuleMixin)

@@ -43,6 +43,13 @@ CASES = {
     "cholesky": (lambda n, a: n.linalg.cholesky(positive(n, a)), A),
     "cholesky upper": (lambda n, a: n.linalg.cholesky(positive(n, a), upper=True), A),
     "cholesky_ex": (lambda n, a: n.linalg.cholesky_ex(positive(n, a))[0], A),
+    "cholesky_solve": (lambda n, a, b: n.cholesky_solve(b, n.linalg.cholesky(positive(n, a))), A, B),
+    "cholesky_solve, upper": (
+        lambda n, a, b: n.cholesky_solve(b, n.linalg.cholesky(positive(n, a), upper=True), upper=True),
+        A,
+        B,
+    ),
+    "cholesky_inverse": (lambda n, a: n.cholesky_inverse(n.linalg.cholesky(positive(n, a))), A),
     "qr, Q": (lambda n, a: n.linalg.qr(a)[0], T),
     "qr, R": (lambda n, a: n.linalg.qr(a)[1], T),
     "qr, wide": (lambda n, a: n.linalg.qr(a)[1], W),
@@ -109,6 +116,26 @@ def test_eig_is_always_complex():
         norch.linalg.eig(norch.full((2, 2), float("nan")))
     with pytest.raises(norch.ShapeError, match="eigvals: expected square matrices"):
         norch.linalg.eigvals(norch.ones(2, 3))
+
+
+ILL_DEFINED = {
+    "eigh": (lambda n, a: n.linalg.eigh(a + a.mH)[1].sum().abs(), A),
+    "eig": (lambda n, a: n.linalg.eig(a)[1].sum().abs(), A),
+    "eig of real ones": (lambda n, a: n.linalg.eig(a)[1].sum().abs(), R),
+    "svd, U": (lambda n, a: n.linalg.svd(a, full_matrices=False)[0].sum().abs(), T),
+    "svd, V": (lambda n, a: n.linalg.svd(a, full_matrices=False)[2].sum().abs(), T),
+    "svd, both": (lambda n, a: (lambda u, s, v: (u.sum() + v.sum()).abs())(*n.linalg.svd(a, full_matrices=False)), T),
+}
+
+
+@pytest.mark.parametrize("name", ILL_DEFINED)
+def test_losses_that_depend_on_phases_have_no_gradient(name):
+    way, array = ILL_DEFINED[name]
+    for n in (norch, torch):
+        x = n.tensor(array, requires_grad=True)
+        with pytest.raises(RuntimeError, match="ill-defined"):
+            way(n, x).backward()
+        assert x.grad is None
 
 
 def test_svd_under_its_old_name():

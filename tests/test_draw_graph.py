@@ -239,6 +239,9 @@ def test_the_file_is_xml_and_names_are_escaped(tmp_path):
     assert "prefers-color-scheme:dark" in picture.svg
     with pytest.raises(OSError):
         picture.save(tmp_path / "none" / "graph.svg")
+    with pytest.raises(norch.ArgumentError, match="draw_graph: .* name it .svg and not .*graph.PNG"):
+        draw_graph(w.exp().sum(), file=tmp_path / "graph.PNG")
+    assert not (tmp_path / "graph.PNG").exists()
 
 
 def test_many_operations_take_no_recursion():

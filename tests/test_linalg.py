@@ -176,6 +176,11 @@ def test_degenerate_cases():
     assert info.tolist() == [0, 2] and inverse[0].equal(norch.eye(2)) and inverse[1].isnan().all()
     factor, info = norch.linalg.cholesky_ex(norch.stack([norch.eye(2), -singular]))
     assert info.tolist() == [0, 1] and factor[0].equal(norch.eye(2)) and factor[1].isnan().all()
+    nans = norch.full((2, 2), float("nan"))
+    factor, info = norch.linalg.cholesky_ex(norch.stack([norch.eye(2), nans]))
+    assert info.tolist() == [0, 1] and factor[0].equal(norch.eye(2)) and factor[1].isnan().all()
+    assert norch.linalg.cholesky_ex(norch.tensor([[1.0, 0.0], [float("nan"), 1.0]])).info.item() == 2
+    assert norch.linalg.cholesky(norch.zeros(2, 0, 0)).shape == (2, 0, 0)
     assert norch.logdet(-norch.eye(3)).isnan() and norch.logdet(singular).item() == -float("inf")
     nan = norch.tensor([[float("nan"), 1], [1, 1]])
     assert norch.linalg.inv(nan).isnan().all() and norch.linalg.det(nan).isnan()
@@ -207,6 +212,11 @@ def test_a_gradient_of_equal_eigenvalues():
     assert x.grad.allclose(norch.eye(3))
 
 
+def solve_by_pivots(pivots):
+    kind = np.float64 if isinstance(pivots[0], float) else np.int32
+    norch.linalg.lu_solve(norch.eye(2), norch.tensor(np.array(pivots, kind)), norch.ones(2, 1))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -229,6 +239,11 @@ def test_a_gradient_of_equal_eigenvalues():
         ),
         (lambda: norch.linalg.inv(norch.ones(2, 2)), RuntimeError, "inv: the matrix is singular"),
         (lambda: norch.linalg.cholesky(-norch.eye(2)), norch.linalg.LinAlgError, "leading minor of order 1"),
+        (lambda: norch.linalg.cholesky(norch.tensor([[float("nan")]])), norch.LinAlgError, "leading minor of order 1"),
+        (lambda: solve_by_pivots([0, 2]), ValueError, "lu_solve: pivots lie from 1 to 2, got 0 to 2"),
+        (lambda: solve_by_pivots([1, 7]), ValueError, "lu_solve: pivots lie from 1 to 2, got 1 to 7"),
+        (lambda: solve_by_pivots([1]), ValueError, r"lu_solve: pivots of \(1,\) do not fit LU of \(2, 2\)"),
+        (lambda: solve_by_pivots([1.0, 2.0]), TypeError, "lu_solve: the pivots must be int32, got float64"),
         (lambda: norch.linalg.svd(norch.tensor([[float("nan")]])), norch.linalg.LinAlgError, "svd: "),
         (lambda: norch.linalg.lu_factor(norch.ones(2, 2)), norch.linalg.LinAlgError, r"U\[1, 1\] is zero"),
         (lambda: norch.linalg.eigh(norch.eye(2), UPLO="X"), ValueError, "UPLO"),

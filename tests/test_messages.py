@@ -54,8 +54,11 @@ import sys; sys.modules["numpy"] = None
 import norch
 try: norch.ones(2).numpy()
 except ImportError as error: print(error)
+try: norch.stft(norch.ones(16), 8, return_complex=True)
+except ImportError as error: print(error)
 print(norch.ones(2).tolist())
 """
-    message, values = run(code).splitlines()
+    message, transform, values = run(code).splitlines()
+    assert transform.startswith("rfft needs NumPy; pip install")
     assert message.startswith("numpy: needs NumPy: `pip install numpy`") and "norch[linalg]" in message
     assert values == "[1.0, 1.0]"

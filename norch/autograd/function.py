@@ -193,6 +193,9 @@ class Function(Node):
         self._released = True
 
 
+FunctionCtx = Function  # the context of a Function is its instance
+
+
 class Output(Node):
     """Stands between a node with several results and the users of one of them."""
 

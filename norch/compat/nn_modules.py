@@ -25,6 +25,7 @@ _MODULES = {
     "upsampling": "resample", "utils": "",
 }  # fmt: skip
 _BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss",
+          "_NormBase": "_NormWithStatistics", "_IncompatibleKeys": "IncompatibleKeys",
           "LazyModuleMixin": "LazyModuleMixin"}  # fmt: skip
 
 
@@ -47,3 +48,4 @@ for _name, _ours in _MODULES.items():
     globals()[_name] = sys.modules[f"norch.nn.modules.{_name}"] = _module(_name, _ours)
 for _count, _name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1):
     setattr(sys.modules["norch.nn.modules.utils"], _name, _tuple_of(_count))
+sys.modules["norch.nn.modules.utils"]._ntuple = _tuple_of  # type: ignore[attr-defined]

@@ -42,6 +42,9 @@ class GraphPicture:
             out.write(self.svg)
 
 
+_OTHER_FORMATS = frozenset((".gif", ".jpeg", ".jpg", ".pdf", ".png", ".webp"))
+
+
 def draw_graph(
     loss: Any,
     params: Module | Mapping[str, Tensor] | None = None,
@@ -64,7 +67,8 @@ def draw_graph(
 
     The gradients are computed for the picture: no .grad is written, no hook is called, and the graph stays. After a
     backward() that freed the graph there are none in the picture. Error for a tensor without a graph; TypeError for
-    what is no tensor; ArgumentError for another engine, and for "dot" where it is not installed.
+    what is no tensor; ArgumentError for another engine, for the name of another format's file (.png), and for "dot"
+    where it is not installed.
 
     >>> w = norch.ones(2, requires_grad=True)
     >>> picture = norch.utils.draw_graph((w * 3).sum(), {"w": w})
@@ -73,6 +77,8 @@ def draw_graph(
     """
     if engine not in (None, "dot", "own"):
         raise ArgumentError(f"draw_graph: engine is 'dot', 'own' or None, not {engine!r}")
+    if file is not None and os.path.splitext(file)[1].lower() in _OTHER_FORMATS:
+        raise ArgumentError(f"draw_graph: the picture is SVG text, name it .svg and not as {os.fspath(file)!r}")
     names = _names(params)
     calls: list[tuple[int, int, Path]] = []
     if callable(loss) and not isinstance(loss, Tensor):

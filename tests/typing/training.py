@@ -8,7 +8,7 @@ import norch
 import norch.nn.functional as F
 from norch import Tensor, nn, optim
 from norch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
-from norch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+from norch.utils.data import ConcatDataset, DataLoader, Dataset, Sampler, Subset, TensorDataset, random_split
 
 
 class Net(nn.Module):
@@ -42,6 +42,17 @@ class Points(Dataset[tuple[Tensor, int]]):
         return self.x[index], index % 3
 
 
+class Backwards(Sampler[int]):
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.count - 1, -1, -1))
+
+    def __len__(self) -> int:
+        return self.count
+
+
 def batches(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     data = Points(12)
     assert_type(data[0], tuple[Tensor, int])
@@ -49,6 +60,10 @@ def batches(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     assert len(first) == 8 and len(second) == 4
     loader: DataLoader[tuple[Tensor, int]] = DataLoader(data, batch_size=4, shuffle=True)
     assert len(loader) == 3
+    part: Subset[tuple[Tensor, int]] = Subset(data, [3, 4])
+    assert_type(part[0], tuple[Tensor, int])
+    both = ConcatDataset[tuple[Tensor, int]]([part, data])
+    assert len(DataLoader(both, sampler=Backwards(len(both)))) == 14
     assert_type(DataLoader([1.0, 2.0], batch_size=2), DataLoader[float])
     yield from loader
 

@@ -15,7 +15,7 @@ from ..matmul import matmul
 from .factor import factors_of, record_factors
 from .lapack import call, numpy, square
 from .solve import solve
-from .spectral import differences
+from .spectral import check_phases, differences
 
 
 class eig_result(NamedTuple):  # noqa: N801
@@ -33,6 +33,7 @@ def _eig_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
     if gV is None:
         return (solve(V.mH, gw[..., :, None] * V.mH),)
     inner = matmul(V.mH, gV)
+    check_phases("eig", inner.diagonal(0, -2, -1))
     inner = (inner - matmul(V.mH, V) * inner.diagonal(0, -2, -1).real[..., None, :]) / differences(w).conj()
     if gw is not None:
         inner = inner + diag_embed(gw)

@@ -147,20 +147,37 @@ def _cholesky(A: Tensor) -> Tensor:
 def _lower(a: Any) -> Any:
     np = numpy()
     try:
-        return np.linalg.cholesky(a)
+        found = np.linalg.cholesky(a)
+        info = _not_positive(found)
     except np.linalg.LinAlgError:
-        info = _cholesky_info(a).reshape(-1)
-        k = int(np.flatnonzero(info)[0])
-        where = f"matrix {k} of the batch" if a.ndim > 2 else "the matrix"
-        raise LinAlgError(
-            f"cholesky: {where} is not positive definite: its leading minor of order {info[k]} is not positive"
-        ) from None
+        info = _cholesky_info(a)
+    if not info.any():
+        return found
+    info = info.reshape(-1)
+    k = int(np.flatnonzero(info)[0])
+    where = f"matrix {k} of the batch" if a.ndim > 2 else "the matrix"
+    raise LinAlgError(
+        f"cholesky: {where} is not positive definite: its leading minor of order {info[k]} is not positive"
+    )
+
+
+def _not_positive(factor: Any) -> Any:
+    """For each factor the place, from 1, of the first diagonal element that is not positive, else 0: NaN, which LAPACK
+    may let pass."""
+    np = numpy()
+    bad = ~(np.diagonal(factor, 0, -2, -1).real > 0)
+    return np.where(bad.any(-1), bad.argmax(-1) + 1, 0) if bad.shape[-1] else np.zeros(bad.shape[:-1], int)
 
 
 def _cholesky_info(a: Any) -> Any:
     """For each matrix the order of the first leading minor that is not positive, else 0."""
     potrf = scipy_linalg().lapack.get_lapack_funcs("potrf", dtype=a.dtype)
-    return each(lambda one: numpy().int32(potrf(one, lower=True)[1]), a)
+
+    def order(one: Any) -> Any:
+        factor, info = potrf(one, lower=True)
+        return numpy().int32(info or _not_positive(factor))
+
+    return each(order, a)
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
@@ -258,8 +275,12 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     return lu_factor_result(LU, pivots)
 
 
-def permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
-    """The permutation matrices P (..., M, M) of the swaps that lu_factor() made, as floats."""
+def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -> Tensor:
+    """The permutation matrices P (..., M, M) of the swaps that lu_factor() made of matrices like `like`, as floats."""
+    if tensor_of(pivots, name).dtype.name != "int32":
+        raise DTypeError(f"{name}: the pivots must be int32, got {pivots.dtype.name}")
+    if tuple(pivots.shape[-1:]) != (min(like.shape[-2:]),):
+        raise ShapeError(f"{name}: pivots of {tuple(pivots.shape)} do not fit LU of {tuple(like.shape)}")
 
     def matrix(swaps: Any) -> Any:
         np = numpy()
@@ -268,17 +289,20 @@ def permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
             rows[[i, j]] = rows[[j, i]]
         return np.eye(m, dtype=like.dtype.name)[:, rows]
 
-    return call("lu_unpack", lambda swaps: each(matrix, swaps[..., None, :]), pivots)[0]
+    def permuted(swaps: Any) -> Any:
+        if swaps.size and not (swaps.min() >= 1 and swaps.max() <= m):
+            raise ArgumentError(f"{name}: pivots lie from 1 to {m}, got {swaps.min()} to {swaps.max()}")
+        return each(matrix, swaps[..., None, :])
+
+    return call("lu_unpack", permuted, pivots)[0]
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
     m = matrices(LU_data, "lu_unpack").shape[-2]
-    if tensor_of(LU_pivots, "lu_unpack").dtype.name != "int32":
-        raise DTypeError(f"lu_unpack: LU_pivots must be int32, got {LU_pivots.dtype.name}")
     k = min(LU_data.shape[-2:])
     empty = LU_data.new_empty(0)
-    P = permutation(LU_pivots, m, LU_data) if unpack_pivots else empty
+    P = permutation(LU_pivots, m, LU_data, "lu_unpack") if unpack_pivots else empty
     if not unpack_data:
         return lu_result(P, empty, empty)
     return lu_result(P, unit_lower(LU_data), triu(LU_data[..., :k, :]))
@@ -310,7 +334,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     alike(LU, B, "lu_solve")
     if LU.shape[-1] != B.shape[-2 if left else -1]:
         raise ShapeError(f"lu_solve: LU of {tuple(LU.shape)} does not fit B of {tuple(B.shape)}")
-    P = permutation(pivots, LU.shape[-1], LU)
+    P = permutation(pivots, LU.shape[-1], LU, "lu_solve")
     if not left:
         return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     L, U = unit_lower(LU), triu(LU)

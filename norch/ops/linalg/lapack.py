@@ -25,12 +25,12 @@ from ..values import from_numpy
 _EXTRA = "pip install 'norch[linalg]' brings NumPy and SciPy"
 
 
-def numpy() -> ModuleType:
-    """NumPy, or an ImportError that says how to get it."""
+def numpy(name: str = "norch.linalg") -> ModuleType:
+    """NumPy, or an ImportError that says for what, and how to get it."""
     try:
         import numpy
     except ImportError as error:
-        raise ImportError(f"norch.linalg needs NumPy, whose LAPACK it calls; {_EXTRA}") from error
+        raise ImportError(f"{name} needs NumPy; {_EXTRA}") from error
     return numpy
 
 
@@ -48,9 +48,9 @@ def scipy_linalg() -> Any:
 
 # Whose derivatives hold for complex matrices too. The others refuse them.
 _COMPLEX = frozenset(
-    "cholesky cholesky_ex cond det eig eigh eigvals geqrf householder_product inv inv_ex lstsq lu_factor lu_solve "
-    "lu_unpack matrix_exp matrix_rank ormqr pca_lowrank pinv qr slogdet solve solve_ex solve_triangular svd "
-    "svd_lowrank".split()
+    "cholesky cholesky_ex cholesky_inverse cholesky_solve cond det eig eigh eigvals geqrf householder_product inv "
+    "inv_ex lstsq lu_factor lu_solve lu_unpack matrix_exp matrix_rank ormqr pca_lowrank pinv qr slogdet solve solve_ex "
+    "solve_triangular svd svd_lowrank".split()
 )
 
 
@@ -99,7 +99,7 @@ def call(
     if any(isinstance(x, BatchedBase) for x in tensors):  # matrices of all samples, which are one axis more in front
         run = functools.partial(call, name, function, finite=finite, **options)
         return batching().with_leading_axis(run, tensors)
-    np = numpy()
+    np = numpy(name)
     with no_grad(), np.errstate(all="ignore"):
         try:
             arrays = [x.detach().cpu().numpy() for x in tensors]

@@ -44,6 +44,20 @@ def differences(values: Tensor) -> Tensor:
     return E + eye(values.shape[-1], dtype=values.dtype, device=values.device)
 
 
+def check_phases(name: str, turned: Any, other: Any = None) -> None:
+    """ArgumentError where a loss depends on the phases of complex vectors V, which are not determined: turned, the
+    diagonal of V^H gV, then has an imaginary part beyond PyTorch's tolerance. other: that of vectors whose phases go
+    the other way."""
+    phase = turned.detach().imag
+    against = 0 if other is None else other.detach().imag
+    off = (phase + against).abs() > 1e-2 * (1 + abs(against))
+    if bool(all_samples(off).any()):
+        raise ArgumentError(
+            f"{name}: the derivative of this loss is ill-defined: it depends on the phases of complex vectors, which "
+            "are determined up to a factor e^(i phi); use the vectors in a way that does not, as v.abs() or v @ v.mH"
+        )
+
+
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
 
 
@@ -57,6 +71,8 @@ def _eigh_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
     if gV is None:
         return (matmul(V * gw.to(V.dtype)[..., None, :], V.mH),)
     skew = matmul(V.mH, gV)
+    if V.is_complex():
+        check_phases("eigh", skew.diagonal(0, -2, -1))
     inner = (skew - skew.mH) / (2 * differences(w))
     if gw is not None:
         inner = inner + diag_embed(gw).to(V.dtype)
@@ -106,16 +122,20 @@ def _svd_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
         return (matmul(U * gS.to(U.dtype)[..., None, :], Vh),)
     inner: Any = 0
     phases: Any = 0
+    turned: list[Tensor] = []
     if gU is not None:
         skew = matmul(U.mH, gU)
         inner = (skew - skew.mH) * S[..., None, :]
         if U.is_complex():  # the phases of U, with those of V
-            phases = diag_embed(skew.diagonal(0, -2, -1).imag / S) * 1j
+            turned.append(skew.diagonal(0, -2, -1))
+            phases = diag_embed(turned[0].imag / S) * 1j
     if gVh is not None:
         skew = matmul(Vh, gVh.mH)
+        turned.append(skew.diagonal(0, -2, -1))
         inner = inner + S[..., :, None] * (skew - skew.mH)
     inner = inner / differences(S * S)
     if U.is_complex():
+        check_phases("svd", *turned)
         inner = inner - diag_embed(inner.diagonal(0, -2, -1)) + phases
     if gS is not None:
         inner = inner + diag_embed(gS).to(U.dtype)

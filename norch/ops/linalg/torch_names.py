@@ -39,7 +39,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:  # noqa: A002
 
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X of A X = B, B (..., N, K), given L, (..., N, N), with A = L L^T, or A = L^T L with upper.
+    """X of A X = B, B (..., N, K), given L, (..., N, N), with A = L L^H, or A = L^H L with upper.
 
     >>> norch.cholesky_solve(norch.ones(2, 1), norch.eye(2) * 2)
     tensor([[0.2500],
@@ -47,12 +47,12 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """
     L = square(L, "cholesky_solve")
     if upper:
-        return solve_triangular(L, solve_triangular(L.mT, B, upper=False), upper=True)
-    return solve_triangular(L.mT, solve_triangular(L, B, upper=False), upper=True)
+        return solve_triangular(L, solve_triangular(L.mH, B, upper=False), upper=True)
+    return solve_triangular(L.mH, solve_triangular(L, B, upper=False), upper=True)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A = L L^T, or of L^T L with upper, given L (..., N, N)."""
+    """The inverse of A = L L^H, or of L^H L with upper, given L (..., N, N)."""
     return cholesky_solve(eye(square(L, "cholesky_inverse").shape[-1], dtype=L.dtype, device=L.device), L, upper)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ..._exports import publish
 from ...errors import ArgumentError
+from .collate import default_collate as default_collate  # where PyTorch has it
 from .collate import pinned
 from .dataset import Dataset, IterableDataset
 from .fetch import Recipe, Stream

@@ -60,7 +60,7 @@ class IterableDataset(Dataset[T_co]):
         return ChainDataset([self, other])
 
 
-class ChainDataset(IterableDataset[Any]):
+class ChainDataset(IterableDataset[T_co]):
     """The concatenation of several iterable data sets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -73,7 +73,7 @@ class ChainDataset(IterableDataset[Any]):
         return sum(len(each) for each in self.datasets)
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[T_co]):
     """Data sets of one length in parallel: sample i is the tuple of their i-th samples, or the dict if given by name.
 
     >>> norch.utils.data.StackDataset(x=[1, 2], y=[3, 4])[1]
@@ -129,7 +129,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return [each.index_select(0, index.to(each.device)) for each in self.tensors]
 
 
-class Subset(Dataset[Any]):
+class Subset(Dataset[T_co]):
     """The samples of `dataset` at `indices`, in that order.
 
     >>> part = norch.utils.data.Subset(norch.utils.data.TensorDataset(norch.arange(5)), [4, 0])
@@ -141,8 +141,9 @@ class Subset(Dataset[Any]):
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.dataset[self.indices[index]]
+    def __getitem__(self, index: Any) -> T_co:
+        found: T_co = self.dataset[self.indices[index]]
+        return found
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -156,7 +157,7 @@ def taker(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
     return None if take is None else lambda indices: take([dataset.indices[index] for index in indices])
 
 
-class ConcatDataset(Dataset[Any]):
+class ConcatDataset(Dataset[T_co]):
     """The concatenation of several data sets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -177,7 +178,7 @@ class ConcatDataset(Dataset[Any]):
         return self.cumulative_sizes[-1]
 
 
-def random_split(dataset: Any, lengths: Sequence[float], generator: Source = None) -> list[Subset]:
+def random_split(dataset: Any, lengths: Sequence[float], generator: Source = None) -> list[Subset[Any]]:
     """Random subsets of the given lengths, or of the given fractions, which sum to 1 (samples that rounding leaves over
     go to the first subsets). generator: a Generator or a seed. ValueError for lengths that do not sum to len(dataset).
 

@@ -10,7 +10,7 @@ from ...ops.random import randperm
 from .sampler import Sampler, as_generator
 
 
-class DistributedSampler(Sampler):
+class DistributedSampler(Sampler[int]):
     """The indices of process `rank` of num_replicas: every num_replicas-th of an order that all of them share.
 
     The order is 0, 1, 2, ..., or with shuffle a permutation drawn from seed + epoch: set_epoch(n) before each epoch, or

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..._exports import publish
 from ...dtype import float64
@@ -22,6 +22,7 @@ __all__ = [
     "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
 ]  # fmt: skip
 
+T_co = TypeVar("T_co", covariant=True)
 PIECE = 1 << 14  # indices that are drawn, or made Python numbers, at once; even, so that a draw in pieces is the whole
 
 # What a random order may come from: a seed, a Generator, or None for the global stream.
@@ -60,17 +61,17 @@ def positive(value: Any, name: str) -> int:
     return value
 
 
-class Sampler:
+class Sampler(Generic[T_co]):
     """Base: a subclass defines `__iter__`, which gives the indices of one epoch, and `__len__`."""
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} defines no __iter__()")
 
     def __len__(self) -> int:
         raise TypeError(f"{type(self).__name__} defines no __len__()")
 
 
-class SequentialSampler(Sampler):
+class SequentialSampler(Sampler[int]):
     """0, 1, 2, ... in order.
 
     >>> list(norch.utils.data.SequentialSampler(range(3)))
@@ -87,7 +88,7 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
-class RandomSampler(Sampler):
+class RandomSampler(Sampler[int]):
     """Every index once, in an order that differs from epoch to epoch; num_samples of them, where that is given.
 
     replacement: each is drawn from all, so that some may come twice. generator: a seed or a Generator, for orders
@@ -127,7 +128,7 @@ class RandomSampler(Sampler):
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler):
+class SubsetRandomSampler(Sampler[int]):
     """The given indices, in an order that differs from epoch to epoch.
 
     >>> sorted(norch.utils.data.SubsetRandomSampler([7, 3], generator=0))
@@ -146,7 +147,7 @@ class SubsetRandomSampler(Sampler):
         return len(self.indices)
 
 
-class WeightedRandomSampler(Sampler):
+class WeightedRandomSampler(Sampler[int]):
     """num_samples of the indices of weights, each drawn with a probability in proportion to its weight.
 
     >>> list(norch.utils.data.WeightedRandomSampler([0.0, 2.0], 3))
@@ -175,7 +176,7 @@ class WeightedRandomSampler(Sampler):
         return self.num_samples
 
 
-class BatchSampler(Sampler):
+class BatchSampler(Sampler[list[int]]):
     """Lists of batch_size indices of another sampler; the last may be shorter, unless drop_last.
 
     >>> list(norch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
