@@ -162,15 +162,17 @@ $(BUILD)/core/header.inc: csrc/norch.h
 $(BUILD)/core/library.o: EXTRA = -I$(BUILD)/core -DNORCH_ABI=$(ABI)
 $(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 
-# Both change when what they hold does: other flags rebuild everything, another list of files links again.
+# Both change when what they hold does: other flags rebuild everything, another list of files links again. Flags that were others
+# for a while, as in a dry run, and are the same again, rebuild nothing.
 $(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))))
 $(eval $(call note,$(BUILD)/objects,$(LINK) $(OBJECTS)))
 $(BUILD)/flags: $(BUILD)/wanted
-	@printf '%s\n' '#include <math.h>' '#include <pthread.h>' 'int main(void) { return 0; }' > $(BUILD)/try.c; \
+	@! cmp -s $< $@ || { touch -r $@ $<; exit 0; }; \
+	printf '%s\n' '#include <math.h>' '#include <pthread.h>' 'int main(void) { return 0; }' > $(BUILD)/try.c; \
 	$(CC) -pthread -o $(BUILD)/try $(BUILD)/try.c -lm || { \
 	    echo 'norch needs the headers of the C library, and "$(CC)" finds none: install them (Debian, Ubuntu: apt install build-essential)' >&2; \
-	    exit 1; }
-	@cp $< $@
+	    exit 1; }; \
+	cp $< $@
 
 # ---- CUDA: a plugin, and the simulation of it that runs everywhere -------------------------------
 
