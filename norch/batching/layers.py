@@ -8,7 +8,7 @@ from .._lib import lib
 from ..autograd.levels import Level
 from ..errors import Error
 from ..ops.op import OPCODES
-from .level import aligned, become, fresh, is_here, rule, sample, samples, tell_of_loop
+from .level import aligned, become, fresh, is_here, rule, sample, samples, warn_of_loop
 
 _ADD, _MUL, _SUM = OPCODES["add"], OPCODES["mul"], OPCODES["sum"]
 
@@ -216,7 +216,7 @@ def _recurrent(
         given = _steps_of_rows(from_x, level), _rows(h, level), _rows(c, level)
         lib.norch_recurrent(*given, weight, bias, reverse, *found)
         return _fill(outs, found, level)
-    tell_of_loop(_LAYER)
+    warn_of_loop(_LAYER)
     whole = [None if one is None else fresh(one, level) for one in outs]
     for i in range(level.size):
         each = [_one(one, i, level) for one in (from_x, h, c, weight, bias)]
@@ -242,7 +242,7 @@ def _recurrent_backward(
         _fill((grad_x, grad_h), room[:2], level)
         become(grad_state, whole[2], level)
         return sample(_unfolded(out, level), level)
-    tell_of_loop(_LAYER)
+    warn_of_loop(_LAYER)
     rows = []
     for i in range(level.size):
         given = [_one(one, i, level) for one in (g_hs, g_c, h, c, weight)]

@@ -15,7 +15,7 @@ from .._typing import Any
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.levels import BatchedBase, Level
 from ..autograd.record import record_one, record_view
-from ..errors import BoundsError, Error, ShapeError
+from ..errors import BoundsError, Error, ShapeError, stacklevel_of_user
 from ..tensor import Tensor
 
 Rule = Callable[..., Any]
@@ -60,7 +60,7 @@ class Batched(Tensor, BatchedBase):
         """x, batched at each level that this tensor is batched at."""
         for level in reversed(self.levels()):
             if not is_batched_at(x, level):
-                x = record_one(_Spread, _spread(x, level), x)
+                x = record_one(_Expand, _expand(x, level), x)
         return x
 
     def __repr__(self) -> str:
@@ -205,14 +205,14 @@ def _unbatched(x: Any, dim: int, level: Level) -> Any:
     return sample(_unbatched(x._physical, dim + 1, level), x._level)
 
 
-def _spread(x: Any, level: Level) -> Any:
+def _expand(x: Any, level: Level) -> Any:
     """x as the sample that all of a level have."""
     if type(x) is Batched and x._level.start > level.start:
-        return sample(_spread(x._physical, level), x._level)
+        return sample(_expand(x._physical, level), x._level)
     return sample(lib.norch_expand(x, (level.size, *lib.norch_shape(x))), level)
 
 
-_Spread = derivative("spread", grad=lambda g: g, shares_grad=True)  # where it leaves the level walks sum it
+_Expand = derivative("spread", grad=lambda g: g, shares_grad=True)  # where it leaves the level walks sum it
 _Batch = view_derivative("batch", grad=lambda g, arguments: unbatch(g, *arguments))
 _Unbatch = view_derivative("unbatch", grad=lambda g, arguments: batch(g, *arguments))
 
@@ -314,9 +314,11 @@ for _name in ("data_ptr", "untyped_storage", "storage", "share_memory_", "__redu
     setattr(Batched, _name, _refused(_name, "hands out the memory of a tensor"))
 
 
-def tell_of_loop(what: str) -> None:
+def warn_of_loop(what: str) -> None:
     """Warns that vmap is no faster than a loop."""
-    warnings.warn(f"vmap: there is no batching rule for {what}; it runs once for each sample", stacklevel=4)
+    warnings.warn(
+        f"vmap: there is no batching rule for {what}; it runs once for each sample", stacklevel=stacklevel_of_user()
+    )
 
 
 def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
@@ -325,7 +327,7 @@ def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
         raise _refusal(name, _REFUSED[name])
     if name in _WRITING or level.size == 0:
         raise NotImplementedError(f"{name}: vmap has no batching rule for it")
-    tell_of_loop(name)
+    warn_of_loop(name)
     call = getattr(lib, f"norch_{name}")
     rows = [call(*(_at(x, i, level) for x in given)) for i in range(level.size)]
     return sample(lib.norch_stack(rows, 0), level) if isinstance(rows[0], Tensor) else rows[0]

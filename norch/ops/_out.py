@@ -17,7 +17,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge
 from ..dtype import can_cast
-from ..errors import CaptureError, DeviceError, DTypeError, Error
+from ..errors import CaptureError, DeviceError, DTypeError, Error, stacklevel_of_user
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -260,7 +260,7 @@ def _resize(name: str, out: Any, value: Any) -> None:
         warnings.warn(
             f"{name}: an output with one or more elements was resized, since it had shape {tuple(out.shape)}, not "
             f"{tuple(value.shape)}. This is deprecated; resize it to zero elements first",
-            stacklevel=4,
+            stacklevel=stacklevel_of_user(),
         )
     fresh = value.clone() if value.dtype is out.dtype else value.to(out.dtype)
     lib.norch_set_data(out, fresh)
