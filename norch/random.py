@@ -16,7 +16,7 @@ from ._handle import Handle
 from ._lib import ints, lib
 from ._recording import here, unseen
 from ._typing import Any, Tensor
-from .autograd.levels import alive, batching, within
+from .autograd.levels import batching, live_levels, within
 from .device import device as Device  # noqa: N812
 from .dtype import uint8
 from .errors import ArgumentError
@@ -148,7 +148,7 @@ def state_of(generator: Generator | None) -> Any:
     found = default_generator if generator is None else generator
     if here.tape is not None:
         here.tape.draw(found._state)
-    if alive.data and within.levels:  # vmap says who draws
+    if live_levels.data and within.levels:  # vmap says who draws
         return batching().Draws(found._address, within.levels[-1])
     return found._address
 

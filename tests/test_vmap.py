@@ -425,14 +425,14 @@ def test_errors_name_the_sample() -> None:
 
 
 def test_walks_that_know_no_level_do_not_look() -> None:
-    from norch.autograd.levels import alive
+    from norch.autograd.levels import live_levels
 
-    before, x = set(alive), norch.ones(3).requires_grad_()
+    before, x = set(live_levels), norch.ones(3).requires_grad_()
     y = vmap(lambda x: x * 2)(x)
-    assert len(set(alive) - before) == 1
+    assert len(set(live_levels) - before) == 1
     y.sum().backward()
     del y
-    assert not set(alive) - before
+    assert not set(live_levels) - before
 
 
 def test_calls_without_a_rule_run_sample_by_sample(monkeypatch: pytest.MonkeyPatch) -> None:

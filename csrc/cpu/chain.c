@@ -1,7 +1,7 @@
 /* chain: runs the calls of a chain (families/chain.h) tile by tile, each by the kernel that it has alone.
  *
  *   chunk   [ tile | tile | tile ]   a thread takes it; shapes decide how many tiles it has
- *   tile    call 0: x, y -> room a       call 1: a, b -> room c       call 2: c -> memory
+ *   tile    call 0: x, y -> buffer a       call 1: a, b -> buffer c       call 2: c -> memory
  *
  * Tiles do not depend on one another, and a kernel gives an element the same value wherever its tile ends; so the number of
  * threads does not matter, and results are those of the calls one after another. */
@@ -16,7 +16,7 @@
 
 #define CHUNK 16384          /* elements of a chunk, about */
 #define WORTH_THREADS 131072 /* elements of all calls */
-#define ON_STACK NR_CHAIN_ROOMS
+#define ON_STACK NR_CHAIN_BUFFERS
 
 typedef struct work {
     const nr_chain *chain;
@@ -28,7 +28,7 @@ typedef struct work {
 /* One tile: where it begins, and how many rows it has. */
 typedef struct tile {
     int64_t at[NORCH_MAX_DIMS], rows;
-    char *rooms;
+    char *buffers;
     int64_t in_leaf; /* elements of the leaf before it */
 } tile;
 
@@ -46,8 +46,8 @@ static void find_tile(const nr_chain *chain, int64_t index, tile *t) {
 }
 
 static char *address(const nr_chain *chain, const nr_link *link, int o, char *data, const tile *t) {
-    if (link->room[o] != NR_IN_MEMORY)
-        return t->rooms + link->room[o] + (link->long_room[o] ? t->in_leaf * link->stride[0][o] : 0);
+    if (link->buffer[o] != NR_IN_MEMORY)
+        return t->buffers + link->buffer[o] + (link->long_buffer[o] ? t->in_leaf * link->stride[0][o] : 0);
     for (int32_t d = 0; d < chain->ndim; d++) data += t->at[d] * link->step[o][d];
     return data;
 }
@@ -128,12 +128,12 @@ static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
 }
 
 /* The leaf that a chunk is, into the states of the reductions into one element. */
-static void reduce_leaves(const work *w, int64_t first, char *rooms) {
+static void reduce_leaves(const work *w, int64_t first, char *buffers) {
     const nr_chain *chain = w->chain;
     for (int64_t i = 0; i < chain->count; i++) {
         const nr_link *link = &chain->links[i];
         if (link->role != NR_INTO_ONE) continue;
-        const tile start = {.at = {first}, .rooms = rooms};
+        const tile start = {.at = {first}, .buffers = buffers};
         const nr_reduce_plan *plan = link->call->plan;
         nr_reduce_leaf(link->call, address(chain, link, 1, plan->kept.data[1], &start), first, w->states[i]);
     }
@@ -142,10 +142,10 @@ static void reduce_leaves(const work *w, int64_t first, char *rooms) {
 static void run_chunk(void *context, int64_t chunk) {
     work *w = context;
     const nr_chain *chain = w->chain;
-    _Alignas(NR_LINE) char room[ON_STACK];
+    _Alignas(NR_LINE) char on_stack[ON_STACK];
     const size_t bytes = (size_t)chain->bytes;
-    tile t = {.rooms = bytes <= ON_STACK ? room : nr_scratch(bytes)};
-    if (!t.rooms) {
+    tile t = {.buffers = bytes <= ON_STACK ? on_stack : nr_scratch(bytes)};
+    if (!t.buffers) {
         atomic_store(&w->failed, true);
         return;
     }
@@ -164,8 +164,8 @@ static void run_chunk(void *context, int64_t chunk) {
         }
         t.in_leaf += t.rows;
     }
-    if (w->states) reduce_leaves(w, first * chain->rows, t.rooms);
-    if (t.rooms != room) nr_scratch_free(t.rooms, bytes);
+    if (w->states) reduce_leaves(w, first * chain->rows, t.buffers);
+    if (t.buffers != on_stack) nr_scratch_free(t.buffers, bytes);
 }
 
 static int32_t run(work *w) {

@@ -226,14 +226,14 @@ static void *moved(void *data, int64_t bytes) { return data ? static_cast<char *
 template <class T>
 static int32_t run_part(const nr_call *call, const nr_attention_plan &p, int64_t items, int64_t at_once) {
     const bool is_backward = call->op == NR_ATTENTION_BACKWARD;
-    const size_t room = ((size_t)(items * at_once * p.keys) * sizeof(T) + 255) / 256 * 256;
+    const size_t score_bytes = ((size_t)(items * at_once * p.keys) * sizeof(T) + 255) / 256 * 256;
     const size_t sums = is_backward && at_once < p.queries
                             ? (size_t)(p.keys * (p.width > p.value_width ? p.width : p.value_width)) * sizeof(T)
                             : 0;
-    const size_t bytes = (is_backward ? 2 * room : room) + sums;
+    const size_t bytes = (is_backward ? 2 * score_bytes : score_bytes) + sums;
     char *scratch = static_cast<char *>(nr_cuda_scratch(gpu_of(call), bytes));
     if (!scratch) return NORCH_ERROR_MEMORY;
-    T *scores = reinterpret_cast<T *>(scratch), *slopes = reinterpret_cast<T *>(scratch + room);
+    T *scores = reinterpret_cast<T *>(scratch), *slopes = reinterpret_cast<T *>(scratch + score_bytes);
     int32_t status;
     int64_t first = 0;
     do {
@@ -244,8 +244,9 @@ static int32_t run_part(const nr_call *call, const nr_attention_plan &p, int64_t
         part.p.g = moved(p.g, from * p.row[NR_ATTENTION_G]);
         part.p.out = moved(p.out, from * p.row[NR_ATTENTION_OUT]);
         part.p.grad_q = moved(p.grad_q, from * p.row[NR_ATTENTION_GRAD_Q]);
-        status = is_backward ? backward<T>(call, part, scores, slopes, first ? slopes + room / sizeof(T) : nullptr)
-                             : forward<T>(call, part, scores);
+        status = is_backward
+                     ? backward<T>(call, part, scores, slopes, first ? slopes + score_bytes / sizeof(T) : nullptr)
+                     : forward<T>(call, part, scores);
     } while (status == NORCH_OK && (first += at_once) < p.queries);
     nr_cuda_scratch_free(gpu_of(call), scratch, bytes);
     return status;

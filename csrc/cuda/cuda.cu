@@ -327,11 +327,11 @@ static int32_t gpu_from_host(const nr_backend *self, void *device, const void *h
 
 /* ---- what a program may ask ----------------------------------------------------------------------------------- */
 
-static int32_t gpu_properties(const nr_backend *self, char *name, size_t room, int64_t *values) {
+static int32_t gpu_properties(const nr_backend *self, char *name, size_t capacity, int64_t *values) {
     NR_TRY(nr_cuda_enter(self));
     cudaDeviceProp found;
     TRY(self->name, cudaGetDeviceProperties(&found, self->device_index));
-    snprintf(name, room, "%s", found.name);
+    snprintf(name, capacity, "%s", found.name);
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);

@@ -5,15 +5,15 @@
  *
  *   tile 0:  call 0, call 1, call 2, ...   tile 1:  call 0, call 1, ...
  *
- * What only the chain uses has no memory of its own: it lies in a room, of one tile, that a thread has in its cache. */
+ * What only the chain uses has no memory of its own: it lies in a buffer, of one tile, that a thread has in its cache. */
 #ifndef NR_FAMILIES_CHAIN_H
 #define NR_FAMILIES_CHAIN_H
 
 #include "../core/plan.h"
 
-#define NR_CHAIN_ROW 16384   /* elements of the inner loops, where a call needs all of them at once, at most */
-#define NR_CHAIN_TILE 4096   /* elements of other tiles, at most; divides the leaf of a reduction */
-#define NR_CHAIN_ROOMS 24576 /* bytes of all rooms, which choose the size of a tile */
+#define NR_CHAIN_ROW 16384     /* elements of the inner loops, where a call needs all of them at once, at most */
+#define NR_CHAIN_TILE 4096     /* elements of other tiles, at most; divides the leaf of a reduction */
+#define NR_CHAIN_BUFFERS 24576 /* bytes of all buffers, which choose the size of a tile */
 
 struct nr_call;
 
@@ -26,7 +26,7 @@ typedef enum nr_chain_role {
 
 #define NR_CHAIN_FETCHES 8
 
-#define NR_IN_MEMORY (-1) /* the room of an operand that has none */
+#define NR_IN_MEMORY (-1) /* the buffer of an operand that has none */
 
 /* A call of a chain. The addresses of operands in memory, and numbers, are those of its plan. */
 typedef struct nr_link {
@@ -39,8 +39,8 @@ typedef struct nr_link {
     int64_t stride[NORCH_MAX_DIMS]
                   [NR_MAX_OPERANDS]; /* loop by loop; of reductions over the elements of a row, and rows */
     int64_t step[NR_MAX_OPERANDS][NORCH_MAX_DIMS]; /* in memory, over the rows and the outer loops */
-    int64_t room[NR_MAX_OPERANDS];                 /* bytes from the start of all rooms */
-    bool long_room[NR_MAX_OPERANDS];               /* it has a leaf of a reduction, not a tile */
+    int64_t buffer[NR_MAX_OPERANDS];               /* bytes from the start of all buffers */
+    bool long_buffer[NR_MAX_OPERANDS];             /* it has a leaf of a reduction, not a tile */
 } nr_link;
 
 /* An operand in memory whose elements of a tile are neighbours: those of the next tile are fetched while this one is computed. */
@@ -56,7 +56,7 @@ typedef struct nr_chain {
     int64_t size[NORCH_MAX_DIMS]; /* theirs */
     int64_t rows, tiles;          /* rows of a tile; tiles in all */
     int64_t row;                  /* elements of a row */
-    int64_t bytes;                /* of all rooms */
+    int64_t bytes;                /* of all buffers */
     int32_t fetches;
     nr_chain_fetch fetch[NR_CHAIN_FETCHES];
 } nr_chain;

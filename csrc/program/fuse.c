@@ -1,8 +1,8 @@
 /* fuse: finds the chains of a program (families/chain.h): calls over one iteration space, which a backend runs tile by tile.
  *
- *   before   1 mul  x, 0.5 -> a        after   1 [ mul   x, 0.5  -> room 0
- *            2 tanh a      -> b                  tanh  room 0  -> room 0
- *            3 sum  w      -> s                  add   room 0, x -> y ]
+ *   before   1 mul  x, 0.5 -> a        after   1 [ mul   x, 0.5  -> buffer 0
+ *            2 tanh a      -> b                  tanh  buffer 0  -> buffer 0
+ *            3 sum  w      -> s                  add   buffer 0, x -> y ]
  *            4 add  b, x   -> y                3 sum   w       -> s
  *
  * A chain begins with the first call that belongs to none, and takes later ones
@@ -403,7 +403,7 @@ void nr_program_fuse(nr_program *program, bool reorders) {
 }
 
 void nr_program_unfuse(nr_program *program) {
-    for (int64_t i = 0; i < program->block_count; i++) program->blocks[i].in_room = false;
+    for (int64_t i = 0; i < program->block_count; i++) program->blocks[i].in_buffer = false;
     for (int64_t i = 0; i < program->count;) {
         nr_step *step = &program->steps[i], *home = &program->steps[step->number];
         nr_free(step->chain);

@@ -43,9 +43,9 @@ typedef struct search {
 /* tile.c: whether two operands have the same element at each place in the loops. */
 bool nr_same_elements(const search *s, const access *a, const access *b);
 int64_t nr_product(int32_t ndim, const int64_t *size);
-/* Merges the loops from `from` to before `to` that are one in every access to memory; in_room[i][o] tells which are not.
+/* Merges the loops from `from` to before `to` that are one in every access to memory; in_buffer[i][o] tells which are not.
  * Gives the new `to`. */
-int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_room)[NR_MAX_OPERANDS]);
+int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_buffer)[NR_MAX_OPERANDS]);
 /* The chain of the members that the search has found; NULL: they run one by one. */
 nr_chain *nr_chain_make(search *s);
 

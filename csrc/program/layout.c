@@ -18,7 +18,7 @@
 
 bool nr_in_slab(const nr_block *block) {
     return (block->kind == NR_TEMPORARY || (block->kind == NR_RESULT && !block->fresh)) && block->last >= 0 &&
-           !block->in_room;
+           !block->in_buffer;
 }
 
 /* Somebody reads what the block has at the end: no byte of it is known to be overwritten before. */

@@ -39,7 +39,7 @@ typedef struct nr_block {
     int64_t results;            /* headers of results over it */
     bool awaited;               /* while calls are read from the last one back: what it has now is read, or left, */
     int64_t over_from, over_to; /* and bytes that are overwritten before */
-    bool in_room;               /* only a chain uses it, tile by tile: it needs no memory */
+    bool in_buffer;             /* only a chain uses it, tile by tile: it needs no memory */
 } nr_block;
 
 /* An address in a plan. */
@@ -91,7 +91,7 @@ struct nr_program {
     nr_use *uses, *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument */
     nr_use *fresh;           /* those of fresh results, block by block */
     nr_block *blocks;
-    int64_t count, use_count, binding_count, fresh_count, block_count, step_room, use_room, block_room;
+    int64_t count, use_count, binding_count, fresh_count, block_count, step_capacity, use_capacity, block_capacity;
     int64_t peak_bytes; /* of temporary blocks and results, as the function itself allocates and frees them */
     /* A program in two parts, a function and its gradient, is run part by part, with anything between the two: the first part
      * has the calls before split, and no call may move from one to the other. What the second reads of the first lies in the

@@ -14,16 +14,16 @@
 
 /* ---- growing arrays -------------------------------------------------------------------------------- */
 
-static bool grow(void *array, int64_t count, int64_t *room, size_t size) {
-    if (count < *room) return true;
-    const int64_t more = *room ? 2 * *room : 64;
+static bool grow(void *array, int64_t count, int64_t *capacity, size_t size) {
+    if (count < *capacity) return true;
+    const int64_t more = *capacity ? 2 * *capacity : 64;
     void *larger = nr_malloc((size_t)more * size);
     if (!larger) return false;
     void **old = array;
     if (count) memcpy(larger, *old, (size_t)count * size);
     nr_free(*old);
     *old = larger;
-    *room = more;
+    *capacity = more;
     return true;
 }
 
@@ -52,7 +52,7 @@ int32_t nr_program_find(const nr_program *program, const norch_storage *storage)
 }
 
 static int32_t add_block(nr_program *program, norch_storage *storage, bool external) {
-    if (!grow(&program->blocks, program->block_count, &program->block_room, sizeof *program->blocks)) return -1;
+    if (!grow(&program->blocks, program->block_count, &program->block_capacity, sizeof *program->blocks)) return -1;
     program->blocks[program->block_count] = (nr_block){.storage = storage,
                                                        .data = storage->data,
                                                        .bytes = storage->bytes,
@@ -127,7 +127,7 @@ static void take_address(void *of, void **at, bool written) {
     }
     c->lost |= i < 0;
     if (i < 0) return;
-    if (!grow(&program->uses, program->use_count, &program->use_room, sizeof *program->uses)) {
+    if (!grow(&program->uses, program->use_count, &program->use_capacity, sizeof *program->uses)) {
         shortage(program);
         return;
     }
@@ -171,7 +171,8 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     if (program->refusal[0] || nr_is_empty(call)) return NORCH_OK;
     const size_t bytes = nr_plan_bytes(call);
     if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
-    if (!grow(&program->steps, program->count, &program->step_room, sizeof *program->steps)) return shortage(program);
+    if (!grow(&program->steps, program->count, &program->step_capacity, sizeof *program->steps))
+        return shortage(program);
     nr_step *step = &program->steps[program->count];
     *step = (nr_step){
         .call = *call, .number = program->count, .first_use = program->use_count, .digest = 0xcbf29ce484222325ull};
@@ -376,7 +377,8 @@ static int32_t place(nr_program *program) {
     for (int64_t u = 0; u < program->use_count; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
-        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_room || block->fresh) continue;
+        if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_buffer || block->fresh)
+            continue;
         if (block->kind != NR_CONSTANT && block->last < 0) continue; /* of a dead call */
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
         *use->at = data + use->offset;

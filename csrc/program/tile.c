@@ -1,17 +1,17 @@
-/* tile: lays a chain out: how large its tiles are, which results lie in rooms, and the loops of each call in a tile.
+/* tile: lays a chain out: how large its tiles are, which results lie in buffers, and the loops of each call in a tile.
  *
- *   call      0    1    2    3        room
+ *   call      0    1    2    3        buffer
  *   a         [=========]             0
  *   b              [=========]        1
  *   c                   [====]        0, for a is read there for the last time, element by element as c is written
  *
- * A room has the elements of one tile, one after another in the order of the loops. */
+ * A buffer has the elements of one tile, one after another in the order of the loops. */
 #include <string.h>
 
 #include "fuse.h"
 
 #define SECOND_CACHE (1 << 20) /* bytes, about */
-#define MOST_ROOMS 64
+#define MOST_BUFFERS 64
 #define LINE 64               /* bytes that a cache loads at a time */
 #define PAST_CACHE (16 << 20) /* bytes of a result that is not in the cache when it is read */
 
@@ -28,13 +28,13 @@ bool nr_same_elements(const search *s, const access *a, const access *b) {
            memcmp(a->stride, b->stride, (size_t)s->ndim * sizeof *a->stride) == 0;
 }
 
-int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_room)[NR_MAX_OPERANDS]) {
+int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_buffer)[NR_MAX_OPERANDS]) {
     for (int32_t d = from; d + 1 < to;) {
         bool joins = true;
         for (int64_t i = 0; i < s->count; i++)
             for (int o = 0; o < s->members[i].operands; o++) {
                 const access *a = &s->members[i].operand[o];
-                if (a->place == NUMBER || (in_room && in_room[i][o])) continue;
+                if (a->place == NUMBER || (in_buffer && in_buffer[i][o])) continue;
                 joins &= a->stride[d + 1] == a->stride[d] * s->size[d];
             }
         if (!joins) {
@@ -54,18 +54,18 @@ int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_room
     return to;
 }
 
-/* ---- rooms ---------------------------------------------------------------------------------------------- */
+/* ---- buffers ---------------------------------------------------------------------------------------------- */
 
-typedef struct room {
+typedef struct buffer {
     int64_t bytes, free_from; /* of an element, or in all; the member from which on another block may have it */
     bool by_row, is_long;
     int64_t at;
-} room;
+} buffer;
 
 typedef struct plan {
-    bool in_room[MOST_CALLS][NR_MAX_OPERANDS];
-    int32_t of[MOST_CALLS][NR_MAX_OPERANDS]; /* rooms */
-    room rooms[MOST_ROOMS];
+    bool in_buffer[MOST_CALLS][NR_MAX_OPERANDS];
+    int32_t of[MOST_CALLS][NR_MAX_OPERANDS]; /* buffers */
+    buffer buffers[MOST_BUFFERS];
     int32_t count;
 } plan;
 
@@ -102,12 +102,12 @@ static int64_t last_if_internal(search *s, int64_t first, bool *is_long) {
     return uses == s->uses_of[a->place] ? last : -1;
 }
 
-/* Gives each block that needs no memory a room, which it shares with others of its size that are no longer needed. A pointwise
+/* Gives each block that needs no memory a buffer, shared with others of its size that are no longer needed. A pointwise
  * call may write where it reads. */
-static bool give_rooms(search *s, plan *p) {
+static bool assign_buffers(search *s, plan *p) {
     memset(p, 0, sizeof *p);
     for (int64_t n = 0; n < s->count * NR_MAX_OPERANDS; n++) {
-        if (!has_operand(s, n) || p->in_room[n / NR_MAX_OPERANDS][n % NR_MAX_OPERANDS]) continue;
+        if (!has_operand(s, n) || p->in_buffer[n / NR_MAX_OPERANDS][n % NR_MAX_OPERANDS]) continue;
         bool is_long;
         const int64_t last = last_if_internal(s, n, &is_long), first = n / NR_MAX_OPERANDS;
         if (last < 0) continue;
@@ -116,17 +116,17 @@ static bool give_rooms(search *s, plan *p) {
         const bool over = s->program->steps[s->members[first].step].call.family == NR_POINTWISE;
         int32_t r = 0;
         for (; r < p->count; r++) {
-            const room *one = &p->rooms[r];
+            const buffer *one = &p->buffers[r];
             if (one->bytes == a->size && one->by_row == by_row && one->is_long == is_long &&
                 one->free_from + !over <= first)
                 break;
         }
-        if (r == MOST_ROOMS) return false;
-        if (r == p->count) p->rooms[p->count++] = (room){.bytes = a->size, .by_row = by_row, .is_long = is_long};
-        p->rooms[r].free_from = is_long ? s->count : last;
+        if (r == MOST_BUFFERS) return false;
+        if (r == p->count) p->buffers[p->count++] = (buffer){.bytes = a->size, .by_row = by_row, .is_long = is_long};
+        p->buffers[r].free_from = is_long ? s->count : last;
         for (int64_t k = n; k < s->count * NR_MAX_OPERANDS; k++) {
             if (!has_operand(s, k) || operand_of(s, k)->place != a->place) continue;
-            p->in_room[k / NR_MAX_OPERANDS][k % NR_MAX_OPERANDS] = true;
+            p->in_buffer[k / NR_MAX_OPERANDS][k % NR_MAX_OPERANDS] = true;
             p->of[k / NR_MAX_OPERANDS][k % NR_MAX_OPERANDS] = r;
         }
     }
@@ -135,12 +135,12 @@ static bool give_rooms(search *s, plan *p) {
 
 /* ---- the chain ------------------------------------------------------------------------------------------ */
 
-/* How many of the inner loops a tile has whole, how many rows, and how many bytes its rooms. */
+/* How many of the inner loops a tile has whole, how many rows, and how many bytes its buffers. */
 static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
     int64_t bytes = 0, most = 1;
     for (int32_t r = 0; r < p->count; r++)
-        if (!p->rooms[r].by_row && !p->rooms[r].is_long) bytes += p->rooms[r].bytes;
-    while (2 * most <= NR_CHAIN_TILE && 2 * most * bytes <= NR_CHAIN_ROOMS) most *= 2;
+        if (!p->buffers[r].by_row && !p->buffers[r].is_long) bytes += p->buffers[r].bytes;
+    while (2 * most <= NR_CHAIN_TILE && 2 * most * bytes <= NR_CHAIN_BUFFERS) most *= 2;
     if (s->inner) most = 2 * NR_CHAIN_TILE; /* in the second cache: rows are many calls of kernels as it is */
     *whole = s->inner;
     while (!s->inner && *whole < s->ndim && nr_product(*whole + 1, s->size) <= most) ++*whole;
@@ -154,7 +154,7 @@ static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
         chain->tiles = (chain->size[0] + chain->rows - 1) / chain->rows * nr_product(chain->ndim - 1, chain->size + 1);
     }
     for (int32_t r = 0; r < p->count; r++) {
-        room *one = &p->rooms[r];
+        buffer *one = &p->buffers[r];
         const int64_t elements = one->is_long ? s->runner->leaf : one->by_row ? chain->rows : chain->rows * chain->row;
         one->at = chain->bytes;
         chain->bytes += (elements * one->bytes + LINE - 1) / LINE * LINE;
@@ -167,7 +167,7 @@ static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
 static void stride_tile(const search *s, const plan *p, const nr_chain *chain, int32_t whole, int64_t i, int o,
                         int64_t *stride) {
     const access *a = &s->members[i].operand[o];
-    const bool dense = p->in_room[i][o], by_row = dense && p->rooms[p->of[i][o]].by_row;
+    const bool dense = p->in_buffer[i][o], by_row = dense && p->buffers[p->of[i][o]].by_row;
     for (int32_t d = 0; d < whole; d++)
         stride[d] = by_row || a->place == NUMBER ? 0 : dense ? a->size * nr_product(d, s->size) : a->stride[d];
     stride[whole] = a->place == NUMBER ? 0
@@ -184,8 +184,8 @@ static void make_link(const search *s, const plan *p, const nr_chain *chain, int
     for (int o = 0; o < m->operands; o++) {
         int64_t stride[NORCH_MAX_DIMS + 1];
         stride_tile(s, p, chain, whole, i, o, stride);
-        link->room[o] = p->in_room[i][o] ? p->rooms[p->of[i][o]].at : NR_IN_MEMORY;
-        link->long_room[o] = p->in_room[i][o] && p->rooms[p->of[i][o]].is_long;
+        link->buffer[o] = p->in_buffer[i][o] ? p->buffers[p->of[i][o]].at : NR_IN_MEMORY;
+        link->long_buffer[o] = p->in_buffer[i][o] && p->buffers[p->of[i][o]].is_long;
         for (int32_t d = 0; d < chain->ndim; d++)
             link->step[o][d] = m->operand[o].place == NUMBER ? 0 : m->operand[o].stride[whole + d];
         for (int32_t d = 0; d <= whole && each; d++) link->stride[d][o] = stride[d];
@@ -237,7 +237,7 @@ static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_
     for (int64_t i = 0; i < s->count; i++)
         for (int o = 0; o < s->members[i].operands && chain->fetches < NR_CHAIN_FETCHES; o++) {
             const access *a = &s->members[i].operand[o];
-            bool known = a->place == NUMBER || p->in_room[i][o] || (o == 0 && chain->links[i].streams);
+            bool known = a->place == NUMBER || p->in_buffer[i][o] || (o == 0 && chain->links[i].streams);
             for (int32_t f = 0; f < chain->fetches && !known; f++) {
                 const access *b = &s->members[chain->fetch[f].link].operand[chain->fetch[f].operand];
                 known = a->place == b->place && a->offset == b->offset;
@@ -253,7 +253,7 @@ static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_
 /* Whether a result is large, dense, and used by no other call of the chain: then it may go past the cache (cpu/stream.h). */
 static bool streams(const search *s, const plan *p, int64_t i, const nr_link *link) {
     const access *out = &s->members[i].operand[0];
-    if (!link->is_run || link->role != NR_EACH || p->in_room[i][0] || link->stride[0][0] != out->size) return false;
+    if (!link->is_run || link->role != NR_EACH || p->in_buffer[i][0] || link->stride[0][0] != out->size) return false;
     for (int64_t k = 0; k < s->count; k++)
         for (int o = 0; o < s->members[k].operands; o++)
             if (s->members[k].operand[o].place == out->place && (k != i || o)) return false;
@@ -264,11 +264,11 @@ static bool streams(const search *s, const plan *p, int64_t i, const nr_link *li
 nr_chain *nr_chain_make(search *s) {
     nr_chain *chain = nr_malloc(sizeof *chain + (size_t)s->count * sizeof(nr_link));
     plan *p = nr_malloc(sizeof *p);
-    bool good = chain && p && give_rooms(s, p);
+    bool good = chain && p && assign_buffers(s, p);
     if (good) {
         memset(chain, 0, sizeof *chain);
-        s->inner = nr_merge_loops(s, 0, s->inner, p->in_room);
-        nr_merge_loops(s, s->inner, s->ndim, p->in_room);
+        s->inner = nr_merge_loops(s, 0, s->inner, p->in_buffer);
+        nr_merge_loops(s, s->inner, s->ndim, p->in_buffer);
         int32_t whole;
         good = cut_tile(s, p, chain, &whole) && whole < NORCH_MAX_DIMS;
         chain->count = s->count;
@@ -278,7 +278,7 @@ nr_chain *nr_chain_make(search *s) {
             memset(link, 0, sizeof *link);
             make_link(s, p, chain, whole, i, link);
             link->streams = streams(s, p, i, link);
-            if (p->in_room[i][0]) s->program->blocks[s->members[i].operand[0].place].in_room = true;
+            if (p->in_buffer[i][0]) s->program->blocks[s->members[i].operand[0].place].in_buffer = true;
         }
         if (good) list_fetches(s, p, chain, whole);
     }

@@ -51,9 +51,9 @@ static struct {
     int32_t flags;
     void *place, *tell; /* callables, or NULL */
     row *rows;
-    int64_t row_count, row_room;
+    int64_t row_count, row_capacity;
     change *changes;
-    int64_t change_count, change_room;
+    int64_t change_count, change_capacity;
     bool short_of_memory;
 } the;
 
@@ -97,7 +97,7 @@ static bool grow(void *field, int64_t count, int64_t *capacity, size_t size) {
 
 static void note_change(const norch_storage *storage, int64_t bytes) {
     if (!the.recording || !(the.flags & MEMORY)) return;
-    if (grow(&the.changes, the.change_count, &the.change_room, sizeof *the.changes))
+    if (grow(&the.changes, the.change_count, &the.change_capacity, sizeof *the.changes))
         the.changes[the.change_count++] = (change){now(), bytes, storage->backend};
     else
         the.short_of_memory = true;
@@ -331,7 +331,7 @@ static int32_t ends(bool failed) {
     r->failed = failed;
     if (r->events[0]) r->events[1] = mark(r->backend);
     const int32_t status = the.tell && !failed ? report(r) : NORCH_OK;
-    if (the.recording && grow(&the.rows, the.row_count, &the.row_room, sizeof *the.rows)) {
+    if (the.recording && grow(&the.rows, the.row_count, &the.row_capacity, sizeof *the.rows)) {
         the.rows[the.row_count++] = *r;
         *r = (row){.family = 0};
     } else {
@@ -399,7 +399,7 @@ static void forget(void) {
     nr_free(the.changes);
     the.rows = NULL;
     the.changes = NULL;
-    the.row_count = the.row_room = the.change_count = the.change_room = 0;
+    the.row_count = the.row_capacity = the.change_count = the.change_capacity = 0;
     pthread_mutex_unlock(&lock);
 }
 

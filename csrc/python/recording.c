@@ -122,9 +122,9 @@ static void see(nr_observer *self, norch_tensor *x) {
     }
     if (!program->blocks[block].external) return;
     program->blocks[block].is_number |= x->weak;
-    if (r->seen_count == r->seen_room) {
-        const int64_t room = r->seen_room ? 2 * r->seen_room : 32;
-        nr_seen *larger = nr_malloc((size_t)room * sizeof *larger);
+    if (r->seen_count == r->seen_capacity) {
+        const int64_t capacity = r->seen_capacity ? 2 * r->seen_capacity : 32;
+        nr_seen *larger = nr_malloc((size_t)capacity * sizeof *larger);
         if (!larger) {
             shortage(program);
             return;
@@ -132,7 +132,7 @@ static void see(nr_observer *self, norch_tensor *x) {
         if (r->seen_count) memcpy(larger, r->seen, (size_t)r->seen_count * sizeof *larger);
         nr_free(r->seen);
         r->seen = larger;
-        r->seen_room = room;
+        r->seen_capacity = capacity;
     }
     const norch_tensor *grad = grad_of(x);
     r->seen[r->seen_count++] = (nr_seen){.x = norch_retain(x),

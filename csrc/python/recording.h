@@ -71,7 +71,7 @@ typedef struct nr_recording {
     nr_leaf *leaves;
     nr_guard *guards, *watches; /* watches: entries of dicts, of which before_run wants to know that they changed */
     nr_returned *results;
-    int64_t seen_count, seen_room, leaf_count, guard_count, watch_count, result_count;
+    int64_t seen_count, seen_capacity, leaf_count, guard_count, watch_count, result_count;
     norch_storage **held; /* storages that a run uses, which no argument may be over */
     int64_t held_count;
     void *earlier;                /* the recording before, whose tensors tell what .grad was */

@@ -130,14 +130,14 @@ class _Entry:
     """A function, and how it begins while autocast is on for one of devices."""
 
     def __init__(self, function: FunctionType, *devices: bool):
-        self.function, self.as_it_was, self.devices = function, (code := function.__code__), devices
-        self.before = FunctionType(
+        self.function, self.original_code, self.devices = function, (code := function.__code__), devices
+        self.original = FunctionType(
             code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
         )
-        self.before.__kwdefaults__ = function.__kwdefaults__
+        self.original.__kwdefaults__ = function.__kwdefaults__
         template = _template(len(code.co_freevars))
         constants = tuple([self if constant == "entry" else constant for constant in template.co_consts])
-        self.exchanged = template.replace(
+        self.casting_code = template.replace(
             co_consts=constants,
             co_name=code.co_name,
             co_filename=code.co_filename,  # tracebacks show the first line of the function
@@ -168,8 +168,8 @@ class _Operation(_Entry):
                     arguments = tuple([_cast(value, to, device, setting) for value in arguments])
                     named = {key: _cast(value, to, device, setting) for key, value in named.items()}
                 with within(setting.off):
-                    return self.before(*arguments, **named)
-        return self.before(*arguments, **named)
+                    return self.original(*arguments, **named)
+        return self.original(*arguments, **named)
 
 
 class _Uncast(_Entry):
@@ -177,7 +177,7 @@ class _Uncast(_Entry):
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         with within(state.setting.off):
-            return self.before(*arguments, **named)
+            return self.original(*arguments, **named)
 
 
 class _Captured(_Entry):
@@ -185,7 +185,7 @@ class _Captured(_Entry):
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if not state.setting.active:
-            return self.before(*arguments, **named)
+            return self.original(*arguments, **named)
         captured, *given = arguments
         return captured._otherwise(tuple(given), named)
 
@@ -236,7 +236,7 @@ def switch(setting: Setting, needed: tuple[bool, ...]) -> None:
                 begin = any(map(and_, devices, on))
                 if before is None or begin is not any(map(and_, devices, before)):
                     for entry in entries:
-                        entry.function.__code__ = entry.exchanged if begin else entry.as_it_was
+                        entry.function.__code__ = entry.casting_code if begin else entry.original_code
             _exchanged = on
     state.setting = setting  # the last: an exception between two bytecodes leaves what was there
 

@@ -74,7 +74,7 @@ def position(device_type: str, name: str) -> int:
     return DEVICE_TYPES.index(device_type)
 
 
-def casts_of_its_own() -> within:
+def fresh_cast_cache() -> within:
     """This thread's setting with no casts kept, for a `with` whose own casts go when it ends: a recording begins with
     none that were made before it, and leaves none behind, which nothing after it computes anew."""
     setting = state.setting

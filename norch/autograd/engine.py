@@ -25,7 +25,7 @@ from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode
 from .hooks import check_gradient, tell_accumulated, through_hooks
-from .levels import alive, batched_like, reviewer
+from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
 from .record import gradient_edge
 from .wanted import leading_to, nodes_of
@@ -57,7 +57,7 @@ def run(
 
     if here.tape is not None and not retain_graph:
         here.tape.walk([root for root, _ in roots])
-    check = reviewer(anomaly.check, wanted is None) if alive.data else anomaly.check
+    check = sums_of_levels(anomaly.check, wanted is None) if live_levels.data else anomaly.check
     may_be_complex = _complex_seen()
     before = mode.enabled
     expected: dict[Leaf, int] | None = None  # how many parts are to come to each leaf with hooks

@@ -17,7 +17,7 @@ from .._typing import Any
 from ..errors import Error
 from .node import Leaf, Node
 
-alive: Any = weakref.WeakSet()  # that a tensor or a node knows: without one, walks do not look
+live_levels: Any = weakref.WeakSet()  # that a tensor or a node knows: without one, walks do not look
 
 
 class _Within(threading.local):
@@ -39,7 +39,7 @@ class Level:
 
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness, self.start = size, randomness, next_seq()
-        alive.add(self)
+        live_levels.add(self)
 
     def __enter__(self) -> Level:
         within.levels = (*within.levels, self)
@@ -71,7 +71,7 @@ class BatchedBase:
         raise NotImplementedError
 
 
-def reviewer(check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None, collects: bool) -> Any:
+def sums_of_levels(check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None, collects: bool) -> Any:
     """A function of a node and the gradients that it gives, for a walk that may meet batched ones: sums them where they
     leave a level. check: what else is to be looked at. collects: whether the walk adds to .grad."""
 

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from .._handle import alias, next_seq
 from .._lib import lib
 from .._recording import here
-from ..amp.state import casts_of_its_own, state
+from ..amp.state import fresh_cast_cache, state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
 from ..autograd.levels import within
@@ -184,7 +184,7 @@ class CapturedFunction(Generic[P, R]):
             recording = lib.norch_record_begin(self.strict, line, mode, next_seq, earlier, False)
         around, here.tape = here.tape, tape
         try:
-            with watching(note), casts_of_its_own():
+            with watching(note), fresh_cast_cache():
                 out = self.function(*args, **kwargs)
             here.tape = around
             results: list[Any] = []

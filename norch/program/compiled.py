@@ -9,7 +9,7 @@ from typing import Any
 from .._handle import Handle, next_seq
 from .._lib import lib
 from .._recording import here
-from ..amp.state import casts_of_its_own
+from ..amp.state import fresh_cast_cache
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
@@ -79,7 +79,7 @@ class CompiledFunction(CapturedFunction):
         recording = lib.norch_record_begin(self.strict, line, mode, next_seq, None, True)
         here.tape = tape
         try:
-            with watching(note), casts_of_its_own():
+            with watching(note), fresh_cast_cache():
                 out = self.function(*args, **kwargs)
             here.tape = around
             results: list[Any] = []
