@@ -16,7 +16,6 @@ import numpy as np
 import norch
 import norch.distributed as dist
 from norch import nn, optim
-from norch.distributed import checkpoint
 from norch.distributed.optim import ZeroRedundancyOptimizer
 from norch.nn.parallel import DistributedDataParallel
 
@@ -343,87 +342,6 @@ def divided_optimizer() -> None:
     step(alone, plain, 9)
     step(together, again, 9)
     assert all(norch.equal(p, q) for p, q in zip(alone.parameters(), together.parameters(), strict=True))
-
-
-def resumed(folder: str, steps: str, stop_at: str = "") -> None:
-    """Trains from the checkpoint in folder, if there is one, to `steps` steps, with a checkpoint after each; is killed
-    while it saves after the step stop_at. Rank 0 prints the parameters."""
-    norch.manual_seed(0)
-    model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1)))
-    optimizer = ZeroRedundancyOptimizer(model.parameters(), optim.AdamW, lr=1e-2)
-    schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
-    me = dist.get_rank()
-    state = {"model": model, "optimizer": optimizer, "schedule": schedule, "step": 0, f"random {me}": norch.ones(0)}
-    state[f"random {me}"] = norch.get_rng_state()
-    if os.path.exists(os.path.join(folder, "index.norch")):
-        checkpoint.load(state, checkpoint_id=folder)
-        norch.set_rng_state(state[f"random {me}"])
-    else:
-        norch.manual_seed(me)
-    while state["step"] < int(steps):
-        optimizer.zero_grad()
-        model(norch.randn(4, 4)).square().mean().backward()
-        optimizer.step()
-        schedule.step()
-        state["step"] += 1
-        state[f"random {me}"] = norch.get_rng_state()
-        if str(state["step"]) == stop_at:
-            killed_on_save(me)
-        checkpoint.save(state, checkpoint_id=folder)
-    if me == 0:
-        print([p.flatten().tolist() for p in model.parameters()])
-
-
-def killed_on_save(rank: int) -> None:
-    """The last rank dies when it is about to write its part; others have written theirs, perhaps."""
-    import signal
-
-    if rank == dist.get_world_size() - 1:
-        checkpoint.serialization.save = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
-
-
-def read(folder: str) -> None:
-    """Prints the parameters of a checkpoint that other ranks have written, and takes a step from there."""
-    model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1)))
-    optimizer = ZeroRedundancyOptimizer(model.parameters(), optim.AdamW, lr=1e-2)
-    checkpoint.load({"model": model, "optimizer": optimizer}, checkpoint_id=folder)
-    print([p.flatten().tolist() for p in model.parameters()])
-    assert len(optimizer.state) == 4 and optimizer.param_groups[0]["lr"] < 1e-2
-    model(norch.ones(1, 4)).sum().backward()
-    optimizer.step()
-
-
-def checkpoints(folder: str) -> None:
-    """What checkpoint.save() and load() check, and failures of one rank."""
-    me = dist.get_rank()
-    saved = {"a": {"x": norch.arange(3.0), 0: "text"}, f"of {me}": me, "empty": {}}
-    checkpoint.save(saved, checkpoint_id=folder)
-    into: dict[str, Any] = {"a": {"x": norch.zeros(3), 0: None}, f"of {me}": None, "empty": None}
-    x = into["a"]["x"]
-    checkpoint.load(into, checkpoint_id=folder)
-    assert into["a"]["x"] is x and x.tolist() == [0.0, 1.0, 2.0]
-    assert into["a"][0] == "text" and into[f"of {me}"] == me and into["empty"] == {}
-    for wrong, text in (({"b": 1}, "'b' was not saved"), ({"a": {"x": norch.ones(2)}}, "'a.x' has shape (2,)")):
-        raises(norch.Error, text, lambda wrong=wrong: checkpoint.load(wrong, checkpoint_id=folder))
-    unsaved = {"f": (lambda: 0) if me == 1 else 0, "g": (lambda: 0) if me == 1 else 1}
-    raises(norch.Error, "rank 1 failed", lambda: checkpoint.save(unsaved, checkpoint_id=folder))
-    keys = {"f": {1.5 if me == 1 else 1: 0}}
-    raises(norch.Error, "rank 1 failed: ArgumentError", lambda: checkpoint.save(keys, checkpoint_id=folder))
-    checkpoint.load(into, checkpoint_id=folder)  # the one before stands
-
-    lonely = nn.Linear(20, 1, bias=False)  # one parameter: other ranks have no state of an optimizer
-    divided = ZeroRedundancyOptimizer(lonely.parameters(), optim.Adam)
-    lonely(norch.ones(1, 20)).sum().backward()
-    divided.step()
-    checkpoint.save({"all": {"optimizer": divided, "model": lonely}}, checkpoint_id=folder)
-    again = optim.Adam((other := nn.Linear(20, 1, bias=False)).parameters())
-    checkpoint.load({"all": {"optimizer": again, "model": other}}, checkpoint_id=folder)
-    assert len(again.state) == 1 and norch.equal(lonely.weight, other.weight)
-    dist.barrier()
-    if me == 0:
-        norch.save([1], os.path.join(folder, "index.norch"))
-    dist.barrier()
-    raises(norch.Error, "is no index", lambda: checkpoint.load({"all": {"model": other}}, checkpoint_id=folder))
 
 
 class Branches(nn.Module):

@@ -35,22 +35,22 @@ def test_ranks(name: str, ranks: int) -> None:
 @with_mpi
 @pytest.mark.slow
 def test_checkpoints(tmp_path: Path) -> None:
-    done = run("checkpoints", 2, tmp_path)
+    done = run("checkpoints", 2, tmp_path, file="programs_resume.py")
     assert done.returncode == 0, done.stderr[-3000:]
 
 
 @with_mpi
 @pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
-    whole = run("resumed", 2, tmp_path / "whole", 6)
+    whole = run("resumed", 2, tmp_path / "whole", 6, file="programs_resume.py")
     assert whole.returncode == 0, whole.stderr[-3000:]
-    killed = run("resumed", 2, tmp_path / "killed", 6, 4)
+    killed = run("resumed", 2, tmp_path / "killed", 6, 4, file="programs_resume.py")
     assert killed.returncode != 0
-    again = run("resumed", 2, tmp_path / "killed", 6)
+    again = run("resumed", 2, tmp_path / "killed", 6, file="programs_resume.py")
     lines = [sorted(done.stdout.splitlines()) for done in (again, whole)]
     assert again.returncode == 0 and lines[0] == lines[1], again.stderr[-3000:]
     assert len(list((tmp_path / "killed").iterdir())) == 3  # what the killed run left is gone
-    alone = run("read", 1, tmp_path / "whole")  # other ranks than those that wrote it
+    alone = run("read", 1, tmp_path / "whole", file="programs_resume.py")  # other ranks than those that wrote it
     assert alone.returncode == 0 and alone.stdout.splitlines()[0] in whole.stdout, alone.stderr[-3000:]
 
 
