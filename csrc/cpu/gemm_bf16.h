@@ -133,7 +133,7 @@ typedef struct bf16_job {
     char *scratch;
     size_t bytes; /* of a slot */
     int64_t chunks;
-    _Atomic int64_t next; /* chunk that nobody has begun */
+    _Atomic int64_t next; /* the next chunk to begin */
 } bf16_job;
 
 BF16 static void bf16_dots(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, bf16_bits *packed) {

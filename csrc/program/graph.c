@@ -4,7 +4,7 @@
  *              x, y  matmul relu matmul relu loss    ...       optimizer
  *   launched   each  [            one graph           ]        alone
  *
- * A call is launched alone if a run changes what it is given: a number that is read anew, the position of the random numbers,
+ * A call is launched alone if a run changes what it is given: a number that is read again, the position of the random numbers,
  * the options of an optimizer, an address of an argument. Small arguments are copied first, always to the same place, if that
  * makes fewer launches. So graphs never have to be changed. */
 #include "../core/device.h"
@@ -18,7 +18,7 @@
 
 /* ---- segments ------------------------------------------------------------------------------------------- */
 
-/* Whether a call reads a number anew in each run: one that is none of Python's, to which nobody writes. */
+/* Whether a call reads a number again in each run: that of a tensor, as Python's are constants. */
 static bool reads_number(const nr_program *program, const nr_step *step) {
     const nr_plan *plan = step->call.plan;
     for (int64_t u = step->first_use; u < step->first_use + step->uses && step->call.load; u++) {

@@ -21,13 +21,13 @@ bool nr_in_slab(const nr_block *block) {
            !block->in_buffer;
 }
 
-/* Somebody reads what the block has at the end: no byte of it is known to be overwritten before. */
+/* The block is read at the end: no byte of it is known to be overwritten before. */
 static void await(nr_block *block) {
     block->awaited = true;
     block->over_from = block->over_to = 0;
 }
 
-/* Notes what a call overwrites without reading it: once that is the whole block, nobody needs what was in it before. Ranges
+/* Notes what a call overwrites without reading it: once that is the whole block, earlier stores to it are dead. Ranges
  * that are not neighbours are too rare to be noted: only the larger one is. */
 static void overwrite(nr_block *block, int64_t from, int64_t bytes) {
     const int64_t to = from + bytes;

@@ -28,7 +28,7 @@ typedef struct nr_block {
     const nr_backend *backend;
     nr_block_kind kind;
     bool external, written;
-    bool is_number;      /* of Python's: nobody writes to it */
+    bool is_number;      /* of Python's: constant */
     bool fresh;          /* a result that each run puts into new memory, */
     int64_t first_fresh; /* and the first of its uses in program->fresh */
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
