@@ -106,6 +106,8 @@ def test_what_is_refused() -> None:
     if not norch.cuda.is_available():
         with pytest.warns(UserWarning, match="no CUDA device"):
             assert not norch.cuda.amp.autocast()._enabled
+    with pytest.raises(TypeError, match="autocast: dtype must be a norch.dtype, not str"):
+        norch.autocast("cpu", dtype="bfloat16")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="set_autocast_dtype"):
         norch.set_autocast_dtype("cpu", "bfloat16")  # type: ignore[arg-type]
 

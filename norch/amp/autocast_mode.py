@@ -88,7 +88,7 @@ class autocast(using):  # noqa: N801  (PyTorch's name)
     enabled=False: turns casts off inside a part. cache_enabled: whether a weight that is used several times is cast
     once; the casts go when the outermost autocast ends. Each thread has an autocast of its own; backward() is called
     after it and computes in the dtypes that forward took. ValueError for a device_type that is no str, DeviceError for
-    an unknown one.
+    an unknown one, TypeError for what is no dtype.
 
     >>> w = norch.ones(2, 2, requires_grad=True)
     >>> with norch.autocast("cpu"):
@@ -106,6 +106,8 @@ class autocast(using):  # noqa: N801  (PyTorch's name)
         self._position = position(device_type, "autocast")
         self.device = device_type
         self.fast_dtype = state.setting.dtypes[self._position] if dtype is None else dtype
+        if not isinstance(self.fast_dtype, DType):
+            raise TypeError(f"autocast: dtype must be a norch.dtype, not {type(dtype).__name__}")
         if enabled and self.fast_dtype not in (bfloat16, float16):
             warnings.warn(
                 f"autocast: casts to bfloat16 and float16 only, not {self.fast_dtype}; it is off here", stacklevel=2
