@@ -75,6 +75,7 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
         ("complex.md", 7),
         ("data.md", 20),
         ("differences.md", 15),
+        ("less_common.md", 20),
         ("linalg.md", 6),
         ("seeing.md", 15),
     ],
