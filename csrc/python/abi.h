@@ -51,6 +51,7 @@ typedef struct nr_method {
     const char *doc;
 } nr_method;
 
+#define NR_SLOT_CALL 50
 #define NR_SLOT_CLEAR 51
 #define NR_SLOT_DEALLOC 52
 #define NR_SLOT_TRAVERSE 71
@@ -132,6 +133,8 @@ PYTHON(int64_t, PyDict_Size, void *dict);
 PYTHON(void *, PyDict_GetItemWithError, void *dict, void *key);
 PYTHON(void *, PyObject_GetAttr, void *object, void *name);
 PYTHON(void *, PyObject_CallObject, void *callable, void *arguments);
+PYTHON(void *, PyObject_Call, void *callable, void *arguments, void *named);
+PYTHON(void *, PyObject_CallMethodObjArgs, void *object, void *name, ...);
 PYTHON(int, PyObject_RichCompareBool, void *a, void *b, int operation);
 PYTHON(int, PyObject_IsTrue, void *object);
 PYTHON(void *, PyUnicode_FromString, const char *text);

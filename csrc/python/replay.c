@@ -58,7 +58,19 @@ static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, 
     return true;
 }
 
-static int guard_holds(const nr_guard *guard) {
+bool nr_dicts_have_versions;
+
+/* 0: unknown. */
+static uint64_t version_of(const nr_guard *guard) {
+    typedef struct dict {
+        nr_object object;
+        int64_t used;
+        uint64_t version;
+    } dict;
+    return nr_dicts_have_versions && guard->kind == NR_IN_DICT ? ((const dict *)guard->container)->version : 0;
+}
+
+static int look_up(const nr_guard *guard) {
     if (!guard->key) return (guard->kind == NR_IN_DICT ? PyDict_Size : PyList_Size)(guard->container) == guard->size;
     void *found = NULL;
     if (guard->kind == NR_IN_LIST) {
@@ -74,7 +86,16 @@ static int guard_holds(const nr_guard *guard) {
     return found == guard->value || (found && same_object(found, guard->value));
 }
 
-int nr_recording_matches(const nr_recording *r, void *leaves) {
+/* The version is that before the comparison, which may call functions of Python. */
+static int guard_holds(nr_guard *guard) {
+    const uint64_t version = version_of(guard);
+    if (version && version == guard->version) return true;
+    const int holds = look_up(guard);
+    if (holds == 1) guard->version = version;
+    return holds;
+}
+
+int nr_recording_matches(nr_recording *r, void *leaves) {
     if (PyTuple_Size(leaves) != r->first_leaves || r->default_dtype != nr_default_dtype) return false;
     static void *name;
     if (!name && !(name = PyUnicode_InternFromString("enabled"))) return -1;
@@ -249,9 +270,12 @@ static int watched_change(nr_recording *r) {
     bool changed = false;
     for (int64_t i = 0; i < r->watch_count; i++) {
         nr_guard *watch = &r->watches[i];
+        const uint64_t version = version_of(watch);
+        if (version && version == watch->version) continue;
         void *found = PyDict_GetItemWithError(watch->container, watch->key), *before = watch->value;
-        if (found == before) continue;
         if (!found) return PyErr_Occurred() ? -1 : true;
+        watch->version = version;
+        if (found == before) continue;
         Py_IncRef(found);
         watch->value = found;
         Py_DecRef(before);
@@ -343,14 +367,16 @@ static void *alone(nr_recording *r, void *(*body)(nr_recording *r, void *const *
     return results;
 }
 
-static void *first(nr_recording *r, void *const *given) { return run(r, given[1]); }
+static void *first(nr_recording *r, void *const *given) { return run(r, given[0]); }
 
-/* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done.
- * Of a recording in two parts: (results of the first..., what the second needs). */
+void *nr_recording_replay(nr_recording *r, void *leaves) { return alone(r, first, &leaves); }
+
+/* replay(recording, arguments): the results, or NotImplemented. Of a recording in two parts: (results of the first..., what
+ * the second needs). */
 void *nr_py_replay(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
-    return r ? alone(r, first, given) : NULL;
+    return r ? nr_recording_replay(r, given[1]) : NULL;
 }
 
 static void *second(nr_recording *r, void *const *given) {
@@ -419,7 +445,7 @@ void *nr_py_replay_repeated(void *self, void *const *given, int64_t n) {
 /* matches(recording, arguments): whether it was recorded for such arguments, and Python's conditions hold. */
 void *nr_py_matches(void *self, void *const *given, int64_t n) {
     (void)self;
-    const nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;
+    nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;
     if (!r) return NULL;
     const int same = r->program ? nr_recording_matches(r, given[1]) : false;
     return same < 0 ? NULL : PyBool_FromLong(same);
