@@ -158,7 +158,7 @@ static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t row
     int64_t tiles = ceil_div(rows, TILE_ROWS), row = 0;
     for (int64_t t = 0; t < tiles; t++) {
         int64_t count = rows / tiles + (t < rows % tiles), seen = NAME(seen_by)(p, first + row + count);
-        int64_t width = ceil_div(seen, PANEL_COLS) * PANEL_COLS, zeros = least(h->pitch, width + REACH) - width;
+        int64_t width = ceil_div(seen, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
         T *scores = h->scores + row * h->pitch;
         NAME(times)(scores, h->pitch, false, count, width, p->width, h->q + (first + row) * p->row[NR_ATTENTION_Q],
                     p->row[NR_ATTENTION_Q], 1, h->keys, p->width, 0);
@@ -187,7 +187,7 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
                       1);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), end = NAME(seen_by)(p, first + i + count);
-        int64_t width = ceil_div(end, PANEL_COLS) * PANEL_COLS, zeros = least(h->pitch, width + REACH) - width;
+        int64_t width = ceil_div(end, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
         T *slopes = h->slopes + i * h->pitch;
         const T *scores = h->scores + i * h->pitch;
         NAME(times)(slopes, h->pitch, false, count, width, p->value_width, h->g + (first + i) * p->row[NR_ATTENTION_G],
