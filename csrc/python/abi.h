@@ -98,6 +98,8 @@ PYTHON(int, PyObject_GenericSetDict, void *object, void *value, void *context);
 PYTHON(void, PyObject_GC_UnTrack, void *object);
 PYTHON(void, PyObject_GC_Del, void *object);
 PYTHON(void, Py_IncRef, void *object);
+PYTHON(void *, Py_NewRef, void *object);
+PYTHON(void *, Py_XNewRef, void *object);
 PYTHON(void, Py_DecRef, void *object);
 
 PYTHON(unsigned long, PyType_GetFlags, void *type);
@@ -129,6 +131,7 @@ PYTHON(void *, PyList_New, int64_t count);
 PYTHON(int64_t, PyList_Size, void *list);
 PYTHON(void *, PyList_GetItem, void *list, int64_t i);
 PYTHON(int, PyList_SetItem, void *list, int64_t i, void *item);
+PYTHON(void *, PyIter_Next, void *iterator);
 PYTHON(int64_t, PyDict_Size, void *dict);
 PYTHON(void *, PyDict_GetItemWithError, void *dict, void *key);
 PYTHON(void *, PyObject_GetAttr, void *object, void *name);

@@ -11,8 +11,7 @@ void *nr_py_call_by_setting(void *self, void *const *given, int64_t n) {
     (void)self;
     if (!nr_counted("call_by_setting", 1, n)) return NULL;
     by_setting = PyObject_IsTrue(given[0]) == 1;
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 static void *name_of(void **name, const char *text) {

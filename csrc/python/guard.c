@@ -39,8 +39,7 @@ static void *leave(void *self, void *const *given, int64_t n) {
     Py_DecRef(restore);
     if (!result) return NULL;
     Py_DecRef(result);
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 static nr_method methods[] = {{"__exit__", leave, NR_METHOD_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};

@@ -75,8 +75,8 @@ typedef struct nr_recording {
     int64_t seen_count, seen_capacity, leaf_count, guard_count, watch_count, result_count;
     norch_storage **held; /* storages that a run uses, which no argument may be over */
     int64_t held_count;
-    void *earlier;                /* the recording before, whose tensors tell what .grad was */
-    void *line, *mode, *next_seq; /* Python's: tells the user's line; autograd's mode; counts writes */
+    void *earlier;               /* the recording before, whose tensors tell what .grad was */
+    void *line, *mode, *counter; /* Python's: tells the user's line; autograd's mode; counts writes */
     void *before_run, *after_run, *kept;
 } nr_recording;
 

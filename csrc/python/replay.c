@@ -162,7 +162,7 @@ static bool leave_gradients(nr_recording *r) {
         const nr_seen *one = &r->seen[i];
         norch_tensor *x = one->x, *grad = one->grad_after;
         if (!one->sets_grad && !one->written) continue;
-        if (!time && !(time = PyObject_CallObject(r->next_seq, NULL))) return false;
+        if (!time && !(time = PyIter_Next(r->counter))) return false;
         if (one->written) good = note_write(x, time);
         if (!one->sets_grad) continue;
         if (good && grad) good = note_write(grad, time);
@@ -226,10 +226,7 @@ static void drop_made(nr_recording *r) {
 /* What the second part will need of this run: the slab, as a tensor; None: nothing. */
 static void *give_slab(const nr_recording *r) {
     norch_storage *slab = r->program->slab;
-    if (!slab) {
-        Py_IncRef(NR_NONE);
-        return NR_NONE;
-    }
+    if (!slab) return Py_NewRef(NR_NONE);
     norch_tensor header = r->results[0].header;
     header.dtype = NORCH_UINT8;
     header.ndim = header.contiguous = 1;
@@ -306,10 +303,7 @@ static void bind(nr_recording *r, void *leaves) {
 static void *run(nr_recording *r, void *leaves) {
     const int may = may_run(r, leaves);
     if (may < 0) return NULL;
-    if (!may) {
-        Py_IncRef(NR_NOT_IMPLEMENTED);
-        return NR_NOT_IMPLEMENTED;
-    }
+    if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
     bind(r, leaves);
     if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
@@ -338,10 +332,7 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
     bool may = PyTuple_Size(leaves) == r->leaf_count && (r->program->slab ? slab && slab->storage : !slab);
     for (int64_t i = 0; i < r->leaf_count && may; i++)
         may = same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves);
-    if (!may || !arguments_apart(r, leaves)) {
-        Py_IncRef(NR_NOT_IMPLEMENTED);
-        return NR_NOT_IMPLEMENTED;
-    }
+    if (!may || !arguments_apart(r, leaves)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *changed = changed_since(r, leaves, time);
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);
@@ -353,10 +344,7 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
 
 /* What a body gives while the program is this thread's; NotImplemented where it cannot be. */
 static void *alone(nr_recording *r, void *(*body)(nr_recording *r, void *const *given), void *const *given) {
-    if (!r->ready || r->program->running || nr_observing()) {
-        Py_IncRef(NR_NOT_IMPLEMENTED);
-        return NR_NOT_IMPLEMENTED;
-    }
+    if (!r->ready || r->program->running || nr_observing()) return Py_NewRef(NR_NOT_IMPLEMENTED);
     nr_program *program = r->program;
     Py_IncRef(r);
     program->running = true; /* to the end: the results lie in its memory until they are copied */
@@ -422,17 +410,13 @@ static void *repeated(nr_recording *r, void *const *given) {
     const int64_t times = PyLong_AsLongLong(given[2]);
     const int may = r->program->divided ? 0 : may_run(r, given[1]);
     if (may < 0) return NULL;
-    if (!may) {
-        Py_IncRef(NR_NOT_IMPLEMENTED);
-        return NR_NOT_IMPLEMENTED;
-    }
+    if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     bind(r, given[1]);
     int32_t status = make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
     drop_made(r);
     if (status != NORCH_OK || !leave_gradients(r)) return NULL;
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* replay_repeated(recording, arguments, n): None; runs n times and checks once, to time the calls alone: step counts stay. */

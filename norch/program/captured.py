@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from .._handle import alias, next_seq
+from .._handle import alias, counter
 from .._lib import CapturedBase, lib
 from .._recording import here
 from ..amp.state import fresh_cast_cache, state
@@ -174,7 +174,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         if self._called_before:
             trials = self._alike(self._trials, takes, given)
             earlier = trials[-1].recording if trials else None
-            recording = lib.norch_record_begin(self.strict, line, mode, next_seq, earlier, False)
+            recording = lib.norch_record_begin(self.strict, line, mode, counter, earlier, False)
         around, here.tape = here.tape, tape
         try:
             with watching(note), fresh_cast_cache():

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, next_seq
+from .._handle import Handle, counter, next_seq
 from .._lib import lib
 from .._recording import here
 from ..amp.state import fresh_cast_cache
@@ -58,7 +58,7 @@ class CompiledFunction(CapturedFunction):
         tape, trials = Tape(in_parts=True), self._alike(self._trials, takes, given)
         before = [gradient_edge(x) if isinstance(x, Handle) else None for x in given]
         start, around = next_seq(), here.tape
-        recording = lib.norch_record_begin(self.strict, line, mode, next_seq, None, True)
+        recording = lib.norch_record_begin(self.strict, line, mode, counter, None, True)
         here.tape = tape
         try:
             with watching(note), fresh_cast_cache():
