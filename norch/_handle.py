@@ -74,7 +74,8 @@ class Handle(TensorBase):
 
 # The next sequence number. Nodes and in-place writes are counted together: "written after this node was made" is then a
 # comparison.
-next_seq = itertools.count(1).__next__
+counter = itertools.count(1)
+next_seq = counter.__next__
 
 
 def bump_all(tensors: Iterable[Any]) -> None:

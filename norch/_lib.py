@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import sys
 import types
 from collections.abc import Callable, Sequence
 
@@ -116,9 +117,17 @@ if TYPE_CHECKING:
         _restores: list[Callable[[], Any]]
 
         def __exit__(self, *_: object) -> None: ...
+
+    class CapturedBase:
+        """The base class of captured functions. A call replays _latest, the recording of _program; where there is none,
+        or it may not run, the call is one of _otherwise() (csrc/python/captured.c)."""
+
+        _latest: Any
+        _program: Any
 else:
     TensorBase = _bind_python()
     Guard = lib.norch_guard_class()
+    CapturedBase = lib.norch_captured_class(sys.implementation.name == "cpython" and sys.version_info < (3, 12))
 
 
 # ---- numbers on their way to C -----------------------------------------------------------------------------------

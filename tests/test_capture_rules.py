@@ -263,6 +263,35 @@ def test_changes_between_calls_are_noticed(change):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda holder, value: setattr(holder, "scale", value),
+        lambda holder, value: object.__setattr__(holder, "scale", value),
+        lambda holder, value: holder.__dict__.__setitem__("scale", value),
+        lambda holder, value: holder.__dict__.update(scale=value),
+        lambda holder, value: (holder.__dict__.pop("scale"), holder.__dict__.setdefault("scale", value)),
+        lambda holder, value: (vars(holder).clear(), vars(holder).update(scale=value)),
+    ],
+)
+def test_every_way_to_write_an_attribute_is_noticed(write):
+    """Also after so many writes that the interpreter has made a faster path for them."""
+
+    class Holder:
+        pass
+
+    holder, x = Holder(), norch.ones(2)
+    holder.scale = 0.0
+    step = norch.capture(lambda x: x * holder.scale)
+    for turn in range(60):
+        write(holder, float(turn % 3))
+        before = step.program
+        for _ in range(4 if turn < 3 else 1):
+            assert step(x).tolist() == [turn % 3] * 2
+        assert step.program is not before  # one for each value
+    assert step.recordings() == 3
+
+
 def test_variables_that_the_function_reads():
     factor, model = 2.0, nn.Linear(2, 2)
 

@@ -52,8 +52,9 @@ INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
     return *(NAME(vec) *)lane;
 }
 
+/* volatile, as compilers make a call of memset of such a loop, which takes longer for the few vectors that there are. */
 INLINE void NAME(clear)(T *x, int64_t n) {
-    for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(x + i) = (NAME(vec)){0};
+    for (int64_t i = 0; i < n; i += LANES) *(volatile NAME(vec_at) *)(x + i) = (NAME(vec)){0};
 }
 
 static void NAME(clear_rows)(T *c, int64_t c_row, int64_t rows, int64_t cols) {
@@ -64,46 +65,74 @@ static void NAME(clear_rows)(T *c, int64_t c_row, int64_t rows, int64_t cols) {
     }
 }
 
-/* x = softmax(scale x) over the first `seen` numbers, and 0 from there to n. */
-static void NAME(softmax_row)(T *x, int64_t seen, int64_t n, T scale) {
-    NAME(vec) top = {0};
+/* x = scale x for the first `seen` numbers, then -inf to the end of their last vector and 0 from there to n; gives the largest. */
+INLINE T NAME(scale_row)(T *x, int64_t seen, int64_t n, T scale) {
+    NAME(vec) hidden = {0};
     NAME(index) lane;
-    const int64_t vectors = ceil_div(seen, LANES) * LANES;
-    NAME(clear)(x + vectors, n - vectors);
-    n = vectors;
-    top -= (T)INFINITY;
+    hidden -= (T)INFINITY;
     for (int l = 0; l < LANES; l++) lane[l] = l;
-    NAME(vec) hidden = top;
-    for (int64_t i = 0; i < n; i += LANES) {
+    NAME(vec) top = hidden;
+    int64_t i = 0;
+    for (; i < seen; i += LANES) {
         NAME(vec) here = NAME(either)(lane < (INTEGER)(seen - i), VEC(x + i) * scale, hidden);
         top = NAME(larger)(here, top);
         *(NAME(vec_at) *)(x + i) = here;
     }
-    T peak = NAME(largest_across)(&top);
+    NAME(clear)(x + i, n - i);
+    const NAME(vec) found = top; /* a register has no address */
+    return NAME(largest_across)(&found);
+}
+
+/* x = exp(x - peak) in as many vectors as the first `seen` numbers take; gives their sum. */
+INLINE double NAME(exp_row)(T *x, int64_t seen, T peak) {
     double total = 0;
-    for (int64_t i = 0; i < n;) {
+    for (int64_t i = 0; i < seen;) {
         NAME(vec) sum = {0};
-        for (int64_t end = least(i + PIECE, n); i < end; i += LANES) {
+        for (int64_t end = least(i + PIECE, seen); i < end; i += LANES) {
             NAME(vec) power = NAME(exp_of)(VEC(x + i) - peak);
             sum += power;
             *(NAME(vec_at) *)(x + i) = power;
         }
-        total += (double)NAME(sum_across)(&sum);
+        const NAME(vec) found = sum;
+        total += (double)NAME(sum_across)(&found);
     }
-    T part = (T)(1 / total);
-    for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(x + i) = VEC(x + i) * part;
+    return total;
 }
 
-/* d = scale p (d - sum(p d)): from the gradient of the probabilities p to that of the scores. */
-static void NAME(softmax_row_backward)(T *restrict d, const T *restrict p, int64_t n, T scale) {
-    double total = 0;
-    for (int64_t i = 0; i < n;) {
-        NAME(vec) sum = {0};
-        for (int64_t end = least(i + PIECE, n); i < end; i += LANES) sum += VEC(d + i) * VEC(p + i);
-        total += (double)NAME(sum_across)(&sum);
+/* In rows of a tile, n wide, x = softmax(scale x) over the first `seen` numbers, in each next row `more` more but `most` at
+ * most, and 0 from there on. A step is done for all rows before the next one: those of one row wait for one another. */
+static void NAME(softmax_rows)(T *x, int64_t pitch, int64_t rows, int64_t seen, int64_t more, int64_t most, int64_t n,
+                               T scale) {
+    T peak[TILE_ROWS];
+    double total[TILE_ROWS];
+#define SEEN least(seen + more * r, most)
+    for (int64_t r = 0; r < rows; r++) peak[r] = NAME(scale_row)(x + r * pitch, SEEN, n, scale);
+    for (int64_t r = 0; r < rows; r++) total[r] = NAME(exp_row)(x + r * pitch, SEEN, peak[r]);
+    for (int64_t r = 0; r < rows; r++) {
+        const T part = (T)(1 / total[r]);
+        T *row = x + r * pitch;
+        for (int64_t i = 0; i < SEEN; i += LANES) *(NAME(vec_at) *)(row + i) = VEC(row + i) * part;
     }
-    T mean = (T)total;
-    for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(d + i) = VEC(p + i) * (VEC(d + i) - mean) * scale;
+#undef SEEN
+}
+
+/* d = scale p (d - sum(p d)) in rows of a tile: from the gradient of the probabilities p to that of the scores. */
+static void NAME(softmax_rows_backward)(T *restrict d, const T *restrict p, int64_t pitch, int64_t rows, int64_t n,
+                                        T scale) {
+    T mean[TILE_ROWS];
+    for (int64_t r = 0; r < rows; r++) {
+        const T *dr = d + r * pitch, *pr = p + r * pitch;
+        double total = 0;
+        for (int64_t i = 0; i < n;) {
+            NAME(vec) sum = {0};
+            for (int64_t end = least(i + PIECE, n); i < end; i += LANES) sum += VEC(dr + i) * VEC(pr + i);
+            const NAME(vec) found = sum;
+            total += (double)NAME(sum_across)(&found);
+        }
+        mean[r] = (T)total;
+    }
+    for (int64_t r = 0; r < rows; r++, d += pitch, p += pitch)
+        for (int64_t i = 0; i < n; i += LANES) *(NAME(vec_at) *)(d + i) = VEC(p + i) * (VEC(d + i) - mean[r]) * scale;
 }
 
 /* ---- one head -------------------------------------------------------------------------------------------------- */
@@ -129,14 +158,13 @@ static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t row
     int64_t tiles = ceil_div(rows, TILE_ROWS), row = 0;
     for (int64_t t = 0; t < tiles; t++) {
         int64_t count = rows / tiles + (t < rows % tiles), seen = NAME(seen_by)(p, first + row + count);
-        int64_t width = ceil_div(seen, PANEL_COLS) * PANEL_COLS, zeros = least(h->pitch, width + REACH) - width;
+        int64_t width = ceil_div(seen, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
         T *scores = h->scores + row * h->pitch;
         NAME(times)(scores, h->pitch, false, count, width, p->width, h->q + (first + row) * p->row[NR_ATTENTION_Q],
                     p->row[NR_ATTENTION_Q], 1, h->keys, p->width, 0);
-        for (int64_t i = 0; i < count; i++, row++, scores += h->pitch) {
-            NAME(softmax_row)(scores, NAME(seen_by)(p, first + row + 1), width, (T)p->scale);
-            NAME(clear)(scores + width, zeros);
-        }
+        NAME(softmax_rows)(scores, h->pitch, count, NAME(seen_by)(p, first + row + 1), p->causal, p->keys,
+                           width + zeros, (T)p->scale);
+        row += count;
     }
 }
 
@@ -159,15 +187,13 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
                       1);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), end = NAME(seen_by)(p, first + i + count);
-        int64_t width = ceil_div(end, PANEL_COLS) * PANEL_COLS, zeros = least(h->pitch, width + REACH) - width;
+        int64_t width = ceil_div(end, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
         T *slopes = h->slopes + i * h->pitch;
         const T *scores = h->scores + i * h->pitch;
         NAME(times)(slopes, h->pitch, false, count, width, p->value_width, h->g + (first + i) * p->row[NR_ATTENTION_G],
                     p->row[NR_ATTENTION_G], 1, h->values_across, p->value_width, 0);
-        for (int64_t r = 0; r < count; r++) {
-            NAME(softmax_row_backward)(slopes + r * h->pitch, scores + r * h->pitch, width, (T)p->scale);
-            NAME(clear)(slopes + r * h->pitch + width, zeros);
-        }
+        NAME(softmax_rows_backward)(slopes, scores, h->pitch, count, width, (T)p->scale);
+        for (int64_t r = 0; r < count; r++) NAME(clear)(slopes + r * h->pitch + width, zeros);
         NAME(times)(h->grad_q + (first + i) * p->row[NR_ATTENTION_GRAD_Q], p->row[NR_ATTENTION_GRAD_Q], false, count,
                     p->width, end, slopes, h->pitch, 1, h->keys_along, p->keys, 0);
     }

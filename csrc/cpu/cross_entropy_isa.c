@@ -12,7 +12,7 @@
 #include "math.h"
 
 #define BLOCK 1024  /* exponentials that wait in the first cache for their sum */
-#define FEW 64      /* classes of rows that are handled together */
+#define FEW 512     /* classes of rows that are handled together */
 #define CHUNK 16384 /* elements from which a second thread pays */
 
 #define VEC OF_DTYPE(vector)

@@ -95,11 +95,41 @@ INLINE void NAME(pack_square)(int width, T *restrict to, int64_t k, const T *res
 #undef SECOND_OF
 #undef SWAP
 
+/* ---- a part of a vector: its first `count` elements, the others 0 ------------------------------------ */
+
+INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
+#ifdef PARTS
+    return (NAME(vec))NAME(PART_LOAD)(at, count);
+#else
+    NAME(vec) v = {0};
+    for (int i = 0; i < count; i++) v[i] = at[i];
+    return v;
+#endif
+}
+
+INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
+#ifdef PARTS
+    NAME(PART_STORE)(at, count, v);
+#else
+    for (int i = 0; i < count; i++) at[i] = v[i];
+#endif
+}
+
+/* ---- a panel ------------------------------------------------------------------------------------------ */
+
 /* to[p * width + i] = from[i * lane + p * step] for i < lanes, and 0 for the other i < width. */
 INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane, int64_t step,
                        int lanes) {
     if (lanes == width && lane == 1) {
         for (int64_t p = 0; p < k; p++) memcpy(to + p * width, from + p * step, (size_t)width * sizeof(T));
+        return;
+    }
+    if (lane == 1 && width % LANES == 0) {
+        for (int64_t p = 0; p < k; p++, from += step)
+            for (int i = 0; i < width; i += LANES)
+                STORE(to + p * width + i, i + LANES <= lanes ? VEC(from + i)
+                                          : i < lanes        ? NAME(load_part)(from + i, lanes - i)
+                                                             : (NAME(vec)){0});
         return;
     }
     for (int64_t p = 0; p < k && lanes < width; p++) {
@@ -120,24 +150,4 @@ INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const T *restrict f
     for (int64_t p = 0; p < k; p++) {
         for (int i = 0; i < lanes; i++) to[p * width + i] = from[i * lane + p * step];
     }
-}
-
-/* ---- a part of a vector: its first `count` elements, the others 0 ------------------------------------ */
-
-INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
-#ifdef PARTS
-    return (NAME(vec))NAME(PART_LOAD)(at, count);
-#else
-    NAME(vec) v = {0};
-    for (int i = 0; i < count; i++) v[i] = at[i];
-    return v;
-#endif
-}
-
-INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
-#ifdef PARTS
-    NAME(PART_STORE)(at, count, v);
-#else
-    for (int i = 0; i < count; i++) at[i] = v[i];
-#endif
 }

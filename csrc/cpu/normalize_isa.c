@@ -17,6 +17,7 @@
 
 #define CHUNK 16384   /* elements a thread takes at a time */
 #define VECTOR 32     /* bytes of a row that are added up side by side */
+#define AT_ONCE 8     /* rows, of PIECE elements together, that take the same step one after the other */
 #define PIECE 1024    /* elements after which those go into a sum of double precision */
 #define MOST_ROWS 256 /* that a thread takes at a time: their sums make the gradient of the weight ... */
 #define LEAST_ROWS 16 /* ... for which memory is needed beside those of x */
@@ -28,6 +29,9 @@ typedef struct norm {
     int64_t each; /* rows in a chunk */
     void *sums;   /* for each chunk, the two sums, where they are wanted */
 } norm;
+
+/* Where the weights of a row begin. */
+static int64_t weights_of(const nr_normalize_plan *p, int64_t row) { return row * (p->n / p->each) % p->weights; }
 
 #define NAME OF_DTYPE
 #define SQRT _Generic((T)0, float: sqrtf, double: sqrt)

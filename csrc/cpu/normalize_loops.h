@@ -39,25 +39,33 @@ typedef struct NAME(moments) {
     T mean, scale;
 } NAME(moments);
 
-static inline NAME(moments) NAME(moments_of)(const nr_normalize_plan *p, const T *restrict x) {
+/* Those of some rows, AT_ONCE at most. A step is done for all of them before the next: those of one row wait for one another. */
+static inline void NAME(find_moments)(const nr_normalize_plan *p, const T *restrict rows, int64_t count,
+                                      NAME(moments) *restrict m) {
     double total;
-    T mean = 0;
+    T variance[AT_ONCE];
 #define ITSELF(LOAD, i) LOAD(x, i)
-#define SQUARE(LOAD, i) ((LOAD(x, i) - mean) * (LOAD(x, i) - mean))
-    if (p->centered) {
+#define SQUARE(LOAD, i) ((LOAD(x, i) - m[r].mean) * (LOAD(x, i) - m[r].mean))
+    for (int64_t r = 0; r < count; r++) {
+        const T *x = rows + r * p->n;
+        m[r].mean = 0;
+        if (!p->centered) continue;
         ROW_SUM(total, p->n, ITSELF);
-        mean = (T)(total / (double)p->n);
+        m[r].mean = (T)(total / (double)p->n);
     }
-    ROW_SUM(total, p->n, SQUARE);
+    for (int64_t r = 0; r < count; r++) {
+        const T *x = rows + r * p->n;
+        ROW_SUM(total, p->n, SQUARE);
+        variance[r] = (T)(total / (double)p->n);
+    }
 #undef ITSELF
 #undef SQUARE
-    return (NAME(moments)){mean, (T)1 / SQRT((T)(total / (double)p->n) + (T)p->eps)};
+    for (int64_t r = 0; r < count; r++) m[r].scale = (T)1 / SQRT(variance[r] + (T)p->eps);
 }
 
 /* weight and bias: those of the row, or NULL. */
-static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict weight,
-                              const T *restrict bias, T *restrict out) {
-    const NAME(moments) m = NAME(moments_of)(p, x);
+static void NAME(forward_row)(const nr_normalize_plan *p, NAME(moments) m, const T *restrict x,
+                              const T *restrict weight, const T *restrict bias, T *restrict out) {
     if (p->each > 1)
         for (int64_t i = 0, end = 0, c = 0; i < p->n; c++) {
             const T scale = weight ? m.scale * weight[c] : m.scale, shift = bias ? bias[c] : 0;
@@ -75,34 +83,50 @@ static void NAME(forward_row)(const nr_normalize_plan *p, const T *restrict x, c
 
 /* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was; and to sums, if
  * there are any, g h, and behind those of all weights g. */
-INLINE void NAME(backward_row)(const nr_normalize_plan *p, const T *restrict x, const T *restrict g,
-                               const T *restrict weight, T *restrict out, T *restrict sums, const bool weighted) {
-    const NAME(moments) m = NAME(moments_of)(p, x);
+INLINE void NAME(backward_rows)(const nr_normalize_plan *p, const NAME(moments) * m, int64_t first, int64_t count,
+                                const T *restrict xs, const T *restrict gs, T *restrict out, T *restrict all,
+                                const bool weighted) {
     const int64_t n = p->n;
-    double sum = 0, product = 0;
-#define H(LOAD, i) ((LOAD(x, i) - m.mean) * m.scale)
+    T mean[AT_ONCE], slope[AT_ONCE];
+    double sum = 0, product;
+#define H(LOAD, i) ((LOAD(x, i) - mr.mean) * mr.scale)
 #define F(LOAD, i) (weighted ? LOAD(g, i) * LOAD(weight, i) : LOAD(g, i) * (T)1)
 #define FH(LOAD, i) (F(LOAD, i) * H(LOAD, i))
-    if (p->centered) ROW_SUM(sum, n, F);
-    ROW_SUM(product, n, FH);
-    const T mean = (T)(sum / (double)n), slope = (T)(product / (double)n);
-    for (int64_t i = 0; i < n; i++) {
-        const T h = H(ONE, i);
-        out[i] = m.scale * (F(ONE, i) - mean - h * slope);
-        if (!sums) continue;
-        sums[i] += g[i] * h;
-        sums[p->weights + i] += g[i];
+    for (int64_t r = 0; r < count; r++) {
+        const T *x = xs + r * n, *g = gs + r * n,
+                *weight = weighted ? (const T *)p->weight + weights_of(p, first + r) : g;
+        const NAME(moments) mr = m[r];
+        if (p->centered) ROW_SUM(sum, n, F);
+        ROW_SUM(product, n, FH);
+        mean[r] = (T)(sum / (double)n);
+        slope[r] = (T)(product / (double)n);
     }
+    for (int64_t r = 0; r < count; r++, out += n) {
+        const int64_t begin = weights_of(p, first + r);
+        const T *restrict x = xs + r * n, *restrict g = gs + r * n;
+        const T *restrict weight = weighted ? (const T *)p->weight + begin : g;
+        T *restrict sums = all ? all + begin : NULL;
+        const NAME(moments) mr = m[r];
+        for (int64_t i = 0; i < n; i++) {
+            const T h = H(ONE, i);
+            out[i] = mr.scale * (F(ONE, i) - mean[r] - h * slope[r]);
+            if (!sums) continue;
+            sums[i] += g[i] * h;
+            sums[p->weights + i] += g[i];
+        }
+    }
+#undef H
 #undef F
 #undef FH
 }
 
 /* The same where a weight stands for more than one element: the sums for it are parts of those of the row. */
-static void NAME(backward_channels)(const nr_normalize_plan *p, const T *restrict row, const T *restrict grad,
-                                    const T *restrict weight, T *restrict out, T *restrict sums) {
-    const NAME(moments) m = NAME(moments_of)(p, row);
+static void NAME(backward_channels)(const nr_normalize_plan *p, NAME(moments) m, const T *restrict row,
+                                    const T *restrict grad, const T *restrict weight, T *restrict out,
+                                    T *restrict sums) {
     const int64_t each = p->each, channels = p->n / each;
     double sum = 0, product = 0;
+#define H(LOAD, i) ((LOAD(x, i) - m.mean) * m.scale)
 #define G(LOAD, i) LOAD(g, i)
 #define GH(LOAD, i) (LOAD(g, i) * H(LOAD, i))
     for (int64_t c = 0; c < channels; c++) {
@@ -131,18 +155,24 @@ static void NAME(run)(const norm *s, int64_t chunk, int64_t first, int64_t last)
     const T *x = (const T *)p->x + first * p->n, *g = (const T *)p->g + first * p->n;
     T *out = (T *)p->out + first * p->n, *all = s->sums ? (T *)s->sums + chunk * 2 * p->weights : NULL;
     if (all) memset(all, 0, (size_t)(2 * p->weights) * sizeof(T));
-    for (int64_t row = first; row < last; row++, x += p->n, g += p->n, out += p->n) {
-        const int64_t begin = row * (p->n / p->each) % p->weights;
-        const T *weight = p->weight ? (const T *)p->weight + begin : NULL;
-        T *sums = all ? all + begin : NULL;
-        if (!s->is_backward)
-            NAME(forward_row)(p, x, weight, p->bias ? (const T *)p->bias + begin : NULL, out);
-        else if (p->each > 1)
-            NAME(backward_channels)(p, x, g, weight, out, sums);
-        else if (weight)
-            NAME(backward_row)(p, x, g, weight, out, sums, true);
-        else
-            NAME(backward_row)(p, x, g, weight, out, sums, false);
+    NAME(moments) m[AT_ONCE];
+    for (int64_t row = first, count; row < last;
+         row += count, x += count * p->n, g += count * p->n, out += count * p->n) {
+        count = least(last - row, p->n < PIECE ? least(AT_ONCE, PIECE / p->n) : 1); /* all of them in the first cache */
+        NAME(find_moments)(p, x, count, m);
+        if (s->is_backward && p->each == 1) {
+            p->weight ? NAME(backward_rows)(p, m, row, count, x, g, out, all, true)
+                      : NAME(backward_rows)(p, m, row, count, x, g, out, all, false);
+            continue;
+        }
+        for (int64_t r = 0; r < count; r++) {
+            const int64_t begin = weights_of(p, row + r), at = r * p->n;
+            const T *weight = p->weight ? (const T *)p->weight + begin : NULL;
+            if (s->is_backward)
+                NAME(backward_channels)(p, m[r], x + at, g + at, weight, out + at, all ? all + begin : NULL);
+            else
+                NAME(forward_row)(p, m[r], x + at, weight, p->bias ? (const T *)p->bias + begin : NULL, out + at);
+        }
     }
 }
 

@@ -51,6 +51,7 @@ typedef struct nr_method {
     const char *doc;
 } nr_method;
 
+#define NR_SLOT_CALL 50
 #define NR_SLOT_CLEAR 51
 #define NR_SLOT_DEALLOC 52
 #define NR_SLOT_TRAVERSE 71
@@ -97,6 +98,8 @@ PYTHON(int, PyObject_GenericSetDict, void *object, void *value, void *context);
 PYTHON(void, PyObject_GC_UnTrack, void *object);
 PYTHON(void, PyObject_GC_Del, void *object);
 PYTHON(void, Py_IncRef, void *object);
+PYTHON(void *, Py_NewRef, void *object);
+PYTHON(void *, Py_XNewRef, void *object);
 PYTHON(void, Py_DecRef, void *object);
 
 PYTHON(unsigned long, PyType_GetFlags, void *type);
@@ -128,10 +131,13 @@ PYTHON(void *, PyList_New, int64_t count);
 PYTHON(int64_t, PyList_Size, void *list);
 PYTHON(void *, PyList_GetItem, void *list, int64_t i);
 PYTHON(int, PyList_SetItem, void *list, int64_t i, void *item);
+PYTHON(void *, PyIter_Next, void *iterator);
 PYTHON(int64_t, PyDict_Size, void *dict);
 PYTHON(void *, PyDict_GetItemWithError, void *dict, void *key);
 PYTHON(void *, PyObject_GetAttr, void *object, void *name);
 PYTHON(void *, PyObject_CallObject, void *callable, void *arguments);
+PYTHON(void *, PyObject_Call, void *callable, void *arguments, void *named);
+PYTHON(void *, PyObject_CallMethodObjArgs, void *object, void *name, ...);
 PYTHON(int, PyObject_RichCompareBool, void *a, void *b, int operation);
 PYTHON(int, PyObject_IsTrue, void *object);
 PYTHON(void *, PyUnicode_FromString, const char *text);

@@ -19,8 +19,7 @@ void *nr_py_set_batched(void *self, void *const *given, int64_t n) {
     for (int i = 0; i < 2; i++) Py_IncRef(given[i]); /* for good */
     nr_batched_class = given[0];
     dispatch = given[1];
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* sample_of(batch, mixed): a batched tensor of the shape that a sample has, the first axis of batch being that of the

@@ -119,8 +119,7 @@ static inline void *give_tensor(const char *name, norch_tensor *x) { return x ? 
 
 static inline void *give_status(const char *name, int32_t status) {
     if (status != NORCH_OK) return failed(name);
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* false and -1 can mean a failure. */

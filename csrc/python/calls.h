@@ -58,7 +58,7 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * batched tensor, what the rule for the call gives. */
 void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__((cold));
 
-/* Recording and replay: recording.c and replay.c say what they take. */
+/* Recording and replay: recording.c, replay.c and captured.c say what they take. */
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \
     ROW(record_cancel)        \
@@ -77,6 +77,8 @@ void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__(
     ROW(replay_gradient)      \
     ROW(replay_repeated)      \
     ROW(matches)              \
+    ROW(captured_class)       \
+    ROW(call_by_setting)      \
     ROW(differs) ROW(refusal) ROW(is_running) ROW(is_own) ROW(program_calls) ROW(program_memory) ROW(line_of)
 /* What norch.profiler asks: profile.c says what they take. */
 #define NR_PROFILE_CALLS(ROW) ROW(profile_start) ROW(profile_tell) ROW(profile_stop) ROW(profile_time)

@@ -2,16 +2,12 @@
  * exception, which a signal's handler raises between two bytecodes, cannot come before its work is done. */
 #include <stddef.h>
 
-#include "abi.h"
 #include "calls.h"
+#include "holder.h"
 
-typedef struct guard {
-    nr_object object;
-    void *restores; /* a list of functions, the last of which __exit__ takes away and calls; or NULL */
-} guard;
-
+/* A list of functions, the last of which __exit__ takes away and calls. */
 static nr_member members[] = {
-    {"_restores", NR_MEMBER_OBJECT, offsetof(guard, restores), 0, NULL},
+    {"_restores", NR_MEMBER_OBJECT, offsetof(nr_holder, held[0]), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -31,7 +27,7 @@ static void *called(void *restore) {
 
 static void *leave(void *self, void *const *given, int64_t n) {
     (void)given, (void)n;
-    void *list = ((guard *)self)->restores;
+    void *list = ((nr_holder *)self)->held[0];
     int64_t last = list ? PyList_Size(list) - 1 : -1;
     void *restore = last < 0 ? NULL : PyList_GetItem(list, last);
     if (!restore) {
@@ -43,39 +39,12 @@ static void *leave(void *self, void *const *given, int64_t n) {
     Py_DecRef(restore);
     if (!result) return NULL;
     Py_DecRef(result);
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 static nr_method methods[] = {{"__exit__", leave, NR_METHOD_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
 
-static int traverse(guard *self, int (*visit)(void *object, void *argument), void *argument) {
-    int status = visit(self->object.type, argument);
-    return status || !self->restores ? status : visit(self->restores, argument);
-}
-
-static int clear(guard *self) {
-    void *restores = self->restores;
-    self->restores = NULL;
-    if (restores) Py_DecRef(restores);
-    return 0;
-}
-
-static void dealloc(guard *self) {
-    void *type = self->object.type;
-    PyObject_GC_UnTrack(self);
-    clear(self);
-    PyObject_GC_Del(self);
-    Py_DecRef(type);
-}
-
-#define FUNCTION(slot, f) {slot, (void *)(uintptr_t)(f)}
-
 void *nr_py_guard_class(void *self, void *const *given, int64_t n) {
     (void)self, (void)given, (void)n;
-    nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc), FUNCTION(NR_SLOT_TRAVERSE, traverse),
-                       FUNCTION(NR_SLOT_CLEAR, clear),     {NR_SLOT_MEMBERS, members},
-                       {NR_SLOT_METHODS, methods},         {0, NULL}};
-    nr_spec spec = {"norch.Guard", sizeof(guard), 0, NR_TYPE_DEFAULT | NR_TYPE_BASE | NR_TYPE_COLLECTED, slots};
-    return PyType_FromSpec(&spec);
+    return nr_holder_class("norch.Guard", members, (nr_slot){NR_SLOT_METHODS, methods});
 }

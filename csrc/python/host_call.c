@@ -67,8 +67,7 @@ void *nr_py_record_host_call(void *self, void *const *given, int64_t n) {
         nr_free(memory);
         if (status != NORCH_OK) return NULL;
     }
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* unobserved(callable): what callable() gives; a recording of this thread does not see what it does. */

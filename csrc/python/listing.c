@@ -10,8 +10,7 @@ void *nr_py_line_of(void *self, void *const *given, int64_t n) {
     const int64_t i = PyLong_AsLongLong(given[1]);
     void *line = r->program && i >= 0 && i < r->program->count ? r->program->steps[i].line : NULL;
     line = line ? line : NR_NONE;
-    Py_IncRef(line);
-    return line;
+    return Py_NewRef(line);
 }
 
 static void put(void *tuple, int64_t i, int64_t value) { PyTuple_SetItem(tuple, i, PyLong_FromLongLong(value)); }
@@ -32,7 +31,7 @@ void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
     const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
-    if (!r->program || i < 0 || i >= r->program->count) return Py_IncRef(NR_NONE), NR_NONE;
+    if (!r->program || i < 0 || i >= r->program->count) return Py_NewRef(NR_NONE);
     const nr_step *step = &r->program->steps[i];
     int64_t sizes[NORCH_MAX_DIMS];
     const int32_t count = nr_plan_sizes(&step->call, sizes);

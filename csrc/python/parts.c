@@ -16,8 +16,7 @@ void *nr_py_record_pause(void *self, void *const *given, int64_t n) {
     r->first_leaves = PyLong_AsLongLong(given[1]);
     r->first_results = PyLong_AsLongLong(given[2]);
     if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* record_resume(recording): its gradient is computed from here on, to record_end() or record_suspend(); False: another
@@ -37,8 +36,7 @@ void *nr_py_record_suspend(void *self, void *const *given, int64_t n) {
     nr_recording *r = n == 1 ? nr_recording_of("record_suspend", given[0]) : NULL;
     if (!r) return NULL;
     if (r->program && nr_observer_here() == &r->program->observer) nr_observe(NULL);
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* is_own(recording, i): whether the memory of the i-th result stays the recording's own, and is written to by each run. */

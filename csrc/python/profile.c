@@ -284,8 +284,7 @@ static int32_t starts(nr_observer *self, const nr_call *call) {
 
 static void *object_or_none(void *object) {
     void *one = object ? object : NR_NONE;
-    Py_IncRef(one);
-    return one;
+    return Py_NewRef(one);
 }
 
 static void *described(const row *r) {
@@ -403,10 +402,7 @@ static void forget(void) {
     pthread_mutex_unlock(&lock);
 }
 
-static void *none(void) {
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
-}
+static void *none(void) { return Py_NewRef(NR_NONE); }
 
 static bool counted(const char *name, int64_t n, int64_t wanted) {
     if (n == wanted) return true;

@@ -20,11 +20,6 @@ static void drop(void *field) {
     if (object) Py_DecRef(object);
 }
 
-static void *keep(void *object) {
-    if (object) Py_IncRef(object);
-    return object;
-}
-
 /* ---- the object ---------------------------------------------------------------------------------------- */
 
 #define EACH_OBJECT(r, DO)                                                                 \
@@ -41,7 +36,7 @@ static void *keep(void *object) {
     }                                                                                      \
     for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)         \
     DO((r)->earlier)                                                                       \
-    DO((r)->line) DO((r)->mode) DO((r)->next_seq) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
+    DO((r)->line) DO((r)->mode) DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
     int status = visit(r->type, argument);
@@ -136,12 +131,12 @@ static void see(nr_observer *self, norch_tensor *x) {
     }
     const norch_tensor *grad = grad_of(x);
     r->seen[r->seen_count++] = (nr_seen){.x = norch_retain(x),
-                                         .node = keep(x->node),
+                                         .node = Py_XNewRef(x->node),
                                          .first_storage = grad ? grad->storage : NULL,
                                          .first_data = grad ? grad->data : NULL};
 }
 
-/* record_begin(strict, line, mode, next_seq, earlier or None, joins): a recording of what this thread does. */
+/* record_begin(strict, line, mode, counter, earlier or None, joins): a recording of what this thread does. */
 void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
     (void)self;
     if (n != 6 || nr_observer_here()) {
@@ -161,16 +156,16 @@ void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
     }
     r->program = program;
     r->joins = PyObject_IsTrue(given[5]) == 1;
-    r->line = keep(given[1]);
-    r->mode = keep(given[2]);
-    r->next_seq = keep(given[3]);
+    r->line = Py_XNewRef(given[1]);
+    r->mode = Py_XNewRef(given[2]);
+    r->counter = Py_NewRef(given[3]);
     if (given[4] != NR_NONE) {
         nr_recording *earlier = nr_recording_of("record_begin", given[4]);
         if (!earlier) {
             Py_DecRef(r);
             return NULL;
         }
-        r->earlier = keep(earlier);
+        r->earlier = Py_XNewRef(earlier);
         for (int64_t i = 0; i < earlier->seen_count; i++) {
             const norch_tensor *grad = grad_of(earlier->seen[i].x);
             earlier->seen[i].before_storage = grad ? grad->storage : NULL;
@@ -197,8 +192,7 @@ void *nr_py_record_cancel(void *self, void *const *given, int64_t n) {
         r->program = NULL;
         nr_program_free(program);
     }
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* ---- the end --------------------------------------------------------------------------------------------- */
@@ -255,8 +249,8 @@ static void settle_seen(nr_recording *r) {
         one->storage = one->x->storage;
         one->data = one->x->data;
         drop(&one->node);
-        one->node = keep(one->x->node);
-        one->grad_after = keep(grad_of(one->x));
+        one->node = Py_XNewRef(one->x->node);
+        one->grad_after = Py_XNewRef(grad_of(one->x));
         const nr_seen *known = earlier ? find_seen(earlier, one->x) : NULL;
         const bool had_before = known && known->knows_before && known->before_storage;
         const int32_t block = nr_program_find(r->program, one->storage);
@@ -300,7 +294,7 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
         *leaf = (nr_leaf){.is_tensor = nr_is_tensor(object), .argument = -1, .shares = (int32_t)i};
         if (!leaf->is_tensor || !((norch_tensor *)object)->storage) {
             leaf->is_tensor = false;
-            leaf->object = keep(object);
+            leaf->object = Py_XNewRef(object);
             continue;
         }
         leaf->tensor = *(norch_tensor *)object;
@@ -313,17 +307,17 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
             const norch_tensor *x = r->seen[s].x;
             fixed = x->storage == leaf->tensor.storage && !is_in(leaves, x) && !is_in(results, x);
         }
-        if (fixed) leaf->object = keep(object);
+        if (fixed) leaf->object = Py_XNewRef(object);
     }
     for (int64_t i = 0; i < count; i++) { /* those over one storage are fixed together */
         nr_leaf *leaf = &r->leaves[i], *first = &r->leaves[leaf->shares];
         if (!leaf->is_tensor) continue;
-        if (leaf->object && !first->object) first->object = keep(PyTuple_GetItem(leaves, leaf->shares));
+        if (leaf->object && !first->object) first->object = Py_XNewRef(PyTuple_GetItem(leaves, leaf->shares));
     }
     for (int64_t i = 0; i < count; i++) {
         nr_leaf *leaf = &r->leaves[i];
         if (leaf->is_tensor && !leaf->object && r->leaves[leaf->shares].object)
-            leaf->object = keep(PyTuple_GetItem(leaves, i));
+            leaf->object = Py_XNewRef(PyTuple_GetItem(leaves, i));
     }
     return NORCH_OK;
 }
@@ -374,7 +368,7 @@ static int32_t read_results(nr_recording *r, void *results, void *leaves) {
         *one = (nr_returned){.header = *x, .leaf = -1, .offset = -1, .block = nr_program_find(r->program, x->storage)};
         for (int32_t k = 0; k < r->leaf_count && one->leaf < 0; k++)
             if (PyTuple_GetItem(leaves, k) == x) one->leaf = k;
-        if (one->leaf < 0 && (one->block < 0 || find_seen(r, x))) one->object = keep(x);
+        if (one->leaf < 0 && (one->block < 0 || find_seen(r, x))) one->object = Py_XNewRef(x);
         for (int32_t k = 0; k < r->leaf_count && one->leaf < 0 && !one->object; k++) {
             const nr_leaf *leaf = &r->leaves[k];
             if (!leaf->is_tensor || leaf->object || leaf->tensor.storage != x->storage) continue;
@@ -420,21 +414,21 @@ static int32_t read_guards(void *rows, nr_guard **guards, int64_t *read) {
     for (int64_t i = 0; i < count; i++) {
         void *row = PyList_GetItem(rows, i), *key = PyTuple_GetItem(row, 1);
         nr_guard *guard = &(*guards)[(*read)++];
-        *guard = (nr_guard){.container = keep(PyTuple_GetItem(row, 0))};
+        *guard = (nr_guard){.container = Py_XNewRef(PyTuple_GetItem(row, 0))};
         const unsigned long flags = PyType_GetFlags(((nr_object *)guard->container)->type);
         guard->kind = flags & NR_TYPE_IS_DICT ? NR_IN_DICT : flags & NR_TYPE_IS_LIST ? NR_IN_LIST : NR_IN_CELL;
         if (key == NR_NONE) {
             guard->size = PyLong_AsLongLong(PyTuple_GetItem(row, 2));
             continue;
         }
-        guard->key = keep(key);
-        guard->value = keep(PyTuple_GetItem(row, 2));
+        guard->key = Py_XNewRef(key);
+        guard->value = Py_XNewRef(PyTuple_GetItem(row, 2));
         if (guard->kind == NR_IN_LIST) guard->size = PyLong_AsLongLong(key);
     }
     return NORCH_OK;
 }
 
-static void *optional(void *object) { return object == NR_NONE ? NULL : keep(object); }
+static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewRef(object); }
 
 static int32_t end(nr_recording *r, void *const *given) {
     void *leaves = given[1], *results = given[2];
@@ -507,8 +501,7 @@ void *nr_py_note_unseen(void *self, void *const *given, int64_t n) {
         const char *text = PyUnicode_AsUTF8AndSize(given[0], NULL);
         if (!text || nr_note_unseen(text) != NORCH_OK) return NULL;
     }
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* refusal(recording): why it cannot be run, or None. */
@@ -517,8 +510,7 @@ void *nr_py_refusal(void *self, void *const *given, int64_t n) {
     const nr_recording *r = n == 1 ? nr_recording_of("refusal", given[0]) : NULL;
     if (!r) return NULL;
     if (r->program && r->program->refusal[0]) return PyUnicode_FromString(r->program->refusal);
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* differs(a, b, loosely): the first call in which they differ; -1: none. */

@@ -45,7 +45,8 @@ typedef enum nr_guard_kind { NR_IN_DICT, NR_IN_LIST, NR_IN_CELL } nr_guard_kind;
 typedef struct nr_guard {
     void *container, *key, *value;
     nr_guard_kind kind;
-    int64_t size; /* of a list with a key: the key */
+    int64_t size;     /* of a list with a key: the key */
+    uint64_t version; /* of the dict when this was last looked at; 0: unknown */
 } nr_guard;
 
 typedef struct nr_returned {
@@ -74,16 +75,20 @@ typedef struct nr_recording {
     int64_t seen_count, seen_capacity, leaf_count, guard_count, watch_count, result_count;
     norch_storage **held; /* storages that a run uses, which no argument may be over */
     int64_t held_count;
-    void *earlier;                /* the recording before, whose tensors tell what .grad was */
-    void *line, *mode, *next_seq; /* Python's: tells the user's line; autograd's mode; counts writes */
+    void *earlier;               /* the recording before, whose tensors tell what .grad was */
+    void *line, *mode, *counter; /* Python's: tells the user's line; autograd's mode; counts writes */
     void *before_run, *after_run, *kept;
 } nr_recording;
 
 extern void *nr_recording_type;
+/* Whether dicts have a version, which each change to one makes another (PEP 509): CPython 3.10 and 3.11. */
+extern bool nr_dicts_have_versions;
 nr_recording *nr_recording_of(const char *name, void *object);
 /* Notes the modes under which the function ran. */
 int32_t nr_recording_note_modes(nr_recording *recording);
 /* Whether the arguments are as recorded, and Python's conditions hold; -1 after an exception. */
-int nr_recording_matches(const nr_recording *recording, void *leaves);
+int nr_recording_matches(nr_recording *recording, void *leaves);
+/* The results; NotImplemented where something is not as it was, and nothing has been done. */
+void *nr_recording_replay(nr_recording *recording, void *leaves);
 
 #endif

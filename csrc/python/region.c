@@ -93,10 +93,7 @@ void *nr_py_region(void *self, void *const *given, int64_t n) {
             bounds *b = &unpacked[found++];
             if (PySlice_Unpack(part, &b->start, &b->stop, &b->step) < 0) return NULL;
         }
-        if (kind == OTHER) {
-            Py_IncRef(NR_NONE);
-            return NR_NONE;
-        }
+        if (kind == OTHER) return Py_NewRef(NR_NONE);
         axes += kind == INTEGER || kind == SLICE;
         dots += kind == DOTS;
     }

@@ -58,7 +58,19 @@ static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, 
     return true;
 }
 
-static int guard_holds(const nr_guard *guard) {
+bool nr_dicts_have_versions;
+
+/* 0: unknown. */
+static uint64_t version_of(const nr_guard *guard) {
+    typedef struct dict {
+        nr_object object;
+        int64_t used;
+        uint64_t version;
+    } dict;
+    return nr_dicts_have_versions && guard->kind == NR_IN_DICT ? ((const dict *)guard->container)->version : 0;
+}
+
+static int look_up(const nr_guard *guard) {
     if (!guard->key) return (guard->kind == NR_IN_DICT ? PyDict_Size : PyList_Size)(guard->container) == guard->size;
     void *found = NULL;
     if (guard->kind == NR_IN_LIST) {
@@ -74,7 +86,16 @@ static int guard_holds(const nr_guard *guard) {
     return found == guard->value || (found && same_object(found, guard->value));
 }
 
-int nr_recording_matches(const nr_recording *r, void *leaves) {
+/* The version is that before the comparison, which may call functions of Python. */
+static int guard_holds(nr_guard *guard) {
+    const uint64_t version = version_of(guard);
+    if (version && version == guard->version) return true;
+    const int holds = look_up(guard);
+    if (holds == 1) guard->version = version;
+    return holds;
+}
+
+int nr_recording_matches(nr_recording *r, void *leaves) {
     if (PyTuple_Size(leaves) != r->first_leaves || r->default_dtype != nr_default_dtype) return false;
     static void *name;
     if (!name && !(name = PyUnicode_InternFromString("enabled"))) return -1;
@@ -141,7 +162,7 @@ static bool leave_gradients(nr_recording *r) {
         const nr_seen *one = &r->seen[i];
         norch_tensor *x = one->x, *grad = one->grad_after;
         if (!one->sets_grad && !one->written) continue;
-        if (!time && !(time = PyObject_CallObject(r->next_seq, NULL))) return false;
+        if (!time && !(time = PyIter_Next(r->counter))) return false;
         if (one->written) good = note_write(x, time);
         if (!one->sets_grad) continue;
         if (good && grad) good = note_write(grad, time);
@@ -205,10 +226,7 @@ static void drop_made(nr_recording *r) {
 /* What the second part will need of this run: the slab, as a tensor; None: nothing. */
 static void *give_slab(const nr_recording *r) {
     norch_storage *slab = r->program->slab;
-    if (!slab) {
-        Py_IncRef(NR_NONE);
-        return NR_NONE;
-    }
+    if (!slab) return Py_NewRef(NR_NONE);
     norch_tensor header = r->results[0].header;
     header.dtype = NORCH_UINT8;
     header.ndim = header.contiguous = 1;
@@ -249,9 +267,12 @@ static int watched_change(nr_recording *r) {
     bool changed = false;
     for (int64_t i = 0; i < r->watch_count; i++) {
         nr_guard *watch = &r->watches[i];
+        const uint64_t version = version_of(watch);
+        if (version && version == watch->version) continue;
         void *found = PyDict_GetItemWithError(watch->container, watch->key), *before = watch->value;
-        if (found == before) continue;
         if (!found) return PyErr_Occurred() ? -1 : true;
+        watch->version = version;
+        if (found == before) continue;
         Py_IncRef(found);
         watch->value = found;
         Py_DecRef(before);
@@ -282,10 +303,7 @@ static void bind(nr_recording *r, void *leaves) {
 static void *run(nr_recording *r, void *leaves) {
     const int may = may_run(r, leaves);
     if (may < 0) return NULL;
-    if (!may) {
-        Py_IncRef(NR_NOT_IMPLEMENTED);
-        return NR_NOT_IMPLEMENTED;
-    }
+    if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
     bind(r, leaves);
     if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
@@ -314,10 +332,7 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
     bool may = PyTuple_Size(leaves) == r->leaf_count && (r->program->slab ? slab && slab->storage : !slab);
     for (int64_t i = 0; i < r->leaf_count && may; i++)
         may = same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves);
-    if (!may || !arguments_apart(r, leaves)) {
-        Py_IncRef(NR_NOT_IMPLEMENTED);
-        return NR_NOT_IMPLEMENTED;
-    }
+    if (!may || !arguments_apart(r, leaves)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *changed = changed_since(r, leaves, time);
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);
@@ -329,10 +344,7 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
 
 /* What a body gives while the program is this thread's; NotImplemented where it cannot be. */
 static void *alone(nr_recording *r, void *(*body)(nr_recording *r, void *const *given), void *const *given) {
-    if (!r->ready || r->program->running || nr_observing()) {
-        Py_IncRef(NR_NOT_IMPLEMENTED);
-        return NR_NOT_IMPLEMENTED;
-    }
+    if (!r->ready || r->program->running || nr_observing()) return Py_NewRef(NR_NOT_IMPLEMENTED);
     nr_program *program = r->program;
     Py_IncRef(r);
     program->running = true; /* to the end: the results lie in its memory until they are copied */
@@ -343,14 +355,16 @@ static void *alone(nr_recording *r, void *(*body)(nr_recording *r, void *const *
     return results;
 }
 
-static void *first(nr_recording *r, void *const *given) { return run(r, given[1]); }
+static void *first(nr_recording *r, void *const *given) { return run(r, given[0]); }
 
-/* replay(recording, arguments): the results; NotImplemented where something is not as it was, and nothing has been done.
- * Of a recording in two parts: (results of the first..., what the second needs). */
+void *nr_recording_replay(nr_recording *r, void *leaves) { return alone(r, first, &leaves); }
+
+/* replay(recording, arguments): the results, or NotImplemented. Of a recording in two parts: (results of the first..., what
+ * the second needs). */
 void *nr_py_replay(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
-    return r ? alone(r, first, given) : NULL;
+    return r ? nr_recording_replay(r, given[1]) : NULL;
 }
 
 static void *second(nr_recording *r, void *const *given) {
@@ -396,17 +410,13 @@ static void *repeated(nr_recording *r, void *const *given) {
     const int64_t times = PyLong_AsLongLong(given[2]);
     const int may = r->program->divided ? 0 : may_run(r, given[1]);
     if (may < 0) return NULL;
-    if (!may) {
-        Py_IncRef(NR_NOT_IMPLEMENTED);
-        return NR_NOT_IMPLEMENTED;
-    }
+    if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     bind(r, given[1]);
     int32_t status = make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
     drop_made(r);
     if (status != NORCH_OK || !leave_gradients(r)) return NULL;
-    Py_IncRef(NR_NONE);
-    return NR_NONE;
+    return Py_NewRef(NR_NONE);
 }
 
 /* replay_repeated(recording, arguments, n): None; runs n times and checks once, to time the calls alone: step counts stay. */
@@ -419,7 +429,7 @@ void *nr_py_replay_repeated(void *self, void *const *given, int64_t n) {
 /* matches(recording, arguments): whether it was recorded for such arguments, and Python's conditions hold. */
 void *nr_py_matches(void *self, void *const *given, int64_t n) {
     (void)self;
-    const nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;
+    nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;
     if (!r) return NULL;
     const int same = r->program ? nr_recording_matches(r, given[1]) : false;
     return same < 0 ? NULL : PyBool_FromLong(same);

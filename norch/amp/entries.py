@@ -18,7 +18,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from .._handle import Handle
-from .._lib import Guard
+from .._lib import Guard, lib
 from ..autograd.grad_mode import mode
 from ..autograd.node import Leaf
 from ..dtype import DTYPES, bfloat16, float16, float32
@@ -144,6 +144,10 @@ class _Entry:
             co_firstlineno=code.co_firstlineno,
         )
 
+    def exchange(self, begin: bool) -> None:
+        """Makes the function begin here, or as it did."""
+        self.function.__code__ = self.casting_code if begin else self.original_code
+
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """What a call of the function does."""
         raise NotImplementedError
@@ -180,25 +184,25 @@ class _Uncast(_Entry):
             return self.original(*arguments, **named)
 
 
-class _Captured(_Entry):
-    """A call of what norch.capture made: in autocast, of recordings for its setting, which make their casts."""
+class _CapturedFunctions:
+    """Calls of what norch.capture and norch.compile made: in autocast, of recordings for its setting, which make their
+    casts."""
 
-    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        if not state.setting.active:
-            return self.original(*arguments, **named)
-        captured, *given = arguments
-        return captured._otherwise(tuple(given), named)
+    devices = (True, True)
+
+    def exchange(self, begin: bool) -> None:
+        lib.norch_call_by_setting(begin)
 
 
 @cache
-def _entries() -> dict[tuple[bool, ...], list[_Entry]]:
+def _entries() -> dict[tuple[bool, ...], list[_Entry | _CapturedFunctions]]:
     """All of them, by the devices for which they are needed; made when autocast is first switched on."""
-    found: list[_Entry] = []
+    found: list[_Entry | _CapturedFunctions] = []
     for module, names, *policies in lists.OPERATIONS:
         found += [_Operation(_function(module, name), *policies) for name in names.split()]
     for module, names, *devices in lists.UNCAST:
         found += [_Uncast(_function(module, name), *devices) for name in names.split()]
-    found += [_Captured(_function(module, name), True, True) for module, name in lists.CAPTURED]
+    found.append(_CapturedFunctions())
     return {devices: [one for one in found if one.devices == devices] for devices in {one.devices for one in found}}
 
 
@@ -236,7 +240,7 @@ def switch(setting: Setting, needed: tuple[bool, ...]) -> None:
                 begin = any(map(and_, devices, on))
                 if before is None or begin is not any(map(and_, devices, before)):
                     for entry in entries:
-                        entry.function.__code__ = entry.casting_code if begin else entry.original_code
+                        entry.exchange(begin)
             _exchanged = on
     state.setting = setting  # the last: an exception between two bytecodes leaves what was there
 

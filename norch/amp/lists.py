@@ -87,6 +87,3 @@ UNCAST = (
     ("tensor", "Tensor.addmv_ Tensor.addr_ Tensor.addcdiv_ Tensor.addcmul_ Tensor.cumprod_", False, True),
     ("tensor", "Tensor.cumsum_ Tensor.renorm_ Tensor.scatter_reduce_", False, True),
 )
-
-# Calls of what norch.capture and norch.compile made.
-CAPTURED = (("program.captured", "CapturedFunction.__call__"), ("program.compiled", "CompiledFunction.__call__"))

@@ -16,10 +16,10 @@ import warnings
 import weakref
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from .._handle import alias, next_seq
-from .._lib import lib
+from .._handle import alias, counter
+from .._lib import CapturedBase, lib
 from .._recording import here
 from ..amp.state import fresh_cast_cache, state
 from ..autograd.anomaly import is_anomaly_enabled
@@ -33,7 +33,6 @@ from .tape import Tape, is_in_graph, user_line
 from .tree import LEAF, flatten, is_tensor, rebuild
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_replay = lib.norch_replay
 _TRIALS = 4  # recordings of one kind of call that may all differ
 _MOST_UNUSED = 20  # recordings in a row after which the user is told that none could be replayed
 
@@ -64,7 +63,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class CapturedFunction(Generic[P, R]):
+class CapturedFunction(CapturedBase, Generic[P, R]):
     """A function that norch.capture made: call it as the function itself.
 
     recordings()   how many recordings can be replayed
@@ -86,8 +85,7 @@ class CapturedFunction(Generic[P, R]):
         """Forgets all recordings, and their memory."""
         self._programs: list[Program] = []
         self._trials: list[Program] = []
-        self._latest: Any = None  # the recording of the first program, if its arguments are not nested
-        self._gives: Any = LEAF  # how its results are put together
+        self._latest = self._program = None  # the first program, and its recording if its arguments are not nested
         self._called_before = self._gave_up = False
         self._unused = 0
 
@@ -139,18 +137,13 @@ class CapturedFunction(Generic[P, R]):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        latest = self._latest
-        if latest is not None and not kwargs:
-            out = _replay(latest, args)
-            if out is not NotImplemented:
-                gives = self._gives
-                return out if gives is LEAF else rebuild(gives, iter(out))
-        return self._otherwise(args, kwargs)
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     # ---- calls that the latest recording is not for --------------------------------------------------------------
 
-    def _otherwise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _otherwise(self, /, *args: Any, **kwargs: Any) -> Any:
         # recording: a function around this one; within vmap its rules make other calls
         if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
             return self.function(*args, **kwargs)
@@ -159,7 +152,7 @@ class CapturedFunction(Generic[P, R]):
         given = tuple(leaves)
         for program in self._programs:
             if program.takes == takes:
-                out = _replay(program.recording, given)
+                out = lib.norch_replay(program.recording, given)
                 if out is not NotImplemented:
                     self._put_first(program)
                     return self._replayed(program, out, given)
@@ -172,7 +165,7 @@ class CapturedFunction(Generic[P, R]):
 
     def _put_first(self, program: Program) -> None:
         self._programs = [program, *(other for other in self._programs if other is not program)][: self.limit]
-        self._latest, self._gives = (program.recording if program.is_flat else None), program.gives
+        self._program, self._latest = program, program.recording if program.is_flat else None
 
     # ---- recording -----------------------------------------------------------------------------------------------
 
@@ -181,7 +174,7 @@ class CapturedFunction(Generic[P, R]):
         if self._called_before:
             trials = self._alike(self._trials, takes, given)
             earlier = trials[-1].recording if trials else None
-            recording = lib.norch_record_begin(self.strict, line, mode, next_seq, earlier, False)
+            recording = lib.norch_record_begin(self.strict, line, mode, counter, earlier, False)
         around, here.tape = here.tape, tape
         try:
             with watching(note), fresh_cast_cache():
@@ -213,7 +206,7 @@ class CapturedFunction(Generic[P, R]):
         if self.strict:
             raise CaptureError(f"{self._verb}: {why}")
         self._gave_up = True
-        self._programs, self._trials, self._latest = [], [], None
+        self._programs, self._trials, self._latest, self._program = [], [], None, None
         self._warn_of(why)
         return out
 

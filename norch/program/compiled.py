@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, next_seq
+from .._handle import Handle, counter, next_seq
 from .._lib import lib
 from .._recording import here
 from ..amp.state import fresh_cast_cache
@@ -21,7 +21,6 @@ from .listing import Program
 from .tape import Tape
 from .tree import LEAF, flatten, has_objects, is_tensor, rebuild
 
-_replay = lib.norch_replay
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _BACKENDS = ("inductor", "norch", "eager", "aot_eager", "cudagraphs")
 _MOST_FRUITLESS = 12  # calls of one kind that are recorded before it is left alone
@@ -40,24 +39,7 @@ class CompiledFunction(CapturedFunction):
         self._eager: set[Any] = set()  # kinds of calls that are left alone
         self._fruitless: dict[Any, int] = {}  # of each kind the calls in a row that were recorded in vain
         self._wanted: dict[Any, set[int]] = {}  # of each kind the results whose gradients were asked for
-        self._join: Any = None
         self._warned = False
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        latest = self._latest
-        if latest is not None and not kwargs:
-            out = _replay(latest, args)
-            if out is not NotImplemented:
-                gives = self._gives
-                if self._join is None:
-                    return out if gives is LEAF else rebuild(gives, iter(out))
-                self._join(out, args)
-                return out[0] if gives is LEAF else rebuild(gives, iter(out))
-        return self._otherwise(args, kwargs)
-
-    def _put_first(self, program: Program) -> None:
-        super()._put_first(program)
-        self._join = None if program.joined is None else program.joined.join
 
     def _replayed(self, program: Program, out: Any, given: tuple[Any, ...]) -> Any:
         if program.joined is None:
@@ -76,7 +58,7 @@ class CompiledFunction(CapturedFunction):
         tape, trials = Tape(in_parts=True), self._alike(self._trials, takes, given)
         before = [gradient_edge(x) if isinstance(x, Handle) else None for x in given]
         start, around = next_seq(), here.tape
-        recording = lib.norch_record_begin(self.strict, line, mode, next_seq, None, True)
+        recording = lib.norch_record_begin(self.strict, line, mode, counter, None, True)
         here.tape = tape
         try:
             with watching(note), fresh_cast_cache():
@@ -166,7 +148,7 @@ class CompiledFunction(CapturedFunction):
             ]
             self._programs = [one for one in self._programs if one not in narrow]
             self._trials = [one for one in self._trials if one not in narrow]
-            self._latest = None
+            self._latest = self._program = None
         return wanted
 
 

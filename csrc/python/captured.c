@@ -1,0 +1,69 @@
+/* captured: the base class of captured functions. A call replays the latest recording, and is Python's where that may not run. */
+#include <stddef.h>
+
+#include "holder.h"
+#include "recording.h"
+
+static bool by_setting; /* some thread casts: Python looks for a recording of its setting */
+
+/* call_by_setting(whether): while true, calls are Python's. */
+void *nr_py_call_by_setting(void *self, void *const *given, int64_t n) {
+    (void)self;
+    if (!nr_counted("call_by_setting", 1, n)) return NULL;
+    by_setting = PyObject_IsTrue(given[0]) == 1;
+    return Py_NewRef(NR_NONE);
+}
+
+static void *name_of(void **name, const char *text) {
+    return *name ? *name : (*name = PyUnicode_InternFromString(text));
+}
+
+/* self._otherwise(*arguments, **named) */
+static void *otherwise(nr_holder *self, void *arguments, void *named) {
+    static void *name;
+    void *method = name_of(&name, "_otherwise") ? PyObject_GetAttr(self, name) : NULL;
+    void *result = method ? PyObject_Call(method, arguments, named) : NULL;
+    if (method) Py_DecRef(method);
+    return result;
+}
+
+/* self._replayed(program, out, arguments): results that are nested, or joined to a graph */
+static void *replayed(nr_holder *self, void *program, void *out, void *arguments) {
+    static void *name;
+    return name_of(&name, "_replayed") ? PyObject_CallMethodObjArgs(self, name, program, out, arguments, NULL) : NULL;
+}
+
+static void *call(nr_holder *self, void *arguments, void *named) {
+    void *latest = self->held[0], *program = self->held[1]; /* NULL before the first reset() */
+    if (!latest || !program || latest == NR_NONE || by_setting || (named && PyDict_Size(named)))
+        return otherwise(self, arguments, named);
+    nr_recording *r = nr_recording_of("call", latest);
+    if (!r) return NULL;
+    Py_IncRef(r);
+    Py_IncRef(program);
+    void *out = nr_recording_replay(r, arguments);
+    if (out == NR_NOT_IMPLEMENTED) {
+        Py_DecRef(out);
+        out = otherwise(self, arguments, named);
+    } else if (out && (!r->alone || r->program->divided)) {
+        void *given = replayed(self, program, out, arguments);
+        Py_DecRef(out);
+        out = given;
+    }
+    Py_DecRef(program);
+    Py_DecRef(r);
+    return out;
+}
+
+/* captured_class(whether dicts have versions): a new class, whose instances have _latest, a recording of arguments that are not nested, or None, and its _program. */
+void *nr_py_captured_class(void *self, void *const *given, int64_t n) {
+    (void)self;
+    if (!nr_counted("captured_class", 1, n)) return NULL;
+    nr_dicts_have_versions = PyObject_IsTrue(given[0]) == 1;
+    static nr_member members[] = {
+        {"_latest", NR_MEMBER_OBJECT, offsetof(nr_holder, held[0]), 0, NULL},
+        {"_program", NR_MEMBER_OBJECT, offsetof(nr_holder, held[1]), 0, NULL},
+        {NULL, 0, 0, 0, NULL},
+    };
+    return nr_holder_class("norch.CapturedBase", members, (nr_slot){NR_SLOT_CALL, (void *)(uintptr_t)call});
+}
