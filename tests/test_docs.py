@@ -40,6 +40,17 @@ def test_the_table_of_operations_is_up_to_date() -> None:
     assert text == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
 
 
+def test_the_table_of_operations_says_all_of_each() -> None:
+    """No empty cell but of other forms, and no sentence cut short."""
+    text = (DOCS / "operations.md").read_text().partition("## Left out")[0]
+    rows = [re.split(r"(?<!\\)\|", line[1:-1]) for line in text.splitlines() if line.startswith("| `")]
+    assert len(rows) > 650 and sum(row[0].startswith(" `functional.") for row in rows) > 120
+    for name, *cells in rows:
+        assert all(cell.strip() for cell in cells[len(cells) == 5 :]), name
+        said = re.sub(r"[\[(][^][()]*, [^][()]*[])]", "", cells[-1].strip())  # half-open intervals
+        assert said.endswith((".", ":")) and said.count("(") == said.count(")") and said.count("`") % 2 == 0, name
+
+
 def test_the_stubs_are_up_to_date() -> None:
     for path, text in _script("stubs").STUBS.items():
         assert text() == path.read_text(), f"{path} is old: run make stubs"
