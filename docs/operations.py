@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests")]
 
 import cases  # noqa: E402, F401  (fills CASES)
 import numpy as np  # noqa: E402
 from case import CASES, draw, source  # noqa: E402
+from differences import notes  # noqa: E402
 from test_amp_lists import ARRAYS, EXPRESSIONS  # noqa: E402
 
 import norch  # noqa: E402
@@ -140,6 +141,7 @@ x.new_zeros(2); x.new_full((2,), 1); x.new_ones(2); x.new_tensor([1]); x.reshape
 x.to(t.int64); x.type_as(y); x.view_as(y); x.tolist(); x.numpy()
 """
 
+NOTES = notes()
 GROUPS = {
     "real": lambda d: d.kind != "c",
     "real but bool": lambda d: d.kind not in "bc",
@@ -262,9 +264,11 @@ def taken(prefix: str, name: str, function: Any) -> tuple[str, str, str]:
 
 
 def about(function: Any) -> str:
-    """The first sentence of a docstring."""
+    """The first sentence of a docstring, and where the function differs from PyTorch's."""
+    _, anchor = NOTES.get(function, ("", ""))
+    differs = f" [Differs from PyTorch](differences.md#{anchor})." if anchor else ""
     text = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
-    return re.split(r"(?<=[^.]\.)(?<! al\.) ", text)[0].replace("|", "\\|")
+    return re.split(r"(?<=[^.]\.)(?<! al\.) ", text)[0].replace("|", "\\|") + differs
 
 
 def operations(module: Any) -> Iterator[tuple[str, Any]]:
