@@ -157,6 +157,18 @@ def test_the_pictures_of_a_page_are_up_to_date() -> None:
         assert words[0] == words[1], f"docs/{name} is old: run make docs"
 
 
+def test_the_pictures_of_ways_are_up_to_date_and_name_files() -> None:
+    ways = _script("ways")
+    made = ways.pictures()
+    assert len(made) == 3
+    for name, text in made.items():
+        assert text == (DOCS / name).read_text(encoding="utf-8"), f"docs/{name} is old: run make docs"
+        assert any(name in page.read_text() for page in DOCS.glob("*.md"))
+        for path in re.findall(r"(?:norch|csrc)/[\w/.]+\w", text):
+            assert (DOCS.parent / path).exists(), path
+    assert f"{1 + norch.tensor([2.0, 6.0]).cos()[1].item():.2f}" in ways.BACKWARD[3][2]
+
+
 def test_what_the_page_about_cuda_names_is_there() -> None:
     """Files, targets of make, variables of the environment, names of norch and of the C sources."""
     root = DOCS.parent
