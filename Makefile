@@ -465,9 +465,10 @@ release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fre
 	$(Q)$(VENV)/bin/python -m build --sdist --no-isolation --outdir $(DIST) . >build/sdist.log 2>&1 || { tail -n 30 build/sdist.log >&2; exit 1; }
 	$(Q)$(VENV)/bin/python -u release/check.py $(DIST)
 
-docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and the pictures of docs/seeing.md, from the code
+docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and pictures of the pages, from the code
 	$(Q)$(RUN) docs/operations.py
 	$(Q)$(RUN) docs/seeing.py
+	$(Q)$(RUN) docs/ways.py
 
 site: $(VENV)/ready-site  ## the documentation as a site, to be read from build/site/index.html
 	$(Q)$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site $(ARGS)

@@ -8,7 +8,7 @@ import os
 import random
 from typing import Any
 
-from . import chart, report
+from . import chart, headline, report
 from .cases import GROUPS, TABLED
 from .measure import LIBRARIES, import_times, machine, measure, start
 
@@ -31,13 +31,21 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few short rounds only: a first impression")
     parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
     parser.add_argument("--chart", metavar="FILE", help="also draw the ratios there, as a PNG (needs matplotlib)")
+    parser.add_argument(
+        "--headline",
+        metavar="FILE",
+        help="measure what the README shows, unless --only says otherwise; draw it as an SVG",
+    )
     parser.add_argument("--seed", type=int, help="of the random inputs (default: another one each time)")
     options = parser.parse_args()
     words = options.only or list(GROUPS)
     cases = [case for case in TABLED if any(word == case.group or word in case.name for word in words)]
+    if options.headline and not options.only:
+        cases = [case for case in cases if headline.wanted(case.group, case.name)]
     if not cases and "import" not in words:
         parser.error(f"--only {' '.join(words)}: no group and no case of that name")
     report.check_writable(options.json)
+    report.check_writable(options.headline)
     if options.chart:
         chart.pyplot()  # its absence is found before anything is measured
     rounds, slot = (5, 0.003) if options.quick else (25, 0.01)
@@ -69,6 +77,9 @@ def main() -> None:
             json.dump({"machine": about, "rows": rows}, file, indent=1)
     if options.chart:
         chart.bars(options.chart, rows, report.describe(about))
+    if options.headline:
+        with open(options.headline, "w") as file:
+            file.write(headline.svg(rows, about))
 
 
 if __name__ == "__main__":

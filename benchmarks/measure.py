@@ -14,6 +14,7 @@ import platform
 import statistics
 import subprocess
 import sys
+from datetime import date
 from typing import Any
 
 from .cases import CASES, IMPORT_MARKS
@@ -177,6 +178,7 @@ def machine(workers: list[Worker]) -> dict[str, Any]:
     except (OSError, StopIteration):
         pass
     return {
+        "date": f"{date.today():%-d %B %Y}",
         "cpu": model,
         "cores": os.cpu_count(),
         "isa": lib.norch_isa().decode(),

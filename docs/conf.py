@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import norch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from differences import notes  # noqa: E402
 
 project = "norch"
 author = "the norch authors"
@@ -36,8 +41,14 @@ _EXAMPLE = re.compile(r"\s*(>>>|\.\.\.)")
 _ENTRY = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")  # of a list: a parameter, and what it is
 
 
+_NOTES = notes()
+
+
 def _plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text with `code`, lists in two columns and examples: makes reStructuredText of them."""
+    """Docstrings are plain text with `code`, lists in two columns and examples: makes reStructuredText of them, and
+    adds what differs from PyTorch."""
+    if what in ("class", "function") and thing in _NOTES:
+        lines += ["", f"Differs from PyTorch: {_NOTES[thing][0]}", ""]
     example = entry = False
     for at, line in enumerate(lines):
         example = bool(_EXAMPLE.match(line)) or (example and bool(line.strip()))

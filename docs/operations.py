@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "tests")]
 
 import cases  # noqa: E402, F401  (fills CASES)
 import numpy as np  # noqa: E402
 from case import CASES, draw, source  # noqa: E402
+from differences import notes  # noqa: E402
+from test_amp_lists import ARRAYS, EXPRESSIONS  # noqa: E402
 
 import norch  # noqa: E402
 from norch import _left_out  # noqa: E402
@@ -36,7 +38,8 @@ HEAD = """# Operations
 Written by `make docs` from the code; a test fails when it is out of date. A function is a method of Tensor too, and
 works in place, where the second column says so. The dtypes are those with which it was tried and did its work, out of
 {dtypes}.
-What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there.
+What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there:
+"over the host" is LAPACK on the CPU, between two copies.
 
 `out=` says that a function takes tensors to write its result into, as PyTorch's does. Of another shape they are
 resized, with a warning where they had elements. The result must be castable to their dtype, and nothing may require
@@ -83,6 +86,9 @@ MADE: dict[str, Callable[[Any], Any]] = {
     name: lambda d, name=name: getattr(norch, name)(2, 2, dtype=d)
     for name in ("empty", "ones", "zeros", "rand", "randn")
 } | {
+    f"{name}_window": lambda d, name=name: getattr(norch, f"{name}_window")(4, dtype=d)
+    for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
+} | {
     "arange": lambda d: norch.arange(2, dtype=d),
     "eye": lambda d: norch.eye(2, dtype=d),
     "full": lambda d: norch.full((2,), 1, dtype=d),
@@ -96,6 +102,8 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "randperm": lambda d: norch.randperm(2, dtype=d),
     "tril_indices": lambda d: norch.tril_indices(2, 2, dtype=d),
     "triu_indices": lambda d: norch.triu_indices(2, 2, dtype=d),
+    "empty_strided": lambda d: norch.empty_strided((2,), (1,), dtype=d),
+    "full_like": lambda d: norch.full_like(norch.zeros(2), 1, dtype=d),
     "bernoulli": lambda d: norch.bernoulli(norch.ones(2, dtype=d)),
     "multinomial": lambda d: norch.multinomial(norch.ones(2, dtype=d), 1),
     "randint_like": lambda d: norch.randint_like(norch.ones(2), 2, dtype=d),
@@ -104,6 +112,36 @@ MADE: dict[str, Callable[[Any], Any]] = {
     for name in ("empty_like", "ones_like", "zeros_like", "rand_like", "randn_like")
 }  # fmt: skip
 
+# Calls of what has no case, beside those of test_amp_lists.py; the tensors are the same.
+CALLS = """
+F.adaptive_avg_pool1d(b, 2); F.adaptive_max_pool1d(b, 2); F.adaptive_max_pool1d_with_indices(b, 2); F.avg_pool1d(b, 2)
+F.adaptive_max_pool2d(image, 2); F.adaptive_max_pool2d_with_indices(image, 2); F.max_pool1d(b, 2)
+F.adaptive_max_pool3d_with_indices(volume, 2); F.max_pool1d_with_indices(b, 2); F.max_pool2d_with_indices(image, 2)
+F.max_pool3d_with_indices(volume, 2); F.max_unpool1d(b, i * 0 + b.new_zeros(2, 4, 4).long(), 2)
+F.fractional_max_pool2d(image, 2, 2); F.fractional_max_pool3d(volume, 2, 2); F.lp_pool1d(b, 2, 2)
+F.lp_pool2d(image, 2, 2); F.lp_pool3d(volume, 2, 2); F.local_response_norm(image, 2)
+F.affine_grid(b[:, :2, :3], (2, 1, 3, 3)); F.channel_shuffle(image, 2); F.pixel_shuffle(image, 2)
+F.pixel_unshuffle(image, 2); F.fold(b, 3, 2); F.upsample(image, 8); F.upsample_bilinear(image, 8)
+F.upsample_nearest(image, 8); F.embedding_bag(i[None], x); F.one_hot(x); F.gumbel_softmax(x)
+F.ctc_loss(b, i.new_ones(4, 2), i.new_ones(4) * 2, i.new_ones(4) * 2); F.celu_(x.clone()); F.elu_(x.clone())
+F.hardtanh_(x.clone()); F.leaky_relu_(x.clone()); F.relu_(x.clone()); F.rrelu_(x.clone()); F.selu_(x.clone())
+F.threshold_(x.clone(), 0, 1); F.alpha_dropout(x); F.dropout1d(b); F.dropout2d(image); F.dropout3d(volume)
+F.feature_alpha_dropout(image); F.multilabel_margin_loss(x, i.expand(4, 4)); t.threshold_(x.clone(), 0, 1)
+F.triplet_margin_with_distance_loss(x, y, x); t.linalg.det(spd); t.linalg.eig(spd); t.linalg.householder_product(x, v)
+t.linalg.lu(spd); t.linalg.lu_factor(spd); t.linalg.lu_factor_ex(spd); t.linalg.lu_solve(*t.linalg.lu_factor(spd), x)
+t.linalg.matrix_exp(x); t.linalg.matrix_rank(x); t.linalg.pinv(x); t.linalg.slogdet(spd); t.linalg.solve_ex(spd, x)
+t.linalg.solve_triangular(spd, x, upper=True); t.special.entr(p); t.special.gammainc(p, p); t.special.gammaincc(p, p)
+t.special.multigammaln(p + 2, 2); t.special.ndtr(x); t.special.xlog1py(x, p); t.special.expit(x); t.special.gammaln(p)
+t.allclose(x, y); t.equal(x, y); t.sgn(x); t.is_same_size(x, y); t.normal(x, p); t.poisson(p)
+t.as_strided_scatter(x, v, (4,), (1,)); t.stft(v, 4, window=p[0], return_complex=True); t.is_floating_point(x)
+t.istft(t.stft(x[0], 4, 1, window=p[0], return_complex=True), 4, 1, window=p[0]); t.is_signed(x); t.result_type(x, x)
+x.byte(); x.char(); x.clone().cauchy_(); x.clone().exponential_(); x.expand_as(b); x.clone().fill_diagonal_(1)
+x.clone().geometric_(0.5); x.clone().log_normal_(); x.clone().uniform_(); x.clone().zero_(); x.new_empty(2)
+x.new_zeros(2); x.new_full((2,), 1); x.new_ones(2); x.new_tensor([1]); x.reshape_as(b[0]); x.sum_to_size(4, 1)
+x.to(t.int64); x.type_as(y); x.view_as(y); x.tolist(); x.numpy()
+"""
+
+NOTES = notes()
 GROUPS = {
     "real": lambda d: d.kind != "c",
     "real but bool": lambda d: d.kind not in "bc",
@@ -129,8 +167,25 @@ def accepts(call: Callable[[Any], Any]) -> list[Any]:
     return found
 
 
+class Written:
+    """A call in CALLS as a case; its inputs are the tensors that it names."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.names = text, [name for name in ARRAYS if re.search(rf"\b{name}\b", text)]
+
+    def call(self, t: Any, *tensors: Any) -> Any:
+        names = {"t": t, "F": t.nn.functional, "i": t.tensor([0, 1, 2, 3]), **dict(zip(self.names, tensors))}
+        return eval(self.text, names)
+
+
+WRITTEN = [Written(text) for text in [*re.split(r"[;\n] *", CALLS.strip()), *EXPRESSIONS]]
+
+
 def inputs(case: Any, dtype: Any) -> list[Any]:
     """Tensors for a case: those that it draws, in a dtype."""
+    if isinstance(case, Written):
+        arrays = [norch.tensor(ARRAYS[name]) for name in case.names]
+        return [(x.abs().ceil() if dtype.kind != "f" else x).to(dtype) for x in arrays]
     arrays = draw(case, case.shapes[0], "float64", source(case.name))
     fixed = [isinstance(domain, str) for domain in case.domains] + [isinstance(case.domains[-1], str)] * len(arrays)
     tensors = [norch.tensor(np.asarray(x)) for x in arrays]
@@ -143,7 +198,7 @@ def derivable(case: Any) -> bool:
     tensors = [x.requires_grad_() if x.is_floating_point() else x for x in inputs(case, norch.float64)]
     try:
         made = case.call(norch, *tensors)
-    except norch.DTypeError:
+    except norch.Error:
         return False
     return any(x.requires_grad for x in (made if isinstance(made, (tuple, list)) else [made]) if norch.is_tensor(x))
 
@@ -159,12 +214,14 @@ CALLED = {id(function): name for name, function in vars(lib).items()}
 
 
 def lacking(case: Any) -> set[str]:
-    """The families that a case needs and CUDA has not."""
-    names = set()
+    """The families that a case needs and CUDA has not, and "host" where LAPACK computes."""
+    names, host = set(), set()
 
-    def note(_: Any, event: str, function: Any) -> None:
+    def note(frame: Any, event: str, function: Any) -> None:
         if event == "c_call" and id(function) in CALLED:
             names.add(CALLED[id(function)])
+        elif event == "call" and frame.f_code.co_filename.endswith("lapack.py"):
+            host.add("host")
 
     for dtype in (norch.float32, norch.int64):
         sys.setprofile(note)
@@ -174,8 +231,8 @@ def lacking(case: Any) -> set[str]:
             pass
         finally:
             sys.setprofile(None)
-    families = {FAMILIES.get(name) for name in names} - {None}
-    return {family for family in families if family and not (ROOT / "csrc" / "cuda" / f"{family}.cu").exists()}
+    families = {FAMILIES.get(name) for name in names} - {None, "check"}  # a check asks the device for the elements
+    return host | {family for family in families if family and not (ROOT / "csrc" / "cuda" / f"{family}.cu").exists()}
 
 
 def named(dtypes: list[Any]) -> str:
@@ -187,25 +244,31 @@ def named(dtypes: list[Any]) -> str:
     return ", ".join(d.name for d in dtypes)
 
 
-def taken(name: str) -> tuple[str, str, str]:
+def taken(prefix: str, name: str, function: Any) -> tuple[str, str, str]:
     """The dtypes of an operation, whether it runs on CUDA and has a derivative, "" where that is unknown."""
     if name in MADE:
-        return named(accepts(MADE[name])), "yes", ""
-    known = [case for case in CASES if case.row == name or case.name.split()[0] == name]
+        return named(accepts(MADE[name])), "yes", "no"
+    names = {name, function.__name__}
+    known: list[Any] = [case for case in CASES if names & {case.row, case.name.split()[0].removeprefix("linalg.")}]
+    called = re.compile(rf"(?<![\w.]){re.escape(prefix)}(clone\(\)\.)?({'|'.join(map(re.escape, names))})\(")
+    known += [case for case in WRITTEN if called.search(case.text)][: None if known else 1]
     if not known:
         return "", "", ""
     dtypes = {d for case in known for d in accepts(lambda d, case=case: case.call(norch, *inputs(case, d)))}
-    cuda = "" if set().union(*map(lacking, known)) else "yes"
-    return named([d for d in DTYPES if d in dtypes]), cuda, "yes" if any(map(derivable, known)) else ""
+    missing = set().union(*map(lacking, known))
+    cuda = "no" if missing - {"host"} else "over the host" if missing else "yes"
+    return named([d for d in DTYPES if d in dtypes]), cuda, "yes" if any(map(derivable, known)) else "no"
 
 
 # ---- the table ------------------------------------------------------------------------------------------------------
 
 
 def about(function: Any) -> str:
-    """The first sentence of a docstring."""
+    """The first sentence of a docstring, and where the function differs from PyTorch's."""
+    _, anchor = NOTES.get(function, ("", ""))
+    differs = f" [Differs from PyTorch](differences.md#{anchor})." if anchor else ""
     text = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
-    return re.split(r"(?<=[^.]\.) ", text)[0].replace("|", "\\|")
+    return re.split(r"(?<=[^.]\.)(?<! al\.) ", text)[0].replace("|", "\\|") + differs
 
 
 def operations(module: Any) -> Iterator[tuple[str, Any]]:
@@ -219,26 +282,33 @@ def out_form(function: Any) -> list[str]:
     return ["`out=`"] if hasattr(function, "takes_out") else []
 
 
-def row(name: str, function: Any, forms: list[str], key: str) -> str:
-    return " | ".join((f"| `{name}`", ", ".join(forms), *taken(key), about(function) + " |"))
-
-
-def table(rows: list[str]) -> list[str]:
-    return ["| operation | also | dtypes | CUDA | derivative | |", "| --- " * 6 + "|", *rows, ""]
+def table(prefix: str, spelt: str, functions: list[tuple[str, Any, list[str]]], others: list[str]) -> list[str]:
+    """Rows of functions (name, itself, other forms), named with one prefix and spelt with another in CALLS; what no
+    call is known of goes to the others."""
+    head, rows = ["operation", "also", "dtypes", "CUDA", "derivative", "what it gives"], []
+    for name, thing, forms in functions:
+        cells = taken(spelt, name, thing)
+        if any(cells):
+            rows.append([f"`{prefix}{name}`", ", ".join(forms), *cells, about(thing)])
+        else:
+            others.append(f"| `{prefix}{name}` | {about(thing)} |")
+    if not any(row[1] for row in rows):
+        head, rows = head[:1] + head[2:], [row[:1] + row[2:] for row in rows]
+    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)] + [""]
 
 
 def text() -> str:
-    sections: dict[str, list[str]] = {title: [] for title in SECTIONS.values()}
+    sections: dict[str, list[tuple[str, Any, list[str]]]] = {title: [] for title in SECTIONS.values()}
     settings = []
     for name, function in operations(norch):
         module = getattr(inspect.unwrap(function), "__module__", "")
         if module.startswith(SETTINGS) or module not in SECTIONS:
-            settings.append(f"| `{name}` | {about(function)} |")
+            settings.append(f"| `norch.{name}` | {about(function)} |")
             continue
         forms = [f"`x.{name}`"] if hasattr(norch.Tensor, name) else []
         forms += [f"`x.{name}_`"] if hasattr(norch.Tensor, name + "_") else []
         forms += out_form(function)
-        sections[SECTIONS[module]].append(row(f"norch.{name}", function, forms, name))
+        sections[SECTIONS[module]].append((name, function, forms))
     methods = [
         (name, getattr(norch.Tensor, name))
         for name in sorted(set(dir(norch.Tensor)))
@@ -246,23 +316,23 @@ def text() -> str:
     ]
     lines = [HEAD.format(dtypes=", ".join(f"`{d.name}`" for d in DTYPES))]
     for title, rows in sections.items():
-        lines += [f"## {title}", "", *table(rows)] if rows else []
-    rows = [row(f"x.{name}", thing, [], name) for name, thing in methods if callable(thing)]
-    lines += ["## Methods of Tensor alone", "", *table(rows)]
+        lines += [f"## {title}", "", *table("norch.", "t.", rows, settings)] if rows else []
+    rows = [(name, thing, []) for name, thing in methods if callable(thing)]
+    lines += ["## Methods of Tensor alone", "", *table("x.", "x.", rows, settings)]
     attributes = [f"`{name}`" for name, thing in methods if not callable(thing)]
     lines += [textwrap.fill("Attributes: " + ", ".join(attributes) + ".", 120), ""]
-    for title, module, prefix in (
-        ("norch.linalg", norch.linalg, "linalg."),
-        ("norch.special", norch.special, "special."),
-        ("norch.nn.functional", functional, "functional."),
+    for title, module, prefix, spelt in (
+        ("norch.linalg", norch.linalg, "linalg.", "t.linalg."),
+        ("norch.special", norch.special, "special.", "t.special."),
+        ("norch.nn.functional", functional, "functional.", "F."),
     ):
         rows = [
-            row(prefix + name, thing, out_form(thing), prefix + name if prefix == "linalg." else name)
+            (name, thing, out_form(thing))
             for name, thing in operations(module)
             if name in getattr(module, "__all__", [name])
         ]
-        lines += [f"## {title}", "", *table(rows)]
-    lines += ["## Settings and questions", "", "| | |", "| --- | --- |", *settings, ""]
+        lines += [f"## {title}", "", *table(prefix, spelt, rows, settings)]
+    lines += ["## Settings and questions", "", "| | |", "| --- | --- |", *sorted(settings), ""]
     lines += ["## Left out", "", "Names of PyTorch that norch has not, by reason (`norch/compat/left_out.txt`).", ""]
     for why, names in _left_out.table().items():
         lines += [f"**{why[0].upper()}{why[1:]}**", ""]

@@ -20,6 +20,7 @@ from norch import nn, optim
 REQUIRED = 95.0  # per cent of the held-out lines
 DIGITS = 5  # in a line
 ALPHABET = "0123456789>"
+CHARACTERS = len(ALPHABET)
 LENGTH = 2 * DIGITS  # characters that the model reads: all of a line but its last
 WIDTH, HEADS, LAYERS = 64, 4, 2
 
@@ -27,30 +28,31 @@ WIDTH, HEADS, LAYERS = 64, 4, 2
 class Block(nn.Module):
     """Each place looks at those before it, then thinks about what it saw; both are added to what it knew."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.before_attention, self.before_thought = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.attend, self.project = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.thought = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+        self.heads = heads
+        self.before_attention, self.before_thought = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attend, self.project = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.thought = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x: norch.Tensor) -> norch.Tensor:
-        """(B, T, WIDTH) to the same shape."""
-        batch, length, _ = x.shape
-        parts = self.attend(self.before_attention(x)).split(WIDTH, -1)
-        q, k, v = (part.reshape(batch, length, HEADS, WIDTH // HEADS).transpose(1, 2) for part in parts)
+        """(B, T, width) to the same shape."""
+        batch, length, width = x.shape
+        parts = self.attend(self.before_attention(x)).chunk(3, -1)
+        q, k, v = (part.reshape(batch, length, self.heads, -1).transpose(1, 2) for part in parts)
         seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.project(seen.transpose(1, 2).reshape(batch, length, WIDTH))
+        x = x + self.project(seen.transpose(1, 2).reshape(batch, length, width))
         return x + self.thought(self.before_thought(x))
 
 
 class GPT(nn.Module):
-    """Characters (B, T) to scores (B, T, characters): what may come next at each place."""
+    """Characters (B, T), T at most `length`, to scores (B, T, characters): what may come next at each place."""
 
-    def __init__(self) -> None:
+    def __init__(self, characters=CHARACTERS, length=LENGTH, width=WIDTH, heads=HEADS, layers=LAYERS) -> None:
         super().__init__()
-        self.character, self.place = nn.Embedding(len(ALPHABET), WIDTH), nn.Embedding(LENGTH, WIDTH)
-        self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
-        self.norm, self.scores = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, len(ALPHABET))
+        self.character, self.place = nn.Embedding(characters, width), nn.Embedding(length, width)
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
+        self.norm, self.scores = nn.LayerNorm(width), nn.Linear(width, characters)
 
     def forward(self, text: norch.Tensor) -> norch.Tensor:
         x = self.character(text) + self.place(norch.arange(text.shape[1], device=text.device))
@@ -79,7 +81,7 @@ def train(model: GPT, steps: int, rng: random.Random, device: str) -> None:
     for step in range(1, steps + 1):
         text = encode(lines(64, rng, held_out=False), device)
         scores = model(text[:, :-1])[:, DIGITS:]
-        loss = F.cross_entropy(scores.reshape(-1, len(ALPHABET)), text[:, DIGITS + 1 :].reshape(-1))
+        loss = F.cross_entropy(scores.reshape(-1, CHARACTERS), text[:, DIGITS + 1 :].reshape(-1))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -33,4 +33,4 @@ def round(input: Tensor, *, decimals: int = ..., out: Tensor | None = ...) -> Te
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0."""
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a * log(b), 0 where a is 0 and b no NaN. Integers become floats."""
-def zeta(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
+def zeta(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. It has no derivative by a."""

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -61,6 +62,34 @@ def test_memory_and_threads(arguments: list[str], line: str) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert re.search(line, done.stdout), done.stdout
+
+
+def test_the_picture_of_the_readme() -> None:
+    """Bars of the geometric means of what counts; a figure that was not measured stops it."""
+    from benchmarks import headline
+    from benchmarks.cases import TABLED
+
+    about = {"date": "1 May 2026", "cpu": "A <B>", "cores": 2, "isa": "avx2", "python": "3.11.7", "torch": "2.13.0"}
+    cases = [case for case in TABLED if headline.wanted(case.group, case.name)]
+    rows = [
+        {"group": case.group, "case": case.name, "counted": True, "torch": {"ratio": 4.0 if at % 2 else 2.0}}
+        for at, case in enumerate(cases)
+    ] + [{"group": "import", "case": "import", "counted": True, "torch": {"ratio": 33.4}}]
+    svg = ElementTree.fromstring(headline.svg(rows, about))
+    texts = ["".join(element.itertext()) for element in svg]
+    assert texts[0].startswith("Times as fast as PyTorch: 33 import; 2.9 elementwise") and "2.8" in texts
+    assert "1 May 2026" in texts[-2] and headline.COMMAND in texts[-2] and "A <B>, 2 cores" in texts[-1]
+    widths = [float(bar.get("width") or 0) for bar in svg.iter("{http://www.w3.org/2000/svg}rect")]
+    assert len(widths) == len(headline.FIGURES) and widths[0] == max(widths) and min(widths) > 0
+    with pytest.raises(SystemExit, match="cases for: import"):
+        headline.svg(rows[:-1], about)
+
+
+def test_the_readme_says_what_its_picture_shows() -> None:
+    if not (ROOT / "docs").is_dir():
+        pytest.skip("the docs are not here")
+    title = re.search(r"<title>(.*)</title>", (ROOT / "docs" / "speed.svg").read_text())
+    assert title and f"![{title[1]}](docs/speed.svg)" in (ROOT / "README.md").read_text()
 
 
 def test_an_unknown_case_is_refused() -> None:

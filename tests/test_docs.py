@@ -40,6 +40,49 @@ def test_the_table_of_operations_is_up_to_date() -> None:
     assert text == (DOCS / "operations.md").read_text(), "docs/operations.md is old: run make docs"
 
 
+def test_the_table_of_operations_says_all_of_each() -> None:
+    """No empty cell but of other forms, and no sentence cut short."""
+    text = (DOCS / "operations.md").read_text().partition("## Left out")[0]
+    rows = [re.split(r"(?<!\\)\|", line[1:-1]) for line in text.splitlines() if line.startswith("| `")]
+    assert len(rows) > 650 and sum(row[0].startswith(" `functional.") for row in rows) > 120
+    for name, *cells in rows:
+        assert all(cell.strip() for cell in cells[len(cells) == 5 :]), name
+        said = re.sub(r"[\[(][^][()]*, [^][()]*[])]", "", cells[-1].strip())  # half-open intervals
+        assert said.endswith((".", ":")) and said.count("(") == said.count(")") and said.count("`") % 2 == 0, name
+
+
+def test_what_differs_is_marked_in_the_reference_and_in_the_table() -> None:
+    conf = _script("conf")
+    table = (DOCS / "operations.md").read_text()
+    modules = re.findall(r"^   (norch\.[\w.]+)$", (DOCS / "reference" / "index.md").read_text(), re.M)
+    pages = {id(thing) for name in modules for thing in vars(importlib.import_module(name)).values()}
+    notes = conf.notes()
+    assert len(notes) > 20 and {norch.nn.CTCLoss, norch.clone, norch.load, norch.nn.LSTM} <= notes.keys()
+    for thing, (said, anchor) in notes.items():
+        lines = ["What it does."]
+        conf._plain(None, "function", thing.__name__, thing, None, lines)
+        assert lines[0] == "What it does." and lines[2] == f"Differs from PyTorch: {said}" and thing.__name__ in said
+        row = re.search(
+            rf"^\| `\w+\.{thing.__name__}` \|.* \[Differs from PyTorch\]\(differences.md#{anchor}\)", table, re.M
+        )
+        assert row or id(thing) in pages, f"{thing.__name__} has neither a row nor a page"
+    lines = ["What it does."]
+    conf._plain(None, "function", "exp", norch.exp, None, lines)
+    assert lines == ["What it does."]
+
+
+def test_options_that_are_not_there_say_so() -> None:
+    x = norch.ones(1, requires_grad=True)
+    names = {"norch": norch, "nn": norch.nn, "optim": norch.optim, "x": x, "images": norch.ones(1, 1, 4, 4)}
+    names["places"] = norch.zeros(1, 2, 2, 2)
+    section = (DOCS / "differences.md").read_text().partition("## Options that are not there")[2].partition("\n## ")[0]
+    calls = re.findall(r"\| `((?:nn|optim|norch)\.[^`]*)`", section)
+    assert len(calls) == 7
+    for call in calls:
+        with pytest.raises(NotImplementedError):
+            eval(call, names)
+
+
 def test_the_stubs_are_up_to_date() -> None:
     for path, text in _script("stubs").STUBS.items():
         assert text() == path.read_text(), f"{path} is old: run make stubs"
@@ -112,6 +155,18 @@ def test_the_pictures_of_a_page_are_up_to_date() -> None:
         stored = (DOCS / name).read_text(encoding="utf-8")
         words = [re.findall(r">([^<]*?)[-\d.e, ]*<", one) for one in (text, stored)]
         assert words[0] == words[1], f"docs/{name} is old: run make docs"
+
+
+def test_the_pictures_of_ways_are_up_to_date_and_name_files() -> None:
+    ways = _script("ways")
+    made = ways.pictures()
+    assert len(made) == 3
+    for name, text in made.items():
+        assert text == (DOCS / name).read_text(encoding="utf-8"), f"docs/{name} is old: run make docs"
+        assert any(name in page.read_text() for page in DOCS.glob("*.md"))
+        for path in re.findall(r"(?:norch|csrc)/[\w/.]+\w", text):
+            assert (DOCS.parent / path).exists(), path
+    assert f"{1 + norch.tensor([2.0, 6.0]).cos()[1].item():.2f}" in ways.BACKWARD[3][2]
 
 
 def test_what_the_page_about_cuda_names_is_there() -> None:

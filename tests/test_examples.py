@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+import norch
+
 pytestmark = pytest.mark.host  # what is run in a process of its own; test_cuda_training.py has the others
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,6 +126,8 @@ def test_a_small_gpt_learns_to_sort() -> None:
             *("diffusion_digits", ("sklearn", "matplotlib"), r"drawings read as .* asked for: \d+\.\d%", "--steps=5"),
             marks=pytest.mark.long,
         ),
+        ("gpt_text", ("matplotlib",), r"held-out text by the network: [12]\.\d\d bits a character", "--steps=5"),
+        ("resnet_torchvision", ("torchvision", "matplotlib"), r"median error of 104 results: .*", None),
         ("matrix_factorization", ("sklearn", "matplotlib"), r"less error than .* alone: \d\d\.\d%", "--steps=5"),
     ],
 )
@@ -140,6 +144,29 @@ def test_stories_check_themselves(
     if too_little:
         done = run(f"examples/{name}.py", "--out", str(picture), too_little)
         assert done.returncode == 1 and "it should be" in done.stderr
+
+
+def test_what_a_resnet_of_torchvision_needs_is_said(tmp_path: Path) -> None:
+    """Where torchvision is missing, and where it was built for another torch."""
+    for error, says in (
+        ("ImportError(name='torchvision')", "torchvision, which is not"),
+        ("RuntimeError()", "built for"),
+    ):
+        (tmp_path / "torchvision.py").write_text(f"raise {error}")
+        program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.modules['torch'] = sys; sys.argv = ['']\n"
+        path = str(ROOT / "examples" / "resnet_torchvision.py")
+        done = run("-c", program + f"import runpy; runpy.run_path({path!r}, run_name='__main__')")
+        assert done.returncode == 1 and done.stderr.startswith("This example needs ") and says in done.stderr
+        assert done.stderr.count("\n") == 1, "one sentence"
+
+
+def test_counts_of_characters_are_those_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What gpt_text is measured against: a text of which each character tells the next costs next to nothing."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    text = norch.arange(4).repeat(500)
+    none, one, two = (load("gpt_text").table(known, text, text, 4) for known in range(3))
+    assert none == pytest.approx(2, abs=1e-3) and 0 < one < 0.01 and 0 < two < 0.01
 
 
 @pytest.mark.slow

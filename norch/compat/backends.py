@@ -106,7 +106,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """ "high" where products of float32 may be computed in TF32, else "highest" """
+    """What products of float32 may be computed in: "high" (TF32) or "highest"."""
     return "high" if cuda.matmul.allow_tf32 else "highest"
 
 

@@ -291,8 +291,11 @@ bitwise_or = op("bitwise_or", "a | b, for integers and bool.")
 bitwise_xor = op("bitwise_xor", "a ^ b, for integers and bool.")
 bitwise_left_shift = op("bitwise_left_shift", "a * 2**b modulo the size of the integer; 0 where b < 0.")
 bitwise_right_shift = op("bitwise_right_shift", "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
-zeta: Any = function_op(  # of Hurwitz; a, the exponent, is a number
-    "zeta", grad_a=None, grad_b=lambda g, a, b: -g * (a * zeta(a + 1, b))
+zeta: Any = function_op(
+    "zeta",
+    "Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. It has no derivative by a.",
+    grad_a=None,
+    grad_b=lambda g, a, b: -g * (a * zeta(a + 1, b)),
 )
 
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
