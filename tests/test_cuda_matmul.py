@@ -158,7 +158,7 @@ def test_tiles_of_tf32(tf32: Callable[[int, int], None], kernel: int, parts: int
 
 
 def test_tf32_is_multiplied_by_wgmma(tf32: Callable[[int, int], None]) -> None:
-    """The number of parts, which shows in the last bits, is what its kernels are told; also of operands that are copied."""
+    """The number of parts, which shows in the last bits, is what its kernels are told."""
     if not cuda.get_device_properties().simulated:
         pytest.skip("a device chooses itself")
     a, b = drawn(0, 136, 512), drawn(1, 512, 136)
