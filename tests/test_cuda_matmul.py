@@ -3,6 +3,8 @@ becomes of infinities. They run where there is a CUDA device: in make test-cudas
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import pytest
 from conftest import load_torch
@@ -126,6 +128,66 @@ def test_precisions(m: int, n: int, k: int) -> None:
             )
     finally:
         settings.fp32_precision = "none"
+
+
+# ---- as TF32 by wgmma ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tf32(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], None]]:
+    """TF32, of which the simulation may be told the kernel and the number of parts."""
+    norch.backends.cuda.matmul.fp32_precision = "tf32"
+    yield lambda kernel, parts: monkeypatch.setenv("NORCH_MATMUL_16BIT", f"{kernel},{parts}")
+    norch.backends.cuda.matmul.fp32_precision = "none"
+
+
+def assert_tf32(found: norch.Tensor, a: np.ndarray, b: np.ndarray) -> None:
+    """Both factors of each term lie within half of 2^-10 of theirs, and are rounded: errors cancel."""
+    assert_near(found, a, b, 1.1e-3)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    assert 1e-4 < error_of(found, exact) < 4e-4
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("kernel", range(4))
+def test_tiles_of_tf32(tf32: Callable[[int, int], None], kernel: int, parts: int) -> None:
+    tf32(kernel, parts)
+    for m, n, k in ((136, 72, 860), (132, 259, 512)):
+        a, b = drawn(0, m, k * SCALE), drawn(1, k * SCALE, n)
+        assert_tf32(laid_out(a, "n") @ laid_out(b, "t"), a, b)
+
+
+def test_tf32_is_multiplied_by_wgmma(tf32: Callable[[int, int], None]) -> None:
+    """The number of parts, which shows in the last bits, is what its kernels are told."""
+    if not cuda.get_device_properties().simulated:
+        pytest.skip("a device chooses itself")
+    a, b = drawn(0, 136, 512), drawn(1, 512, 136)
+    for layout in LAYOUTS:
+        found = []
+        for parts in (1, 2):
+            tf32(3, parts)
+            found.append(laid_out(a, layout[0]) @ laid_out(b, layout[1]))
+        assert not found[0].equal(found[1])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("m", "n", "k"), [(152, 208, 260), (205, 150, 279)], ids=str)
+def test_layouts_of_tf32(tf32: object, layout: str, m: int, n: int, k: int) -> None:
+    """wgmma takes what lies along k in rows of whole 16 bytes; of others it gets copies."""
+    a, b = drawn(0, m, k * SCALE), drawn(1, k * SCALE, n)
+    assert_tf32(laid_out(a, layout[0]) @ laid_out(b, layout[1]), a, b)
+
+
+def test_batches_of_tf32(tf32: object) -> None:
+    k = 260 * SCALE
+    a, b, bias = drawn(0, 3, 60, k), drawn(1, 2, 1, k, 188), drawn(2, 188)
+    for layout in ("nt", "tn"):
+        assert_tf32(laid_out(a, layout[0]) @ laid_out(b, layout[1]), a, b)
+    one = drawn(3, 160, k)
+    shared = norch.tensor(one, device="cuda").mT.contiguous().mT.expand(2, 160, k)
+    assert_tf32(shared @ laid_out(b[:, 0], "t"), one, b[:, 0])
+    found = norch.nn.functional.linear(norch.tensor(a, device="cuda"), laid_out(b[0, 0], "t").mT, laid_out(bias, "n"))
+    assert_tf32(found - laid_out(bias, "n"), a, b[0, 0])
 
 
 # ---- of float64 ------------------------------------------------------------------------------------------------------

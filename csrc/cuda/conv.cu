@@ -25,7 +25,7 @@ static int32_t run_correlation(const nr_call *call, const correlation &all) {
         c.out = static_cast<char *>(all.out) + from * all.out_group * size;
         if (nr_conv_runs_pay(call, c, groups))
             NR_TRY(nr_conv_runs(call, c, groups));
-        else if (all.phases.count.size > 1 || nr_conv_mma_pays(call, c, groups))
+        else if (size == 2 || all.phases.count.size > 1 || nr_conv_mma_pays(call, c, groups))
             NR_TRY(nr_conv_mma(call, c, groups));
         else
             NR_TRY(nr_conv_plain(call, c, groups));
@@ -111,7 +111,7 @@ static int64_t reach_of(const nr_conv_plan &p, int d, int64_t *low) {
 static bool phases_pay(const nr_call *call, const nr_conv_plan &p) {
     int64_t low;
     const int64_t phases = p.stride[0] * p.stride[1], seen = reach_of(p, 0, &low) * reach_of(p, 1, &low) * phases;
-    return call->dtype == NORCH_FLOAT32 && gpu_of(call)->capability >= 80 && phases > 1 && p.groups <= MOST_GROUPS &&
+    return call->dtype != NORCH_FLOAT64 && gpu_of(call)->capability >= 80 && phases > 1 && p.groups <= MOST_GROUPS &&
            (p.in * phases <= MOST_PHASE_ROWS || p.kernel[0] * p.kernel[1] * 4 >= seen * 3) && p.in * phases < 65536 &&
            p.dilation[0] == 1 && p.dilation[1] == 1 && p.kernel[0] >= p.stride[0] && p.kernel[1] >= p.stride[1] &&
            p.out >= 16;
@@ -219,8 +219,9 @@ template <class Run> static int32_t in_batches(const nr_conv_plan &p, int64_t si
     return NORCH_OK;
 }
 
-static int32_t weight(const nr_call *call, const nr_conv_plan &p) {
+static int32_t weight(const nr_call *call, const nr_conv_plan &p, bool exact) {
     weight_args w = {};
+    w.exact = exact;
     w.x = p.x;
     w.y = p.y;
     w.groups = (int32_t)p.groups;
@@ -239,16 +240,84 @@ static int32_t weight(const nr_call *call, const nr_conv_plan &p) {
     w.tap_columns = divisor_of(p.kernel[1]);
     w.taps = divisor_of(p.kernel[0] * p.kernel[1]);
     if (nr_conv_weight_runs_pay(call, w)) return nr_conv_weight_runs(call, w, p.weight);
-    if (nr_conv_winograd_pays(call, w)) return nr_conv_winograd(call, w, p.weight);
+    if (!exact && nr_conv_winograd_pays(call, w)) return nr_conv_winograd(call, w, p.weight);
     if (nr_conv_weight_mma_pays(call, w)) return nr_conv_weight_mma(call, w, p.weight);
     return nr_conv_weight_plain(call, w, p.weight);
 }
 
-static int32_t run(const nr_call *call, const nr_conv_plan &p) {
-    if (call->op == NR_CONV_WEIGHT) return weight(call, p);
+static int32_t run(const nr_call *call, const nr_conv_plan &p, bool exact) {
+    if (call->op == NR_CONV_WEIGHT) return weight(call, p, exact);
     return in_batches(p, nr_library->dtypes[call->dtype].size, [&](const nr_conv_plan &part) {
         return call->op == NR_CONV_FORWARD ? forward(call, part) : input(call, part);
     });
+}
+
+/* ---- float16 and bfloat16 ------------------------------------------------------------------------------------------ */
+
+/* Whether all correlations of a call run on tensor cores, two channels as a word; the conditions are those of float32. */
+static bool pairs_pay(const nr_call *call, const nr_conv_plan &p) {
+    const bool forward = call->op == NR_CONV_FORWARD;
+    const int64_t *from = forward ? p.size : p.result, *to = forward ? p.result : p.size;
+    const int64_t rows = forward ? p.out : p.in, channels = forward ? p.in : p.out;
+    const int64_t terms = channels * p.kernel[0] * p.kernel[1], positions = p.batch * to[0] * to[1];
+    const double words =
+        (double)(p.batch * p.groups) * (double)((channels + 1) / 2) * (double)from[0] * (double)from[1];
+    return call->op != NR_CONV_WEIGHT && rows >= 3 && channels > 1 && terms >= 32 && positions >= 64 &&
+           (double)rows * (double)positions * (double)(terms * p.groups) >= 1e6 && words < (double)NR_MOST_ELEMENTS;
+}
+
+/* n numbers from one dtype to another. */
+static int32_t convert(const nr_call *call, void *to, int32_t dtype, const void *from, int32_t from_dtype, int64_t n) {
+    nr_plan row = {};
+    row.operands = 2;
+    row.ndim = 1;
+    row.numel = row.size[0] = n;
+    row.data[0] = static_cast<char *>(to);
+    row.data[1] = static_cast<char *>(const_cast<void *>(from));
+    row.stride[0][0] = nr_library->dtypes[dtype].size;
+    row.stride[1][0] = nr_library->dtypes[from_dtype].size;
+    nr_call copy = *call;
+    copy.family = NR_COPY;
+    copy.plan = &row;
+    copy.dtype = dtype;
+    copy.from_dtype = from_dtype;
+    return nr_cuda_copy(&copy);
+}
+
+/* In float32, out of copies. */
+static int32_t run_widened(const nr_call *call, const nr_conv_plan &p) {
+    const int64_t x = p.batch * p.groups * p.in * p.size[0] * p.size[1];
+    const int64_t y = p.batch * p.groups * p.out * p.result[0] * p.result[1];
+    const int64_t weight = p.groups * p.out * p.in * p.kernel[0] * p.kernel[1];
+    const int64_t bias = p.bias ? p.groups * (call->op == NR_CONV_FORWARD ? p.out : p.in) : 0;
+    nr_conv_plan wide = p;
+    struct {
+        void *const own;
+        void **wide;
+        int64_t n;
+        bool is_written;
+    } all[] = {{p.x, &wide.x, x, call->op == NR_CONV_INPUT},
+               {p.y, &wide.y, y, call->op == NR_CONV_FORWARD},
+               {p.weight, &wide.weight, weight, call->op == NR_CONV_WEIGHT},
+               {const_cast<void *>(p.bias), const_cast<void **>(&wide.bias), bias, false}};
+    int64_t elements = 0;
+    for (const auto &one : all) elements += (one.n + 3) / 4 * 4;
+    const scratch copies(gpu_of(call), (size_t)elements * sizeof(float));
+    if (!copies.memory) return NORCH_ERROR_MEMORY;
+    float *next = reinterpret_cast<float *>(copies.memory);
+    for (const auto &one : all) {
+        if (!one.n) continue;
+        *one.wide = next;
+        if (!one.is_written) NR_TRY(convert(call, next, NORCH_FLOAT32, one.own, call->dtype, one.n));
+        next += (one.n + 3) / 4 * 4;
+    }
+    nr_call in_float32 = *call;
+    in_float32.dtype = in_float32.from_dtype = NORCH_FLOAT32;
+    in_float32.plan = &wide;
+    NR_TRY(run(&in_float32, wide, true));
+    for (const auto &one : all)
+        if (one.is_written) NR_TRY(convert(call, one.own, call->dtype, *one.wide, NORCH_FLOAT32, one.n));
+    return NORCH_OK;
 }
 
 int32_t nr_cuda_conv(const nr_call *call) {
@@ -266,5 +335,6 @@ int32_t nr_cuda_conv(const nr_call *call) {
                                 (long long)p.batch, (long long)p.groups, (long long)p.in, (long long)p.out,
                                 (long long)p.size[0], (long long)p.size[1], (long long)p.result[0],
                                 (long long)p.result[1]);
-    return run(call, p);
+    if (nr_library->dtypes[call->dtype].size == 2 && !pairs_pay(call, p)) return run_widened(call, p);
+    return run(call, p, false);
 }

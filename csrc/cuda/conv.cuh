@@ -3,8 +3,8 @@
  *
  *   conv.cu          chooses; the plans of the two directions
  *   conv_plain.cu    any dtype and device: tiles of tile.cuh, and a thread an element for groups of few channels
- *   conv_mma.cu      correlations of float32 on tensor cores
- *   conv_weight.cu   the weight of float32 on tensor cores
+ *   conv_mma.cu      correlations of float32, float16 and bfloat16 on tensor cores
+ *   conv_weight.cu   the weight of float32 on tensor cores, and of what was widened to it
  *   conv_winograd.cu the same of 3 x 3 kernels of many channels
  *   conv_depthwise.cu  few channels in a group */
 #ifndef NR_CUDA_CONV_H
@@ -86,6 +86,7 @@ struct weight_args {
     divisor columns, positions, tap_columns, taps;
     int32_t k_part, parts;
     int64_t part_stride;
+    bool exact; /* x and y were widened from 16 bits: TF32 holds them */
 };
 
 /* What position k means for all taps and channels: its offset in y, and in x that of tap 0. */

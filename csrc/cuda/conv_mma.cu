@@ -1,4 +1,5 @@
-/* conv_mma: correlations of float32 on tensor cores (mma.cuh), each number as a sum of two that they multiply exactly.
+/* conv_mma: correlations on tensor cores (mma.cuh): of float32, each number as a sum of two that they multiply exactly; of
+ * float16 and bfloat16, two channels as one word, which in fragments takes the place of a number of float32.
  *
  *                      32 rows a round                  a block: BM channels x BN positions, 4 warps, 2 or 3
  *                 +------- BN positions -------+        stages: while a round is multiplied, the next are copied.
@@ -14,8 +15,8 @@
  *   by table   rows as the weight has them, where channels are few: a table in shared memory says where each row reads
  *   wide       kernels of one tap at stride 1: four positions a copy
  *
- * The weights are arranged beforehand: as a lane needs them, 16 bytes for a 16 x 8 piece. What comes out as NaN is summed
- * again by plain products, since the parts of an infinity are not numbers. Where a matrix has few tiles, the rounds are
+ * The weights are arranged beforehand: as a lane needs them, 16 bytes for a 16 x 8 piece. What comes out of float32 as NaN is
+ * summed again by plain products, since the parts of an infinity are not numbers. Where a matrix has few tiles, the rounds are
  * cut into parts, which are added in order. Source of the two parts: see split_tf32. */
 #include "conv_mma.cuh"
 
@@ -36,9 +37,10 @@ using middle = mma_shape<32, 128, 32, 32, 3, 3>;
 using flat = mma_shape<16, 256, 16, 64, 2, 3>;
 
 struct mma_args {
-    correlation c;
-    const float *arranged;           /* [group][tile of channels][round][8 rows][16 channels][lane][4] */
-    int32_t rounds, part_rounds;     /* part_rounds < rounds: c.out holds parts */
+    correlation c;                   /* of 16 bits: its channels are words, and so is what source points at */
+    int32_t channels;                /* in all */
+    const uint32_t *arranged;        /* [group][tile of channels][round][8 rows][16 channels][lane][4] */
+    int32_t rounds, part_rounds;     /* part_rounds < rounds: c.out holds parts of float32 */
     int64_t group_size, part_stride; /* of arranged, of c.out */
 };
 
@@ -58,7 +60,7 @@ template <int order> DEVICE bool find_row(const correlation &c, int k, int *chan
 }
 
 /* The weight of row m of the output, a channel and a tap; NULL where the phase of that row does not reach the tap. */
-DEVICE const float *weight_at(const correlation &c, const float *weight, int m, int channel, int tap) {
+template <class T> DEVICE const T *weight_at(const correlation &c, const T *weight, int m, int channel, int tap) {
     const int r = (int)quotient((uint32_t)tap, c.tap_columns), s = tap - r * (int)c.tap_columns.size;
     const phase_rows &p = c.phases;
     weight += channel * c.weight_channel;
@@ -72,7 +74,8 @@ DEVICE const float *weight_at(const correlation &c, const float *weight, int m, 
     return reached ? weight + (row * c.weight_m + i * p.kernel[1] + j) : nullptr;
 }
 
-template <class S, int order> __global__ void __launch_bounds__(NR_BLOCK) arrange(const mma_args g, float *to) {
+template <class D, class S, int order>
+__global__ void __launch_bounds__(NR_BLOCK) arrange(const mma_args g, uint32_t *to) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= g.group_size) return;
     const int q = (int)(i % 4), lane = (int)(i / 4 % 32), rest = (int)(i / 128);
@@ -81,9 +84,35 @@ template <class S, int order> __global__ void __launch_bounds__(NR_BLOCK) arrang
     const int m = tile * S::BM + piece * 16 + lane / 4 + q % 2 * 8;
     const int k = round * BK + eight * 8 + lane % 4 + q / 2 * 4;
     int channel, tap;
-    const float *weight = static_cast<const float *>(g.c.weight) + blockIdx.y * g.c.weight_group;
-    weight = find_row<order>(g.c, k, &channel, &tap) && m < g.c.m ? weight_at(g.c, weight, m, channel, tap) : nullptr;
-    to[blockIdx.y * g.group_size + i] = weight ? *weight : 0.0f;
+    using W = typename D::S;
+    const W *weight = static_cast<const W *>(g.c.weight) + blockIdx.y * g.c.weight_group;
+    const bool is_there = find_row<order>(g.c, k, &channel, &tap) && m < g.c.m;
+    constexpr int each = 4 / (int)sizeof(W); /* channels of a word */
+    W word[each] = {};
+#pragma unroll
+    for (int e = 0; e < each; e++)
+        if (is_there && channel * each + e < g.channels)
+            if (const W *one = weight_at(g.c, weight, m, channel * each + e, tap)) word[e] = *one;
+    memcpy(&to[blockIdx.y * g.group_size + i], word, 4);
+}
+
+/* Two channels of a group as words, [group of a sample][pair][position], with zeros beside an odd one; `run` neighbouring
+ * positions a thread. */
+template <int run>
+__global__ void __launch_bounds__(NR_BLOCK)
+    pair_channels(const uint16_t *x, uint32_t *words, int32_t channels, divisor runs, divisor pairs, int64_t all) {
+    const uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (i >= all) return;
+    const uint32_t pair = quotient(i, runs), item = quotient(pair, pairs), channel = (pair - item * pairs.size) * 2;
+    const int64_t plane = (int64_t)runs.size * run, at = (int64_t)(i - pair * runs.size) * run;
+    const uint16_t *from = x + ((int64_t)item * channels + channel) * plane + at;
+    const auto first = *reinterpret_cast<const pack<uint16_t, run> *>(from);
+    pack<uint16_t, run> second = {};
+    if ((int)channel + 1 < channels) second = *reinterpret_cast<const pack<uint16_t, run> *>(from + plane);
+    pack<uint32_t, run> both;
+#pragma unroll
+    for (int q = 0; q < run; q++) both.v[q] = first.v[q] | (uint32_t)second.v[q] << 16;
+    *reinterpret_cast<pack<uint32_t, run> *>(words + (int64_t)pair * plane + at) = both;
 }
 
 /* ---- x, round by round: copy(to, e) copies rows 8 e to 8 e + 7, next() turns to the next round --------------------- */
@@ -266,14 +295,16 @@ DEVICE bool find_out(const correlation &c, const output_position &here, int m, i
            (here.column - c.low[1]) * p.stride[1] + across < p.size[1];
 }
 
-DEVICE float bias_of(const correlation &c, int group, int m) {
+template <class D> DEVICE float bias_of(const correlation &c, int group, int m) {
     if (!c.bias || blockIdx.z > 0) return 0;
     const int channel = (int)quotient((uint32_t)m, c.phases.count),
               of_group = (int)quotient((uint32_t)c.m, c.phases.count);
-    return static_cast<const float *>(c.bias)[(int64_t)group * of_group + channel];
+    return widen<D>(static_cast<const typename D::S *>(c.bias)[(int64_t)group * of_group + channel]);
 }
 
-template <class S, int order> __global__ void __launch_bounds__(THREADS, S::blocks) correlate_mma(const mma_args g) {
+template <class D, class S, int order>
+__global__ void __launch_bounds__(THREADS, S::blocks) correlate_mma(const mma_args g) {
+    constexpr bool is_float32 = is_same<D, dtype_float32>;
     DYNAMIC_SHARED(uint32_t, memory);
     TELL_SHARED(S::bytes);
     const correlation &c = g.c;
@@ -285,8 +316,8 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
     const int warp_m = warp / S::across * S::TM, warp_n = warp % S::across * S::WN;
     const uint32_t base = shared_address(memory);
     mma_source<S, order> x(c, reinterpret_cast<tap_entry *>(memory + S::stages * S::stage), group, n0, begin);
-    const float *weights = g.arranged + group * g.group_size + ((int64_t)tile_m * g.rounds + begin) * S::weights +
-                           (int64_t)threadIdx.x * 4;
+    const uint32_t *weights = g.arranged + group * g.group_size + ((int64_t)tile_m * g.rounds + begin) * S::weights +
+                              (int64_t)threadIdx.x * 4;
 
     /* A quarter of a round; the last one turns to the next. Three quarters of the products hide the copies. */
     auto copy = [&](int left, int stage, int e) {
@@ -344,7 +375,10 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
             __syncthreads();
         }
         load(stage, (e + 1) % (BK / 8), (e + 1) % 2);
-        multiply_eight<e == 0, e == last>(sum, round_sum, a[e % 2], b[e % 2]);
+        if constexpr (is_float32)
+            multiply_eight<e == 0, e == last>(sum, round_sum, a[e % 2], b[e % 2]);
+        else
+            multiply_pairs<D>(sum, a[e % 2], b[e % 2]);
     };
     for (int left = rounds; left > 0; left--) {
         multiply(constant<0>(), left);
@@ -354,7 +388,20 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
     }
     wait_copies<0>();
 
+    using Out = typename D::S;
+    const bool is_narrow = !is_float32 && g.part_rounds == g.rounds;
     float *out = static_cast<float *>(c.out) + blockIdx.z * g.part_stride;
+    auto put = [&](int64_t at, auto run, const float *x) {
+        constexpr int n = decltype(run)::value;
+        pack<float, n> wide;
+        pack<Out, n> rounded;
+#pragma unroll
+        for (int q = 0; q < n; q++) wide.v[q] = x[q], rounded.v[q] = narrow<D>(x[q]);
+        if (is_narrow)
+            *reinterpret_cast<pack<Out, n> *>(static_cast<Out *>(c.out) + at) = rounded;
+        else
+            *reinterpret_cast<pack<float, n> *>(out + at) = wide;
+    };
     const int first_m = tile_m * S::BM + warp_m * 16 + lane / 4, first_n = n0 + warp_n + t * 8;
     bool is_number = true;
 #pragma unroll
@@ -370,25 +417,26 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
                 for (int h = 0; h < 2; h++) {
                     const int m = first_m + i * 16 + h * 8;
                     if (m >= c.m) continue;
-                    const float bias = bias_of(c, group, m);
-                    pack<float, 4> four;
+                    const float bias = bias_of<D>(c, group, m);
+                    float four[4];
 #pragma unroll
                     for (int q = 0; q < 4; q++) {
-                        four.v[q] = sum[i][j + q][h * 2 + run] + bias;
-                        if (n + q < c.n) is_number &= four.v[q] == four.v[q];
+                        four[q] = sum[i][j + q][h * 2 + run] + bias;
+                        if (n + q < c.n) is_number &= four[q] == four[q];
                     }
                     if (c.out_wide) { /* four positions are neighbours in one sample */
-                        *reinterpret_cast<pack<float, 4> *>(out + here.out + m * c.out_plane) = four;
+                        put(here.out + m * c.out_plane, constant<4>(), four);
                         continue;
                     }
 #pragma unroll
                     for (int q = 0; q < 4; q++) {
                         int64_t at;
-                        if (n + q < c.n && find_out(c, output_position(c, group, n + q), m, &at)) out[at] = four.v[q];
+                        if (n + q < c.n && find_out(c, output_position(c, group, n + q), m, &at))
+                            put(at, constant<1>(), &four[q]);
                     }
                 }
         }
-    if (is_number) return;
+    if (is_number || !is_float32) return;
     const float *weight = static_cast<const float *>(c.weight) + group * c.weight_group;
     for (int one = 0; one < S::TM * S::TN * 4; one++) {
         const int n = first_n + one % S::TN / 4 * 32 + one % 4 + one / S::TN % 2 * 4;
@@ -397,16 +445,16 @@ template <class S, int order> __global__ void __launch_bounds__(THREADS, S::bloc
         const output_position here(c, group, n);
         int64_t at;
         if (find_out(c, here, m, &at) && !(out[at] == out[at]))
-            out[at] = sum_plainly<order>(g, weight, here, m, begin, begin + rounds) + bias_of(c, group, m);
+            out[at] = sum_plainly<order>(g, weight, here, m, begin, begin + rounds) + bias_of<D>(c, group, m);
     }
 }
 
 /* ---- which shape, order and parts ---------------------------------------------------------------------------------- */
 
-template <class S, int order> static int32_t run(const nr_call *call, const correlation &c, int32_t groups) {
+template <class D, class S, int order> static int32_t run(const nr_call *call, const mma_args &given, int32_t groups) {
     const nr_gpu *gpu = gpu_of(call);
-    mma_args g = {};
-    g.c = c;
+    mma_args g = given;
+    const correlation &c = given.c;
     const int64_t tiles_m = (c.m + S::BM - 1) / S::BM, tiles = tiles_m * ((c.n + S::BN - 1) / S::BN);
     g.rounds = order == BY_TABLE ? (c.k + BK - 1) / BK : (c.channels + BK - 1) / BK * (int32_t)c.taps.size;
     g.part_rounds = g.rounds;
@@ -424,17 +472,17 @@ template <class S, int order> static int32_t run(const nr_call *call, const corr
     g.part_stride = (int64_t)c.n * groups * c.m;
     const size_t arranged = (size_t)(groups * g.group_size) * sizeof(float);
     const size_t bytes = arranged + (parts > 1 ? (size_t)(parts * g.part_stride) * sizeof(float) : 0);
-    float *scratch = static_cast<float *>(nr_cuda_scratch(gpu, bytes));
+    uint32_t *scratch = static_cast<uint32_t *>(nr_cuda_scratch(gpu, bytes));
     if (!scratch) return NORCH_ERROR_MEMORY;
     g.arranged = scratch;
     if (parts > 1) g.c.out = scratch + groups * g.group_size;
-    LAUNCH((arrange<S, order>), dim3(blocks_for(g.group_size, NR_BLOCK), (unsigned)groups), NR_BLOCK, 0, gpu->stream, g,
-           scratch);
+    LAUNCH((arrange<D, S, order>), dim3(blocks_for(g.group_size, NR_BLOCK), (unsigned)groups), NR_BLOCK, 0, gpu->stream,
+           g, scratch);
     cudaError_t error =
-        cudaFuncSetAttribute(correlate_mma<S, order>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::bytes);
+        cudaFuncSetAttribute(correlate_mma<D, S, order>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::bytes);
     if (error == cudaSuccess) {
-        LAUNCH((correlate_mma<S, order>), dim3((unsigned)tiles, (unsigned)groups, (unsigned)parts), THREADS, S::bytes,
-               gpu->stream, g);
+        LAUNCH((correlate_mma<D, S, order>), dim3((unsigned)tiles, (unsigned)groups, (unsigned)parts), THREADS,
+               S::bytes, gpu->stream, g);
         error = cudaGetLastError();
     }
     int32_t failed = NORCH_OK;
@@ -453,14 +501,36 @@ bool nr_conv_mma_pays(const nr_call *call, const correlation &c, int32_t groups)
     return c.m >= 3 && c.k >= 32 && c.n >= 64 && work >= 1e6;
 }
 
-int32_t nr_conv_mma(const nr_call *call, const correlation &c, int32_t groups) {
+template <class D> static int32_t choose_shape(const nr_call *call, const mma_args &g, int32_t groups) {
+    const correlation &c = g.c;
     const int32_t padded = (c.channels + BK - 1) / BK * BK;
     const bool by_tap = padded * 7 <= c.channels * 8; /* else zeros would be most of what is multiplied */
-    if (c.m <= 16) return by_tap ? run<flat, BY_TAP>(call, c, groups) : run<flat, BY_TABLE>(call, c, groups);
-    if (c.m <= 32) return by_tap ? run<middle, BY_TAP>(call, c, groups) : run<middle, BY_TABLE>(call, c, groups);
+    if (c.m <= 16) return by_tap ? run<D, flat, BY_TAP>(call, g, groups) : run<D, flat, BY_TABLE>(call, g, groups);
+    if (c.m <= 32) return by_tap ? run<D, middle, BY_TAP>(call, g, groups) : run<D, middle, BY_TABLE>(call, g, groups);
     const bool wide = c.taps.size == 1 && c.step[0] == 1 && c.step[1] == 1 && c.low[0] == 0 && c.low[1] == 0 &&
                       c.positions.size % 4 == 0 && (int64_t)c.size[0] * c.size[1] == c.positions.size &&
                       is_aligned(c.source, 16);
-    if (wide && by_tap) return run<large, WIDE>(call, c, groups);
-    return by_tap ? run<large, BY_TAP>(call, c, groups) : run<large, BY_TABLE>(call, c, groups);
+    if (wide && by_tap) return run<D, large, WIDE>(call, g, groups);
+    return by_tap ? run<D, large, BY_TAP>(call, g, groups) : run<D, large, BY_TABLE>(call, g, groups);
+}
+
+int32_t nr_conv_mma(const nr_call *call, const correlation &c, int32_t groups) {
+    mma_args g = {};
+    g.c = c;
+    g.channels = c.channels;
+    if (call->dtype == NORCH_FLOAT32) return choose_shape<dtype_float32>(call, g, groups);
+    const int64_t plane = (int64_t)c.size[0] * c.size[1], items = c.n / (int64_t)c.positions.size * c.groups;
+    g.c.channels = (c.channels + 1) / 2;
+    g.c.k = g.c.channels * (int32_t)c.taps.size;
+    const int64_t words = items * g.c.channels * plane;
+    const scratch paired(gpu_of(call), (size_t)words * sizeof(uint32_t));
+    if (!paired.memory) return NORCH_ERROR_MEMORY;
+    g.c.source = paired.memory;
+    const int run = plane % 4 == 0 && is_aligned(c.source, 8) ? 4 : 1;
+    LAUNCH((run == 4 ? pair_channels<4> : pair_channels<1>), blocks_for(words / run, NR_BLOCK), NR_BLOCK, 0,
+           gpu_of(call)->stream, static_cast<const uint16_t *>(c.source), reinterpret_cast<uint32_t *>(paired.memory),
+           c.channels, divisor_of(plane / run), divisor_of(g.c.channels), words / run);
+    NR_TRY(launched(call));
+    return call->dtype == NORCH_FLOAT16 ? choose_shape<dtype_float16>(call, g, groups)
+                                        : choose_shape<dtype_bfloat16>(call, g, groups);
 }

@@ -259,14 +259,15 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) sum_weight_few(co
 }
 
 /* The parts of each element, in order. */
-template <class T>
-__global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out, const T *parts, int64_t n, int64_t stride, int count) {
+template <class D>
+__global__ void __launch_bounds__(NR_BLOCK)
+    add_parts(typename D::S *out, const typename D::T *parts, int64_t n, int64_t stride, int count) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= n) return;
-    T sum = parts[i];
+    typename D::T sum = parts[i];
 #pragma unroll 8
     for (int part = 1; part < count; part++) sum += parts[part * stride + i];
-    out[i] = sum;
+    out[i] = narrow<D>(sum);
 }
 
 template <class T>
@@ -326,18 +327,26 @@ static int32_t fill(const nr_call *call, void *out, const void *bias, int64_t it
 
 int32_t nr_conv_fill(const nr_call *call, void *out, const void *bias, int64_t items, int64_t channels, int64_t plane) {
     if (items == 0) return NORCH_OK;
-    return call->dtype == NORCH_FLOAT32 ? fill<float>(call, out, bias, items, channels, plane)
-                                        : fill<double>(call, out, bias, items, channels, plane);
+    switch (nr_library->dtypes[call->dtype].size) {
+    case 2: return fill<uint16_t>(call, out, bias, items, channels, plane);
+    case 4: return fill<float>(call, out, bias, items, channels, plane);
+    }
+    return fill<double>(call, out, bias, items, channels, plane);
+}
+
+template <class D> static int32_t add(const nr_call *call, void *out, const void *parts, int64_t n, int count) {
+    LAUNCH(add_parts<D>, blocks_for(n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, static_cast<typename D::S *>(out),
+           static_cast<const typename D::T *>(parts), n, n, count);
+    return launched(call);
 }
 
 int32_t nr_conv_add_parts(const nr_call *call, void *out, const void *parts, int64_t n, int count) {
-    if (call->dtype == NORCH_FLOAT32)
-        LAUNCH(add_parts<float>, blocks_for(n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, static_cast<float *>(out),
-               static_cast<const float *>(parts), n, n, count);
-    else
-        LAUNCH(add_parts<double>, blocks_for(n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream,
-               static_cast<double *>(out), static_cast<const double *>(parts), n, n, count);
-    return launched(call);
+    switch (call->dtype) {
+    case NORCH_FLOAT16: return add<dtype_float16>(call, out, parts, n, count);
+    case NORCH_BFLOAT16: return add<dtype_bfloat16>(call, out, parts, n, count);
+    case NORCH_FLOAT32: return add<dtype_float32>(call, out, parts, n, count);
+    }
+    return add<dtype_float64>(call, out, parts, n, count);
 }
 
 template <class T> static int32_t weight(const nr_call *call, weight_args w, void *out) {

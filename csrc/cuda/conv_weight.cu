@@ -65,7 +65,8 @@ DEVICE bool sees(const weight_args &w, const position_entry &p, const tap_entry 
 /* Where position k of a row lies in shared memory: 16-byte chunks are exchanged, so that eight rows' meet all banks. */
 DEVICE uint32_t place(int row, int k) { return (uint32_t)(row * BK + ((k / 4 ^ (row & 7)) * 4 + k % 4)) * 4; }
 
-template <class S, int order, bool wide_y>
+/* exact: TF32 holds every number of x and y. */
+template <class S, int order, bool wide_y, bool exact>
 __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_weight_args g) {
     DYNAMIC_SHARED(uint32_t, memory);
     TELL_SHARED(S::bytes);
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_w
             __syncthreads();
         }
         load(stage, (e + 1) % (BK / 8), (e + 1) % 2);
-        multiply_eight<e == 0, e == last>(sum, round_sum, a[e % 2], b[e % 2]);
+        multiply_eight<e == 0, e == last, exact>(sum, round_sum, a[e % 2], b[e % 2]);
     };
     for (int k = k_begin; k < k_end; k += BK) {
         multiply(constant<0>());
@@ -232,7 +233,7 @@ __global__ void __launch_bounds__(THREADS, S::blocks) sum_weight_mma(const mma_w
                 out[(first_m + i * 8) * pitch + at] = found;
             }
         }
-    if (is_number) return;
+    if (is_number || exact) return;
     for (int which = 0; which < S::TM * S::TN * 4; which++) {
         const int m = first_m + which / S::TN / 2 * 8, n = first_n + which % S::TN * 8 + which / S::TN % 2;
         int channel, tap;
@@ -300,7 +301,10 @@ template <class S, int order> static int32_t run(const nr_call *call, weight_arg
     w.out = parts ? parts : out;
     g.w = w;
     const bool wide_y = w.positions.size % 4 == 0 && is_aligned(w.y, 16);
-    auto kernel = wide_y ? sum_weight_mma<S, order, true> : sum_weight_mma<S, order, false>;
+    using kernels = void (*)(const mma_weight_args);
+    static const kernels all[2][2] = {{sum_weight_mma<S, order, false, false>, sum_weight_mma<S, order, false, true>},
+                                      {sum_weight_mma<S, order, true, false>, sum_weight_mma<S, order, true, true>}};
+    const kernels kernel = all[wide_y][w.exact];
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::bytes);
     if (error == cudaSuccess) {
         LAUNCH(kernel, dim3((unsigned)(tiles / w.groups), (unsigned)w.groups, (unsigned)w.parts), THREADS, S::bytes,

@@ -354,10 +354,10 @@ template <class Launch> static int32_t run_parts(const nr_call *call, product_16
     if (status == NORCH_OK && error == cudaSuccess) {
         g.c = c;
         const bool wide = g.c_wide && g.n % 4 == 0;
-        if (call->dtype == NORCH_FLOAT16)
-            add<dtype_float16>(g, static_cast<const float *>(sums), wide, gpu->stream);
-        else
-            add<dtype_bfloat16>(g, static_cast<const float *>(sums), wide, gpu->stream);
+        const auto add_for = call->dtype == NORCH_FLOAT16    ? add<dtype_float16>
+                             : call->dtype == NORCH_BFLOAT16 ? add<dtype_bfloat16>
+                                                             : add<dtype_float32>;
+        add_for(g, static_cast<const float *>(sums), wide, gpu->stream);
         error = cudaGetLastError();
     }
     nr_cuda_scratch_free(gpu, sums, bytes);
@@ -457,10 +457,12 @@ static ready_product prepare(const nr_call *call, const nr_matmul_plan &p, int64
     g.batches = (int32_t)batches;
     g.c_end = batches * p.m * p.n;
     g.c_wide = layout_of(p.c, p.m, p.n, p.c_row, 1, p, 0) == ALONG_K;
+    r.wgmma = nr_wgmma_takes(call, p);
+    for (int i = 0; i < NR_WGMMA_TILES && r.wgmma; i++)
+        r.choice.consider(i, nr_wgmma_tile(call->dtype, i), g, gpu->multiprocessors);
+    if (call->dtype == NORCH_FLOAT32) return r;
     r.a = layout_of(p.a, p.m, p.k, p.a_row, p.a_col, p, 1);
     r.b = layout_of(p.b, p.n, p.k, p.b_col, p.b_row, p, 2);
-    r.wgmma = nr_wgmma_takes(gpu, p);
-    for (int i = 0; i < NR_WGMMA_TILES && r.wgmma; i++) r.choice.consider(i, nr_wgmma_tile(i), g, gpu->multiprocessors);
     const kernels_16bit *all = kernels_of_dtype(call->dtype);
     for (int i = 0; i < KERNELS; i++)
         if (r.kernel_of(all[i]) && all[i].bytes <= gpu->most_shared)
@@ -473,7 +475,7 @@ static int32_t run_prepared(const nr_call *call, const nr_matmul_plan &p, ready_
     const int which = r.choice.which;
     const kernels_16bit *own =
         which < NR_WGMMA_TILES ? nullptr : &kernels_of_dtype(call->dtype)[which - NR_WGMMA_TILES];
-    const tile_16bit &tile = own ? own->tile : nr_wgmma_tile(which);
+    const tile_16bit &tile = own ? own->tile : nr_wgmma_tile(call->dtype, which);
     const int32_t part = (g.k + r.choice.parts - 1) / r.choice.parts;
     g.k_part = (part + tile.bk - 1) / tile.bk * tile.bk;
     g.parts = g.k ? (g.k + g.k_part - 1) / g.k_part : 1;
@@ -485,6 +487,10 @@ static int32_t run_prepared(const nr_call *call, const nr_matmul_plan &p, ready_
         LAUNCH(kernel, blocks, own->threads, (size_t)own->bytes, gpu_of(call)->stream, given);
         return (int32_t)NORCH_OK;
     });
+}
+
+int32_t nr_cuda_matmul_tiles(const nr_call *call, const nr_matmul_plan &p, int64_t batches) {
+    return run_prepared(call, p, prepare(call, p, batches));
 }
 
 /* The same out of copies of those operands that have one. */
@@ -505,7 +511,7 @@ static int32_t run_copied(const nr_call *call, nr_matmul_plan q, const row_copy 
         LAUNCH(copy_rows, blocks_for(copy.all, NR_BLOCK), NR_BLOCK, 0, gpu->stream, copy);
         status = launched(call);
     }
-    if (status == NORCH_OK) status = run_prepared(call, q, prepare(call, q, batches));
+    if (status == NORCH_OK) status = nr_cuda_matmul_tiles(call, q, batches);
     for (int i = 0; i < 2; i++)
         if (memory[i]) nr_cuda_scratch_free(gpu, memory[i], (size_t)copies[i].all * 16);
     return status;

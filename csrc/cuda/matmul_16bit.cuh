@@ -1,5 +1,6 @@
-/* matmul_16bit: what the kernels of float16 and bfloat16 products share: their arguments, the order of tiles, and how sums
- * become elements of C. Sums are float32, the bias is added to them, and the result is rounded once.
+/* matmul_16bit: what the kernels of float16 and bfloat16 products share, and of float32 ones by wgmma: their arguments, the
+ * order of tiles, and how sums become elements of C. Sums are float32, the bias is added to them, and the result is rounded
+ * once.
  *
  *   matmul_16bit.cu    which kernel; those by mma.sync, for compute capability 8.0 and later; the parts of a sum
  *   matmul_wgmma.cu    those by wgmma, for 9.0
@@ -34,10 +35,15 @@ static inline int64_t tiles_of(const tile_16bit &tile, const product_16bit &g) {
     return (int64_t)((g.m + tile.bm - 1) / tile.bm) * ((g.n + tile.bn - 1) / tile.bn) * g.batches;
 }
 
-/* matmul_wgmma.cu: whether its kernels can run and read these operands; their tiles; a launch of one. */
+/* Runs the kernel and the number of parts that are estimated to end first. The sizes fit int32_t; float32, which only wgmma
+ * multiplies here, is such that nr_wgmma_takes it. */
+int32_t nr_cuda_matmul_tiles(const nr_call *call, const nr_matmul_plan &p, int64_t batches);
+
+/* matmul_wgmma.cu: whether its kernels can run and read an operand, 1 (a) or 2 (b), and both; their tiles; a launch of one. */
 #define NR_WGMMA_TILES 4
-bool nr_wgmma_takes(const nr_gpu *gpu, const nr_matmul_plan &p);
-const tile_16bit &nr_wgmma_tile(int which);
+bool nr_wgmma_reads(const nr_call *call, const nr_matmul_plan &p, int operand);
+bool nr_wgmma_takes(const nr_call *call, const nr_matmul_plan &p);
+const tile_16bit &nr_wgmma_tile(int32_t dtype, int which);
 int32_t nr_wgmma_launch(const nr_call *call, const nr_matmul_plan &p, const product_16bit &g, int which);
 
 /* ---- which tile -------------------------------------------------------------------------------------------------- */
@@ -95,14 +101,19 @@ template <class D> struct tile_end {
     using S = typename D::S;
     const product_16bit &g;
     S *c;
-    float *sums;
-    int col; /* of this lane in the first 8 columns, a multiple of 2 */
+    float *sums; /* of a part, or C itself, if it is float32 */
+    int64_t sums_row;
+    bool sums_paired; /* two of them may be written at once */
+    int col;          /* of this lane in the first 8 columns, a multiple of 2 */
     float bias[8];
 
     DEVICE tile_end(const product_16bit &product, const work_item &at, int64_t c_at, int first_col)
         : g(product), c(static_cast<S *>(product.c) + c_at),
           sums(static_cast<float *>(product.c) + at.part * product.c_end + (int64_t)at.batch * product.m * product.n),
-          col(first_col + (int)threadIdx.x % 4 * 2) {}
+          sums_row(product.n), sums_paired(product.n % 2 == 0), col(first_col + (int)threadIdx.x % 4 * 2) {
+        if constexpr (is_same<S, float>)
+            if (g.parts == 1) sums = c, sums_row = g.c_row, sums_paired = g.c_wide;
+    }
 
     /* Before rows of the 32 columns from the j-th on. */
     DEVICE void load_bias(int j) {
@@ -121,11 +132,18 @@ template <class D> struct tile_end {
 
     /* x[2 i + e]: element e of this lane in the i-th 8 of these 32 columns. All lanes call it. */
     DEVICE void store(int row, int j, const float (&x)[8]) {
-        if (g.parts > 1) {
+        if (is_same<S, float> || g.parts > 1) {
 #pragma unroll
-            for (int i = 0; i < 4; i++) store_pair(sums, g.n, g.n % 2 == 0, row, col + j + i * 8, &x[2 * i]);
+            for (int i = 0; i < 4; i++) {
+                const float pair[2] = {x[2 * i] + bias[2 * i], x[2 * i + 1] + bias[2 * i + 1]};
+                store_pair(sums, sums_row, sums_paired, row, col + j + i * 8, pair);
+            }
             return;
         }
+        if constexpr (!is_same<S, float>) store_narrow(row, j, x);
+    }
+
+    DEVICE void store_narrow(int row, int j, const float (&x)[8]) {
         uint32_t word[4];
         round(x, word);
         if (g.c_wide) {

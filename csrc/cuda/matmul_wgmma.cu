@@ -1,8 +1,10 @@
-/* matmul_wgmma: products of float16 and bfloat16 matrices by wgmma (wgmma.cuh), for compute capability 9.0. Files named
- * *_wgmma.cu are compiled for sm_90a where others are for sm_90.
+/* matmul_wgmma: products of float16 and bfloat16 matrices, and of float32 ones as TF32, by wgmma (wgmma.cuh), for compute
+ * capability 9.0. Files named *_wgmma.cu are compiled for sm_90a where others are for sm_90.
  *
- *   a warpgroup's one thread   asks for tiles of A and B, 64 of k at a time, for as many stages as are free
+ *   a warpgroup's one thread   asks for tiles of A and B, 128 bytes of k at a time, for as many stages as are free
  *   two warpgroups             multiply 64 rows of A each by the BN columns of B; they have its registers, for the sums
+ *
+ * TF32 lies along k only, and is rounded by the tensor memory accelerator on its way.
  *
  * A block computes one tile of 128 x BN after the other, so that the first stages of the next are on their way while sums
  * are rounded. Each warp's rows of C go through shared memory, in the layout of a tensor map, and are stored from there
@@ -13,11 +15,11 @@
 #include "wgmma.cuh"
 
 #define BM 128
-#define BK 64
+#define LINE 128 /* bytes of a row in shared memory */
 #define GROUPS 2 /* warpgroups that multiply */
 #define THREADS ((GROUPS + 1) * 128)
-#define BOX (64 * BK * 2) /* bytes of 64 rows */
-#define ROWS 16           /* of C that a warp has */
+#define BOX (64 * LINE) /* bytes of 64 rows */
+#define ROWS 16         /* of C that a warp has */
 
 /* Coordinates of a batch in a tensor map: 0 in a loop in which the operand stays where it is. */
 struct batch_place {
@@ -34,7 +36,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
     multiply(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,
              const __grid_constant__ tensor_map c_map, const bool c_mapped, const product_16bit g) {
 #if NR_HAS_WGMMA
-    constexpr int a_bytes = BM * BK * 2, b_bytes = BN * BK * 2;
+    constexpr int BK = LINE / (int)sizeof(typename D::S), a_bytes = BM * LINE, b_bytes = BN * LINE;
     DYNAMIC_SHARED(unsigned char, shared);
     const uint32_t begin = shared_address(shared), a_at = (begin + 1023) / 1024 * 1024, b_at = a_at + stages * a_bytes,
                    c_at = b_at + stages * b_bytes, full = c_at + GROUPS * 4 * staged * ROWS * 2,
@@ -67,12 +69,12 @@ __global__ void __launch_bounds__(THREADS, blocks)
                     copy_tile(a, &a_map, k, at.row, of_a.first, of_a.second, barrier);
                 else
                     for (int i = 0; i < BM; i += 64)
-                        copy_tile(a + i * BK * 2, &a_map, at.row + i, k, of_a.first, of_a.second, barrier);
+                        copy_tile(a + i * LINE, &a_map, at.row + i, k, of_a.first, of_a.second, barrier);
                 if constexpr (b_along_k)
                     copy_tile(b, &b_map, k, at.col, of_b.first, of_b.second, barrier);
                 else
                     for (int j = 0; j < BN; j += 64)
-                        copy_tile(b + j * BK * 2, &b_map, at.col + j, k, of_b.first, of_b.second, barrier);
+                        copy_tile(b + j * LINE, &b_map, at.col + j, k, of_b.first, of_b.second, barrier);
             }
         }
         return;
@@ -91,9 +93,9 @@ __global__ void __launch_bounds__(THREADS, blocks)
             const uint64_t a = describe_tile(a_at + stage * a_bytes + group * BOX, BOX);
             const uint64_t b = describe_tile(b_at + stage * b_bytes, BOX);
 #pragma unroll
-            for (int kk = 0; kk < BK / 16; kk++) /* k16 further: 32 bytes of a row, or 16 rows */
-                wgmma<D, !a_along_k, !b_along_k>(sum, a + kk * (a_along_k ? 32 : 16 * 128) / 16,
-                                                 b + kk * (b_along_k ? 32 : 16 * 128) / 16, k > k_begin || kk > 0);
+            for (int kk = 0; kk < LINE / 32; kk++) /* 32 bytes of a row further, or 16 rows */
+                wgmma<D, !a_along_k, !b_along_k>(sum, a + kk * (a_along_k ? 32 : 16 * LINE) / 16,
+                                                 b + kk * (b_along_k ? 32 : 16 * LINE) / 16, k > k_begin || kk > 0);
             commit_products();
             wait_products<1>();
             if (before >= 0 && threadIdx.x % 128 == 0) arrive(empty + before * 8);
@@ -188,6 +190,7 @@ static encode_function encode() {
 
 /* Constants of cuda.h. */
 #define MAP_UINT16 1
+#define MAP_TFLOAT32 11 /* float32, which copies round to TF32 */
 #define MAP_SWIZZLE_128 3
 #define MAP_L2_256 3
 
@@ -206,26 +209,28 @@ static map_source source_a(const nr_matmul_plan &p) { return source_of(p.a, p.m,
 static map_source source_c(const nr_matmul_plan &p) { return {p.c, true, p.n, p.m, p.c_row}; }
 static map_source source_b(const nr_matmul_plan &p) { return source_of(p.b, p.n, p.k, p.b_col, p.b_row); }
 
-static bool fits_map(const map_source &s, const nr_matmul_plan &p, int operand) {
-    bool fits = is_aligned(s.x, 16) && s.pitch > 0 && s.pitch % 8 == 0 && s.pitch < (int64_t)1 << 38;
+static bool fits_map(const map_source &s, const nr_matmul_plan &p, int operand, int64_t element) {
+    const int64_t chunk = 16 / element, most = (int64_t)1 << 37;
+    bool fits = is_aligned(s.x, 16) && s.pitch > 0 && s.pitch % chunk == 0 && s.pitch < most;
     for (int32_t d = 0; d < p.batch_ndim; d++) {
         const int64_t stride = p.batch_stride[operand][d];
-        fits = fits && stride >= 0 && stride % 8 == 0 && stride < (int64_t)1 << 38;
+        fits = fits && stride >= 0 && stride % chunk == 0 && stride < most;
     }
     return fits;
 }
 
-static bool make_map(tensor_map *map, const map_source &s, const nr_matmul_plan &p, int operand, int box_rows) {
+static bool make_map(tensor_map *map, const map_source &s, const nr_matmul_plan &p, int operand, int box_rows,
+                     uint32_t element) {
     uint64_t size[4] = {(uint64_t)s.size, (uint64_t)s.others, 1, 1}, stride[3];
-    for (uint64_t &bytes : stride) bytes = (uint64_t)s.pitch * 2;
+    for (uint64_t &bytes : stride) bytes = (uint64_t)s.pitch * element;
     for (int32_t d = 0; d < p.batch_ndim; d++)
         if (p.batch_stride[operand][d]) { /* else all batches read the first */
             size[2 + d] = (uint64_t)p.batch[d];
-            stride[1 + d] = (uint64_t)p.batch_stride[operand][d] * 2;
+            stride[1 + d] = (uint64_t)p.batch_stride[operand][d] * element;
         }
-    const uint32_t box[4] = {64, (uint32_t)box_rows, 1, 1}, ones[4] = {1, 1, 1, 1};
-    return encode()(map, MAP_UINT16, 4, const_cast<void *>(s.x), size, stride, box, ones, 0, MAP_SWIZZLE_128,
-                    MAP_L2_256, 0) == 0;
+    const uint32_t box[4] = {LINE / element, (uint32_t)box_rows, 1, 1}, ones[4] = {1, 1, 1, 1};
+    return encode()(map, element == 4 ? MAP_TFLOAT32 : MAP_UINT16, 4, const_cast<void *>(s.x), size, stride, box, ones,
+                    0, MAP_SWIZZLE_128, MAP_L2_256, 0) == 0;
 }
 
 /* ---- the kernels ------------------------------------------------------------------------------------------------------- */
@@ -241,12 +246,18 @@ struct kernels_wgmma {
 
 template <class D, int BN, int stages, int blocks, int staged>
 static constexpr kernels_wgmma kernels_of(double speed, double start) {
-    return {
-        {BM, BN, BK, blocks, speed, start},
-        1024 + stages * ((BM + BN) * BK * 2 + 2 * 8) + GROUPS * 4 * staged * ROWS * 2,
-        staged > 0,
-        {{multiply<D, BN, stages, blocks, staged, false, false>, multiply<D, BN, stages, blocks, staged, false, true>},
-         {multiply<D, BN, stages, blocks, staged, true, false>, multiply<D, BN, stages, blocks, staged, true, true>}}};
+    constexpr int bytes = 1024 + stages * ((BM + BN) * LINE + 2 * 8) + GROUPS * 4 * staged * ROWS * 2;
+    const tile_16bit tile = {BM, BN, LINE / (int)sizeof(typename D::S), blocks, speed, start};
+    const kernel_wgmma along = multiply<D, BN, stages, blocks, staged, true, true>;
+    if constexpr (is_same<typename D::S, float>)
+        return {tile, bytes, staged > 0, {{nullptr, nullptr}, {nullptr, along}}};
+    else
+        return {tile,
+                bytes,
+                staged > 0,
+                {{multiply<D, BN, stages, blocks, staged, false, false>,
+                  multiply<D, BN, stages, blocks, staged, false, true>},
+                 {multiply<D, BN, stages, blocks, staged, true, false>, along}}};
 }
 
 template <class D> static const kernels_wgmma *kernels_for() {
@@ -255,32 +266,48 @@ template <class D> static const kernels_wgmma *kernels_for() {
         kernels_of<D, 128, 5, 1, 128>(1300, 120), kernels_of<D, 64, 4, 2, 0>(820, 110)};
     return all;
 }
-
-static const kernels_wgmma &kernels_of_dtype(int32_t dtype, int which) {
-    return (dtype == NORCH_FLOAT16 ? kernels_for<dtype_float16>() : kernels_for<dtype_bfloat16>())[which];
+/* Half as fast, since a line holds half as many; its sums are stored from registers, in whole sectors. */
+template <> const kernels_wgmma *kernels_for<dtype_float32>() {
+    static const kernels_wgmma all[NR_WGMMA_TILES] = {
+        kernels_of<dtype_float32, 256, 4, 1, 0>(790, 105), kernels_of<dtype_float32, 192, 4, 1, 0>(790, 105),
+        kernels_of<dtype_float32, 128, 5, 1, 0>(650, 60), kernels_of<dtype_float32, 64, 4, 2, 0>(410, 55)};
+    return all;
 }
 
-bool nr_wgmma_takes(const nr_gpu *gpu, const nr_matmul_plan &p) {
+static const kernels_wgmma &kernels_of_dtype(int32_t dtype, int which) {
+    return (dtype == NORCH_FLOAT16    ? kernels_for<dtype_float16>()
+            : dtype == NORCH_BFLOAT16 ? kernels_for<dtype_bfloat16>()
+                                      : kernels_for<dtype_float32>())[which];
+}
+
+bool nr_wgmma_reads(const nr_call *call, const nr_matmul_plan &p, int operand) {
+    const map_source s = operand == 1 ? source_a(p) : source_b(p);
+    const int64_t element = nr_library->dtypes[call->dtype].size;
+    return fits_map(s, p, operand, element) && (s.along_k || element == 2);
+}
+
+bool nr_wgmma_takes(const nr_call *call, const nr_matmul_plan &p) {
 #if defined NR_SM_90A || defined CUDASIM
-    return gpu->is_90 && p.k > 0 && p.batch_ndim <= 2 && fits_map(source_a(p), p, 1) && fits_map(source_b(p), p, 2) &&
-           encode();
+    return gpu_of(call)->is_90 && p.k > 0 && p.batch_ndim <= 2 && nr_wgmma_reads(call, p, 1) &&
+           nr_wgmma_reads(call, p, 2) && encode();
 #else
     return false;
 #endif
 }
 
-const tile_16bit &nr_wgmma_tile(int which) { return kernels_for<dtype_float16>()[which].tile; }
+const tile_16bit &nr_wgmma_tile(int32_t dtype, int which) { return kernels_of_dtype(dtype, which).tile; }
 
 int32_t nr_wgmma_launch(const nr_call *call, const nr_matmul_plan &p, const product_16bit &g, int which) {
     const nr_gpu *gpu = gpu_of(call);
     const kernels_wgmma &own = kernels_of_dtype(call->dtype, which);
     const map_source a = source_a(p), b = source_b(p);
+    const uint32_t element = (uint32_t)nr_library->dtypes[call->dtype].size;
     tensor_map a_map, b_map, c_map;
-    const bool c_mapped = own.staged && g.parts == 1 && fits_map(source_c(p), p, 0);
-    bool made =
-        make_map(&a_map, a, p, 1, a.along_k ? BM : BK) && make_map(&b_map, b, p, 2, b.along_k ? own.tile.bn : BK);
+    const bool c_mapped = own.staged && g.parts == 1 && fits_map(source_c(p), p, 0, element);
+    bool made = make_map(&a_map, a, p, 1, a.along_k ? BM : own.tile.bk, element) &&
+                make_map(&b_map, b, p, 2, b.along_k ? own.tile.bn : own.tile.bk, element);
     if (made && c_mapped)
-        made = make_map(&c_map, source_c(p), p, 0, ROWS);
+        made = make_map(&c_map, source_c(p), p, 0, ROWS, element);
     else
         c_map = a_map;
     if (!made)

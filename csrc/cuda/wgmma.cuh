@@ -10,8 +10,8 @@
  * the next begins. Tiles in shared memory have rows of 128 bytes, whose chunks of 16 are XORed with the row's number
  * modulo 8, from an address that 1024 divides.
  *
- * A warpgroup of 4 warps multiplies m64 k16 n N. Lane l of warp w has with g = l / 4, t = l % 4 in d[4 j + q]:
- * row 16 w + g + 8 (q / 2), column 8 j + 2 t + q % 2.
+ * A warpgroup of 4 warps multiplies m64 n N and 32 bytes of k: k16, of TF32 k8. Lane l of warp w has with g = l / 4,
+ * t = l % 4 in d[4 j + q]: row 16 w + g + 8 (q / 2), column 8 j + 2 t + q % 2.
  *
  * Source: NVIDIA, Parallel Thread Execution ISA, "Asynchronous Warpgroup Level Matrix Instructions", "mbarrier". */
 #ifndef NR_CUDA_WGMMA_H
@@ -111,18 +111,23 @@ template <int pending> DEVICE void wait_products() {
 #define NR_SUMS_32(i) NR_SUMS_8(i), NR_SUMS_8(i + 8), NR_SUMS_8(i + 16), NR_SUMS_8(i + 24)
 
 /* wgmma for n columns of a type; list: the sums' numbers; the numbers of the other operands; then the sums. */
-#define NR_WGMMA(n, type, list, a, b, add, a_across, b_across, ...)                                                  \
-    NR_ASM("{ .reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type \
-           " {" list "}, " a ", " b ", p, 1, 1, " a_across ", " b_across "; }" : __VA_ARGS__ : "l"(a_tile),          \
+#define NR_WGMMA(k, type, layout, n, list, a, b, add, a_across, b_across, ...)                                         \
+    NR_ASM("{ .reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned.m64n" n "k" k ".f32." type         \
+           "." type " {" list "}, " a ", " b ", p, 1, 1" layout(a_across, b_across) "; }" : __VA_ARGS__ : "l"(a_tile), \
            "l"(b_tile), "r"((int)keep), "n"(across_a), "n"(across_b))
-#define NR_WGMMA_OF(D, ...)                  \
-    if constexpr (D::code == NORCH_BFLOAT16) \
-        NR_WGMMA_TYPE("bf16", __VA_ARGS__);  \
-    else                                     \
-        NR_WGMMA_TYPE("f16", __VA_ARGS__)
-#define NR_WGMMA_TYPE(type, n, ...) NR_WGMMA(n, type, __VA_ARGS__)
+#define NR_EITHER_WAY(a, b) ", " a ", " b
+#define NR_ALONG_K(a, b) ""
+#define NR_WGMMA_OF(D, ...)                                      \
+    if constexpr (D::code == NORCH_BFLOAT16)                     \
+        NR_WGMMA_TYPE("16", "bf16", NR_EITHER_WAY, __VA_ARGS__); \
+    else if constexpr (D::code == NORCH_FLOAT16)                 \
+        NR_WGMMA_TYPE("16", "f16", NR_EITHER_WAY, __VA_ARGS__);  \
+    else                                                         \
+        NR_WGMMA_TYPE("8", "tf32", NR_ALONG_K, __VA_ARGS__)
+#define NR_WGMMA_TYPE(k, type, layout, ...) NR_WGMMA(k, type, layout, __VA_ARGS__)
 
-/* d = a b, plus d where keep; k16. The tiles are described by describe_tile(); across: a tile's rows are of k, not of m or n. */
+/* d = a b, plus d where keep, over 32 bytes of k. The tiles are described by describe_tile(); across: a tile's rows are of
+ * k, not of m or n, which float32 (TF32, the first 19 bits) does not allow. */
 template <class D, bool across_a, bool across_b>
 DEVICE void wgmma(float (&d)[32], uint64_t a_tile, uint64_t b_tile, bool keep) {
     NR_WGMMA_OF(D, "64", NR_TO_31, "%32", "%33", "%34", "%35", "%36", NR_SUMS_32(0));

@@ -19,8 +19,24 @@ static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *
             return nr_fail(NORCH_ERROR_DTYPE, "%s: expected all to have the same dtype, but got %s and %s", op,
                            nr_dtypes[a->dtype].name, nr_dtypes[all[i]->dtype].name);
     }
-    NR_TRY(nr_check_full_float(op, a));
+    if (!nr_is_narrow(a->dtype) || !nr_is_float(a->dtype)) NR_TRY(nr_check_full_float(op, a));
     return nr_check_devices(op, bias ? 3 : 2, all);
+}
+
+/* Whether kernels take no halves, and these are such; wide: gets them in float32, or NULL and an error, for widened(). */
+static bool widens(norch_tensor **wide, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
+    if (!nr_needs_widening(a, NR_CONV)) return false;
+    wide[0] = nr_widened(a);
+    wide[1] = wide[0] ? nr_widened(b) : NULL;
+    wide[2] = wide[1] && bias ? nr_widened(bias) : NULL;
+    if (bias && !wide[2]) nr_release(wide[1]), wide[1] = NULL;
+    return true;
+}
+
+/* The result of wide operands, which are released, as a half. */
+static norch_tensor *widened(norch_tensor *const *wide, norch_tensor *out, int32_t dtype) {
+    nr_release_all(3, wide);
+    return nr_narrowed(out, dtype);
 }
 
 /* Reads the geometry into the plan, whose batch, channels, size and kernel are set; computes the result's size. */
@@ -97,7 +113,10 @@ static int32_t check_bias(const char *op, const norch_tensor *bias, int64_t chan
 norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                          int64_t count, const int64_t *geometry) {
     const char *op = "conv";
+    norch_tensor *wide[3];
     if (check(op, x, weight, optional_bias) || nr_check_numbers(op, 9, count)) return NULL;
+    if (widens(wide, x, weight, optional_bias))
+        return widened(wide, wide[1] ? norch_conv(wide[0], wide[1], wide[2], count, geometry) : NULL, x->dtype);
     nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8], .in = weight->shape[1]};
     if (check_channels(op, "input", x->shape[1], plan.groups, plan.in)) return NULL;
     plan.out = weight->shape[0] / plan.groups;
@@ -111,8 +130,13 @@ norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, cons
 norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight, const norch_tensor *optional_bias,
                                int64_t count, const int64_t *geometry, int64_t axes, const int64_t *size) {
     const char *op = "conv_transpose";
+    norch_tensor *wide[3];
     if (check(op, y, weight, optional_bias) || nr_check_numbers(op, 9, count) || nr_check_numbers(op, 2, axes))
         return NULL;
+    if (widens(wide, y, weight, optional_bias)) {
+        norch_tensor *out = wide[1] ? norch_conv_input(wide[0], wide[1], wide[2], count, geometry, axes, size) : NULL;
+        return widened(wide, out, y->dtype);
+    }
     nr_conv_plan plan = {.batch = y->shape[0], .groups = geometry[8], .in = weight->shape[1]};
     if (plan.groups >= 1) plan.out = weight->shape[0] / plan.groups;
     if (check_channels(op, "weight", weight->shape[0], plan.groups, plan.out)) return NULL;
@@ -157,10 +181,15 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
     if (optional_sums) {
         if (nr_check_written(op, "sums", optional_sums, y, 1, &y->shape[1])) return NULL;
         if (!optional_sums->contiguous) return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: sums are not contiguous", op);
-        if (y->device_type == NORCH_CPU)
+        if (y->device_type == NORCH_CPU && !nr_is_narrow(y->dtype))
             plan.sums = optional_sums->data;
         else if (sum_channels(y, optional_sums))
             return NULL;
+    }
+    norch_tensor *wide[3];
+    if (widens(wide, x, y, NULL)) {
+        norch_tensor *out = wide[1] ? norch_conv_weight(wide[0], wide[1], count, geometry, axes, kernel, NULL) : NULL;
+        return widened(wide, out, x->dtype);
     }
     return run(&plan, NR_CONV_WEIGHT, x, y, NULL, shape);
 }

@@ -18,7 +18,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.recorders import record_affine
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._halves import rounded_once
+from ._operand import rename_errors
 from .complex import complex
 from .copy import cat
 from .reduce import sum_over
@@ -235,7 +235,7 @@ def _convolve(
     return unbatched(out, x, axes) if axes == 1 or x.ndim == 3 else out
 
 
-@rounded_once
+@rename_errors
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -256,7 +256,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@rounded_once
+@rename_errors
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -322,7 +322,7 @@ def transposed_sizes(
     return size, after
 
 
-@rounded_once
+@rename_errors
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -342,7 +342,7 @@ def conv_transpose1d(
     )
 
 
-@rounded_once
+@rename_errors
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,

@@ -30,7 +30,7 @@ void settle(mbarrier *one) {
 struct map {
     unsigned char *address;
     uint64_t size[4], stride[3];
-    uint32_t box[4];
+    uint32_t box[4], element; /* of 2 bytes, or 4: float32 that is rounded to TF32 */
 };
 static_assert(sizeof(map) <= 128, "");
 
@@ -50,24 +50,34 @@ int product_groups[MOST_THREADS];
 
 bool in_phase(uint32_t at, int parity) { return barrier_at(at)->phase == (uint32_t)parity; }
 
+/* The nearest number of TF32. */
+void round_tf32(unsigned char *x) {
+    uint32_t bits;
+    memcpy(&bits, x, 4);
+    bits = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffffffu : (bits + 0x1000u) & 0xffffe000u;
+    memcpy(x, &bits, 4);
+}
+
 /* A box between shared memory and the matrix; what lies outside of the matrix reads as zero, and is not written. */
 void move(const tile_copy &one, bool store) {
     const map &m = one.matrix;
+    const uint32_t size = m.element;
     uint32_t shared = one.shared;
     for (uint32_t y = 0; y < m.box[1]; y++)
-        for (uint32_t x = 0; x < m.box[0]; x++, shared += 2) {
+        for (uint32_t x = 0; x < m.box[0]; x++, shared += size) {
             const int64_t at[4] = {(int64_t)one.at[0] + x, (int64_t)one.at[1] + y, one.at[2], one.at[3]};
             bool inside = true;
-            unsigned char *element = m.address + at[0] * 2;
+            unsigned char *element = m.address + at[0] * size;
             for (int d = 0; d < 4; d++) {
                 inside = inside && at[d] >= 0 && at[d] < (int64_t)m.size[d];
                 if (d) element += at[d] * (int64_t)m.stride[d - 1];
             }
-            unsigned char *place = shared_bytes(shared ^ (shared >> 3 & 0x70), 2, 2);
+            unsigned char *place = shared_bytes(shared ^ (shared >> 3 & 0x70), size, size);
             if (!inside) {
-                if (!store) memset(place, 0, 2);
+                if (!store) memset(place, 0, size);
             } else {
-                memcpy(store ? element : place, store ? place : element, 2);
+                memcpy(store ? element : place, store ? place : element, size);
+                if (size == 4 && !store) round_tf32(place);
             }
         }
 }
@@ -93,7 +103,7 @@ static tile_copy box_of(const void *opaque, const int *at, uint32_t shared) {
     tile_copy one = {};
     memcpy(&one.matrix, opaque, sizeof one.matrix);
     memcpy(one.at, at, sizeof one.at);
-    one.bytes = one.matrix.box[0] * one.matrix.box[1] * 2;
+    one.bytes = one.matrix.box[0] * one.matrix.box[1] * one.matrix.element;
     one.shared = shared;
     shared_bytes(shared, one.bytes, 128);
     return one;
@@ -161,19 +171,20 @@ void finish_products(int pending) {
 
 using namespace cudasim;
 
-/* As the driver's function of this name, of which it refuses what that refuses: 4 dimensions of 16-bit elements, 128-byte
- * swizzle. */
+/* As the driver's function of this name, of which it refuses what that refuses: 4 dimensions of 16-bit elements or of
+ * TF32, 128-byte swizzle. */
 static int encode_tiled(void *opaque, int dtype, uint32_t rank, void *address, const uint64_t *size,
                         const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride, int interleave,
                         int swizzle, int, int) {
-    bool good = (uintptr_t)opaque % 64 == 0 && dtype == 1 && rank == 4 && (uintptr_t)address % 16 == 0 &&
-                interleave == 0 && swizzle == 3 && box[0] * 2 == 128;
+    const uint32_t element = dtype == 11 ? 4 : 2;
+    bool good = (uintptr_t)opaque % 64 == 0 && (dtype == 1 || dtype == 11) && rank == 4 &&
+                (uintptr_t)address % 16 == 0 && interleave == 0 && swizzle == 3 && box[0] * element == 128;
     for (int d = 0; d < 4; d++)
         good = good && size[d] >= 1 && size[d] <= (uint64_t)1 << 32 && box[d] >= 1 && box[d] <= 256 &&
                element_stride[d] == 1;
     for (int d = 0; d < 3; d++) good = good && stride[d] % 16 == 0 && stride[d] > 0 && stride[d] < (uint64_t)1 << 40;
     if (!good) return 1;
-    map one = {(unsigned char *)address, {}, {}, {}};
+    map one = {(unsigned char *)address, {}, {}, {}, element};
     memcpy(one.size, size, sizeof one.size);
     memcpy(one.stride, stride, sizeof one.stride);
     memcpy(one.box, box, sizeof one.box);
