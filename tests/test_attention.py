@@ -163,3 +163,20 @@ def test_rows_that_see_nothing_are_zeros(torch, kind):
 
     for ours, theirs in zip(run(norch), run(torch), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [8, 16, 20, 32, 48])
+@pytest.mark.parametrize("beside", [0, 5, 16])
+def test_heads_that_lie_apart_give_the_same_bits(width, beside):
+    """Parts of a projection are read where they lie, if they lie well, and else packed."""
+    wide = norch.randn(2, 40, 3 * 2 * width + beside)
+    grad = norch.randn(2, 2, 40, width)
+    found = []
+    for dense in (False, True):
+        parts = wide[:, :, : 6 * width].split(2 * width, -1)
+        q, k, v = [part.reshape(2, 40, 2, width).transpose(1, 2).detach() for part in parts]
+        heads = [(x.contiguous() if dense else x).requires_grad_() for x in (q, k, v)]
+        out = F.scaled_dot_product_attention(*heads, is_causal=True)
+        out.backward(grad)
+        found.append([out.tolist(), *(x.grad.tolist() for x in heads)])
+    assert found[0] == found[1]

@@ -17,7 +17,8 @@
 /* Scores that are kept at a time, and the most queries that they may belong to. */
 #define SCORES 16384
 #define MOST_QUERIES 64
-#define PIECE 1024 /* numbers of a row after which their sum goes into double precision */
+#define IN_PLACE (128 << 10) /* bytes from the first to the last row of an operand that tiles read where it lies */
+#define PIECE 1024           /* numbers of a row after which their sum goes into double precision */
 
 /* How one head is cut: queries at a time, in a task; bytes of scratch memory a thread. */
 typedef struct cut {

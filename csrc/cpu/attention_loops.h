@@ -1,6 +1,6 @@
 /* attention_loops: one head of attention for a float type: a template of each_dtype.h.
  *
- *   for some queries (R rows):           K^T packed: (E, S)      V packed: (S, V)
+ *   for some queries (R rows):           K^T packed: (E, S)      V (S, V)
  *     scores (R, S) = Q K^T              +----------------+      causal: tile by tile, the keys that no
  *     P = softmax(scale scores)      Q   |  scores -> P   |      query of the tile sees are left out
  *     out (R, V) = P V              (R)  +----------------+
@@ -23,15 +23,36 @@ static void NAME(pack_panels)(T *to, int64_t k, int64_t cols, const T *b, int64_
         NAME(pack)(PANEL_COLS, to, k, b + j * col, col, row, (int)least(PANEL_COLS, cols - j));
 }
 
-/* C (rows, cols) = A B, or += : B in panels of depth `deep`, of which rows from `skip` on count, k of them. rows: at most those
- * of a tile. */
+/* B (k, cols), whose columns are taken by panels: rows lie `row` apart, and panels `panel`. */
+typedef struct NAME(right) {
+    const T *at;
+    int64_t row, panel;
+} NAME(right);
+
+/* k rows, `row` apart, of `cols` neighbours: where they lie, if their vectors cross no lines, and few lines and pages are
+ * used; otherwise packed to `to`. */
+static NAME(right) NAME(rows_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row) {
+    const int64_t apart = row * (int64_t)sizeof(T);
+    const bool whole = cols % LANES == 0 && ((uintptr_t)b | (uintptr_t)apart) % VECTOR == 0;
+    if (whole && apart % 1024 && k * apart <= IN_PLACE) return (NAME(right)){b, row, PANEL_COLS};
+    NAME(pack_panels)(to, k, cols, b, row, 1);
+    return (NAME(right)){to, PANEL_COLS, k * PANEL_COLS};
+}
+
+/* The transposed of k neighbours in each of `cols` rows, packed to `to`. */
+static NAME(right) NAME(columns_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row) {
+    NAME(pack_panels)(to, k, cols, b, 1, row);
+    return (NAME(right)){to, PANEL_COLS, k * PANEL_COLS};
+}
+
+/* C (rows, cols) = A B, or += : of B the rows from `skip` on, k of them. rows: at most those of a tile. */
 static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t cols, int64_t k, const T *a, int64_t a_row,
-                        int64_t a_col, const T *b, int64_t deep, int64_t skip) {
+                        int64_t a_col, const NAME(right) * right, int64_t skip) {
     TARGET to = {.c = c, .c_row = c_row, .rows = (int)rows, .add = add};
-    b += skip * PANEL_COLS;
-    for (int64_t j = 0; j < cols; j += PANEL_COLS, b += deep * PANEL_COLS, to.c += PANEL_COLS) {
+    const T *b = right->at + skip * right->row;
+    for (int64_t j = 0; j < cols; j += PANEL_COLS, b += right->panel, to.c += PANEL_COLS) {
         to.cols = (int)least(PANEL_COLS, cols - j);
-        NAME(tiles)[rows - 1][to.cols > LANES](k, a, a_row, a_col, b, PANEL_COLS, &to);
+        NAME(tiles)[rows - 1][to.cols > LANES](k, a, a_row, a_col, b, right->row, &to);
     }
 }
 
@@ -141,9 +162,10 @@ typedef struct NAME(head) {
     const nr_attention_plan *p;
     const T *q, *k, *v, *g;
     T *out, *grad_q, *grad_k, *grad_v;
-    T *keys, *values;                                /* K^T and V in panels */
-    T *values_across, *keys_along, *some_q, *some_g; /* V^T and K; Q and g of the queries at hand */
-    T *scores, *slopes;                              /* P and dS, `pitch` a row */
+    NAME(right) keys, values;              /* K^T and V */
+    NAME(right) values_across, keys_along; /* V^T and K */
+    T *packed_keys, *packed_values, *packed_across, *packed_along, *packed_q, *packed_g;
+    T *scores, *slopes; /* P and dS, `pitch` a row */
     int64_t pitch;
 } NAME(head);
 
@@ -161,7 +183,7 @@ static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t row
         int64_t width = ceil_div(seen, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
         T *scores = h->scores + row * h->pitch;
         NAME(times)(scores, h->pitch, false, count, width, p->width, h->q + (first + row) * p->row[NR_ATTENTION_Q],
-                    p->row[NR_ATTENTION_Q], 1, h->keys, p->width, 0);
+                    p->row[NR_ATTENTION_Q], 1, &h->keys, 0);
         NAME(softmax_rows)(scores, h->pitch, count, NAME(seen_by)(p, first + row + 1), p->causal, p->keys,
                            width + zeros, (T)p->scale);
         row += count;
@@ -174,7 +196,7 @@ static void NAME(forward)(const NAME(head) * h, int64_t first, int64_t rows) {
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), seen = NAME(seen_by)(p, first + i + count);
         NAME(times)(h->out + (first + i) * p->row[NR_ATTENTION_OUT], p->row[NR_ATTENTION_OUT], false, count,
-                    p->value_width, seen, h->scores + i * h->pitch, h->pitch, 1, h->values, p->keys, 0);
+                    p->value_width, seen, h->scores + i * h->pitch, h->pitch, 1, &h->values, 0);
     }
 }
 
@@ -182,29 +204,29 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
     const nr_attention_plan *p = h->p;
     int64_t seen = NAME(seen_by)(p, first + rows);
     NAME(probabilities)(h, first, rows);
-    NAME(pack_panels)(h->some_q, rows, p->width, h->q + first * p->row[NR_ATTENTION_Q], p->row[NR_ATTENTION_Q], 1);
-    NAME(pack_panels)(h->some_g, rows, p->value_width, h->g + first * p->row[NR_ATTENTION_G], p->row[NR_ATTENTION_G],
-                      1);
+    const int64_t q_row = p->row[NR_ATTENTION_Q], g_row = p->row[NR_ATTENTION_G];
+    const NAME(right) some_q = NAME(rows_of)(h->packed_q, rows, p->width, h->q + first * q_row, q_row);
+    const NAME(right) some_g = NAME(rows_of)(h->packed_g, rows, p->value_width, h->g + first * g_row, g_row);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), end = NAME(seen_by)(p, first + i + count);
         int64_t width = ceil_div(end, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
         T *slopes = h->slopes + i * h->pitch;
         const T *scores = h->scores + i * h->pitch;
         NAME(times)(slopes, h->pitch, false, count, width, p->value_width, h->g + (first + i) * p->row[NR_ATTENTION_G],
-                    p->row[NR_ATTENTION_G], 1, h->values_across, p->value_width, 0);
+                    p->row[NR_ATTENTION_G], 1, &h->values_across, 0);
         NAME(softmax_rows_backward)(slopes, scores, h->pitch, count, width, (T)p->scale);
         for (int64_t r = 0; r < count; r++) NAME(clear)(slopes + r * h->pitch + width, zeros);
         NAME(times)(h->grad_q + (first + i) * p->row[NR_ATTENTION_GRAD_Q], p->row[NR_ATTENTION_GRAD_Q], false, count,
-                    p->width, end, slopes, h->pitch, 1, h->keys_along, p->keys, 0);
+                    p->width, end, slopes, h->pitch, 1, &h->keys_along, 0);
     }
     for (int64_t j = 0; j < seen; j += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, seen - j),
                 blind = p->causal && j > first ? j - first : 0; /* see nothing of it */
         const T *slopes = h->slopes + blind * h->pitch + j, *scores = h->scores + blind * h->pitch + j;
         NAME(times)(h->grad_k + j * p->row[NR_ATTENTION_GRAD_K], p->row[NR_ATTENTION_GRAD_K], true, count, p->width,
-                    rows - blind, slopes, 1, h->pitch, h->some_q, rows, blind);
+                    rows - blind, slopes, 1, h->pitch, &some_q, blind);
         NAME(times)(h->grad_v + j * p->row[NR_ATTENTION_GRAD_V], p->row[NR_ATTENTION_GRAD_V], true, count,
-                    p->value_width, rows - blind, scores, 1, h->pitch, h->some_g, rows, blind);
+                    p->value_width, rows - blind, scores, 1, h->pitch, &some_g, blind);
     }
 }
 
@@ -220,15 +242,15 @@ static int64_t NAME(lay_out)(NAME(head) * h, const cut *s, bool is_backward, T *
         used += ceil_div(size, 64 / (int64_t)sizeof(T)) * (64 / (int64_t)sizeof(T)); \
     } while (0)
     BUFFER(scores, s->queries * s->pitch);
-    BUFFER(keys, NAME(packed_size)(p->width, p->keys));
+    BUFFER(packed_keys, NAME(packed_size)(p->width, p->keys));
     if (is_backward) {
         BUFFER(slopes, s->queries * s->pitch);
-        BUFFER(values_across, NAME(packed_size)(p->value_width, p->keys));
-        BUFFER(keys_along, NAME(packed_size)(p->keys, p->width));
-        BUFFER(some_q, NAME(packed_size)(s->queries, p->width));
-        BUFFER(some_g, NAME(packed_size)(s->queries, p->value_width));
+        BUFFER(packed_across, NAME(packed_size)(p->value_width, p->keys));
+        BUFFER(packed_along, NAME(packed_size)(p->keys, p->width));
+        BUFFER(packed_q, NAME(packed_size)(s->queries, p->width));
+        BUFFER(packed_g, NAME(packed_size)(s->queries, p->value_width));
     } else {
-        BUFFER(values, NAME(packed_size)(p->keys, p->value_width));
+        BUFFER(packed_values, NAME(packed_size)(p->keys, p->value_width));
     }
 #undef BUFFER
     return used;
@@ -242,7 +264,8 @@ static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool is_b
     h->q = (const T *)p->q + item_offset(p, NR_ATTENTION_Q, item);
     h->k = (const T *)p->k + item_offset(p, NR_ATTENTION_K, item);
     h->v = (const T *)p->v + item_offset(p, NR_ATTENTION_V, item);
-    NAME(pack_panels)(h->keys, p->width, p->keys, h->k, 1, p->row[NR_ATTENTION_K]);
+    const int64_t k_row = p->row[NR_ATTENTION_K], v_row = p->row[NR_ATTENTION_V];
+    h->keys = NAME(columns_of)(h->packed_keys, p->width, p->keys, h->k, k_row);
     if (is_backward) {
         h->g = (const T *)p->g + item_offset(p, NR_ATTENTION_G, item);
         h->grad_q = (T *)p->grad_q + item_offset(p, NR_ATTENTION_GRAD_Q, item);
@@ -250,11 +273,11 @@ static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool is_b
         h->grad_v = (T *)p->grad_v + item_offset(p, NR_ATTENTION_GRAD_V, item);
         NAME(clear_rows)(h->grad_k, p->row[NR_ATTENTION_GRAD_K], p->keys, p->width);
         NAME(clear_rows)(h->grad_v, p->row[NR_ATTENTION_GRAD_V], p->keys, p->value_width);
-        NAME(pack_panels)(h->values_across, p->value_width, p->keys, h->v, 1, p->row[NR_ATTENTION_V]);
-        NAME(pack_panels)(h->keys_along, p->keys, p->width, h->k, p->row[NR_ATTENTION_K], 1);
+        h->values_across = NAME(columns_of)(h->packed_across, p->value_width, p->keys, h->v, v_row);
+        h->keys_along = NAME(rows_of)(h->packed_along, p->keys, p->width, h->k, k_row);
     } else {
         h->out = (T *)p->out + item_offset(p, NR_ATTENTION_OUT, item);
-        NAME(pack_panels)(h->values, p->keys, p->value_width, h->v, p->row[NR_ATTENTION_V], 1);
+        h->values = NAME(rows_of)(h->packed_values, p->keys, p->value_width, h->v, v_row);
     }
     for (int64_t first = begin; first < least(end, p->queries); first += s->queries)
         (is_backward ? NAME(backward) : NAME(forward))(h, first, least(s->queries, p->queries - first));
