@@ -54,6 +54,8 @@ def main() -> None:
     variants = {name for case in cases for name in case.variants} - ({"compiled"} if not options.compiled else set())
     workers = start([*(options.against or LIBRARIES[1:]), *variants])
     names = [worker.name for worker in workers]
+    if options.headline and "torch" not in names:
+        raise SystemExit("--headline draws ratios to PyTorch, which is not measured")
     about = {**machine(workers), "seed": seed}
     print(report.describe(about))
     print("time of norch, and time of the other / time of norch: above 1, norch is the faster one")

@@ -64,7 +64,7 @@ def test_memory_and_threads(arguments: list[str], line: str) -> None:
     assert re.search(line, done.stdout), done.stdout
 
 
-def test_the_picture_of_the_readme() -> None:
+def test_the_picture_of_the_readme(tmp_path: Path) -> None:
     """Bars of the geometric means of what counts; a figure that was not measured stops it."""
     from benchmarks import headline
     from benchmarks.cases import TABLED
@@ -83,6 +83,8 @@ def test_the_picture_of_the_readme() -> None:
     assert len(widths) == len(headline.FIGURES) and widths[0] == max(widths) and min(widths) > 0
     with pytest.raises(SystemExit, match="cases for: import"):
         headline.svg(rows[:-1], about)
+    done = run("benchmarks", "--headline", str(tmp_path / "speed.svg"))
+    assert done.returncode == 1 and "PyTorch, which is not measured" in done.stderr
 
 
 def test_the_readme_says_what_its_picture_shows() -> None:

@@ -206,3 +206,17 @@ def test_the_tour_names_few_files_and_what_they_hold() -> None:
             else:
                 assert quoted in text, f"{question} {path} has no {quoted}"
         assert 1 <= len(paths) <= 3, question
+
+
+def test_figures_say_when_where_and_how_they_were_measured() -> None:
+    """Each section with a time or a rate, or the head of its page, has a date, a machine and a command or a program."""
+    figure, found = re.compile(r"\b\d[\d.,]* (us|ms|ns|[GT]FLOP/s)\b"), 0
+    needed = r"\d+ \w+ 20\d\d|20\d\d-\d\d-\d\d", r"EPYC|H100", r"\bmake \w|python -m|\.py\b|>>>|`time"
+    for page in sorted({*DOCS.glob("*.md"), *DOCS.glob("learn/*.md")} - {DOCS / "tour.md"}):  # which names a threshold
+        head, *sections = re.split(r"\n(?=## )", page.read_text())
+        for section in [head, *sections]:
+            if figure.search(section):
+                found += 1
+                for pattern in needed:
+                    assert re.search(pattern, head + section), f"{page.name}, {section.splitlines()[0]}: no {pattern}"
+    assert found > 15
