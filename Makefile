@@ -187,8 +187,10 @@ CUDA_ARCHS ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv$(comm
 CUDA_PTX = $(firstword $(CUDA_ARCHS:90a=90))
 cuda_code = $(foreach a,$1,-gencode arch=compute_$a$(comma)code=sm_$a) -gencode arch=compute_$(CUDA_PTX)$(comma)code=compute_$(CUDA_PTX)
 CUDA_CODE = $(call cuda_code,$(CUDA_ARCHS:90a=90))
+# The smallest compression that nvcc has: since 12.8 this one.
+CUDA_COMPRESS := $(if $(filter 12.0 12.1 12.2 12.3 12.4 12.5 12.6 12.7,$(NVCC_RELEASE)),-compress-all,-compress-mode=size)
 # 186: formulas of every dtype compare what may be unsigned with 0
-CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -diag-suppress 186 -Xfatbin -compress-all -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
+CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -diag-suppress 186 -Xfatbin $(CUDA_COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
 CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
 
 # CUDA's runtime: linked in, or shared: that of the package nvidia-cuda-runtime beside norch's, where the wheels of 12
@@ -222,7 +224,7 @@ cuda-toolchain: $(VENV)/bin/python  ## nvcc 13 from the package index into the .
 $(CUDA_LIB): $(CUDA_OBJECTS)
 	$(if $(V),,@echo "  LINK  $@")
 	@mkdir -p $(@D)
-	$(Q)$(NVCC_FOUND) -shared -cudart $(CUDART) $(CUDA_RUNPATH) -o $@.new $(CUDA_OBJECTS) -L$(dir $(NVCC_FOUND))../lib -ldl -lpthread -lrt
+	$(Q)$(NVCC_FOUND) -shared -cudart $(CUDART) $(CUDA_RUNPATH) -Xlinker -s -o $@.new $(CUDA_OBJECTS) -L$(dir $(NVCC_FOUND))../lib -ldl -lpthread -lrt
 	@mv $@.new $@
 
 $(if $(NVCC_FOUND),$(eval $(call note,$(BUILD)/cuda/flags,$(NVCC_FOUND) $(NVCC_RELEASE) $(CUDA_FLAGS))))

@@ -84,6 +84,24 @@ def test_rows_are_copied_in_words(dtype: norch.dtype) -> None:
             assert norch.equal(target.cpu(), expected)
 
 
+@pytest.mark.parametrize("width", [16, 24, 27])
+def test_sums_of_rows_at_indices(width: int) -> None:
+    """Four columns at a time where rows and addresses allow it; runs of equal indices, cut and whole."""
+    norch.manual_seed(0)
+    index = norch.cat([norch.full((1300,), 3), norch.randint(0, 40, (500,))])
+    rows, wide = norch.randint(-9, 9, (1800, width + 4)).float(), norch.randint(-9, 9, (40, 2, width + 4)).float()
+    for at in (0, 1, 4):
+        source, into = rows[:, at : at + width], wide[:, 1, at : at + width]
+        there = into.cuda().index_add(0, index.cuda(), rows.cuda()[:, at : at + width])
+        assert norch.equal(there.cpu(), into.index_add(0, index, source))
+        apart = wide.cuda()
+        apart[:, 1, at : at + width].index_add_(0, index.cuda(), source.cuda())
+        assert norch.equal(apart[:, 1, at : at + width], there) and norch.equal(apart[:, 0].cpu(), wide[:, 0])
+    planes = norch.randint(-9, 9, (3, 1800, width)).float()
+    found = norch.zeros(3, 40, width, device="cuda").index_add(1, index.cuda(), planes.cuda())
+    assert norch.equal(found.cpu(), norch.zeros(3, 40, width).index_add(1, index, planes))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int16", "uint8", "bool"])
 def test_reductions_of_narrow_rows_and_of_columns(dtype: str) -> None:
     """Short rows that lie side by side, columns that are taken 16 bytes at a time, in one part and in several; and the

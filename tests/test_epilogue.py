@@ -43,6 +43,30 @@ def test_the_same_numbers(shape: Any, dtype: Any, with_bias: bool) -> None:
             assert linear_with_epilogue(function, rows, weight, bias).equal(wanted)
 
 
+# Products that CUDA's simulated device gives to tensor cores, in tiles of each kind and in parts, with edges.
+@pytest.mark.kernel
+@pytest.mark.skipif(DEVICE != "cuda", reason="of CUDA's kernels")
+@pytest.mark.parametrize("shape", [(130, 800, 100), (33, 3200, 68), (4, 3000, 1), (70, 33, 131)])
+@pytest.mark.parametrize(
+    ("dtype", "precision"),
+    [(norch.float32, "none"), (norch.float32, "tf32"), (norch.float64, "none"), (norch.bfloat16, "none")],
+    ids=str,
+)
+def test_the_same_numbers_by_every_kernel(shape: Any, dtype: Any, precision: str) -> None:
+    m, k, n = shape
+    x, weight, bias = random(m, k, dtype=dtype), random(n, k, dtype=dtype), random(n, dtype=dtype)
+    x[0, 0], x[m - 1, 0] = float("nan"), float("-inf")
+    norch.backends.cuda.matmul.fp32_precision = precision
+    try:
+        sums = nn.functional.linear(x, weight, bias)
+        for function in (norch.relu, norch.tanh):
+            found, wanted = linear_with_epilogue(function, x, weight, bias), function(sums)
+            assert norch.equal(found.isnan(), wanted.isnan()) and found.isnan()[0].all()
+            assert norch.equal(found.nan_to_num(), wanted.nan_to_num())
+    finally:
+        norch.backends.cuda.matmul.fp32_precision = "none"
+
+
 @pytest.mark.host
 @pytest.mark.kernel
 def test_any_number_of_threads() -> None:

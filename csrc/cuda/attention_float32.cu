@@ -3,7 +3,7 @@
 
 template <int W, int keys, int by_queries, int by_keys, int most>
 static int32_t run(const nr_call *call, const fused_args &a) {
-    return run_fused<single<W>, single<W, true>, W, keys, by_queries, by_keys, most, false>(call, a);
+    return run_fused<single<W>, single<128, true>, W, keys, by_queries, by_keys, most, false>(call, a);
 }
 
 int32_t nr_cuda_attend_float32(const nr_call *call, const fused_args &a) {

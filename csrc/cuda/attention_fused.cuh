@@ -423,7 +423,7 @@ static int32_t launch_fused(const nr_call *call, fused_args a) {
     return launched(call);
 }
 
-/* A pass, and then, of 3xTF32, X for the blocks that met a NaN. */
+/* A pass, and then, of 3xTF32, X for the blocks that met a NaN: seldom, so that one size of tiles has to do for all widths. */
 template <class P, class X, int W, int N, int pass, int most, bool held>
 static int32_t run_pass(const nr_call *call, const fused_args &a) {
     NR_TRY(a.mask || a.seed ? (launch_fused<P, W, N, pass, 1, held, true>(call, a))
@@ -431,7 +431,7 @@ static int32_t run_pass(const nr_call *call, const fused_args &a) {
     if constexpr (is_same<P, X>)
         return NORCH_OK;
     else
-        return launch_fused<X, W, N, pass, 1, held, true>(call, a);
+        return launch_fused<X, 128, pass == FUSED_FORWARD ? 32 : 16, pass, 1, held, true>(call, a);
 }
 
 /* All passes of tiles W wide, of which the one forward goes through `keys` rows at a time; by_queries, by_keys: those of the two

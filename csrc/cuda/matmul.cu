@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(NR_BLOCK, way_a == EACH ? 1 : S::blocks) multi
             if (row >= g.m) continue;
             A run[S::RUN_N];
 #pragma unroll
-            for (int q = 0; q < S::RUN_N; q++) run[q] = sum[i][j + q] + start[q];
+            for (int q = 0; q < S::RUN_N; q++) run[q] = ended(sum[i][j + q] + start[q], g.relu && whole);
             if (whole)
                 put_run<S::RUN_N>(c + (int64_t)row * g.c_row + col, run, left, g.c_wide);
             else
@@ -291,7 +291,7 @@ static int32_t run_some(const nr_call *call, nr_matmul_plan p, int64_t size) {
     return NORCH_OK;
 }
 
-/* The epilogue of a product, as a separate launch: the kernels of products have no registers left for it. */
+/* The epilogue of a product, as a separate launch: the kernels of products have registers left for relu only. */
 static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
     const int64_t size = nr_library->dtypes[call->dtype].size;
     nr_plan all = {};
@@ -312,14 +312,14 @@ static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
 
 int32_t nr_cuda_matmul(const nr_call *call) {
     const nr_matmul_plan &p = *static_cast<const nr_matmul_plan *>(call->plan);
-    if (call->dtype == NORCH_FLOAT16 || call->dtype == NORCH_BFLOAT16) return nr_cuda_matmul_16bit(call, p);
-    if (!find(call->dtype))
+    const bool is_16bit = call->dtype == NORCH_FLOAT16 || call->dtype == NORCH_BFLOAT16;
+    if (!is_16bit && !find(call->dtype))
         return nr_library->fail(NORCH_ERROR_DTYPE, "matmul: no cuda kernel for dtype %s",
                                 nr_library->dtypes[call->dtype].name);
-    if (p.m > INT32_MAX - 1024 || p.n > INT32_MAX - 1024 || p.k > INT32_MAX - 1024)
+    if (!is_16bit && (p.m > INT32_MAX - 1024 || p.n > INT32_MAX - 1024 || p.k > INT32_MAX - 1024))
         return nr_library->fail(NORCH_ERROR_SHAPE,
                                 "matmul: a CUDA kernel takes sizes up to 2147483647, not (%lld, %lld, %lld)",
                                 (long long)p.m, (long long)p.n, (long long)p.k);
-    NR_TRY(run_some(call, p, nr_library->dtypes[call->dtype].size));
-    return call->kernel ? end_in(call, p) : NORCH_OK;
+    NR_TRY(is_16bit ? nr_cuda_matmul_16bit(call, p) : run_some(call, p, nr_library->dtypes[call->dtype].size));
+    return call->kernel && !ends_in_relu(call) ? end_in(call, p) : NORCH_OK;
 }

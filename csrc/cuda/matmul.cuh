@@ -17,15 +17,28 @@ struct matmul_way {
 struct matmul_operands {
     const void *a, *b, *bias;
     void *c;
-    int32_t m, n, k;
+    int32_t m, n, k, relu; /* relu: whether it is the epilogue */
     int64_t c_row;
     nest<3> batch; /* c, a, b, in elements */
 };
 
-static inline matmul_operands operands_of(const nr_matmul_plan &p) {
-    return {p.a,          p.b,          p.bias,
-            p.c,          (int32_t)p.m, (int32_t)p.n,
-            (int32_t)p.k, p.c_row,      nest_of<3>(p.batch_ndim, p.batch, p.batch_stride)};
+/* Whether kernels apply the epilogue of a call as they store: relu, which costs them no register. Others are a launch. */
+static inline bool ends_in_relu(const nr_call *call) {
+    return call->op == NR_OP_relu && nr_library->dtypes[call->dtype].kind == 'f';
+}
+
+static inline matmul_operands operands_of(const nr_call *call, const nr_matmul_plan &p) {
+    return {p.a,          p.b,
+            p.bias,       p.c,
+            (int32_t)p.m, (int32_t)p.n,
+            (int32_t)p.k, ends_in_relu(call),
+            p.c_row,      nest_of<3>(p.batch_ndim, p.batch, p.batch_stride)};
+}
+
+/* The row relu of ops.def, if it is the epilogue. */
+template <class T> DEVICE T ended(T x, bool relu) {
+    if constexpr (T(-1) < T(0)) return relu && x < 0 ? T(0) : x;
+    return x;
 }
 
 struct matmul_args : matmul_operands {
@@ -67,7 +80,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const
         for (int bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, bit);
     if (lane > 0) return;
     if (g.bias) sum += (A) static_cast<const T *>(g.bias)[row * g.bias_row + col];
-    (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = (T)sum;
+    (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = (T)ended(sum, g.relu);
 }
 
 /* Where the tile of C that this block computes begins. Blocks that run together share TILE_GROUP rows of tiles, so that
@@ -89,10 +102,11 @@ template <class T> struct matmul_output {
     const T *bias;
     int64_t c_row;
     int m, n;
-    bool wide;
+    bool wide, relu;
 
     DEVICE matmul_output(const matmul_args &g, int64_t c_at) : c(static_cast<T *>(g.c)), m(g.m), n(g.n) {
         const bool whole = g.parts == 1;
+        relu = whole && g.relu;
         c += whole ? c_at : blockIdx.z * g.part_stride + (int64_t)blockIdx.y * g.m * g.n;
         bias = whole ? static_cast<const T *>(g.bias) : nullptr;
         c_row = whole ? g.c_row : g.n;
@@ -103,7 +117,10 @@ template <class T> struct matmul_output {
         for (int q = 0; q < count; q++) to[q] = bias && column + q < n ? bias[column + q] : T(0);
     }
     template <int count> DEVICE void put(int row, int column, const T (&run)[count]) const {
-        if (row < m) put_run<count>(c + row * c_row + column, run, n - column, wide);
+        T values[count];
+#pragma unroll
+        for (int q = 0; q < count; q++) values[q] = ended(run[q], relu);
+        if (row < m) put_run<count>(c + row * c_row + column, values, n - column, wide);
     }
 };
 
@@ -131,7 +148,7 @@ static inline bool is_wide(const void *x, int64_t dense_size, int64_t other_stri
 static inline matmul_args matmul_args_of(const nr_call *call, const nr_matmul_plan &p) {
     const int64_t size = nr_library->dtypes[call->dtype].size;
     matmul_args g = {};
-    static_cast<matmul_operands &>(g) = operands_of(p);
+    static_cast<matmul_operands &>(g) = operands_of(call, p);
     g.a_row = p.a_row;
     g.a_col = p.a_col;
     g.b_row = p.b_row;

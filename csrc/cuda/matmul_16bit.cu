@@ -239,7 +239,8 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const product_16bit g, con
     pack<S, W> out;
 #pragma unroll
     for (int q = 0; q < W; q++)
-        out.v[q] = narrow<D>(sum[q] + (g.bias ? widen<D>(static_cast<const S *>(g.bias)[col + q]) : 0.0f));
+        out.v[q] =
+            narrow<D>(ended(sum[q] + (g.bias ? widen<D>(static_cast<const S *>(g.bias)[col + q]) : 0.0f), g.relu));
     *reinterpret_cast<pack<S, W> *>(static_cast<S *>(g.c) + at[0] + row * g.c_row + col) = out;
 }
 
@@ -449,7 +450,7 @@ static ready_product prepare(const nr_call *call, const nr_matmul_plan &p, int64
     const nr_gpu *gpu = gpu_of(call);
     ready_product r = {};
     product_16bit &g = r.g;
-    static_cast<matmul_operands &>(g) = operands_of(p);
+    static_cast<matmul_operands &>(g) = operands_of(call, p);
     g.a_outer = p.a_row;
     g.a_k = p.a_col;
     g.b_outer = p.b_col;

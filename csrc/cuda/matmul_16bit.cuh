@@ -1,6 +1,6 @@
 /* matmul_16bit: what the kernels of float16 and bfloat16 products share, and of float32 ones by wgmma: their arguments, the
- * order of tiles, and how sums become elements of C. Sums are float32, the bias is added to them, and the result is rounded
- * once.
+ * order of tiles, and how sums become elements of C. Sums are float32, the bias is added to them, relu applied where it is the
+ * epilogue, and the result is rounded once.
  *
  *   matmul_16bit.cu    which kernel; those by mma.sync, for compute capability 8.0 and later; the parts of a sum
  *   matmul_wgmma.cu    those by wgmma, for 9.0
@@ -104,13 +104,15 @@ template <class D> struct tile_end {
     float *sums; /* of a part, or C itself, if it is float32 */
     int64_t sums_row;
     bool sums_paired; /* two of them may be written at once */
-    int col;          /* of this lane in the first 8 columns, a multiple of 2 */
+    bool relu;
+    int col; /* of this lane in the first 8 columns, a multiple of 2 */
     float bias[8];
 
     DEVICE tile_end(const product_16bit &product, const work_item &at, int64_t c_at, int first_col)
         : g(product), c(static_cast<S *>(product.c) + c_at),
           sums(static_cast<float *>(product.c) + at.part * product.c_end + (int64_t)at.batch * product.m * product.n),
-          sums_row(product.n), sums_paired(product.n % 2 == 0), col(first_col + (int)threadIdx.x % 4 * 2) {
+          sums_row(product.n), sums_paired(product.n % 2 == 0), relu(product.relu && product.parts == 1),
+          col(first_col + (int)threadIdx.x % 4 * 2) {
         if constexpr (is_same<S, float>)
             if (g.parts == 1) sums = c, sums_row = g.c_row, sums_paired = g.c_wide;
     }
@@ -125,9 +127,11 @@ template <class D> struct tile_end {
         }
     }
 
+    DEVICE float whole(const float (&x)[8], int i) const { return ended(x[i] + bias[i], relu); }
+
     DEVICE void round(const float (&x)[8], uint32_t (&word)[4]) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) word[i] = narrow_pair<D>(x[2 * i] + bias[2 * i], x[2 * i + 1] + bias[2 * i + 1]);
+        for (int i = 0; i < 4; i++) word[i] = narrow_pair<D>(whole(x, 2 * i), whole(x, 2 * i + 1));
     }
 
     /* x[2 i + e]: element e of this lane in the i-th 8 of these 32 columns. All lanes call it. */
@@ -135,7 +139,7 @@ template <class D> struct tile_end {
         if (is_same<S, float> || g.parts > 1) {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                const float pair[2] = {x[2 * i] + bias[2 * i], x[2 * i + 1] + bias[2 * i + 1]};
+                const float pair[2] = {whole(x, 2 * i), whole(x, 2 * i + 1)};
                 store_pair(sums, sums_row, sums_paired, row, col + j + i * 8, pair);
             }
             return;

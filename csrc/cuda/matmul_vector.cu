@@ -35,7 +35,7 @@ template <class T> DEVICE void put_sum(const matmul_args &g, int64_t c_at, int r
         return;
     }
     if (g.bias) sum += static_cast<const T *>(g.bias)[row * g.bias_row];
-    static_cast<T *>(g.c)[c_at + row * g.c_row] = sum;
+    static_cast<T *>(g.c)[c_at + row * g.c_row] = ended(sum, g.relu);
 }
 
 /* A, (m, k), dense along k, times B, (k, 1): `warps` of them share `rows` rows. W > 1: B is dense too, and what is_wide

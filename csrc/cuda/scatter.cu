@@ -4,6 +4,7 @@
  *   sorted     index  2 0 2 1   ->    order  1 | 3 | 0 2      a thread a step; the first of equal indices takes them all,
  *              step   0 1 2 3         index  0 | 1 | 2 2      here steps 0 and 2; the sort is stable (sort.cu)
  *   sums       by integers: scatter_sums.cu
+ *   wide       sorted sums of float32, in rows of whole 16 bytes: a thread takes four columns
  *
  *   long runs  index  5 5 5 5 | 5 5 5 5 | 5 7 7 7     are cut at multiples of PIECE: what a piece has of a run that goes on
  *              tail --------^   head --^  ^-- head    beyond it is kept, and joined in order by a thread a run afterwards
@@ -44,6 +45,14 @@ template <class D, int kind> DEVICE typename D::S combined(typename D::S a, type
         return (S)(kind == NR_SCATTER_ADD ? (uint64_t)a + (uint64_t)b : (uint64_t)a * (uint64_t)b);
 }
 
+/* The same of W neighbours. */
+template <class D, int kind, int W>
+DEVICE pack<typename D::S, W> combined(pack<typename D::S, W> a, const pack<typename D::S, W> &b) {
+#pragma unroll
+    for (int q = 0; q < W; q++) a.v[q] = combined<D, kind>(a.v[q], b.v[q]);
+    return a;
+}
+
 template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter_in_order(const scatter_args a) {
     using S = typename D::S;
     uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x;
@@ -59,9 +68,9 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter
     }
 }
 
-/* A step of a column, in the order of indices. */
-template <class D> struct sorted_step {
-    using S = typename D::S;
+/* A step of a column, or of W neighbours as one, in the order of indices. */
+template <class D, int W> struct sorted_step {
+    using S = pack<typename D::S, W>;
     const scatter_args &a;
     int64_t column, step, at[3];
     const int64_t *order, *index;
@@ -86,11 +95,11 @@ template <class D> struct sorted_step {
 };
 
 /* A thread a step: where a run begins, or a piece in a run, it takes what follows in the piece. The last write stays. */
-template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter_sorted(const scatter_args a) {
-    using S = typename D::S;
+template <class D, int kind, int W> __global__ void __launch_bounds__(NR_BLOCK) scatter_sorted(const scatter_args a) {
+    using S = pack<typename D::S, W>;
     const uint32_t number = blockIdx.x * NR_BLOCK + threadIdx.x;
     if (number >= a.to.n * a.steps) return;
-    const sorted_step<D> own(a, number);
+    const sorted_step<D, W> own(a, number);
     int64_t k = own.step;
     const int64_t index = own.index[k], offset = kind == NR_SCATTER && !own.ends(k) ? LOST : offset_of(a.to, index);
     if (offset == LOST) return;
@@ -101,20 +110,20 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) scatter
         if (!begins && k % PIECE != 0) return;
         const int64_t piece = k / PIECE, end = (piece + 1) * PIECE < a.steps ? (piece + 1) * PIECE : a.steps;
         S value = own.source(k);
-        for (k++; k < end && own.index[k] == index; k++) value = combined<D, kind>(value, own.source(k));
+        for (k++; k < end && own.index[k] == index; k++) value = combined<D, kind, W>(value, own.source(k));
         if (!begins)
             own.kept(a.heads, piece) = value;
         else if (k == end && !own.ends(k - 1))
             own.kept(a.tails, piece) = value;
         else
-            *own.target(offset) = combined<D, kind>(*own.target(offset), value);
+            *own.target(offset) = combined<D, kind, W>(*own.target(offset), value);
     }
 }
 
 /* A thread a piece of a column: a run that leaves it gets what the next pieces have of it. */
-template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) join_pieces(const scatter_args a) {
-    using S = typename D::S;
-    const sorted_step<D> own(a, blockIdx.x * NR_BLOCK + threadIdx.x);
+template <class D, int kind, int W> __global__ void __launch_bounds__(NR_BLOCK) join_pieces(const scatter_args a) {
+    using S = pack<typename D::S, W>;
+    const sorted_step<D, W> own(a, blockIdx.x * NR_BLOCK + threadIdx.x);
     const int64_t piece = own.step; /* the number is that of a piece here */
     if (piece + 1 >= a.pieces) return;
     const int64_t last = (piece + 1) * PIECE - 1, index = own.index[last];
@@ -133,16 +142,34 @@ template <class D, int kind> __global__ void __launch_bounds__(NR_BLOCK) join_pi
     const int64_t next = (low - 1) / PIECE + 1;
     S value = own.kept(a.tails, piece);
 #pragma unroll 8
-    for (int64_t p = piece + 1; p < next; p++) value = combined<D, kind>(value, own.kept(a.heads, p));
-    *own.target(offset) = combined<D, kind>(*own.target(offset), value);
+    for (int64_t p = piece + 1; p < next; p++) value = combined<D, kind, W>(value, own.kept(a.heads, p));
+    *own.target(offset) = combined<D, kind, W>(*own.target(offset), value);
 }
 
 typedef void (*scatter_kernel)(scatter_args);
 struct scatter_kernels {
     scatter_kernel in_order, sorted, join;
 };
-template <class D, int kind> static scatter_kernels scatter_of() {
-    return {scatter_in_order<D, kind>, scatter_sorted<D, kind>, join_pieces<D, kind>};
+template <class D, int kind, int W = 1> static scatter_kernels scatter_of() {
+    return {scatter_in_order<D, kind>, scatter_sorted<D, kind, W>, join_pieces<D, kind, W>};
+}
+
+/* Four columns of a sum of float32 as one, where they are neighbours that begin at multiples of 16 bytes. */
+#define WIDE_COLUMNS 4
+static bool widen_columns(const nr_call *call, nr_plan *columns, const nr_plan &along, bool one_lane) {
+    const nr_index_plan &plan = *static_cast<const nr_index_plan *>(call->plan);
+    const int64_t size = sizeof(float), wide = WIDE_COLUMNS * size;
+    if (call->op != NR_SCATTER_ADD || call->dtype != NORCH_FLOAT32 || !one_lane || columns->ndim == 0) return false;
+    int64_t all = plan.axis_stride | along.stride[0][0] | columns->size[0] * size;
+    for (int o = 0; o < 3; o += 2) {
+        if (columns->stride[o][0] != size || !is_aligned(columns->data[o], wide)) return false;
+        for (int32_t d = 1; d < columns->ndim; d++) all |= columns->stride[o][d];
+    }
+    if (all % wide) return false;
+    columns->size[0] /= WIDE_COLUMNS;
+    columns->numel /= WIDE_COLUMNS;
+    for (int o = 0; o < 3; o += 2) columns->stride[o][0] = wide;
+    return true;
 }
 
 template <int kind> static scatter_kernels combining(int32_t number) {
@@ -196,14 +223,18 @@ static int32_t sort_steps(const nr_call *call, const nr_plan &columns, const nr_
     return nr_cuda_sorts_rows(&sort, a) ? nr_cuda_sort_rows(&sort, a) : nr_cuda_radix_sort(&sort, a);
 }
 
-static int32_t run_sorted(const nr_call *call, const nr_plan &columns, const nr_plan &along, scatter_args &a) {
+static int32_t run_sorted(const nr_call *call, const nr_plan &given, const nr_plan &along, scatter_args &a) {
     const nr_gpu *gpu = gpu_of(call);
-    const scatter_kernels kernels = kernels_of(call);
+    nr_plan columns = given;
+    const bool wide = widen_columns(call, &columns, along, a.one_lane);
+    const scatter_kernels kernels = wide ? scatter_of<dtype_float32, NR_SCATTER_ADD, WIDE_COLUMNS>() : kernels_of(call);
+    a.to = index_args_of(call, columns);
     const size_t steps = (size_t)((a.one_lane ? 1 : columns.numel) * along.numel);
     a.columns = divisor_of(a.to.n);
     a.pieces = blocks_for(along.numel, PIECE);
     const bool joins = call->op != NR_SCATTER && a.pieces > 1;
-    const size_t kept = (size_t)a.pieces * a.to.n * (size_t)nr_library->dtypes[call->dtype].size;
+    const size_t kept =
+        (size_t)a.pieces * a.to.n * (size_t)nr_library->dtypes[call->dtype].size * (wide ? WIDE_COLUMNS : 1);
     const scratch order(gpu, 2 * steps * sizeof(int64_t)), pieces(gpu, joins ? 2 * kept : 0);
     if (!order.memory || !pieces.memory) return NORCH_ERROR_MEMORY;
     int64_t *places = reinterpret_cast<int64_t *>(order.memory);

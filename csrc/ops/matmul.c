@@ -236,10 +236,11 @@ static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, co
     return check_dtypes("linear", x, bias);
 }
 
-/* Whether a product can compute the epilogue in the same pass: its result has the dtype of the product, which is wide. */
+/* Whether a product can compute the epilogue in the same pass: its result has the dtype of the product, which is wide, or one
+ * of a device's. */
 static bool fuses_epilogue(const norch_tensor *x, int64_t epilogue) {
-    if (epilogue < 0 || epilogue >= NR_OP_COUNT || nr_ops[epilogue].form != NR_UNARY || nr_is_narrow(x->dtype))
-        return false;
+    if (epilogue < 0 || epilogue >= NR_OP_COUNT || nr_ops[epilogue].form != NR_UNARY) return false;
+    if (nr_is_narrow(x->dtype) && (x->device_type == NORCH_CPU || nr_needs_widening(x, NR_MATMUL))) return false;
     const bool keeps =
         nr_ops[epilogue].result == NR_SAME || (nr_ops[epilogue].result == NR_FLOAT && nr_is_float(x->dtype));
     return keeps && nr_in_domain((int32_t)epilogue, x->dtype);
