@@ -2,16 +2,17 @@
 
     mpiexec -n 2 python -m benchmarks.distributed [--most MIB] [--rounds N] [--timeline FILE]
 
-The libraries take turns in the same processes. A line has the median time of each, as the slowest rank saw it, and how
-many bytes of a tensor a second that is. PyTorch is left out where it is not installed. One thread a rank. --timeline
-draws a step of DistributedDataParallel instead (overlap.py).
+The libraries take turns in the same processes, in another order each round: after one that sleeps while it waits, ranks
+are slower to meet. A line has the least time of each, as the slowest rank saw it, and how many bytes of a tensor a
+second that is; what a neighbour on the machine takes away is least there. PyTorch is left out where it is not
+installed. One thread a rank. --timeline draws a step of DistributedDataParallel instead (overlap.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
+import random
 import tempfile
 import time
 from collections.abc import Callable
@@ -56,25 +57,23 @@ def calls(count: int, comm: Any, torch: Any) -> dict[str, Callable[[], Any]]:
 
 
 def measure(made: dict[str, Callable[[], Any]], rounds: int, repeats: int, comm: Any) -> dict[str, float]:
-    """Median seconds of a call, as the slowest rank saw it; the calls take turns."""
-    times: dict[str, list[float]] = {name: [] for name in made}
-    for turn in range(rounds + 1):
-        for name, call in made.items():
+    """The least seconds of a call, as the slowest rank saw it; the calls take turns."""
+    least = dict.fromkeys(made, float("inf"))
+    for turn in range(rounds):
+        for name in random.Random(turn).sample(list(made), len(made)):  # the same on all ranks
             comm.Barrier()
             since = time.perf_counter()
             for _ in range(repeats):
-                call()
-            taken = comm.allreduce(time.perf_counter() - since, MPI.MAX) / repeats
-            if turn:  # the first is a warm-up
-                times[name].append(taken)
-    return {name: statistics.median(of) for name, of in times.items()}
+                made[name]()
+            least[name] = min(least[name], comm.allreduce(time.perf_counter() - since, MPI.MAX) / repeats)
+    return least
 
 
 def main() -> None:
     """Parses the command line, measures, prints."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.distributed", description=__doc__)
     parser.add_argument("--most", type=int, default=256, metavar="MIB", help="the largest tensor (256)")
-    parser.add_argument("--rounds", type=int, default=15, help="of each size (15)")
+    parser.add_argument("--rounds", type=int, default=30, help="of each size (30)")
     parser.add_argument("--timeline", metavar="FILE", help="draw the overlap of a step: .png, or .json for Chrome")
     options = parser.parse_args()
     dist.init_process_group("mpi")
@@ -93,10 +92,10 @@ def main() -> None:
     size = 8
     while size <= options.most << 20:
         made = calls(size // 4, comm, torch)
-        medians = measure(made, options.rounds, max(1, min(200, (1 << 20) // size)), comm)
+        times = measure(made, options.rounds, max(1, min(100, (1 << 20) // size)), comm)
         if comm.rank == 0:
-            each = "  ".join(f"{name} {1e6 * t:10.1f} us {size / t / 1e9:6.2f} GB/s" for name, t in medians.items())
-            print(f"{size:>10} B  {each}  mpi4py/norch {medians['mpi4py'] / medians['norch']:.2f}", flush=True)
+            each = "  ".join(f"{name} {1e6 * t:11.2f} us {size / t / 1e9:6.2f} GB/s" for name, t in times.items())
+            print(f"{size:>10} B  {each}  mpi4py/norch {times['mpi4py'] / times['norch']:.2f}", flush=True)
         size *= 8
     if torch is not None:
         torch.distributed.destroy_process_group()

@@ -26,15 +26,10 @@ def memory_of(x: TensorBase, itemsize: int = 1) -> memoryview:
     """The bytes of a contiguous tensor on the CPU whose elements have itemsize bytes, to read and to write; x lives as
     long as they are seen."""
     lib.norch_note_unseen("Python reads the memory of a tensor")
-    return memory_at(x._data, x._numel * itemsize, x)
-
-
-def memory_at(address: int, size: int, owner: object) -> memoryview:
-    """The bytes at an address, to read and to write; owner lives as long as they are seen."""
-    if size == 0:
+    if x._numel == 0:
         return memoryview(bytearray())
-    array: Any = (ctypes.c_ubyte * size).from_address(address)
-    array.owner = owner
+    array: Any = (ctypes.c_ubyte * (x._numel * itemsize)).from_address(x._data)
+    array.owner = x
     return memoryview(array).cast("B")
 
 
@@ -63,6 +58,12 @@ def int64s(*values: int) -> Any:
 def uint64s(*values: int) -> Any:
     """A C array of uint64, to be filled or read by C."""
     return (ctypes.c_uint64 * len(values))(*values)
+
+
+def function_of(file: str, name: str) -> int:
+    """The address of a function of a shared library, or of one that it is linked with; 0 where there is none."""
+    function: Any = getattr(ctypes.CDLL(file), name, None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def address(array: Any) -> int:

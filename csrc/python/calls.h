@@ -48,11 +48,13 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * region(x, index): a view, or None if the index holds more than integers, slices, ... and None.
  * to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
  * guard_class(): a new class, the base of context managers that put a setting back (guard.c).
- * set_batched(), sample_of(): of tensors of vmap (batched.c). */
+ * set_batched(), sample_of(): of tensors of vmap (batched.c). mpi_all_reduce(): mpi.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
     ROW(shape)               \
-    ROW(strides) ROW(adopt) ROW(region) ROW(to_dlpack) ROW(from_dlpack) ROW(guard_class) ROW(set_batched) ROW(sample_of)
+    ROW(strides)             \
+    ROW(adopt)               \
+    ROW(region) ROW(to_dlpack) ROW(from_dlpack) ROW(guard_class) ROW(set_batched) ROW(sample_of) ROW(mpi_all_reduce)
 
 /* What a call gives that one of its arguments has stopped: the error that is set, or where none is, as the argument is a
  * batched tensor, what the rule for the call gives. */

@@ -138,8 +138,7 @@ def _exchange(group: ProcessGroup | None, thing: Any, name: str) -> list[Any]:
     """The things of all ranks."""
     if group is None:
         return [thing]
-    with group.watch(name):
-        return list(group.comm.allgather(thing))
+    return list(group.watch.run((name,), group.comm.allgather, thing))
 
 
 def _together(group: ProcessGroup | None, step: Callable[[], T]) -> T:

@@ -141,8 +141,7 @@ class DistributedDataParallel(Module):
     def _check_same(self, module: Module) -> None:
         mine = [(key, tuple(p.shape), str(p.dtype)) for key, p in module.named_parameters()]
         all_of = self.process_group
-        with all_of.watch("DistributedDataParallel"):
-            of_ranks = all_of.comm.allgather(mine)
+        of_ranks = all_of.watch.run(("DistributedDataParallel",), all_of.comm.allgather, mine)
         for rank, theirs in zip(all_of.ranks, of_ranks, strict=True):
             for one, other in zip(of_ranks[0], theirs):
                 if one != other:

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from threading import get_ident
+from time import monotonic
 from typing import Any
 
-from .._buffers import memory_at
-from ..dtype import bool_
+from .._buffers import address, function_of, int64s
+from .._lib import lib
+from ..autograd import no_grad
+from ..dtype import DTYPES, bool_
 from ..errors import DTypeError, Error
 from ..tensor import Tensor
 from .watch import Watch, tell
@@ -70,6 +74,28 @@ def byte_type(dtype: Any) -> Any:
     return getattr(mpi(), _BYTES[dtype.itemsize])
 
 
+@cache
+def reduction(how: str, dtype: Any) -> Any:
+    """MPI's operation that combines elements of a dtype."""
+    return getattr(mpi(), (_BOOL_OPS if dtype is bool_ else _OPS)[how])
+
+
+def _reductions(comm: Any) -> dict[str, tuple[Any, int]]:
+    """By operation what csrc/python/mpi.c reads, and its address: MPI_Allreduce, of the library that mpi4py has loaded,
+    and handles; the datatype of each dtype, 0 for those that take more than one call of MPI."""
+    function = function_of(mpi().__file__, "MPI_Allreduce")
+    if not function:
+        return {}
+    handle, made = mpi()._handleof, {}
+    for how in _OPS:
+        plain = "f" if how == "avg" else "uif"
+        kinds = [handle(number_type(one, how)) if one.kind in plain and one.name in _NUMBERS else 0 for one in DTYPES]
+        head = function, int(mpi().IN_PLACE), handle(reduction(how, None)), handle(comm)
+        array = int64s(*head, *kinds)
+        made[how] = array, address(array)
+    return made
+
+
 def abort(message: str) -> None:
     """Prints message and ends the processes of all ranks."""
     tell(message)
@@ -79,13 +105,37 @@ def abort(message: str) -> None:
 class Link:
     """How collectives move tensors through MPI: from and to memory of the host, without pickling.
 
-    nccl.Link has the same methods. spec() is a tensor as MPI takes it, moved() the same for other memory.
+    nccl.Link has the same methods, but all_reduce().
     """
 
     widens: dict[Any, Any] = {}  # noqa: RUF012  (dtypes that are combined in another)
 
     def __init__(self, comm: Any, watch: Watch) -> None:
         self.comm, self.watch, self.in_place = comm, watch, mpi().IN_PLACE
+        self.reductions = _reductions(comm)
+
+    def all_reduce(self, x: Any, op: Any) -> bool:
+        """all_reduce() of a tensor that MPI can combine where it lies, by one call of the library. False, and nothing
+        is done, for all else."""
+        try:
+            array = self.reductions[op][1]
+        except (KeyError, TypeError):
+            return False
+        calls, thread = self.watch.calls, get_ident()
+        calls[thread] = ("all_reduce", x, op), monotonic()
+        try:
+            status = lib.norch_mpi_all_reduce(x, array)
+        finally:
+            del calls[thread]
+        if status is None:
+            return False
+        if status:
+            raise Error(f"all_reduce: MPI: {mpi().Get_error_string(status)}")
+        x._bump()
+        if op == "avg":
+            with no_grad():
+                x.div_(self.comm.size)
+        return True
 
     def placed(self, x: Tensor, name: str) -> Tensor:
         """x itself, or a copy, contiguous and on the host."""
@@ -105,35 +155,31 @@ class Link:
 
     def reduction(self, how: str, dtype: Any, name: str) -> Any:
         """The operation of MPI that combines elements."""
-        return getattr(mpi(), (_BOOL_OPS if dtype is bool_ else _OPS)[how])
+        return reduction(how, dtype)
 
     def divides(self, how: str) -> bool:
         """Whether a sum has to be divided by the number of ranks afterwards."""
         return how == "avg"
 
-    def buffer(self, address: int, size: int, owner: Any = None) -> Any:
+    def buffer(self, address: int, size: int) -> Any:
         """Memory as MPI takes it."""
-        return memory_at(address, size, owner)
+        return mpi().buffer.fromaddress(address, size)
 
-    def call(self, what: str, method: str, *arguments: Any) -> None:
+    def call(self, what: tuple[Any, ...], method: str, *arguments: Any) -> None:
         """A collective, to its end."""
-        with self.watch(what):
-            getattr(self.comm, method)(*arguments)
+        self.watch.run(what, getattr(self.comm, method), *arguments)
 
-    def begin(self, what: str, method: str, *arguments: Any) -> Any:
+    def begin(self, what: tuple[Any, ...], method: str, *arguments: Any) -> Any:
         """The same, going on; gives MPI's request."""
-        with self.watch(what):
-            return getattr(self.comm, "I" + method.lower())(*arguments)
+        return self.watch.run(what, getattr(self.comm, "I" + method.lower()), *arguments)
 
-    def wait(self, what: str, request: Any) -> None:
+    def wait(self, what: tuple[Any, ...], request: Any) -> None:
         """Waits for what begin() has begun."""
-        with self.watch(what):
-            request.Wait()
+        self.watch.run(what, request.Wait)
 
-    def test(self, what: str, request: Any) -> bool:
+    def test(self, what: tuple[Any, ...], request: Any) -> bool:
         """Whether that is done; asking lets MPI go on."""
-        with self.watch(what):
-            return bool(request.Test())
+        return bool(self.watch.run(what, request.Test))
 
     def status(self) -> Any:
         """What Recv fills: sender() reads it."""

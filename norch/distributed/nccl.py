@@ -27,7 +27,7 @@ from ..errors import ArgumentError, DeviceError, DTypeError, Error
 from ..ops.create import empty
 from ..ops.values import from_bytes
 from ..tensor import Tensor
-from .watch import Watch
+from .watch import Watch, described
 
 _DTYPES = {  # (ncclDataType_t, how many of them an element is)
     "int8": (0, 1), "uint8": (1, 1), "int32": (2, 1), "int64": (4, 1), "float32": (7, 1), "float64": (8, 1),
@@ -109,9 +109,9 @@ def _message(status: int, what: str) -> str:
     return f"{what}: NCCL: {text}" + (f": {more}" if more else "")
 
 
-def _check(status: int, what: str) -> None:
+def _check(status: int, name: str) -> None:
     if status:
-        raise Error(_message(status, what.partition(" ")[0]))
+        raise Error(_message(status, name))
 
 
 def version() -> tuple[int, int, int]:
@@ -177,7 +177,7 @@ def id_through_file(path: str, size: int, rank: int, timeout: float) -> bytes:
 class _Request:
     """A call that a stream has been given: the event behind it."""
 
-    def __init__(self, what: str, event: cuda.Event) -> None:
+    def __init__(self, what: tuple[Any, ...], event: cuda.Event) -> None:
         self.what, self.since, self.event = what, time.monotonic(), event
 
 
@@ -197,11 +197,8 @@ class Link:
         self.stream = cuda.Stream(self.device, priority=-1)
         comm = _POINTER()
         lib.norch_device_synchronize(1, device)  # the device is now this thread's, for NCCL
-        with watch("init_process_group"):
-            _check(
-                nccl().CommInitRank(ctypes.byref(comm), size, _UniqueId.from_buffer_copy(ident), rank),
-                "init_process_group",
-            )
+        name, unique = "init_process_group", _UniqueId.from_buffer_copy(ident)
+        _check(watch.run((name,), nccl().CommInitRank, ctypes.byref(comm), size, unique, rank), name)
         self.comm: Any = comm
         self.flights: deque[_Request] = deque()
         self._grouped: list[_Request] | None = None  # begun by together(), whose event comes when all are
@@ -242,18 +239,17 @@ class Link:
         """NCCL has an average."""
         return False
 
-    def buffer(self, address: int, size: int, owner: Any = None) -> int:
+    def buffer(self, address: int, size: int) -> int:
         """Memory as NCCL takes it."""
         return address
 
     # ---- calls ------------------------------------------------------------------------------------
 
-    def begin(self, what: str, method: str, *arguments: Any) -> _Request:
+    def begin(self, what: tuple[Any, ...], method: str, *arguments: Any) -> _Request:
         """Gives the stream a call, behind what the current stream has been given."""
-        self._raise(what)
+        self._raise(what[0])
         self.stream.wait_stream(cuda.current_stream(self.device))
-        with self.watch(what):  # NCCL may connect ranks first
-            getattr(self, method)(what, *arguments)
+        self.watch.run(what, getattr(self, method), what[0], *arguments)  # NCCL may connect ranks first
         request = _Request(what, self.stream.record_event())
         if self._grouped is not None:
             self._grouped.append(request)
@@ -275,23 +271,23 @@ class Link:
             for request in grouped:
                 request.event.record(self.stream)
 
-    def wait(self, what: str, request: _Request) -> None:
+    def wait(self, what: tuple[Any, ...], request: _Request) -> None:
         """Lets the current stream wait for it."""
-        self._raise(what)
+        self._raise(what[0])
         request.event.wait(cuda.current_stream(self.device))
 
-    def test(self, what: str, request: _Request) -> bool:
+    def test(self, what: tuple[Any, ...], request: _Request) -> bool:
         """Whether it is done."""
-        self._raise(what)
+        self._raise(what[0])
         return request.event.query()
 
-    def call(self, what: str, method: str, *arguments: Any) -> None:
+    def call(self, what: tuple[Any, ...], method: str, *arguments: Any) -> None:
         """begin() and wait(); of a barrier the program itself waits."""
         request = self.begin(what, method, *arguments)
         self.wait(what, request)
         if method == "Barrier":
             request.event.synchronize()
-            self._raise(what)
+            self._raise(what[0])
 
     def status(self) -> None:
         """NCCL tells nothing of what was received."""
@@ -309,10 +305,10 @@ class Link:
         status = nccl().CommGetAsyncError(self.comm, ctypes.byref(code))
         return _message(status or code.value, what) if status or code.value else None
 
-    def _raise(self, what: str) -> None:
+    def _raise(self, name: str) -> None:
         if self.comm is None:
-            raise Error(f"{what.partition(' ')[0]}: the group was destroyed")
-        if (message := self._error(what.partition(" ")[0])) is not None:
+            raise Error(f"{name}: the group was destroyed")
+        if (message := self._error(name)) is not None:
             raise Error(message)
 
     def _look(self, now: float) -> str | None:
@@ -320,10 +316,10 @@ class Link:
         flights = list(self.flights)
         if self.comm is None or not flights:
             return None
-        message = self._error(f"rank {self.watch.rank}: {flights[0].what}")
+        message = self._error(f"rank {self.watch.rank}: {described(flights[0].what)}")
         for flight in flights:
             if message is None and now - flight.since > self.watch.timeout and not flight.event.query():
-                message = self.watch.late(flight.what, now - flight.since)
+                message = self.watch.late(described(flight.what), now - flight.since)
         return message  # which ends the process at once: after ncclCommAbort the program would go on with what is there
 
     def free(self) -> None:
@@ -447,7 +443,7 @@ class Objects:
         x = from_bytes(data, (len(data),), uint8).to(link.device)
         out = empty(self.size * len(data), dtype=uint8, device=link.device)
         kind = link.byte_type(uint8)
-        link.call("objects", "Allgather", [x._data, len(data), kind], [out._data, len(data), kind])
+        link.call(("objects",), "Allgather", [x._data, len(data), kind], [out._data, len(data), kind])
         whole = bytes(memory_of(out.cpu()))
         link._raise("objects")
         return [whole[at : at + len(data)] for at in range(0, len(whole), len(data))]

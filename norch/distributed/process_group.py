@@ -13,7 +13,7 @@ from typing import Any
 from .._recording import unseen
 from ..errors import ArgumentError, DeviceError, Error
 from . import mpi, nccl
-from .watch import Watch, end_all_on_failure, end_this, seconds_of
+from .watch import Watch, described, end_all_on_failure, end_this, seconds_of
 
 __all__ = [
     "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank",
@@ -26,7 +26,8 @@ class ProcessGroup:
     """Ranks that compute together; made by init_process_group() and new_group().
 
     ranks: their numbers in the world, in the order of the group. comm: the communicator of MPI, or, without MPI, what
-    does the same with objects. links: for "cpu" and "cuda" what moves tensors of such devices.
+    does the same with objects. links: for "cpu" and "cuda" what moves tensors of such devices. direct: the link of
+    calls that are not compared with those of other ranks first.
     """
 
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, links: dict[str, Any], check: bool) -> None:
@@ -34,6 +35,8 @@ class ProcessGroup:
         self.position = {rank: at for at, rank in enumerate(self.ranks)}
         self.checks = comm.Dup() if check else None  # what ranks are about to call is compared on a channel of its own
         self.calls = self.meetings = 0
+        link = None if check else links.get("cpu")
+        self.direct = link if isinstance(link, mpi.Link) else None  # for calls that nothing is compared of
 
     def rank(self) -> int:
         """The number of this process in the group."""
@@ -77,19 +80,19 @@ class ProcessGroup:
             raise ArgumentError(f"{name}: rank {rank!r} is not in the group of the ranks {list(self.ranks)}")
         return at
 
-    def _compare(self, what: str) -> None:
+    def _compare(self, *what: Any) -> None:
         """Error on every rank where ranks are about to run different collectives (NORCH_DISTRIBUTED_DEBUG=1)."""
-        self.calls += 1
         if self.checks is None:
             return
-        with self.watch(what):
-            calls = self.checks.allgather((self.calls, what))
+        self.calls += 1
+        calls = self.watch.run(what, self.checks.allgather, (self.calls, described(what)))
         if any(call != calls[0] for call in calls):
             each = "; ".join(f"rank {rank}: {call}" for rank, (_, call) in zip(self.ranks, calls, strict=True))
-            raise Error(f"{what.partition(' ')[0]}: the ranks do not call the same, call {self.calls}: {each}")
+            raise Error(f"{what[0]}: the ranks do not call the same, call {self.calls}: {each}")
 
     def _free(self) -> None:
         """Gives the communicators back."""
+        self.direct = None
         for link in self.links.values():
             if isinstance(link, nccl.Link):
                 link.free()
@@ -322,7 +325,7 @@ def new_group(
         raise TypeError(f"new_group: ranks is a list of numbers, not {ranks!r}") from None
     if len(set(chosen)) != len(chosen) or not set(chosen) <= set(everyone.ranks) or not chosen:
         raise ArgumentError(f"new_group: ranks are numbers of 0 to {everyone.size() - 1}, each once, not {ranks}")
-    everyone._compare(f"new_group of {chosen}")
+    everyone._compare("new_group", chosen)
     of_cuda: Any = everyone.links.get("cuda")
     if isinstance(everyone.comm, nccl.Objects):
         of_ranks = everyone.comm.allgather(nccl.unique_id() if everyone.rank() == chosen[0] else None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._handle import meta_of
 from .._lib import lib
 from .._recording import here, unseen
 from ..autograd import no_grad
@@ -17,6 +18,7 @@ from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..ops.create import empty
 from ..tensor import Tensor
 from .process_group import ProcessGroup, group_of
+from .watch import described
 
 _OPS = ("sum", "avg", "product", "min", "max")
 _abandoned: list[Work] = []  # that nobody has waited for, and nobody can: their memory is still read or written
@@ -30,9 +32,7 @@ def _aside(step: Callable[[], Any]) -> Any:
 class _Spec(list[Any]):
     """[memory, elements or those of each rank, datatype] of a tensor, as links take it."""
 
-    def __init__(self, host: Tensor, parts: list[Any]) -> None:
-        super().__init__(parts)
-        self.host = host
+    host: Tensor
 
 
 class _Replayed:
@@ -70,7 +70,7 @@ class Work:
                 here.tape.unfinished.discard(self)
                 self._call.record("wait", self._arguments, self._to_finish, lambda _: link.wait(what, slot.request))
             elif here.tape is not self._tape:
-                unseen(f"{what.partition(' ')[0]} was begun outside of the function")
+                unseen(f"{what[0]} was begun outside of the function")
             self._complete()
         return True
 
@@ -102,15 +102,10 @@ class Call:
     ) -> None:
         self.name, self.async_op, self.group = name, async_op, group_of(group, name)
         self.link: Any = None  # that of the tensors' device, once there is one
-        words = [name, *("async" for _ in range(bool(async_op)))]
-        for x in arguments:
-            if not isinstance(x, Tensor):
-                words.append(f"by {x}" if isinstance(x, str) else f"rank {x}")
-            else:
-                words.append(f"of {tuple(x.shape)} {x.dtype}" if shapes else f"of {x.dtype}")
-        self.what = " ".join(words)
+        heads = [(meta_of(x) if shapes else x.dtype) if isinstance(x, Tensor) else x for x in arguments]
+        self.what = (name, bool(async_op), *heads)  # it holds no memory
         if compare:
-            self.group._compare(self.what)
+            self.group._compare(*self.what)
 
     def __call__(self, method: str, *arguments: Any, done: Sequence[Any] = ()) -> Work | None:
         if self.async_op:
@@ -165,7 +160,7 @@ class Call:
             run(last[1])
 
         here.tape.kept.append(again)
-        told = f"{self.what} {step} {id(group)}"
+        told = f"{described(self.what)} {step} {id(group)}"
         lib.norch_record_host_call(again, told, tuple(x.host for x in specs), written)
         return True
 
@@ -259,12 +254,17 @@ class _Host:
 
     def __init__(self, x: Tensor, host: Tensor, datatype: Any, link: Any) -> None:
         self.x, self.host, self.datatype = x, host, datatype
-        buffer = link.buffer(host._data, host.numel() * host.dtype.itemsize, host)
-        self.spec = _Spec(host, [buffer, host.numel(), datatype])
+        buffer = link.buffer(host._data, host.numel() * host.dtype.itemsize)
+        self.spec = self._spec(buffer, host.numel())
 
     def parts(self, group: ProcessGroup) -> _Spec:
         """The same as equal parts, one a rank: the elements of a part are counted."""
-        return _Spec(self.host, [self.spec[0], self.host.numel() // group.size(), self.datatype])
+        return self._spec(self.spec[0], self.host.numel() // group.size())
+
+    def _spec(self, buffer: Any, count: Any) -> _Spec:
+        spec = _Spec((buffer, count, self.datatype))
+        spec.host = self.host
+        return spec
 
     def finish(self) -> None:
         """Writes into the tensor what came."""
@@ -310,7 +310,8 @@ class _Numbers(_Host):
     def finish(self) -> None:
         """Writes into the tensor what came, an average as the sum by the number of ranks."""
         if self.divisor != 1:
-            self.host.div_(self.divisor)
+            with no_grad():
+                self.host.div_(self.divisor)
         super().finish()
 
 
@@ -327,7 +328,7 @@ class _Joined(_Host):
         self.pieces = whole.split(self.counts)
         for part, x in zip(self.pieces, xs, strict=True):
             part.copy_(x.detach().reshape(-1))
-        self.spec_by_rank = _Spec(whole, [self.spec[0], self.counts, self.datatype])
+        self.spec_by_rank = self._spec(self.spec[0], self.counts)
 
     def finish(self) -> None:
         """Writes to the tensors what came."""

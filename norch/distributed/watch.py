@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from threading import Event, Thread, get_ident
+from time import monotonic
+from typing import Any, TypeVar
 
 from ..errors import ArgumentError, Error
+from ..tensor import Tensor
+
+T = TypeVar("T")
 
 DEFAULT_TIMEOUT = 1800.0  # seconds, as PyTorch's
 
@@ -28,6 +31,19 @@ def seconds_of(timeout: timedelta | float | None, name: str, otherwise: float = 
     return found
 
 
+def described(what: tuple[Any, ...]) -> str:
+    """A call by its name and arguments, "all_reduce of (4,) norch.float32 by sum". True is async, a number a rank."""
+    words = [what[0]]
+    for x in what[1:]:
+        if isinstance(x, Tensor):
+            words.append(f"of {tuple(x.shape)} {x.dtype}")
+        elif isinstance(x, bool):
+            words.extend(["async"] * x)
+        elif x is not None:
+            words.append(f"{'rank' if isinstance(x, int) else 'by' if isinstance(x, str) else 'of'} {x}")
+    return " ".join(words)
+
+
 class Watch:
     """Ends all ranks if a call waits for others for more than `timeout` seconds.
 
@@ -40,13 +56,21 @@ class Watch:
         self, timeout: float, rank: int, ends: Callable[[str], None], renames: type[Exception] | tuple[()] = ()
     ) -> None:
         self.timeout, self.rank, self.ends, self.renames = timeout, rank, ends, renames
-        self.calls: dict[int, tuple[str, float]] = {}  # of each thread: what waits, since when
+        self.calls: dict[int, tuple[tuple[Any, ...], float]] = {}  # of each thread: what waits, since when
         self.checks: list[Callable[[float], str | None]] = []
-        self._ended = threading.Event()
-        threading.Thread(target=self._look, name="norch.distributed", daemon=True).start()
+        self._ended = Event()
+        Thread(target=self._look, name="norch.distributed", daemon=True).start()
 
-    def __call__(self, what: str) -> _Watched:
-        return _Watched(self, what)
+    def run(self, what: tuple[Any, ...], call: Callable[..., T], *arguments: Any) -> T:
+        """call(*arguments), which waits for other ranks. what: its name, and arguments that described() tells of."""
+        thread = get_ident()
+        self.calls[thread] = what, monotonic()
+        try:
+            return call(*arguments)
+        except self.renames as error:
+            raise Error(f"{what[0]}: MPI: {error}") from error
+        finally:
+            self.calls.pop(thread, None)
 
     def with_timeout(self, timeout: float) -> Watch:
         """A watch of the same kind with another timeout; itself, if that is its own."""
@@ -71,28 +95,13 @@ class Watch:
 
     def _look(self) -> None:
         while not self._ended.wait(min(self.timeout / 4, 1)):
-            now = time.monotonic()
+            now = monotonic()
             for what, since in list(self.calls.values()):
                 if now - since > self.timeout:
-                    self.ends(self.late(what, now - since))
+                    self.ends(self.late(described(what), now - since))
             for check in list(self.checks):
                 if (message := check(now)) is not None:
                     self.ends(message)
-
-
-class _Watched:
-    __slots__ = ("watch", "what")
-
-    def __init__(self, watch: Watch, what: str) -> None:
-        self.watch, self.what = watch, what
-
-    def __enter__(self) -> None:
-        self.watch.calls[threading.get_ident()] = self.what, time.monotonic()
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.watch.calls.pop(threading.get_ident(), None)
-        if self.watch.renames and isinstance(error, self.watch.renames):
-            raise Error(f"{self.what.partition(' ')[0]}: MPI: {error}") from error
 
 
 def tell(message: str) -> None:

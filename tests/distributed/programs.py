@@ -86,6 +86,19 @@ def reductions() -> None:
             dist.all_reduce(z, op)
             assert z.tolist() == expected
 
+    w = norch.full((3,), float(me), requires_grad=True)
+    dist.all_reduce(w, dist.ReduceOp.AVG)  # an average divides where the sum lies, which no graph records
+    dist.all_reduce(y := (w * 2).half(), dist.ReduceOp.AVG)
+    assert w.tolist() == [(n - 1) / 2] * 3 and w.grad_fn is None and y.tolist() == [n - 1.0] * 3
+    link = dist.GroupMember.WORLD.direct
+    if link is not None:
+        assert link.all_reduce(x := norch.ones(2, 3), "sum") and link.all_reduce(y := norch.ones(2).byte(), "max")
+        same(x, np.full((2, 3), n))
+        same(y, [1, 1])
+        of_more_calls = [x.t(), x[:, 1], x[:0], x.half(), x.bool(), x + 1j, [1.0]]
+        assert not any(link.all_reduce(one, "sum") for one in of_more_calls)
+        assert not link.all_reduce(x, "xor") and not link.all_reduce(x, ["sum"]) and not link.all_reduce(x.int(), "avg")
+
 
 def movement() -> None:
     me, n = dist.get_rank(), dist.get_world_size()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import subprocess
 import sys
@@ -13,7 +14,10 @@ from launcher import ALONE, ROOT, launch, run, with_mpi
 
 import norch
 import norch.distributed as dist
+from norch._buffers import address, int64s
+from norch._lib import lib
 from norch.distributed import mpi
+from norch.dtype import DTYPES
 
 pytestmark = pytest.mark.host
 
@@ -103,6 +107,36 @@ def test_a_launcher_that_is_not_of_mpi_is_refused(key: str, value: str) -> None:
         [sys.executable, "-c", code], env={**ALONE, "PYTHONPATH": str(ROOT), key: value}, capture_output=True, text=True
     )
     assert done.returncode == 1 and f"{key} is {value}, but MPI says" in done.stderr and "mpiexec -n N" in done.stderr
+
+
+def test_the_call_of_the_function_of_mpi() -> None:
+    """csrc/python/mpi.c on a function that notes what it is given; a status that is not 0 comes back."""
+    seen: list[tuple[int, ...]] = []
+    pointer = ctypes.c_void_p
+
+    def all_reduce(*given: int) -> int:
+        seen.append(given)
+        return 15
+
+    function = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer, ctypes.c_int, pointer, pointer, ctypes.c_int)(
+        all_reduce
+    )
+    handles = [100 + i if one is not norch.bool else 0 for i, one in enumerate(DTYPES)]
+    array = int64s(ctypes.cast(function, pointer).value, -1, 7, 0x44000000, *handles)
+    x = norch.ones(2, 3)
+    assert lib.norch_mpi_all_reduce(x, address(array)) == 15
+    assert seen == [(2**64 - 1, x.data_ptr(), 6, 100 + norch.float32.code, 7, 0x44000000)]
+    for other in (x.t(), x[:0], x.bool(), None):
+        assert lib.norch_mpi_all_reduce(other, address(array)) is None
+    assert (
+        norch.vmap(lambda x: x + int(lib.norch_mpi_all_reduce(x, address(array)) is None))(x).tolist()
+        == [[2.0] * 3] * 2
+    )
+    assert len(seen) == 1
+    with pytest.raises(TypeError, match="takes 2 arguments, not 1"):
+        lib.norch_mpi_all_reduce(x)
+    with pytest.raises(TypeError):
+        lib.norch_mpi_all_reduce(x, "sum")
 
 
 @with_mpi
