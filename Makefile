@@ -88,7 +88,8 @@ endif
 # Tables for unwinding would be 0.2 of 5.6 MB, and C has no exceptions; with -g debuggers find theirs. At -O1 clang would
 # warn of each loop that it does not vectorise.
 CLANG := $(findstring clang,$(COMPILER))
-OPTIMIZE := $(if $(SANITIZE),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+# Under a sanitizer every call releases Python's lock, as otherwise only long ones do.
+OPTIMIZE := $(if $(SANITIZE),-O1 -g -DNR_LONG_WORK=-1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
     $(if $(CLANG),-Wno-pass-failed),\
     -O3 -fno-unwind-tables -fno-asynchronous-unwind-tables)
 # clang links its sanitizers into the program, unless told that they are libraries.

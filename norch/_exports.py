@@ -69,5 +69,6 @@ def publish(
 
 def _defined(namespace: dict[str, Any]) -> list[str]:
     own = namespace["__name__"]
-    here = [key for key, thing in namespace.items() if getattr(thing, "__module__", "") == own and key[0] != "_"]
+    things = list(namespace.items())  # at once: another thread may import a name that waits for its first use
+    here = [key for key, thing in things if getattr(thing, "__module__", "") == own and key[0] != "_"]
     return [key for key in here if type(namespace[key]).__module__ != "typing"]  # no TypeVar

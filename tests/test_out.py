@@ -337,10 +337,12 @@ def test_errors_leave_out_as_it_was() -> None:
     for call, error, message in (
         (lambda: norch.add(x, norch.ones(3), out=out), norch.ShapeError, "add: sizes 2 and 3"),
         (lambda: norch.exp(x, out=[1, 2]), TypeError, "exp: out must be a tensor, or a tuple of them, not list"),
+        (lambda: norch.zeros(2, out=[out]), TypeError, "zeros: the result is 1 tensors, out a list of 1"),
+        (lambda: norch.rand(2, out=(out, x)), TypeError, "rand: the result is 1 tensors, out a tuple of 2"),
         (lambda: norch.exp(x, out="out"), TypeError, "exp: out must be a tensor, or a tuple of them, not str"),
         (lambda: norch.max(x, 0, out=out), TypeError, "max: the result is 2 tensors, out 1"),
-        (lambda: norch.sum(x, out=(out, out)), TypeError, "sum: the result is 1 tensors, out 2"),
-        (lambda: norch.sum(x, 0, out=(out,)), TypeError, "sum: the result is 1 tensors, out 1"),
+        (lambda: norch.sum(x, out=(out, out)), TypeError, "sum: the result is 1 tensors, out a tuple of 2"),
+        (lambda: norch.sum(x, 0, out=(out,)), TypeError, "sum: the result is 1 tensors, out a tuple of 1"),
         (
             lambda: norch.max(x[None], 0, out=(out, norch.zeros(2, dtype=norch.bool))),
             norch.DTypeError,

@@ -1,13 +1,16 @@
 """What an operation of several calls gives when another thread sets .data of one of its tensors meanwhile: the result
 or the exception of the tensor as it was, or as it is then. The other thread is a trace function, which comes between
-two bytecodes, so that a failure can be repeated."""
+two bytecodes, so that a failure can be repeated; or a finalizer, or what a profiler or a replay calls, in the middle of
+a call of the library."""
 
 from __future__ import annotations
 
 import os
 import random
 import re
+import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +21,7 @@ from cases import CASES
 
 import norch
 from norch._lib import lib
+from norch._recording import here
 
 pytestmark = pytest.mark.host
 
@@ -96,3 +100,96 @@ def test_an_operation_reads_each_tensor_once(case: Case) -> None:
                 x = given[i].clone()
                 at = At(pick.randrange(max(bytecodes.count, 1)), lambda: lib.norch_set_data(x, new))  # noqa: B023
                 assert outcome(lambda: at.run(lambda: called(x))) in legal, (i, other, at.number)  # noqa: B023
+
+
+FINALIZER = """
+import gc, norch
+from norch import nn
+F = nn.functional
+
+class Trap:
+    def __init__(self, x, new):
+        self.x, self.new, self.cycle = x, new, self
+
+    def __del__(self):
+        self.x.data = self.new
+
+calls = [
+    lambda x: x.sum(1), lambda x: x + x.T, lambda x: x @ x, lambda x: x.cumsum(0), lambda x: x.sort(0)[0],
+    lambda x: x[[1, 0]], lambda x: x[x == 0], lambda x: norch.cat([x, x]), lambda x: x.softmax(1),
+    lambda x: x.half() @ x.half(), lambda x: F.linear(x, x), lambda x: F.layer_norm(x, (2,)), lambda x: x.tolist(),
+    lambda x: norch.tensor(tuple(x.shape)), lambda x: F.conv1d(x.view(1, 2, 2), x.view(2, 2, 1)),
+    lambda x: F.avg_pool2d(x.view(1, 2, 2), 2), lambda x: x.argmax(0),
+]
+gc.freeze()
+for call in calls:
+    for threshold in range(1, 25):
+        gc.disable()
+        x = norch.zeros(2, 2)
+        Trap(x, norch.ones(300_000, 2))
+        gc.set_threshold(threshold)
+        gc.enable()
+        try:
+            call(x)
+        except (ValueError, IndexError):
+            pass
+gc.disable()
+print("done")
+"""
+
+
+def test_a_finalizer_that_the_collector_runs_in_a_call_does_not_change_its_tensors() -> None:
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(HOME))}
+    done = subprocess.run([sys.executable, "-c", FINALIZER], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-2000:]
+
+
+def test_what_watches_a_call_does_not_change_its_tensors() -> None:
+    x, new, others = norch.zeros(2, 2), norch.ones(300_000, 2), []
+
+    def replace() -> None:
+        x.data = new
+
+    def place() -> str:
+        others.append(threading.Thread(target=replace))
+        others[-1].start()
+        others[-1].join(0.05)  # waits until the call is over
+        with pytest.raises(ValueError, match="in the middle of a call"):
+            replace()
+        return "here"
+
+    lib.norch_profile_start(0, place)
+    try:
+        assert x.sum(1).tolist() == [0, 0]
+    finally:
+        lib.norch_profile_stop()
+    for other in others:
+        other.join()
+    assert tuple(x.shape) == (300_000, 2)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_replay_is_of_the_tensors_that_it_checked(moment: str) -> None:
+    """Python that counts steps runs before and after it, and other threads then."""
+    x, new, turns = norch.zeros(300_000, 2), norch.ones(2, 2), iter([False, True])
+
+    def replace() -> bool:
+        if next(turns):
+            lib.norch_set_data(x, new)
+        return True
+
+    slots = (replace, None) if moment == "before" else (lambda: True, replace)
+
+    @norch.capture
+    def function(x: Any) -> tuple[Any, Any]:
+        if here.tape is not None:
+            here.tape.slot(*slots, None)
+        return x.sum(1), x[1:]
+
+    for _ in range(4):
+        function(x)
+    assert function.recordings() == 1
+    sums, view = function(x)
+    rows, value = (2, 1) if moment == "before" else (300_000, 0)
+    assert tuple(sums.shape) == (rows,) and tuple(view.shape) == (rows - 1, 2)
+    assert (sums == 2 * value).all() and (view == value).all() and list(turns) == []

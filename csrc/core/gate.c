@@ -8,14 +8,21 @@
 #include "interpreter.h"
 #include "observer.h"
 
-/* Work that takes longer is worth releasing and acquiring the lock, in nanoseconds of one core. */
-#define LONG_WORK 50e3
+/* Work that takes longer is worth releasing and acquiring the lock, in nanoseconds of one core. `make sanitize` sets -1: there
+ * every call releases it. */
+#ifndef NR_LONG_WORK
+#define NR_LONG_WORK 50e3
+#endif
 
 /* Calls that run without the lock, and threads that wait for them to end. The lock protects both. */
 static int64_t unlocked_calls, waiting;
+static _Thread_local int64_t held; /* of the unlocked calls, those of this thread in which Python runs */
 
 /* The child of a fork has none of these threads. */
-static void forget_threads(void) { unlocked_calls = waiting = 0; }
+static void forget_threads(void) {
+    unlocked_calls = held;
+    waiting = 0;
+}
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
 
@@ -34,9 +41,16 @@ int32_t nr_gate_acquire_lock(void *thread, int32_t status) {
     return status;
 }
 
-void nr_gate_wait(void) {
+void nr_gate_hold(int32_t change) {
+    if (!nr_interpreter) return;
+    unlocked_calls += change;
+    held += change;
+}
+
+bool nr_gate_wait(void) {
     const struct timespec moment = {.tv_nsec = 20000};
-    if (unlocked_calls == 0) return;
+    if (held) return false;
+    if (unlocked_calls == 0) return true;
     waiting++;
     while (unlocked_calls) {
         void *thread = nr_interpreter->release_lock();
@@ -44,22 +58,30 @@ void nr_gate_wait(void) {
         nr_interpreter->acquire_lock(thread);
     }
     waiting--;
+    return true;
 }
 
 static int32_t run(const nr_call *call) {
     const nr_backend *backend = call->backend;
     if (call->load) call->load(call);
     /* A device queues the call and returns at once: the lock stays. */
-    if (call->work < LONG_WORK || backend->device) return backend->run[call->family](call);
+    if (call->work < NR_LONG_WORK || backend->device) return backend->run[call->family](call);
     void *thread = nr_gate_release_lock();
     return nr_gate_acquire_lock(thread, backend->run[call->family](call));
 }
 
 static int32_t run_observed(const nr_call *call, nr_observer *observer) {
-    if (observer->starts) NR_TRY(observer->starts(observer, call));
-    const int32_t status = run(call);
-    if (status == NORCH_OK) return observer->call(observer, call);
-    observer->failed(observer);
+    nr_gate_hold(1);
+    int32_t status = observer->starts ? observer->starts(observer, call) : NORCH_OK;
+    nr_gate_hold(-1);
+    if (status != NORCH_OK) return status;
+    status = run(call);
+    nr_gate_hold(1);
+    if (status == NORCH_OK)
+        status = observer->call(observer, call);
+    else
+        observer->failed(observer);
+    nr_gate_hold(-1);
     return status;
 }
 
@@ -84,6 +106,6 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
 }
 
 int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program) {
-    void *thread = work < LONG_WORK || backend->device ? NULL : nr_gate_release_lock();
+    void *thread = work < NR_LONG_WORK || backend->device ? NULL : nr_gate_release_lock();
     return nr_gate_acquire_lock(thread, body(program));
 }

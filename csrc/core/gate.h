@@ -16,9 +16,11 @@ static inline int32_t nr_run(nr_family family, int op, const void *plan, double 
 }
 /* Runs body(program), which runs many calls that the gate has seen before; the lock is released once, if they are long work. */
 int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program);
-/* Waits until no call runs without the lock, and so none is halfway: before a living tensor gets another header, which calls
- * read more than once, and releases its storage. */
-void nr_gate_wait(void);
+/* Waits until no call is halfway: before a living tensor gets another header, which calls read more than once, and releases its
+ * storage. False where the caller itself runs in the middle of a call. */
+bool nr_gate_wait(void);
+/* 1, and -1 after it: Python runs in the middle of a call of this thread, and may switch to other threads. */
+void nr_gate_hold(int32_t change);
 /* Releases the interpreter's lock, so that other threads run it; NULL where it is kept. */
 void *nr_gate_release_lock(void);
 /* Takes the lock back that nr_gate_release_lock() released (NULL: it did not), and raises what could not be raised without

@@ -129,7 +129,8 @@ void norch_release(norch_tensor *x) {
 }
 
 int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
-    if (x->storage) nr_gate_wait(); /* no other thread knows a new tensor */
+    if (x->storage && !nr_gate_wait()) /* of a new tensor no other thread knows */
+        return nr_fail(NORCH_ERROR_VALUE, "data: cannot be set in the middle of a call, by what watches it");
     NR_TRY(nr_check_tensor("data", other));
     norch_storage *before = x->storage;
     if (before && before->observer != nr_observing()) NR_TRY(nr_note_unseen("the memory of a tensor is replaced"));

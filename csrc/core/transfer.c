@@ -10,12 +10,19 @@ static void *release_lock_for(const nr_backend *backend) { return backend->devic
 
 static int32_t note_start(void) {
     nr_observer *observer = nr_observing();
-    return observer && observer->starts ? observer->starts(observer, NULL) : NORCH_OK;
+    if (!observer || !observer->starts) return NORCH_OK;
+    nr_gate_hold(1);
+    const int32_t status = observer->starts(observer, NULL);
+    nr_gate_hold(-1);
+    return status;
 }
 
 static int32_t note_end(int32_t status, const nr_backend *backend, size_t bytes, bool to_host) {
     nr_observer *observer = nr_observing();
-    if (observer && observer->moved) observer->moved(observer, backend, bytes, to_host);
+    if (!observer || !observer->moved) return status;
+    nr_gate_hold(1);
+    observer->moved(observer, backend, bytes, to_host);
+    nr_gate_hold(-1);
     return status;
 }
 

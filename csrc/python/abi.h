@@ -97,6 +97,8 @@ PYTHON(void *, PyObject_GenericGetDict, void *object, void *context);
 PYTHON(int, PyObject_GenericSetDict, void *object, void *value, void *context);
 PYTHON(void, PyObject_GC_UnTrack, void *object);
 PYTHON(void, PyObject_GC_Del, void *object);
+PYTHON(int, PyGC_Disable, void);
+PYTHON(int, PyGC_Enable, void);
 PYTHON(void, Py_IncRef, void *object);
 PYTHON(void *, Py_NewRef, void *object);
 PYTHON(void *, Py_XNewRef, void *object);

@@ -1,6 +1,7 @@
 /* host_call: calls of Python's that a recording makes again: what talks to other processes, above all. */
 #include "../program/host_call.h"
 
+#include "../core/gate.h"
 #include "../core/interpreter.h"
 #include "../core/memory.h"
 #include "../core/observer.h"
@@ -9,6 +10,7 @@
 /* Calls callable(addresses), where the memory now lies; a program runs with Python's lock, or without it. */
 static int32_t run(const nr_host_call_plan *plan) {
     const int state = PyGILState_Ensure();
+    nr_gate_hold(1);
     void *addresses = PyTuple_New(plan->count), *arguments = PyTuple_New(1), *answer = NULL;
     for (int64_t i = 0; addresses && i < plan->count; i++)
         PyTuple_SetItem(addresses, i, PyLong_FromLongLong((intptr_t)plan->memory[i].data));
@@ -20,6 +22,7 @@ static int32_t run(const nr_host_call_plan *plan) {
     if (addresses) Py_DecRef(addresses);
     if (arguments) Py_DecRef(arguments);
     if (answer) Py_DecRef(answer);
+    nr_gate_hold(-1);
     PyGILState_Release(state);
     return answer ? NORCH_OK : NR_RAISED;
 }

@@ -77,8 +77,12 @@ static void dealloc(norch_tensor *x) {
 
 /* ---- what the core asks of Python ------------------------------------------------------------------- */
 
+/* Up to Python 3.11 an allocation may collect garbage, whose finalizers run any code, other threads' included: in the middle of
+ * a call that has read the header of a tensor, and will read it again. The next container that Python makes collects. */
 norch_tensor *nr_new_instance(void *class) {
+    const int collects = PyGC_Disable();
     norch_tensor *x = PyType_GenericAlloc(class, 0);
+    if (collects) PyGC_Enable();
     if (!x) return NULL;
     void **held[] = {&x->node, &x->grad, &x->version_counter, &x->view};
     for (int i = 0; i < 4; i++) {

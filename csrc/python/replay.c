@@ -95,6 +95,12 @@ static int guard_holds(nr_guard *guard) {
     return holds;
 }
 
+static bool leaves_stand(const nr_recording *r, void *leaves, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
+    return true;
+}
+
 int nr_recording_matches(nr_recording *r, void *leaves) {
     if (PyTuple_Size(leaves) != r->first_leaves || r->default_dtype != nr_default_dtype) return false;
     static void *name;
@@ -103,9 +109,7 @@ int nr_recording_matches(nr_recording *r, void *leaves) {
     if (!enabled) return -1;
     const bool same_mode = PyObject_IsTrue(enabled) == r->grad_enabled;
     Py_DecRef(enabled);
-    if (!same_mode) return false;
-    for (int64_t i = 0; i < r->first_leaves; i++)
-        if (!same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
+    if (!same_mode || !leaves_stand(r, leaves, r->first_leaves)) return false;
     for (int64_t i = 0; i < r->guard_count; i++) {
         const int holds = guard_holds(&r->guards[i]);
         if (holds != 1) return holds;
@@ -178,40 +182,47 @@ static bool leave_gradients(nr_recording *r) {
 
 #define FEW 64 /* elements that are copied here: a loss, above all */
 
-static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves) {
-    if (one->object) return norch_retain(one->object);
-    norch_tensor *argument = one->leaf < 0 ? NULL : PyTuple_GetItem(leaves, one->leaf);
-    if (argument && one->offset < 0) return norch_retain(argument);
-    if (argument) {
-        one->header.storage = argument->storage;
-        one->header.data = (char *)argument->data + one->offset;
-    }
-    if (one->made) {
-        norch_tensor *made = one->made;
-        one->made = NULL;
-        return made;
-    }
-    if (one->leaf < 0 && r->program->blocks[one->block].kind == NR_RESULT) {
-        one->header.storage = r->program->slab;
-        one->header.data = (char *)r->program->slab->data + one->at;
-    }
-    const norch_tensor *x = &one->header;
-    if (!r->copies && !argument) return norch_alias(x);
+static norch_tensor *copied(const norch_tensor *x) {
     if (!x->contiguous || x->numel > FEW || x->device_type != NORCH_CPU) return norch_cast(x, x->dtype);
     norch_tensor *copy = nr_make(x->ndim, x->shape, x->dtype, x);
     if (copy) memcpy(copy->data, x->data, (size_t)(x->numel * nr_size_of(x->dtype)));
     return copy;
 }
 
-/* Memory for the results of a part that a run writes there itself. */
-static int32_t make_results(nr_recording *r, int64_t from, int64_t to) {
+static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves) {
+    if (one->object) return norch_retain(one->object);
+    if (one->leaf >= 0 && one->offset < 0) return norch_retain(PyTuple_GetItem(leaves, one->leaf));
+    norch_tensor *made = one->made;
+    one->made = NULL;
+    if (made && one->leaf < 0) return made;
+    if (made) { /* a view of an argument */
+        norch_tensor *copy = copied(made);
+        norch_release(made);
+        return copy;
+    }
+    if (r->program->blocks[one->block].kind == NR_RESULT) {
+        one->header.storage = r->program->slab;
+        one->header.data = (char *)r->program->slab->data + one->at;
+    }
+    return r->copies ? copied(&one->header) : norch_alias(&one->header);
+}
+
+/* Memory for the results of a part that a run writes there itself, and views of arguments, whose .data may be set meanwhile. */
+static int32_t make_results(nr_recording *r, void *leaves, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
         nr_returned *one = &r->results[i];
-        if (one->leaf >= 0 || one->object || !r->program->blocks[one->block].fresh) continue;
-        const norch_tensor *like = &one->header;
-        one->made = nr_make(like->ndim, like->shape, like->dtype, NULL);
+        norch_tensor *like = &one->header;
+        if (one->object || (one->leaf >= 0 ? one->offset < 0 : !r->program->blocks[one->block].fresh)) continue;
+        if (one->leaf >= 0) {
+            const norch_tensor *argument = PyTuple_GetItem(leaves, one->leaf);
+            like->storage = argument->storage;
+            like->data = (char *)argument->data + one->offset;
+            one->made = norch_alias(like);
+        } else {
+            one->made = nr_make(like->ndim, like->shape, like->dtype, NULL);
+        }
         if (!one->made) return NORCH_ERROR_MEMORY;
-        nr_program_put_result(r->program, one->block, one->made->data);
+        if (one->leaf < 0) nr_program_put_result(r->program, one->block, one->made->data);
     }
     return NORCH_OK;
 }
@@ -291,7 +302,9 @@ static int may_run(nr_recording *r, void *leaves) {
     if (!changed && !r->asks) return true;
     const int may = ask(r->before_run);
     if (may != 1) r->asks = true; /* what has changed is no longer known */
-    return may;
+    if (may != 1) return may;
+    /* Python has run, other threads perhaps, which may have set the .data of a tensor */
+    return leaves_stand(r, leaves, r->first_leaves) && tensors_stand(r) && arguments_apart(r, leaves);
 }
 
 static void bind(nr_recording *r, void *leaves) {
@@ -306,7 +319,7 @@ static void *run(nr_recording *r, void *leaves) {
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
     bind(r, leaves);
-    if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
+    if (make_results(r, leaves, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
     if (r->after_run && ask(r->after_run) < 0) return NULL;
     return give_results(r, leaves, 0, r->first_results);
@@ -329,15 +342,14 @@ static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t 
 }
 
 static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *slab) {
-    bool may = PyTuple_Size(leaves) == r->leaf_count && (r->program->slab ? slab && slab->storage : !slab);
-    for (int64_t i = 0; i < r->leaf_count && may; i++)
-        may = same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves);
+    const bool may = PyTuple_Size(leaves) == r->leaf_count && (r->program->slab ? slab && slab->storage : !slab) &&
+                     leaves_stand(r, leaves, r->leaf_count);
     if (!may || !arguments_apart(r, leaves)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *changed = changed_since(r, leaves, time);
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);
     bind(r, leaves);
-    if (make_results(r, r->first_results, r->result_count) != NORCH_OK) return NULL;
+    if (make_results(r, leaves, r->first_results, r->result_count) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, true) != NORCH_OK) return NULL;
     return give_results(r, leaves, r->first_results, r->result_count);
 }
@@ -412,7 +424,7 @@ static void *repeated(nr_recording *r, void *const *given) {
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     bind(r, given[1]);
-    int32_t status = make_results(r, 0, r->first_results);
+    int32_t status = make_results(r, given[1], 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
     drop_made(r);
     if (status != NORCH_OK || !leave_gradients(r)) return NULL;

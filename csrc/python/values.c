@@ -1,4 +1,6 @@
 /* values: what Python reads of a tensor, as its own numbers and tuples; and tensors of subclasses. */
+#include <string.h>
+
 #include "../core/tensor.h"
 #include "calls.h"
 
@@ -23,7 +25,10 @@ void *nr_py_item(void *self, void *const *given, int64_t n) {
     return x->dtype == NORCH_BOOL ? PyBool_FromLong(whole != 0) : PyLong_FromLongLong(whole);
 }
 
-static void *tuple_of(int64_t count, const int64_t *values) {
+static void *tuple_of(int64_t count, const int64_t *of_header) {
+    int64_t values[NORCH_MAX_DIMS];
+    memcpy(values, of_header,
+           (size_t)count * sizeof *values); /* a new tuple may run finalizers, which change the header */
     void *tuple = PyTuple_New(count);
     for (int64_t i = 0; tuple && i < count; i++) {
         void *value = PyLong_FromLongLong(values[i]);

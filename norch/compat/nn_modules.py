@@ -37,7 +37,7 @@ def _module(name: str, ours: str) -> ModuleType:
     """A module of PyTorch's name with the names of ours."""
     made = ModuleType(f"norch.nn.modules.{name}", f"Names of norch.nn at the path that PyTorch has for them: {ours}.")
     for source in (import_module(f".{each}", "norch.nn") for each in ours.split()):
-        found = {key: thing for key, thing in vars(source).items() if key in nn.__all__ or key in _BASES.values()}
+        found = {key: thing for key, thing in list(vars(source).items()) if key in nn.__all__ or key in _BASES.values()}
         found |= {theirs: found[base] for theirs, base in _BASES.items() if base in found}
         vars(made).update(found, __all__=[key for key in found if key[0] != "_"])
     publish(vars(made), name="norch.nn")

@@ -188,13 +188,14 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
     options, wants_grad = inner.__kwdefaults__ or (), False
     if "dtype" in options and isinstance(out, Handle):  # sums, and what makes tensors, compute in that of out
         named = {"dtype": out.dtype, **named}
-    if "device" in options:
+    if "device" in options and isinstance(out, Handle):
         named = {"device": out.device, **named}
         wants_grad = named.pop("requires_grad", False)
     result = function(*arguments, **named)
     results = (result,) if isinstance(result, Handle) else tuple(result)
     if isinstance(result, Handle) is not isinstance(out, Handle) or len(results) != len(given):
-        raise TypeError(f"{name}: the result is {len(results)} tensors, out {len(given)}")
+        kind = "" if isinstance(out, Handle) else f"a {type(out).__name__} of "
+        raise TypeError(f"{name}: the result is {len(results)} tensors, out {kind}{len(given)}")
     for x, value in zip(given, results):
         _check(name, x, value)
     for x, value in zip(given, results):

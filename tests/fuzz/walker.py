@@ -1,5 +1,6 @@
 """Random calls of what is public: `python walker.py SEED FIRST LAST` makes the calls of these numbers; with "threads"
-after them four threads make them, on tensors that they share, and nothing but the life of the process is told.
+after them four threads make them, on tensors that they share, and whose .data a fifth sets all the while; nothing but
+the life of the process is told.
 
 What there is to call comes from the modules (tests/api.py), what it takes from signatures. Arguments are tensors of all
 dtypes, layouts and special values, or of a type that is wrong; they follow from the seed and the number of the call. A
@@ -295,27 +296,40 @@ def walk(seed: str, numbers: Iterable[int], note: Callable[[str], None]) -> Iter
 
 
 class Shared(Draw):
-    """Gives the same few tensors to all, and lets each change what another has."""
+    """Gives the same few tensors to all."""
 
     pool: ClassVar[list[Any]] = []
 
     def tensor(self) -> Any:
         if len(self.pool) < 8:
             self.pool.append(super().tensor())
-        x = self.random.choice(self.pool)
-        if self.often(0.1):
+        return self.random.choice(self.pool)
+
+    def swap(self) -> None:
+        """Gives one of them another shape and other memory."""
+        if self.pool:
+            x = self.random.choice(self.pool)
             x.data = super().tensor().detach().to(x.dtype)
-        return x
+            self.tensors.clear()
 
 
-def walk_shared(seed: str, numbers: Iterable[int]) -> None:
-    known = callables()
+def walk_shared(known: list[tuple[str, Any]], seed: str, numbers: Iterable[int]) -> None:
     for number in numbers:
         name, function = random.Random(f"{seed}/{number}").choice(known)
         try:
             call(name, function, Shared(f"{seed}/{number}/{name}"))
         except Exception:
             pass  # what one thread made, another has changed
+
+
+def swap(seed: str, done: threading.Event) -> None:
+    draw = Shared(seed)
+    while not done.is_set():
+        draw.shape, draw.dtype = draw.random.choice(SHAPES), draw.random.choice(DTYPES)
+        try:
+            draw.swap()
+        except Exception:
+            pass  # a complex number for a real tensor
 
 
 def main(seed: str, first: int, last: int, *options: str) -> None:
@@ -328,11 +342,17 @@ def main(seed: str, first: int, last: int, *options: str) -> None:
 
     if options:
         note(f"{first} to {last}")
-        threads = [threading.Thread(target=walk_shared, args=(seed, range(first + i, last, 4))) for i in range(4)]
-        for thread in threads:
+        sys.setswitchinterval(1e-4)
+        done = threading.Event()
+        swapper = threading.Thread(target=swap, args=(seed, done))
+        known, parts = callables(), [range(first + i, last, 4) for i in range(4)]
+        threads = [threading.Thread(target=walk_shared, args=(known, seed, part)) for part in parts]
+        for thread in [swapper, *threads]:
             thread.start()
         for thread in threads:
             thread.join()
+        done.set()
+        swapper.join()
     else:
         for finding in walk(seed, range(first, last), note):
             print(finding, flush=True)
