@@ -5,6 +5,14 @@
 
 #include "backend.h"
 
+/* Bytes of the host, or of the device, for an address of the device. */
+typedef struct nr_feed {
+    void *to;
+    const void *from;
+    int64_t bytes;
+    bool from_host;
+} nr_feed;
+
 /* Functions that the CPU does not have. A device does what one stream is given in that order, and what two are given in
  * any, but for events, which mark points in a stream, and which another may wait for. Streams have numbers: 0 is the
  * default one, -1 stands for the current one of the running thread, which gets all that does not name one. */
@@ -26,6 +34,11 @@ struct nr_device {
     void (*unpin)(void *block);
     /* Between BEGIN and END calls are noted and not run; END makes a graph of them, NULL where that is not possible. */
     int32_t (*graph)(const nr_backend *self, int32_t action, void **graph);
+    /* The bytes of what a call reads anew in each run, such as an optimizer's options; writes them to `to`, unless that is
+     * NULL. 0: it has none. Once its plan has a slot, which lies on the device, the call's kernels read them there. */
+    int64_t (*slot)(const nr_call *call, void *to);
+    /* Moves bytes to where kernels read them, in as few launches as possible. Those of the host have been read then. */
+    int32_t (*feed)(const nr_backend *self, int64_t count, const nr_feed *feeds);
 };
 
 typedef enum nr_graph { NR_GRAPH_BEGIN, NR_GRAPH_END, NR_GRAPH_RUN, NR_GRAPH_FREE } nr_graph;

@@ -204,4 +204,4 @@ static int32_t run_chain(const nr_chain *chain) {
     return status;
 }
 
-const nr_chain_runner nr_cpu_chains = {nr_reduce_role, NR_REDUCE_LEAF, run_chain};
+const nr_chain_runner nr_cpu_chains = {.reduces = nr_reduce_role, .leaf = NR_REDUCE_LEAF, .run = run_chain};

@@ -449,9 +449,9 @@ static int32_t ask_driver() {
     return NORCH_OK;
 }
 
-static const nr_device device_functions = {nr_cuda_enter,   gpu_properties,       gpu_memory,    gpu_reset_peak,
-                                           gpu_empty_cache, nr_cuda_stream,       nr_cuda_event, gpu_uses,
-                                           nr_cuda_pinned,  nr_cuda_reads_pinned, nr_cuda_unpin, nr_cuda_graph};
+static const nr_device device_functions = {
+    nr_cuda_enter, gpu_properties, gpu_memory,           gpu_reset_peak, gpu_empty_cache, nr_cuda_stream, nr_cuda_event,
+    gpu_uses,      nr_cuda_pinned, nr_cuda_reads_pinned, nr_cuda_unpin,  nr_cuda_graph,   nr_cuda_slot,   nr_cuda_feed};
 
 __global__ void nothing() {}
 
@@ -470,6 +470,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     b->synchronize = gpu_synchronize;
     b->kernels = kernels;
     b->device = &device_functions;
+    b->chains = &nr_cuda_chains;
     for (int f = 0; f < NR_FAMILY_COUNT; f++) b->run[f] = families[f] ? run : nullptr;
 
     TRY(b->name, cudaSetDevice(index));

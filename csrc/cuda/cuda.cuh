@@ -121,6 +121,13 @@ void nr_cuda_pinned_counts(int64_t *values); /* bytes in tensors, bytes held, bl
 /* graph.cu: see core/device.h; whether kernels are noted for a graph. Python's lock protects it. */
 int32_t nr_cuda_graph(const nr_backend *self, int32_t action, void **graph);
 extern bool nr_capturing;
+/* feed.cu, and slots of the families that have them. */
+int32_t nr_cuda_feed(const nr_backend *self, int64_t count, const nr_feed *feeds);
+int64_t nr_cuda_slot(const nr_call *call, void *to);
+int64_t nr_cuda_random_slot(const nr_call *call, void *to);
+int64_t nr_cuda_optim_slot(const nr_call *call, void *to);
+/* chain.cu. */
+extern const struct nr_chain_runner nr_cuda_chains;
 
 /* Leaves the function when a call of the CUDA runtime failed. */
 #define TRY(what, call)                                                   \

@@ -79,8 +79,11 @@ template <class T> DEVICE bool is_wide(const nr_optim_item &item, int64_t i) {
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------ */
 
-template <class Step> __global__ void __launch_bounds__(NR_BLOCK) step_all(const optim_args a, const Step step) {
+/* slot: NULL, or where the step lies on the device. */
+template <class Step>
+__global__ void __launch_bounds__(NR_BLOCK) step_all(const optim_args a, const Step given, const Step *slot) {
     using T = typename Step::T;
+    const Step step = slot ? *slot : given;
     int64_t i;
     const nr_optim_item &item = item_of(a, &i);
     if (i >= item.n) return;
@@ -99,8 +102,14 @@ template <class Step> __global__ void __launch_bounds__(NR_BLOCK) step_all(const
     write(item.param, param, i, item.n, wide);
 }
 
-template <class Step> static int32_t run(const nr_call *call, const Step &step) {
+struct launches {
+    const nr_call *call;
+    template <class Step> int64_t operator()(const Step &step) const;
+};
+
+template <class Step> int64_t launches::operator()(const Step &step) const {
     const nr_optim_plan &plan = *static_cast<const nr_optim_plan *>(call->plan);
+    const Step *slot = static_cast<const Step *>(plan.slot);
     for (int64_t from = 0; from < plan.count; from += AT_ONCE) {
         optim_args a = {};
         int count = 0;
@@ -108,23 +117,39 @@ template <class Step> static int32_t run(const nr_call *call, const Step &step) 
             a.items[count] = plan.items[i];
             a.first_block[count + 1] = a.first_block[count] + blocks_for(plan.items[i].n, A_BLOCK);
         }
-        LAUNCH(step_all<Step>, a.first_block[count], NR_BLOCK, 0, gpu_of(call)->stream, a, step);
+        LAUNCH(step_all<Step>, a.first_block[count], NR_BLOCK, 0, gpu_of(call)->stream, a, step, slot);
         if (int32_t failed = launched(call)) return failed;
     }
     return NORCH_OK;
 }
 
+/* Writes a step, unless `to` is NULL; gives its bytes. */
+struct writes {
+    void *to;
+    template <class Step> int64_t operator()(const Step &step) const {
+        if (to) memcpy(to, &step, sizeof step);
+        return sizeof step;
+    }
+};
+
 /* The scalars are computed here, from the hyper-parameters as they are now. */
-template <template <class> class Step, class Hyper> static int32_t run_on(const nr_call *call, const Hyper &hyper) {
-    return call->dtype == NORCH_FLOAT32 ? run(call, Step<float>{hyper}) : run(call, Step<double>{hyper});
+template <template <class> class Step, class Hyper, class Does>
+static int64_t with_dtype(const nr_call *call, const Hyper &hyper, const Does &does) {
+    return call->dtype == NORCH_FLOAT32 ? does(Step<float>{hyper}) : does(Step<double>{hyper});
 }
 
-int32_t nr_cuda_optim(const nr_call *call) {
+/* does(the step of a call), with the formulas of its row. */
+template <class Does> static int64_t with_step(const nr_call *call, const Does &does) {
     const double *hyper = static_cast<const nr_optim_plan *>(call->plan)->hyper;
     switch (call->op) {
 #define OPTIMIZER(name, ...) \
-    case NR_OPTIM_##name: return run_on<name##_step>(call, *reinterpret_cast<const nr_##name##_hyper *>(hyper));
+    case NR_OPTIM_##name:    \
+        return with_dtype<name##_step>(call, *reinterpret_cast<const nr_##name##_hyper *>(hyper), does);
 #include "../optim.def"
     }
     return nr_library->fail(NORCH_ERROR_VALUE, "there is no optimizer %d", (int)call->op);
 }
+
+int32_t nr_cuda_optim(const nr_call *call) { return (int32_t)with_step(call, launches{call}); }
+
+int64_t nr_cuda_optim_slot(const nr_call *call, void *to) { return with_step(call, writes{to}); }

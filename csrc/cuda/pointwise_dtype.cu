@@ -1,37 +1,7 @@
 /* pointwise_dtype: the elementwise kernels of one dtype, out of the formulas of ops.def: a dense one, that moves up to
  * 16 bytes an access, and one for any strides; pointwise.cu has the picture, and chooses. Compiled once a dtype. */
-#include "math.cuh"
+#include "formulas.cuh"
 #include "pointwise.cuh"
-
-/* ---- formulas: a class a row, whose f computes one element -------------------------------------------------- */
-
-#define C(number) ((T)(number))
-#define RESULT_SAME T
-#define RESULT_FLOAT T
-#define RESULT_TRUTH bool
-
-#define UNARY(name, domain, result, formula)                  \
-    template <class T> struct row_##name {                    \
-        using R = RESULT_##result;                            \
-        static DEVICE R f(T x, T, T) { return (R)(formula); } \
-    };
-#define BINARY(name, domain, result, formula)                   \
-    template <class T> struct row_##name {                      \
-        using R = RESULT_##result;                              \
-        static DEVICE R f(T a, T b, T) { return (R)(formula); } \
-    };
-#define TERNARY(name, domain, result, formula)                    \
-    template <class T> struct row_##name {                        \
-        using R = RESULT_##result;                                \
-        static DEVICE R f(T a, T b, T c) { return (R)(formula); } \
-    };
-#define CHOICE(name, domain, result, formula)                        \
-    template <class T> struct row_##name {                           \
-        using R = RESULT_##result;                                   \
-        static DEVICE R f(bool a, T b, T c) { return (R)(formula); } \
-    };
-#include "../ops.def"
-#undef C
 
 /* ---- kernels -------------------------------------------------------------------------------------------------- */
 

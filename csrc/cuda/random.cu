@@ -17,7 +17,8 @@ struct random_args {
     double least, scale;
     int64_t n;
     uint64_t seed, counter, low, span;
-    uint32_t kept; /* of the bits of a word */
+    const uint64_t *slot; /* NULL, or where seed and counter lie */
+    uint32_t kept;        /* of the bits of a word */
     volatile nr_report *report;
 };
 
@@ -29,8 +30,8 @@ template <class T> DEVICE T one_with(const random_args &a, T drawn, int64_t i) {
 }
 
 DEVICE void words_of(const random_args &a, int64_t block, uint32_t *words) {
-    uint64_t counter = a.counter + (uint64_t)block;
-    philox_of(a.seed, (uint32_t)counter, (uint32_t)(counter >> 32), words);
+    const uint64_t seed = a.slot ? a.slot[0] : a.seed, counter = (a.slot ? a.slot[1] : a.counter) + (uint64_t)block;
+    philox_of(seed, (uint32_t)counter, (uint32_t)(counter >> 32), words);
 }
 
 template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw32(const random_args a) {
@@ -136,6 +137,13 @@ static random_kernel kernel_of(const nr_call *call) {
     return nullptr;
 }
 
+int64_t nr_cuda_random_slot(const nr_call *call, void *to) {
+    const nr_random_plan &plan = *static_cast<const nr_random_plan *>(call->plan);
+    const uint64_t slot[] = {plan.seed, plan.counter};
+    if (to) memcpy(to, slot, sizeof slot);
+    return sizeof slot;
+}
+
 int32_t nr_cuda_random(const nr_call *call) {
     const nr_random_plan &plan = *static_cast<const nr_random_plan *>(call->plan);
     if (plan.n == 0) return NORCH_OK;
@@ -150,6 +158,7 @@ int32_t nr_cuda_random(const nr_call *call) {
     a.n = plan.n;
     a.seed = plan.seed;
     a.counter = plan.counter;
+    a.slot = static_cast<const uint64_t *>(plan.slot);
     a.low = (uint64_t)plan.low;
     a.span = (uint64_t)plan.span;
     a.kept = call->op == NR_UNIFORM && plan.span ? (uint32_t)-(((int64_t)1 << 32) / plan.span) : ~0u;

@@ -15,6 +15,12 @@
 #define NR_CHAIN_TILE 4096     /* elements of other tiles, at most; divides the leaf of a reduction */
 #define NR_CHAIN_BUFFERS 24576 /* bytes of all buffers, which choose the size of a tile */
 
+/* Of chains by elements, at most: */
+#define NR_CHAIN_CALLS 64
+#define NR_CHAIN_REGISTERS 8 /* that a thread has */
+#define NR_CHAIN_OPERANDS 40 /* in memory, and numbers */
+#define NR_CHAIN_LOOPS 6     /* once they are merged */
+
 struct nr_call;
 
 typedef enum nr_chain_role {
@@ -61,9 +67,13 @@ typedef struct nr_chain {
     nr_chain_fetch fetch[NR_CHAIN_FETCHES];
 } nr_chain;
 
-/* What a backend provides for chains. */
+/* What a backend provides for chains. One that goes by elements has neither tiles nor reductions: a thread takes an element
+ * through all calls. A chain's loops are then all outer ones, and buffers are numbers of registers. */
 typedef struct nr_chain_runner {
-    /* The role that a reduction may have without other results: NR_INTO_ROW, NR_INTO_ONE, or -1. */
+    bool by_element;
+    /* NULL, or whether a call may belong to a chain that begins with `first`. */
+    bool (*takes)(const struct nr_call *call, const struct nr_call *first);
+    /* The role that a reduction may have without other results: NR_INTO_ROW, NR_INTO_ONE, or -1. NULL: none has one. */
     int32_t (*reduces)(const struct nr_call *call);
     int64_t leaf; /* elements that NR_INTO_ONE takes at a time */
     int32_t (*run)(const nr_chain *chain);

@@ -37,6 +37,7 @@ typedef struct nr_optim_plan {
     const nr_optim_item *items;
     int64_t count;
     const double *hyper;
+    const void *slot; /* see core/device.h */
 } nr_optim_plan;
 
 #endif

@@ -118,6 +118,7 @@ typedef struct nr_random_plan {
     int64_t low, span; /* uniform: span equally spaced values in [0, 1) */
     uint64_t *state;   /* the caller's {seed, counter}, which a replayed call reads again and advances by blocks */
     uint64_t blocks;
+    const void *slot; /* see core/device.h */
 } nr_random_plan;
 
 #endif

@@ -42,6 +42,8 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
     if (step->dead || s->taken[index] || call->backend->chains != s->runner || divides(call)) return false;
     if (nr_is_complex(call->dtype)) return false; /* tiles have the loops of real dtypes */
     if (!reduction && call->family != NR_POINTWISE && call->family != NR_COPY) return false;
+    if (s->runner->takes && !s->runner->takes(call, s->count ? &s->program->steps[s->members[0].step].call : call))
+        return false;
     const nr_plan *plan = call->plan; /* of a reduction: its first field */
     if (plan->numel == 0) return false;
     *m = (member){
@@ -49,7 +51,7 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
     *ndim = 0;
     if (reduction) {
         const nr_reduce_plan *reduce = call->plan;
-        const int32_t role = s->runner->reduces(call);
+        const int32_t role = s->runner->reduces ? s->runner->reduces(call) : -1;
         if (role < 0) return false;
         m->role = (nr_chain_role)role;
         m->operand[1].stride[0] = reduce->stride[0];
@@ -137,6 +139,7 @@ static bool meets(const search *s, const member *m, bool written) {
 /* Makes the loops of a call those of the chain, and gives it its role. */
 static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
     const int64_t all = nr_product(s->ndim, s->size), row = nr_product(s->inner, s->size), its = nr_product(ndim, size);
+    if (s->runner->by_element) return its == all && refine(s, 0, m, &ndim, size);
     if (m->role == NR_INTO_ONE) {
         if (its != all || s->inner) return false;
         nr_merge_loops(s, 0, s->ndim, NULL);

@@ -6,7 +6,7 @@
 #include "../families/reduce.h"
 #include "program.h"
 
-#define MOST_CALLS 64
+#define MOST_CALLS NR_CHAIN_CALLS
 #define MOST_BETWEEN 32 /* calls that a chain is moved behind, and that a call may be moved up over */
 #define NUMBER (-2)     /* the place of a number in the plan, */
 #define ABSOLUTE (-1)   /* and of memory that is not the program's own: offset is the address */

@@ -1,20 +1,25 @@
 /* graph: runs of calls that are launched as one.
  *
- *   call       copy  0      1    2     3    4       5    6     7
- *              x, y  matmul relu matmul relu loss    ...       optimizer
- *   launched   each  [            one graph           ]        alone
+ *   before    x, y, learning rate, step count, random numbers  -> where the graph reads them: one launch (nr_device.feed)
+ *   call      0      1    2      3    4    ...  optimizer
+ *             matmul relu matmul relu loss
+ *   launched  [            one graph            ]
  *
- * A call is launched alone if a run changes what it is given: a number that is read again, the position of the random numbers,
- * the options of an optimizer, an address of an argument. Small arguments are copied first, always to the same place, if that
- * makes fewer launches. So graphs never have to be changed. */
+ * A call is launched alone if a run changes what it is given: a number that is read again, an address of an argument. What the device
+ * can read where it lies does not: the options of an optimizer and the position of the random numbers have slots, and small
+ * arguments copies, if that makes fewer launches. So graphs never have to be changed. */
 #include "../core/device.h"
 #include "../core/gate.h"
 #include "../core/memory.h"
+#include "../families/optim.h"
+#define NR_SHARED static inline __attribute__((unused))
+#include "../families/random.h"
 #include "plans.h"
 #include "program.h"
 
 #define SHORTEST 3      /* calls: fewer are launched as fast alone */
 #define SMALL (1 << 20) /* bytes of an argument that are copied in the time of a launch or two */
+#define SLOT 16         /* bytes to which slots are aligned */
 
 /* ---- segments ------------------------------------------------------------------------------------------- */
 
@@ -31,22 +36,32 @@ static bool reads_number(const nr_program *program, const nr_step *step) {
     return false;
 }
 
+/* Where the plan of a call has the address of its slot; NULL: it can have none. */
+static const void **slot_of(const nr_step *step) {
+    void *plan = (void *)(uintptr_t)step->call.plan;
+    if (step->call.family == NR_RANDOM) return &((nr_random_plan *)plan)->slot;
+    return step->call.family == NR_OPTIM ? &((nr_optim_plan *)plan)->slot : NULL;
+}
+
 /* Whether a call does the same in each run, with the same kernels, and never waits for the device. */
 static bool is_fixed(const nr_program *program, const nr_step *step) {
     if (step->dead) return true;
     const nr_call *call = &step->call;
-    if (call->backend != program->backend || reads_number(program, step) || !nr_is_launch_only(call)) return false;
+    if (call->backend != program->backend || reads_number(program, step)) return false;
+    if (!nr_is_launch_only(call) && !(slot_of(step) && *slot_of(step))) return false;
     for (int64_t u = step->first_use; u < step->first_use + step->uses; u++)
         if (program->uses[u].block < 0 && !program->arguments[-1 - program->uses[u].block].copied) return false;
     return true;
 }
 
-/* Finds segments, and notes them where there is room; *launches: of a run, without copies of arguments. */
+/* Finds segments, and notes them where there is room; *launches: of a run, without what is moved before. */
 static int64_t find_segments(const nr_program *program, nr_segment *segments, int64_t *launches) {
     int64_t count = 0, first = 0, calls = 0;
     *launches = 0;
-    for (int64_t i = 0; i <= program->count; i++) {
-        const bool fixed = i < program->count && is_fixed(program, &program->steps[i]);
+    for (int64_t i = 0, end; i <= program->count; i = end) {
+        end = i < program->count && program->steps[i].chain ? i + program->steps[i].chain->count : i + 1;
+        bool fixed = i < program->count;
+        for (int64_t k = i; k < end && fixed; k++) fixed = is_fixed(program, &program->steps[k]);
         if (fixed && i != program->split) {
             calls += !program->steps[i].dead;
             continue;
@@ -56,21 +71,21 @@ static int64_t find_segments(const nr_program *program, nr_segment *segments, in
             if (segments) segments[count] = (nr_segment){first, i, NULL};
             count++;
         }
-        first = fixed ? i : i + 1;
+        first = fixed ? i : end;
         calls = fixed && !program->steps[i].dead;
     }
     return count;
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------------ */
+/* ---- what is moved before a run --------------------------------------------------------------------------- */
 
-/* Marks arguments that can be copied: small ones, whose memory no call writes to. Gives the number of copies in all parts. */
-static int64_t mark_copied(nr_program *program) {
-    int64_t copies = 0;
+/* Marks arguments that can be copied: small ones, whose memory no call writes to. */
+static void mark_copied(nr_program *program, bool wanted) {
     for (int32_t a = 0; a < program->argument_count; a++) {
         nr_argument *one = &program->arguments[a];
         int32_t home = -1;
-        for (int64_t i = 0; i < program->count; i++) {
+        one->copied = false;
+        for (int64_t i = 0; i < program->count && wanted; i++) {
             const nr_step *step = &program->steps[i];
             for (int64_t u = step->first_use; u < step->first_use + step->uses && !step->dead; u++) {
                 if (program->uses[u].block != -1 - a) continue;
@@ -81,66 +96,107 @@ static int64_t mark_copied(nr_program *program) {
         const int64_t bytes = one->numel * nr_size_of(one->dtype);
         one->copied = home >= 0 && !program->blocks[home].written && one->backend == program->backend && bytes > 0 &&
                       bytes <= SMALL;
-        copies += one->copied ? one->read[0] + one->read[1] : 0;
-    }
-    return copies;
-}
-
-static void unmark_copied(nr_program *program) {
-    for (int32_t a = 0; a < program->argument_count; a++) {
-        nr_argument *one = &program->arguments[a];
-        one->copied = false;
-        if (one->copy) nr_storage_release(one->copy);
-        one->copy = NULL;
     }
 }
 
-/* Lets calls read copies of small arguments, if that makes fewer launches. Where memory is short, they read them in place. */
-static void place_copies(nr_program *program) {
-    int64_t before, after;
-    find_segments(program, NULL, &before);
-    const int64_t copies = mark_copied(program);
-    find_segments(program, NULL, &after);
-    bool good = copies > 0 && after + copies < before;
+/* Gives slots to the calls that can have them: how far into program->slots, from SLOT on; gives the end of the last. Random numbers
+ * are taken in the order of the calls, so those of another device must not come in between. */
+static int64_t mark_slots(nr_program *program, bool wanted) {
+    int64_t end = SLOT;
+    for (int64_t i = 0; i < program->count; i++)
+        wanted &= program->steps[i].call.family != NR_RANDOM || program->steps[i].call.backend == program->backend;
+    for (int64_t i = 0; i < program->count; i++) {
+        const nr_step *step = &program->steps[i];
+        const void **slot = slot_of(step);
+        if (!slot) continue;
+        *slot = NULL;
+        if (!wanted || step->dead || step->call.backend != program->backend) continue;
+        *slot = (const void *)(uintptr_t)end;
+        end += (program->backend->device->slot(&step->call, NULL) + SLOT - 1) / SLOT * SLOT;
+    }
+    return end;
+}
+
+/* Memory for copies and slots; their addresses go to the plans. False: there is too little. */
+static bool place(nr_program *program, int64_t slots) {
+    program->feeds = nr_malloc((size_t)(program->argument_count + 1) * sizeof *program->feeds);
+    bool good = program->feeds != NULL;
     for (int32_t a = 0; a < program->argument_count && good; a++) {
         nr_argument *one = &program->arguments[a];
         if (!one->copied) continue;
         one->copy = nr_storage_make(program->backend, (size_t)(one->numel * nr_size_of(one->dtype)));
         good = one->copy != NULL;
     }
-    if (!good) {
-        unmark_copied(program);
-        return;
+    if (slots > SLOT && good) {
+        program->slot_bytes = nr_malloc((size_t)slots);
+        program->slots = program->slot_bytes ? nr_storage_make(program->backend, (size_t)slots) : NULL;
+        good = program->slots != NULL;
     }
+    if (!good) return false;
     for (int64_t i = 0; i < program->binding_count; i++) {
         const nr_use *use = &program->bindings[i];
         const nr_argument *one = &program->arguments[-1 - use->block];
         if (one->copied) *use->at = (char *)one->copy->data + use->offset;
     }
+    for (int64_t i = 0; i < program->count && program->slots; i++) {
+        const void **slot = slot_of(&program->steps[i]);
+        if (slot && *slot) *slot = (char *)program->slots->data + (uintptr_t)*slot;
+    }
+    return true;
 }
 
-int32_t nr_program_copy_arguments(const nr_program *program) {
+/* Lets calls read slots and copies of small arguments, whichever makes the fewest launches. Where memory is short, they read what
+ * is given to them as before. */
+static void place_feeds(nr_program *program) {
+    int64_t least, launches;
+    int best = 0;
+    find_segments(program, NULL, &least);
+    for (int how = 1; how < 4; how++) {
+        mark_copied(program, how & 1);
+        mark_slots(program, how & 2);
+        find_segments(program, NULL, &launches);
+        if (launches + 1 >= least) continue;
+        least = launches + 1;
+        best = how;
+    }
+    mark_copied(program, best & 1);
+    if (place(program, mark_slots(program, best & 2)) && best) return;
+    mark_copied(program, false);
+    mark_slots(program, false);
+    for (int32_t a = 0; a < program->argument_count; a++) {
+        if (program->arguments[a].copy) nr_storage_release(program->arguments[a].copy);
+        program->arguments[a].copy = NULL;
+    }
+    nr_free(program->feeds);
+    nr_free(program->slot_bytes);
+    program->feeds = NULL;
+    program->slot_bytes = NULL;
+}
+
+int32_t nr_program_feed(const nr_program *program) {
+    const nr_device *device = program->backend->device;
+    const bool second = program->divided && program->from == program->split;
+    int64_t count = 0;
     for (int32_t a = 0; a < program->argument_count; a++) {
         const nr_argument *one = &program->arguments[a];
-        const bool second = program->from == program->split && program->divided;
         if (!one->copied || !one->read[second]) continue;
-        const int64_t size = nr_size_of(one->dtype);
-        const nr_plan plan = {.ndim = 1,
-                              .operands = 2,
-                              .size = {one->numel},
-                              .stride = {{size}, {size}},
-                              .data = {one->copy->data, one->data},
-                              .numel = one->numel};
-        const nr_call call = {.family = NR_COPY,
-                              .dtype = one->dtype,
-                              .from_dtype = one->dtype,
-                              .plan = &plan,
-                              .backend = program->backend};
-        NR_TRY(call.backend->run[NR_COPY](&call));
+        program->feeds[count++] = (nr_feed){one->copy->data, one->data, one->numel * nr_size_of(one->dtype), false};
     }
-    return NORCH_OK;
+    int64_t first = 0, end = 0; /* of the slots of this part, which lie side by side */
+    for (int64_t i = program->from; i < program->to && program->slots; i++) {
+        const nr_call *call = &program->steps[i].call;
+        const void **slot = slot_of(&program->steps[i]);
+        if (!slot || !*slot) continue;
+        const int64_t at = (const char *)*slot - (const char *)program->slots->data;
+        if (call->family == NR_RANDOM) nr_program_draw(call);
+        if (!first) first = at;
+        end = at + device->slot(call, program->slot_bytes + at);
+    }
+    if (end)
+        program->feeds[count++] =
+            (nr_feed){(char *)program->slots->data + first, program->slot_bytes + first, end - first, true};
+    return count ? device->feed(program->backend, count, program->feeds) : NORCH_OK;
 }
-
 /* ---- graphs --------------------------------------------------------------------------------------------- */
 
 static int32_t note(const nr_program *program, nr_segment *segment) {
@@ -155,7 +211,7 @@ static int32_t note(const nr_program *program, nr_segment *segment) {
 
 int32_t nr_program_make_graphs(nr_program *program) {
     int64_t launches;
-    place_copies(program);
+    place_feeds(program);
     const int64_t count = find_segments(program, NULL, &launches);
     if (count == 0) return NORCH_OK;
     program->segments = nr_malloc((size_t)count * sizeof *program->segments);

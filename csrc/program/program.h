@@ -7,6 +7,7 @@
 #ifndef NR_PROGRAM_H
 #define NR_PROGRAM_H
 
+#include "../core/device.h"
 #include "../core/observer.h"
 #include "../core/tensor.h"
 #include "../families/chain.h"
@@ -107,8 +108,11 @@ struct nr_program {
     int32_t argument_count;
     nr_segment *segments; /* made by the second run */
     int64_t segment_count, runs;
-    double *seconds; /* of each call, which the next run fills; NULL: it does not */
-    bool running;    /* by some thread: nobody else may run it or bind its arguments */
+    norch_storage *slots; /* what calls of graphs read anew in each run (core/device.h), on the device; NULL: nothing */
+    char *slot_bytes;     /* the same on the host, before a run, */
+    nr_feed *feeds;       /* and all that is moved then; NULL: nothing */
+    double *seconds;      /* of each call, which the next run fills; NULL: it does not */
+    bool running;         /* by some thread: nobody else may run it or bind its arguments */
 };
 
 /* A program that records what this thread does from nr_observe() on; NULL: out of memory. */
@@ -141,12 +145,15 @@ int32_t nr_program_run(nr_program *program, bool second);
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
 void nr_program_free(nr_program *program);
 
-/* graph.c: notes the segments of a program for a device, each as a graph; copies what graphs read of arguments; and frees them. */
+/* graph.c: notes the segments of a program for a device, each as a graph; moves arguments and slots to where graphs read
+ * them; and frees graphs. */
 int32_t nr_program_make_graphs(nr_program *program);
-int32_t nr_program_copy_arguments(const nr_program *program);
+int32_t nr_program_feed(const nr_program *program);
 void nr_program_free_graphs(nr_program *program);
 /* step.c: runs one call, or the chain that begins with it. */
 int32_t nr_program_run_step(const nr_step *step);
+/* Takes the random numbers of a call: its plan says which. */
+void nr_program_draw(const nr_call *call);
 
 /* fuse.c: finds chains, and puts the steps of each side by side. reorders: also steps that are not. */
 void nr_program_fuse(nr_program *program, bool reorders);

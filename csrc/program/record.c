@@ -434,6 +434,9 @@ void nr_program_free(nr_program *program) {
         nr_free(block->constant);
     }
     nr_program_free_graphs(program);
+    if (program->slots) nr_storage_release(program->slots);
+    nr_free(program->slot_bytes);
+    nr_free(program->feeds);
     if (program->slab) nr_storage_release(program->slab);
     nr_free(program->steps);
     nr_free(program->uses);

@@ -20,7 +20,7 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
 static int32_t run_all(void *of) {
     const nr_program *program = of;
     const nr_segment *segment = program->segments, *last = segment + program->segment_count;
-    NR_TRY(nr_program_copy_arguments(program));
+    if (program->feeds) NR_TRY(nr_program_feed(program));
     while (segment < last && segment->end <= program->from) segment++;
     for (int64_t i = program->from; i < program->to; i++) {
         if (segment < last && segment->first == i && segment->graph) {
@@ -43,7 +43,7 @@ static double seconds_now(void) {
 
 static int32_t run_timed(void *of) {
     const nr_program *program = of;
-    NR_TRY(nr_program_copy_arguments(program));
+    if (program->feeds) NR_TRY(nr_program_feed(program));
     double before = seconds_now();
     for (int64_t i = program->from; i < program->to; i++) {
         NR_TRY(nr_program_run_step(&program->steps[i]));

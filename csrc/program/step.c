@@ -4,13 +4,20 @@
 #include "host_call.h"
 #include "program.h"
 
-static int32_t draw(const nr_call *call) {
+void nr_program_draw(const nr_call *call) {
     nr_random_plan *plan = (nr_random_plan *)(uintptr_t)call->plan;
     plan->seed = plan->state[0];
     plan->counter = plan->state[1];
-    NR_TRY(call->backend->run[NR_RANDOM](call));
     plan->state[1] += plan->blocks;
-    return NORCH_OK;
+}
+
+static int32_t draw(const nr_call *call) {
+    nr_random_plan *plan = (nr_random_plan *)(uintptr_t)call->plan;
+    const uint64_t before = plan->state[1];
+    if (!plan->slot) nr_program_draw(call);
+    const int32_t status = call->backend->run[NR_RANDOM](call);
+    if (status != NORCH_OK && !plan->slot) plan->state[1] = before;
+    return status;
 }
 
 static int32_t run_chain(const nr_chain *chain) {

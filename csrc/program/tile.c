@@ -117,11 +117,11 @@ static bool assign_buffers(search *s, plan *p) {
         int32_t r = 0;
         for (; r < p->count; r++) {
             const buffer *one = &p->buffers[r];
-            if (one->bytes == a->size && one->by_row == by_row && one->is_long == is_long &&
+            if ((s->runner->by_element || one->bytes == a->size) && one->by_row == by_row && one->is_long == is_long &&
                 one->free_from + !over <= first)
                 break;
         }
-        if (r == MOST_BUFFERS) return false;
+        if (r == (s->runner->by_element ? NR_CHAIN_REGISTERS : MOST_BUFFERS)) return false;
         if (r == p->count) p->buffers[p->count++] = (buffer){.bytes = a->size, .by_row = by_row, .is_long = is_long};
         p->buffers[r].free_from = is_long ? s->count : last;
         for (int64_t k = n; k < s->count * NR_MAX_OPERANDS; k++) {
@@ -161,6 +161,28 @@ static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
     }
     /* What fits one tile lies in the cache anyway. */
     return chain->bytes <= SECOND_CACHE && chain->tiles > 1;
+}
+
+/* The same where a thread takes one element: a buffer is a register. */
+static bool cut_elements(const search *s, plan *p, nr_chain *chain) {
+    chain->ndim = s->ndim;
+    memcpy(chain->size, s->size, sizeof chain->size);
+    chain->rows = chain->row = 1;
+    chain->tiles = nr_product(s->ndim, s->size);
+    for (int32_t r = 0; r < p->count; r++) p->buffers[r].at = r;
+    return s->ndim <= NR_CHAIN_LOOPS;
+}
+
+/* Gives buffers to as many members as there are buffers and operands for: the others are left for another chain. */
+static bool fill_registers(search *s, plan *p) {
+    for (; s->count > 1; s->count--) {
+        bool good = assign_buffers(s, p);
+        int64_t operands = 0;
+        for (int64_t i = 0; i < s->count && good; i++)
+            for (int o = 0; o < s->members[i].operands; o++) operands += !p->in_buffer[i][o];
+        if (good && operands <= NR_CHAIN_OPERANDS) return true;
+    }
+    return false;
 }
 
 /* Strides of an operand over the loops of a tile, of which the last is that over rows. */
@@ -264,23 +286,24 @@ static bool streams(const search *s, const plan *p, int64_t i, const nr_link *li
 nr_chain *nr_chain_make(search *s) {
     nr_chain *chain = nr_malloc(sizeof *chain + (size_t)s->count * sizeof(nr_link));
     plan *p = nr_malloc(sizeof *p);
-    bool good = chain && p && assign_buffers(s, p);
+    const bool by_element = s->runner->by_element;
+    bool good = chain && p && (by_element ? fill_registers(s, p) : assign_buffers(s, p));
     if (good) {
         memset(chain, 0, sizeof *chain);
         s->inner = nr_merge_loops(s, 0, s->inner, p->in_buffer);
         nr_merge_loops(s, s->inner, s->ndim, p->in_buffer);
-        int32_t whole;
-        good = cut_tile(s, p, chain, &whole) && whole < NORCH_MAX_DIMS;
+        int32_t whole = 0;
+        good = by_element ? cut_elements(s, p, chain) : cut_tile(s, p, chain, &whole) && whole < NORCH_MAX_DIMS;
         chain->count = s->count;
         chain->links = (nr_link *)(chain + 1);
         for (int64_t i = 0; i < s->count && good; i++) {
             nr_link *link = &chain->links[i];
             memset(link, 0, sizeof *link);
             make_link(s, p, chain, whole, i, link);
-            link->streams = streams(s, p, i, link);
+            link->streams = !by_element && streams(s, p, i, link);
             if (p->in_buffer[i][0]) s->program->blocks[s->members[i].operand[0].place].in_buffer = true;
         }
-        if (good) list_fetches(s, p, chain, whole);
+        if (good && !by_element) list_fetches(s, p, chain, whole);
     }
     nr_free(p);
     if (good) return chain;

@@ -57,6 +57,7 @@ void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
     void *tuple = PyTuple_New(4);
     if (!tuple) return NULL;
     int64_t own = r->program && r->program->slab ? (int64_t)r->program->slab->bytes : 0, kept = 0, constant = 0;
+    if (r->program && r->program->slots) own += (int64_t)r->program->slots->bytes;
     for (int32_t a = 0; r->program && a < r->program->argument_count; a++)
         if (r->program->arguments[a].copy) own += (int64_t)r->program->arguments[a].copy->bytes;
     for (int64_t b = 0; r->program && b < r->program->block_count; b++) {

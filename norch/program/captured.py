@@ -338,7 +338,7 @@ def capture(
     and dicts) and these values (all others), for modules in this mode, this grad mode, default dtype and autocast;
     anything else is recorded anew. limit: how many recordings are kept, those used last. copy=False: results are the
     recording's own tensors, which the next replay overwrites. Results require no grad. fuse=False: operations of a
-    chain run one after another, as in function, and not tile by tile.
+    chain run one after another, as in function, and not tile by tile, or on a device in one kernel.
 
     Raises CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x > 0),
     shapes that depend on elements (nonzero(), x[mask]). strict=False gives a warning instead, and calls function as it

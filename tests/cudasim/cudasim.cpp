@@ -66,8 +66,8 @@ cudaError_t note(cudaError_t error) {
 
 /* ---- injected faults ------------------------------------------------------------------------------------- */
 
-enum { ALLOCATION, LAUNCH_ITSELF, KERNEL, FAULTS };
-int64_t failing[FAULTS] = {-1, -1, -1}, times[FAULTS], counted[FAULTS];
+enum { ALLOCATION, LAUNCH_ITSELF, KERNEL, GRAPH, FAULTS };
+int64_t failing[FAULTS] = {-1, -1, -1, -1}, times[FAULTS], counted[FAULTS];
 cudaError_t launch_error = cudaErrorInvalidConfiguration; /* of launches that are to fail */
 
 /* Whether this one is among those that a test wants to fail. */
@@ -224,7 +224,7 @@ void launch(const void *, dim3 grid, dim3 block, size_t shared, int stream, cons
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-/* The n-th allocation (kind 0), launch (1) or kernel (2: when it runs) from now fails, and `count` from it on; n -1 turns
+/* The n-th allocation (kind 0), launch (1), kernel (2: when it runs) or launch of a graph (3) from now fails, and `count` from it on; n -1 turns
  * that off. Gives how many there were since the last call. */
 EXPORTED int64_t cudasim_fail_many(int kind, int64_t n, int64_t count) {
     LOCKED;
@@ -438,6 +438,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return cudaGraphDestro
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
     LOCKED;
+    if (fails(GRAPH)) return note(launch_error);
     for (const auto &run : graph->runs) queue(stream, run);
     return note(broken);
 }
