@@ -85,16 +85,19 @@ endif
 
 # ---- the library --------------------------------------------------------------------------------
 
-# Tables for unwinding would be 0.2 of 5.6 MB, and C has no exceptions; with -g debuggers find theirs. At -O1 clang would
+# Tables for unwinding would be 0.2 of 4.6 MB, and C has no exceptions; with -g debuggers find theirs. At -O1 clang would
 # warn of each loop that it does not vectorise.
 CLANG := $(findstring clang,$(COMPILER))
 # Under a sanitizer every call releases Python's lock, as otherwise only long ones do.
-OPTIMIZE := $(if $(SANITIZE),-O1 -g -DNR_LONG_WORK=-1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+OPTIMIZE = $(if $(SANITIZE),-O1 -g -DNR_LONG_WORK=-1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
     $(if $(CLANG),-Wno-pass-failed),\
-    -O3 -fno-unwind-tables -fno-asynchronous-unwind-tables)
+    $(LEVEL) -fno-unwind-tables -fno-asynchronous-unwind-tables)
+LEVEL = -O3
+# Vectors as at -O3, without its copies of loops: for loops of one line, and for what few machines run.
+COMPACT := -O2 $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
 # clang links its sanitizers into the program, unless told that they are libraries.
 SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
-FLAGS := -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
+FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
     -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off -pthread $(CPPFLAGS) $(CFLAGS)
 # Every symbol must be found, but those of Python, which its interpreter brings along: they are weak where libraries are ELF.
 # macOS calls them dynamic; .ci/wheels.py sees that they are no others. Its library has the suffix of Python's modules, .so.
@@ -145,6 +148,11 @@ $(BUILD)/%_isa.$1.o: csrc/%_isa.c $(BUILD)/flags
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
+# Of the builds for x86-64 the baseline is for machines without AVX2, and for dtypes that the others leave to it.
+$(BUILD)/cpu/%.baseline.o $(BUILD)/cpu/pointwise_isa.%.o $(BUILD)/cpu/complex.o: LEVEL = $(COMPACT)
+$(BUILD)/ops/%.o $(BUILD)/program/%.o: LEVEL = $(COMPACT)
+# Its lanes are an array, which is in registers once the loops over it are unrolled.
+$(BUILD)/cpu/reduce_isa.baseline.o: EXTRA = $(if $(CLANG),,-fpeel-loops)
 # Loops of few instructions take up to 1.9 times as long where they do not fit the lines in which code is fetched.
 $(BUILD)/cpu/pointwise_isa.%.o: EXTRA = -falign-loops=32
 # A product is where fused multiply-adds pay.
@@ -165,7 +173,7 @@ $(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 
 # Both change when what they hold does: other flags rebuild everything, another list of files links again. Flags that were others
 # for a while, as in a dry run, and are the same again, rebuild nothing.
-$(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))))
+$(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(COMPACT) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))))
 $(eval $(call note,$(BUILD)/objects,$(LINK) $(OBJECTS)))
 $(BUILD)/flags: $(BUILD)/wanted
 	@! cmp -s $< $@ || { touch -r $@ $<; exit 0; }; \

@@ -18,7 +18,7 @@ from setuptools.errors import SetupError
 ROOT = Path(__file__).resolve().parent
 
 
-def make(library: str) -> None:
+def make(library: str, *variables: str) -> None:
     """Builds the library at a path inside the checkout; SetupError in one sentence when that cannot be."""
     if sys.platform == "win32":
         raise SetupError("norch runs on Linux and macOS; on Windows install it inside WSL, Windows' own Linux")
@@ -27,7 +27,7 @@ def make(library: str) -> None:
     # Under make its variables hold here too (CC=clang), but its job server is out of reach.
     flags = [word for word in os.environ.get("MAKEFLAGS", "").split(" ") if not word.startswith(("-j", "--jobserver"))]
     env = {**os.environ, "MAKEFLAGS": " ".join(flags)}
-    command = ["make", f"LIB={library}", f"PYTHON={sys.executable}", library]
+    command = ["make", f"LIB={library}", f"PYTHON={sys.executable}", *variables, library]
     done = subprocess.run(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
     sys.stderr.write(done.stderr)
     if done.returncode:
@@ -46,8 +46,10 @@ class BuildLibrary(build_py):
         else:
             shutil.rmtree(self.build_lib, ignore_errors=True)  # what an older version left would be shipped
             super().run()
+            flags = os.environ.get("LDFLAGS", "")
             library = os.environ.get("BUILD", "build") + "/wheel/libnorch.so"  # make takes BUILD from there, too
-            make(library)
+            # Without the names of static functions, which only debuggers read.
+            make(library, "LDFLAGS=" + (flags if "-s" in flags.split() else f"{flags} -s"))
             shutil.copy(ROOT / library, Path(self.build_lib) / "norch")
 
 

@@ -13,6 +13,8 @@ from . import _start as _start  # isort: skip  (the first, as it says)
 from . import autograd
 from ._exports import exported as _exported
 from ._exports import publish as _publish
+from ._metadata import numel
+from ._protocols import is_nonzero
 from ._repr import set_printoptions
 from ._size import Size
 from ._threads import get_num_threads, set_num_threads
@@ -61,7 +63,7 @@ from .ops.special import *  # noqa: F403
 from .ops.values import as_tensor, asarray, from_numpy, tensor
 from .ops.view import *  # noqa: F403
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from .tensor import Tensor, is_nonzero, is_tensor, numel
+from .tensor import Tensor, is_tensor
 
 __version__ = "0.2.0"
 newaxis = None

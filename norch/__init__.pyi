@@ -3,6 +3,8 @@
 import builtins
 from collections.abc import Sequence
 from norch import amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils
+from norch._metadata import numel as numel
+from norch._protocols import is_nonzero as is_nonzero
 from norch._repr import set_printoptions as set_printoptions
 from norch._size import Size as Size
 from norch._spectra import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
@@ -59,7 +61,7 @@ from norch.program.captured import capture as capture
 from norch.program.compiled import compile as compile
 from norch.random import Generator as Generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from norch.serialization import load as load, save as save
-from norch.tensor import Tensor as Tensor, is_nonzero as is_nonzero, is_tensor as is_tensor, numel as numel
+from norch.tensor import Tensor as Tensor, is_tensor as is_tensor
 from norch.utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from typing import Any, Literal, overload
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from ._handle import Handle
 from ._lib import lib
 from ._size import Size
-from ._typing import Any, overload
+from ._typing import Any, Tensor, overload
 from .device import CPU
 from .dtype import check_format
 from .ops._deferred import DeferredMethod
+from .ops._operand import tensor_of
 from .ops.view import axis
 from .storage import Storage, storage_of
 
@@ -88,3 +89,8 @@ class MetadataMethods(Handle):
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating one."""
         return self.dtype.is_floating_point
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return tensor_of(input, "numel").numel()

@@ -160,3 +160,8 @@ class ProtocolMethods(Handle):
 
     def __repr__(self) -> str:
         return _repr.text(self)
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero; ValueError where there is not exactly one."""
+    return bool(tensor_of(input, "is_nonzero"))

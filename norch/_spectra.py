@@ -12,7 +12,8 @@ from ._typing import DeviceLike
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import float64
 from .errors import ArgumentError, DTypeError, ShapeError
-from .ops._operand import rename_errors, tensor_of
+from .ops._arguments import rename_errors
+from .ops._operand import tensor_of
 from .ops.complex import view_as_real
 from .ops.composed.pad import pad
 from .ops.create import arange, dtype_or_default, ones

@@ -20,7 +20,8 @@ from ._lib import int64
 from .autograd.differentiable import differentiable
 from .dtype import get_default_dtype
 from .errors import ArgumentError, BoundsError, DTypeError
-from .ops._operand import named_function, rename_errors, tensor_of
+from .ops._arguments import named_function, rename_errors
+from .ops._operand import tensor_of
 from .ops._out import take_out
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.shape import roll

@@ -23,7 +23,6 @@ from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
 from .ops import softmax as _softmax  # noqa: F401
 from .ops import special as _special  # noqa: F401
-from .ops._operand import tensor_of
 from .ops.composed import diagonal as _diagonal  # noqa: F401
 from .ops.composed import distance as _distance  # noqa: F401
 from .ops.composed import histogram as _histogram  # noqa: F401
@@ -127,16 +126,6 @@ def rebuilt(
 def is_tensor(x: Any) -> bool:
     """Whether x is a Tensor."""
     return isinstance(x, Tensor)
-
-
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return tensor_of(input, "numel").numel()
-
-
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero; ValueError where there is not exactly one."""
-    return bool(tensor_of(input, "is_nonzero"))
 
 
 for _name, _function in METHODS.items():

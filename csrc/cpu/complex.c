@@ -31,7 +31,8 @@
 #define RESULT_SAME T
 #define RESULT_PART REAL
 #define RESULT_TRUTH bool
-#define EXTRAS_BINARY , false, false, NULL, NULL
+#define EXTRAS_BINARY , false, true, NULL, NULL
+#define EXTRAS_TERNARY , true
 #define MAKE(form, name, result, formula, parameters, extras)                              \
     INLINE RESULT_##result FORMULA(name) parameters { return (RESULT_##result)(formula); } \
     static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {  \

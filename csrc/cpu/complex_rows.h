@@ -65,7 +65,7 @@ INLINE T log1p_complex(T x) {
 #define UNARY(name, result, formula) MAKE(unary, name, result, formula, (T x), )
 #define BINARY(name, result, formula) MAKE(binary, name, result, formula, (T a, T b), EXTRAS_BINARY)
 #define CHOICE(name, result, formula) MAKE(choice, name, result, formula, (bool a, T b, T c), )
-#define TERNARY(name, result, formula) MAKE(ternary, name, result, formula, (T a, T b, T c), )
+#define TERNARY(name, result, formula) MAKE(ternary, name, result, formula, (T a, T b, T c), EXTRAS_TERNARY)
 #include "../complex.def"
 
 static void NAMED(fill)(nr_kernel_rows kernels) {

@@ -50,7 +50,7 @@ INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool s
 }
 
 /* pack_scalars: one number is packed as operands with gaps are, because a formula with conditions on it would not become
- * vectors. one_loop: the formula is long; numbers are packed, too. quick, if given: a formula equal to f for easy arguments,
+ * vectors. one_loop: numbers are packed, too. quick, if given: a formula equal to f for easy arguments,
  * used where all of a piece are easy. */
 INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T),
                               const bool pack_scalars, const bool one_loop, bool (*easy)(T, T), T (*quick)(T, T)) {
@@ -96,16 +96,17 @@ INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool 
     }
 }
 
-INLINE void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T, T)) {
+INLINE void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T, T),
+                               const bool one_loop) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     const bool dense = s[0] == sizeof(RS) && !streams;
-    if (dense && s[1] == sizeof(S) && s[2] == 0 && s[3] == 0) { /* clamp, elu */
+    if (!one_loop && dense && s[1] == sizeof(S) && s[2] == 0 && s[3] == 0) { /* clamp */
         const S *a = (const S *)(const void *)p[1];
         const T b = (T) * (const S *)(void *)p[2], c = (T) * (const S *)(void *)p[3];
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], b, c);
         return;
     }
-    if (dense && s[1] == 0 && s[2] == sizeof(S) && s[3] == 0) { /* addcmul of a channel */
+    if (!one_loop && dense && s[1] == 0 && s[2] == sizeof(S) && s[3] == 0) { /* addcmul of a channel */
         const S *b = (const S *)(const void *)p[2];
         const T a = (T) * (const S *)(void *)p[1], c = (T) * (const S *)(void *)p[3];
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a, (T)b[i], c);

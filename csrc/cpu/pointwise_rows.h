@@ -15,19 +15,24 @@
 #define RESULT_FLOAT T
 #define RESULT_TRUTH bool
 
-/* For a BINARY row: whether numbers are packed, whether its formula is long, and the functions for easy arguments, or NULL
- * (pointwise_loops.h). */
-#define LONG(name)                                                                                        \
-    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta || \
-     NR_OP_##name == NR_OP_gelu_backward || NR_OP_##name == NR_OP_gelu_tanh_backward ||                   \
-     NR_OP_##name == NR_OP_mish_backward)
+/* For a BINARY row: whether numbers are packed, whether it has one loop, as its formula is long or rarely meets numbers, and
+ * the functions for easy arguments, or NULL (pointwise_loops.h). A TERNARY row: whether it has one loop. */
+#define ONE_LOOP(name)                                                                                               \
+    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||            \
+     NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                    \
+     NR_OP_##name == NR_OP_logical_and || NR_OP_##name == NR_OP_logical_or || NR_OP_##name == NR_OP_logical_xor ||   \
+     NR_OP_##name == NR_OP_silu_backward || NR_OP_##name == NR_OP_gelu_backward ||                                   \
+     NR_OP_##name == NR_OP_gelu_tanh_backward || NR_OP_##name == NR_OP_mish_backward || NR_OP_##name == NR_OP_elu || \
+     NR_OP_##name == NR_OP_softplus)
 #define QUICK(name)                                                \
     (NR_OP_##name == NR_OP_remainder ? nr_easy_floor_remainder_f32 \
      : NR_OP_##name == NR_OP_fmod    ? nr_easy_rest_f32            \
                                      : NULL)
-#define BINARY_EXTRAS(name)                                                                                \
-    , NR_OP_##name == NR_OP_pow || _Generic((T)0, float: QUICK(name) != NULL, default: false), LONG(name), \
+#define BINARY_EXTRAS(name)                                                                                    \
+    , NR_OP_##name == NR_OP_pow || _Generic((T)0, float: QUICK(name) != NULL, default: false), ONE_LOOP(name), \
         _Generic((T)0, float: nr_easy_f32, default: NULL), _Generic((T)0, float: QUICK(name), default: NULL)
+
+#define TERNARY_EXTRAS(name) , ONE_LOOP(name)
 
 /* One formula and its kernel. */
 #define MAKE(form, name, result, formula, parameters, extras)                              \
@@ -60,7 +65,7 @@
 #define CHOICE(name, domain, result, formula) \
     IN_DOMAIN(domain)(MAKE(choice, name, result, formula, (bool a, T b, T c), ))
 #define TERNARY(name, domain, result, formula) \
-    IN_DOMAIN(domain)(MAKE(ternary, name, result, formula, (T a, T b, T c), ))
+    IN_DOMAIN(domain)(MAKE(ternary, name, result, formula, (T a, T b, T c), TERNARY_EXTRAS(name)))
 #include "../ops.def"
 
 static void OF_DTYPE(fill)(nr_kernel_rows kernels) {

@@ -31,6 +31,8 @@ typedef struct job {
     const nr_reduce_plan *plan;
     const nr_reduce_ops *ops;
     int32_t narrow, result;    /* the dtype, if narrow, else -1; the result rule */
+    int64_t size;              /* of an element, for the kernel */
+    nr_conversion pack;        /* elements with gaps, or narrow ones, into neighbours for the kernel */
     bool across;               /* neighbours in memory belong to different outputs */
     int64_t width, row, tiles; /* row: tiles along the innermost kept dimension */
     int64_t parts, part_size;  /* of the reduced range */
@@ -75,20 +77,29 @@ static void walk_on(walk *w, int64_t n) {
 
 /* ---- elements begin to end of the reduced range, into states ------------------------------------- */
 
+#define PACK(WORD)                                                                                                     \
+    static void NR_JOIN2(pack, WORD)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n) {      \
+        (void)to_step;                                                                                                 \
+        for (int64_t i = 0; i < n; i++) ((WORD *)(void *)to)[i] = *(const WORD *)(const void *)(from + i * from_step); \
+    }
+PACK(uint8_t)
+PACK(uint32_t)
+PACK(uint64_t)
+
 /* n elements into each of `outputs` states, as nr_reduce_ops.run. */
 static void run_elements(const job *j, char *states, const char *x, int64_t n, int64_t position, int64_t outputs,
                          int64_t x_step) {
     const int64_t stride = j->plan->stride[0];
-    if (j->narrow < 0) {
+    if (j->narrow < 0 && (stride == j->size || n < NR_REDUCE_ENOUGH)) {
         j->ops->run(states, x, n, stride, position, outputs, x_step);
         return;
     }
-    uint32_t wide[NR_PIECE];
+    uint64_t packed[NR_PIECE];
     for (int64_t o = 0; o < outputs; o++, x += x_step, states += j->ops->state_size)
         for (int64_t some, first = 0; first < n; first += some) {
             some = n - first < NR_PIECE ? n - first : NR_PIECE;
-            nr_widen[j->narrow]((char *)wide, NR_WIDE, x + first * stride, stride, some);
-            j->ops->run(states, (const char *)wide, some, NR_WIDE, position + first, 1, 0);
+            j->pack((char *)packed, j->size, x + first * stride, stride, some);
+            j->ops->run(states, (const char *)packed, some, j->size, position + first, 1, 0);
         }
 }
 
@@ -102,7 +113,7 @@ static void run_rows(const job *j, void *lanes, const char *x, int64_t width, in
     }
     uint32_t wide[NR_PIECE];
     for (int64_t row = 0; row < rows; row++) {
-        nr_widen[j->narrow]((char *)wide, NR_WIDE, x + row * row_stride, stride, width);
+        j->pack((char *)wide, NR_WIDE, x + row * row_stride, stride, width);
         j->ops->across(lanes, (const char *)wide, width, NR_WIDE, 1, 0, position + row, 1, 0);
     }
 }
@@ -276,9 +287,16 @@ static void cut(job *j) {
 }
 
 static job begin(const nr_call *call, const nr_reduce_plan *plan) {
+    const bool narrow = nr_is_narrow(call->dtype);
+    const int64_t size = narrow ? NR_WIDE : nr_size_of(call->dtype);
     return (job){.plan = plan,
                  .ops = ((nr_reduce_kernel)call->kernel)(),
-                 .narrow = nr_is_narrow(call->dtype) ? call->dtype : -1,
+                 .narrow = narrow ? call->dtype : -1,
+                 .size = size,
+                 .pack = narrow      ? nr_widen[call->dtype]
+                         : size == 1 ? pack_uint8_t
+                         : size == 4 ? pack_uint32_t
+                                     : pack_uint64_t,
                  .result = nr_ops[call->op].result};
 }
 

@@ -8,6 +8,7 @@
 #define NR_REDUCE_STEPS 128   /* what a lane may take before it is folded: bounds the rounding error */
 #define NR_REDUCE_LEAF 16384  /* elements that one run may have */
 #define NR_REDUCE_BYTES 16384 /* the lanes, or the states, of one tile */
+#define NR_REDUCE_ENOUGH 64   /* elements with gaps from which a run is packed */
 
 /* Rows of `width` elements into the lanes. Among what was reduced since the lanes were cleared, element
  * (r, k) has the position first + r * row_step + k * lane_step. */
@@ -18,8 +19,8 @@ typedef struct nr_reduce_ops {
     int64_t state_size;
     int64_t width; /* columns that fit into lanes */
     void (*clear)(void *states, int64_t n);
-    /* n elements, `stride` bytes apart, into each of `outputs` states, whose elements begin x_step bytes apart.
-     * position: of the first among all that are reduced. */
+    /* n elements, `stride` bytes apart, into each of `outputs` states, whose elements begin x_step bytes apart; from
+     * NR_REDUCE_ENOUGH on they are neighbours. position: of the first among all that are reduced. */
     void (*run)(void *states, const char *x, int64_t n, int64_t stride, int64_t position, int64_t outputs,
                 int64_t x_step);
     void (*clear_lanes)(void *lanes, int64_t width);

@@ -16,10 +16,9 @@
 #define STATE OF_KIND(state)
 #define LANES OF_KIND(lanes)
 #define FIELDS NR_JOIN2(NR_FIELDS, KIND)
-/* Lanes of a run that has ENOUGH elements: many additions under way at once, and few enough for the registers. ROWS
+/* Lanes of a run that has NR_REDUCE_ENOUGH elements: many additions under way at once, and few enough for the registers. ROWS
  * runs are finished at a time. */
 #define RUN_LANES (sizeof(PART) <= 4 ? 64 : 32)
-#define ENOUGH 64
 #define ROWS 16
 
 /* part: a state while it is in lanes, where indices are narrow and count from the last fold. */
@@ -128,18 +127,18 @@ INLINE void OF_KIND(clear_lanes)(LANES *lanes, int64_t width, OF_KIND(begin) beg
     for (int64_t k = 0; k < width; k++) OF_KIND(put)(lanes, k, s);
 }
 
-/* A run of n >= count elements into eight lanes from `base` on; stride, where it is dense, and count are constants.
+/* A run of n >= count neighbours into eight lanes from `base` on; count is a constant.
  *
  *   x      0 1 2 ... 63 | 64 65 ... 127 | ... |  32  |  16  |  8   | up to 7 left
  *   lanes  0 1 2 ... 63 |  0  1 ...  63 | ... | 0-31 | 0-15 | 0-7  | 0-7
  *
  * Before there are fewer lanes than before, the upper half is joined to the lower one; where no element is left, in
  * registers. The last eight elements are read together, and what was seen before is left out: no loop for the odd ones. */
-#define STEP(to, at, k, from, keep)                                                         \
-    {                                                                                       \
-        PART s = OF_KIND(get)(&work, k), old = s;                                           \
-        step(&s, (T) * (const S *)(x + ((from) + (k)) * stride), (POSITION)((from) + (k))); \
-        OF_KIND(put)(to, at, (keep) ? s : old);                                             \
+#define STEP(to, at, k, from, keep)                                          \
+    {                                                                        \
+        PART s = OF_KIND(get)(&work, k), old = s;                            \
+        step(&s, (T)((const S *)x)[(from) + (k)], (POSITION)((from) + (k))); \
+        OF_KIND(put)(to, at, (keep) ? s : old);                              \
     }
 #define HALF(half)                                                                                     \
     if ((half) < count) {                                                                              \
@@ -154,7 +153,7 @@ INLINE void OF_KIND(clear_lanes)(LANES *lanes, int64_t width, OF_KIND(begin) beg
         }                                                                                              \
     }
 INLINE void OF_KIND(run_lanes)(LANES *restrict lanes, int64_t base, int64_t count, const char *x, int64_t n,
-                               int64_t stride, OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join) {
+                               OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join) {
     LANES work;
     PART none;
     begin(&none);
@@ -212,7 +211,7 @@ INLINE void OF_KIND(run)(STATE *states, const char *x, int64_t n, int64_t stride
                          int64_t x_step, OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join,
                          OF_KIND(merge) merge) {
     const bool dense = stride == sizeof(S);
-    if (n < (dense ? 8 : ENOUGH)) {
+    if (n < (dense ? 8 : NR_REDUCE_ENOUGH)) {
         for (int64_t o = 0; o < outputs; o++, x += x_step) {
             PART s;
             begin(&s);
@@ -225,12 +224,10 @@ INLINE void OF_KIND(run)(STATE *states, const char *x, int64_t n, int64_t stride
     for (int64_t first = 0; first < outputs; first += ROWS) {
         const int64_t rows = outputs - first < ROWS ? outputs - first : ROWS;
         for (int64_t r = 0; r < rows; r++, x += x_step) {
-            if (!dense)
-                OF_KIND(run_lanes)(&lanes, 8 * r, RUN_LANES, x, n, stride, begin, step, join);
-            else if (n < ENOUGH)
-                OF_KIND(run_lanes)(&lanes, 8 * r, 8, x, n, sizeof(S), begin, step, join);
+            if (n < NR_REDUCE_ENOUGH)
+                OF_KIND(run_lanes)(&lanes, 8 * r, 8, x, n, begin, step, join);
             else
-                OF_KIND(run_lanes)(&lanes, 8 * r, RUN_LANES, x, n, sizeof(S), begin, step, join);
+                OF_KIND(run_lanes)(&lanes, 8 * r, RUN_LANES, x, n, begin, step, join);
         }
         IN_MEMORY(lanes);
         OF_KIND(join_rows)(&joined, &lanes, rows, join);
@@ -260,6 +257,5 @@ INLINE void OF_KIND(merge_all)(STATE *restrict states, const STATE *restrict oth
 #undef LANES
 #undef FIELDS
 #undef RUN_LANES
-#undef ENOUGH
 #undef ROWS
 #undef KIND

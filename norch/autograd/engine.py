@@ -24,7 +24,7 @@ from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode
-from .hooks import check_gradient, tell_accumulated, through_hooks
+from .hooks import check_gradient, parts_to_come, tell_accumulated, through_hooks
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
 from .record import gradient_edge
@@ -109,7 +109,7 @@ def run(
                         _accumulate(edge, part, not node.shares_grad, create_graph)
                         continue
                     if wanted is None and expected is None:
-                        expected = _expected([node, *(other for _, other in waiting)], gradients)
+                        expected = parts_to_come([node, *(other for _, other in waiting)], gradients)
                     if expected is not None and edge in expected:
                         _collect(expected, gradients, edge, part, create_graph)
                     else:
@@ -150,21 +150,6 @@ def _conjugated(node: Node, g: Any) -> Sequence[Any]:
     if getattr(g, "_dtype", 0) < _COMPLEX:  # the gradients of several results are as the node takes them
         return node.propagate(g)
     return [None if part is None else part.conj() for part in node.propagate(g.conj())]
-
-
-def _expected(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
-    """How many edges lead to each leaf with hooks from nodes that are yet to be visited; without leaves that wait."""
-    seen, todo = set(starts), list(starts)
-    counts: dict[Leaf, int] = {}
-    while todo:
-        for edge in todo.pop().edges:
-            if type(edge) is Leaf:
-                if edge.hooks is not None and edge not in gradients:
-                    counts[edge] = counts.get(edge, 0) + 1
-            elif edge is not None and edge not in seen:
-                seen.add(edge)
-                todo.append(edge)
-    return counts
 
 
 def _collect(expected: dict[Leaf, int], gradients: dict[Node, Any], leaf: Leaf, part: Any, create_graph: bool) -> None:

@@ -95,6 +95,21 @@ def through_hooks(hooks: list[Any], g: Any) -> Any:
     return g
 
 
+def parts_to_come(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
+    """How many edges lead to each leaf with hooks from nodes that are yet to be visited; without leaves that wait."""
+    seen, todo = set(starts), list(starts)
+    counts: dict[Leaf, int] = {}
+    while todo:
+        for edge in todo.pop().edges:
+            if type(edge) is Leaf:
+                if edge.hooks is not None and edge not in gradients:
+                    counts[edge] = counts.get(edge, 0) + 1
+            elif edge is not None and edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+    return counts
+
+
 def tell_accumulated(leaf: Leaf) -> None:
     """Calls the hooks that wait for the .grad of a leaf."""
     tensor = leaf.tensor()

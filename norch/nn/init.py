@@ -12,8 +12,8 @@ from .._exports import publish
 from ..autograd import no_grad
 from ..dtype import finfo, float32, promote_types
 from ..errors import DTypeError, ShapeError
+from ..ops._arguments import rename_errors
 from ..ops._checks import at_least, with_ndim
-from ..ops._operand import rename_errors
 from ..ops.composed.products import outer
 from ..ops.create import eye
 from ..ops.random import randn, randperm

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from .._typing import DeviceLike
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
+from ..ops._arguments import tensors_of
 from ..ops._checks import check_count
-from ..ops._operand import tensors_of
 from ..ops.create import full
 from ..tensor import Tensor
 from . import functional as F

@@ -16,7 +16,8 @@ from ..autograd.view_history import rebase_history
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from . import _rows
-from ._operand import named_function, operand, rename_errors
+from ._arguments import named_function, rename_errors
+from ._operand import operand
 from ._rows import snapshot
 
 Function = Callable[..., Any]

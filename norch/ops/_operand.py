@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 
-from .._handle import Handle, version_counter_of
-from .._lib import lib
+from .._handle import Handle
 from .._typing import Any, Operand, Tensor, TypeVar, cast
-from ..autograd.record import gradient_edge
 from ..errors import Error, rename_error
 from ._out import written
 from .values import number_or_array
@@ -63,19 +61,6 @@ def as_operand(value: Operand, name: str) -> Tensor:
     return made
 
 
-def as_fixed_operand(value: Operand, name: str) -> Tensor:
-    """as_operand(value) for operations of several calls: an alias at the same place of the graph, which stays as it is
-    when another thread sets value.data meanwhile. What returns its argument, views it or writes to it takes
-    as_operand()."""
-    x = as_operand(value, name)
-    if x is not value:
-        return x
-    fixed = lib.norch_alias(x)
-    if (node := gradient_edge(x)) is not None:
-        fixed._node, fixed._version_counter = node, version_counter_of(x)
-    return fixed
-
-
 def _no_operand(value: Any, name: str) -> TypeError:
     return TypeError(f"{name}: expected a tensor or a number, not {type(value).__name__}")
 
@@ -85,23 +70,6 @@ def tensor_of(value: Tensor, name: str) -> Tensor:
     if isinstance(value, Handle):
         return value
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
-
-
-def tensors_of(values: Any, name: str) -> list[Tensor]:
-    """A list of the tensors in a sequence: TypeError for what is none."""
-    if isinstance(values, Handle) or not hasattr(values, "__iter__"):
-        raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
-    return [tensor_of(x, name) for x in values]
-
-
-def as_fixed_tensor(value: Any, name: str) -> Any:
-    """as_fixed_operand() of a tensor: TypeError for what is none."""
-    return as_fixed_operand(tensor_of(value, name), name)
-
-
-def as_fixed_tensors(values: Any, name: str) -> list[Any]:
-    """as_fixed_operand() of each tensor in a sequence: TypeError for what is none."""
-    return [as_fixed_operand(x, name) for x in tensors_of(values, name)]
 
 
 def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exception:
@@ -114,33 +82,6 @@ def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exceptio
 
 
 RENAMED_ERRORS = (Error, TypeError, OverflowError, AttributeError)  # what renamed_error() takes
-
-
-def rename_errors(function: F) -> F:
-    """Makes the errors of a composed function name it."""
-
-    @functools.wraps(function)
-    def composed(*arguments: Any, **named: Any) -> Any:
-        try:
-            return function(*arguments, **named)
-        except RENAMED_ERRORS as error:
-            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
-
-    return cast(F, composed)
-
-
-def named_function(function: F, name: str, about: str) -> F:
-    """A function made by another, with the name and the docstring that it would have if written out."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = about
-    return function
-
-
-def public(names: dict[str, Any], *but: str) -> list[str]:
-    """The __all__ of a module of operations: functions made or defined there, but for private and in-place ones."""
-    here = [name for name, thing in names.items() if getattr(thing, "__module__", "") == names["__name__"]]
-    shown = [name for name in here if name[0] != "_" and name[-1] != "_" and name not in but]
-    return [name for name in shown if not isinstance(names[name], type)]
 
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}

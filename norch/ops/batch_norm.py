@@ -14,7 +14,8 @@ from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..errors import ArgumentError, ShapeError
-from ._operand import rename_errors, tensor_of
+from ._arguments import rename_errors
+from ._operand import tensor_of
 from .op import function_op
 
 # ---- channels --------------------------------------------------------------------------------------------------------

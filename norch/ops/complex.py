@@ -12,8 +12,9 @@ from .._typing import Any, Tensor
 from ..autograd.derivative import view_derivative
 from ..autograd.record import record_view
 from ..errors import DTypeError
+from ._arguments import as_fixed_operand, rename_errors
 from ._checks import floats_of
-from ._operand import as_fixed_operand, as_operand, rename_errors, tensor_of
+from ._operand import as_operand, tensor_of
 from .copy import stack
 from .op import METHODS, function_op, method
 from .pointwise import atan2, eq, mul

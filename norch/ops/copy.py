@@ -18,7 +18,8 @@ from ..device import device as Device  # noqa: N812
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError
-from ._operand import as_operand, kernel_operand, named_function, tensor_of, tensors_of
+from ._arguments import named_function, tensors_of
+from ._operand import as_operand, kernel_operand, tensor_of
 from .op import METHODS, method
 from .view import select, slice_
 

@@ -16,7 +16,8 @@ from ..dtype import check_fits, check_format, contiguous_format, dtype_named, fl
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, Error, rename_error
-from ._operand import public, rename_errors, tensor_of
+from ._arguments import public, rename_errors
+from ._operand import tensor_of
 from .op import method
 from .values import Tensor, common_dtype, finished, tensor
 from .view import sizes

@@ -17,8 +17,9 @@ from ..autograd.record import record_one
 from ..autograd.recorders import record_write
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
+from ._arguments import as_fixed_operand, named_function, rename_errors
 from ._checks import on_one_device
-from ._operand import as_fixed_operand, as_operand, kernel_operand, named_function, rename_errors
+from ._operand import as_operand, kernel_operand
 from .copy import cast, clone_for, copy_, to
 from .op import OPCODES, method
 from .pointwise import where

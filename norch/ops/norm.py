@@ -10,8 +10,9 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.record import record
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from ._arguments import as_fixed_operand
 from ._checks import at_least
-from ._operand import as_fixed_operand, numpy_names
+from ._operand import numpy_names
 from .op import method
 from .pointwise import abs, isnan, sign, where
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum

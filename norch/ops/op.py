@@ -19,8 +19,9 @@ from .._lib import lib
 from .._typing import Any, Operation, Tensor, TypeVar, overload
 from ..autograd.derivative import derivative
 from . import _rows
+from ._arguments import named_function
 from ._inplace_methods import inplace_form
-from ._operand import named_function, operand
+from ._operand import operand
 from ._rows import OPCODES
 
 Function = Callable[..., Any]

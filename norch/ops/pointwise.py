@@ -14,9 +14,10 @@ from .._typing import Any, Operand, Tensor, overload
 from ..dtype import DTYPES, check_fits, float32
 from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, DTypeError, Error, rename_error
+from ._arguments import as_fixed_operand, public, rename_errors
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
-from ._operand import as_fixed_operand, as_operand, operand, public, rename_errors
+from ._operand import as_operand, operand
 from .op import METHODS, function_op, method, op, operator, operators
 
 # ruff: noqa: A001, A002  (PyTorch's names)

@@ -17,8 +17,9 @@ from ..autograd.record import record
 from ..device import device_code
 from ..dtype import int64 as index_dtype
 from ..errors import ArgumentError, ShapeError
+from ._arguments import named_function
 from ._halves import rounded_once
-from ._operand import named_function, tensor_of
+from ._operand import tensor_of
 from .conv import per_axis, plane_sizes
 
 Sizes = int | Sequence[int]

@@ -19,7 +19,8 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError
 from ..random import Generator, state_of
-from ._operand import public, rename_errors, tensor_of
+from ._arguments import public, rename_errors
+from ._operand import tensor_of
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
 from .create import dtype_or_default, options_like

@@ -17,7 +17,8 @@ from ..autograd.record import record, record_view
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
-from ._operand import as_fixed_operand, as_operand, named_function, numpy_names, operand, public, rename_errors
+from ._arguments import as_fixed_operand, named_function, public, rename_errors
+from ._operand import as_operand, numpy_names, operand
 from ._results import aminmax_result, max_result, min_result
 from .copy import cat
 from .op import METHODS, OPCODES, method, op

@@ -16,7 +16,8 @@ from ..autograd.inplace import check_writable, finish_write
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import DTypeError
-from ._operand import as_fixed_operand, as_operand, named_function, numpy_names, public, rename_errors
+from ._arguments import as_fixed_operand, named_function, public, rename_errors
+from ._operand import as_operand, numpy_names
 from ._results import cummax_result, cummin_result
 from ._rows import snapshot
 from .complex import complex

@@ -16,7 +16,8 @@ from ..autograd.record import record, record_one
 from ..autograd.recorders import record_write
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import as_fixed_operand, as_operand, rename_errors
+from ._arguments import as_fixed_operand, rename_errors
+from ._operand import as_operand
 from .copy import cast, cat
 from .index import KINDS, along_axis, check_index, result_of_write, source_for, without_axis
 from .op import method

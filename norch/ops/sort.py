@@ -13,7 +13,8 @@ from ..autograd.record import record, record_one
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
-from ._operand import as_fixed_operand, as_operand, numpy_names, public, rename_errors, tensor_of
+from ._arguments import as_fixed_operand, public, rename_errors
+from ._operand import as_operand, numpy_names, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .op import method

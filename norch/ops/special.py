@@ -7,8 +7,8 @@ import math
 
 from .._typing import Operand, Operation, Tensor
 from ..autograd.differentiable import differentiable
+from ._arguments import as_fixed_operand
 from ._deferred import DeferredMethod
-from ._operand import as_fixed_operand
 from .op import METHODS, function_op, op
 from .pointwise import erfc, log1p, where, xlogy
 

@@ -19,8 +19,9 @@ from ..autograd.view_history import SEVERED
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
+from ._arguments import rename_errors
 from ._inplace_methods import inplace_view
-from ._operand import rename_errors, tensor_of
+from ._operand import tensor_of
 from .op import METHODS, method
 from .values import iota
 

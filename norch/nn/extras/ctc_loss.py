@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from ...dtype import float32, float64, int64
 from ...errors import ArgumentError, ShapeError
-from ...ops._operand import rename_errors, tensor_of
+from ...ops._arguments import rename_errors
+from ...ops._operand import tensor_of
 from ...ops.composed.pad import pad
 from ...ops.copy import stack
 from ...ops.create import arange

@@ -10,8 +10,9 @@ from typing import Any
 from ...dtype import dtype as DType
 from ...dtype import int64
 from ...errors import ArgumentError, ShapeError, one_of
+from ...ops._arguments import rename_errors
 from ...ops._checks import with_ndim
-from ...ops._operand import rename_errors, tensor_of
+from ...ops._operand import tensor_of
 from ...ops.create import arange, ones_like
 from ...ops.values import tensor
 from ...tensor import Tensor

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ...errors import ArgumentError, ShapeError
-from ...ops._operand import rename_errors, tensor_of
+from ...ops._arguments import rename_errors
+from ...ops._operand import tensor_of
 from ...ops.conv import per_axis
 from ...ops.copy import cat
 from ...ops.create import arange

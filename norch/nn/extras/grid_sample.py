@@ -12,7 +12,8 @@ from typing import Any
 from ..._lib import int64 as int_
 from ...dtype import float32, float64, int64
 from ...errors import DTypeError, ShapeError, one_of
-from ...ops._operand import rename_errors, tensor_of
+from ...ops._arguments import rename_errors
+from ...ops._operand import tensor_of
 from ...ops.composed.grid import meshgrid
 from ...ops.copy import cat, stack
 from ...ops.create import empty, linspace, ones, ones_like

@@ -16,9 +16,10 @@ from ...dtype import dtype as DType
 from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError, one_of
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
+from ...ops._arguments import as_fixed_operand, rename_errors
 from ...ops._checks import floats_of
 from ...ops._inplace_methods import inplace_form
-from ...ops._operand import as_fixed_operand, as_operand, rename_errors, tensor_of
+from ...ops._operand import as_operand, tensor_of
 from ...ops.composed.pointwise import hardshrink as hardshrink
 from ...ops.composed.pointwise import prelu as prelu
 from ...ops.composed.pointwise import threshold as _threshold

@@ -6,8 +6,9 @@ from typing import Any
 
 from ..._lib import flag
 from ...errors import ArgumentError
+from ...ops._arguments import named_function, rename_errors
 from ...ops._checks import at_least
-from ...ops._operand import named_function, rename_errors, tensor_of
+from ...ops._operand import tensor_of
 from ...ops.dropout import dropped
 from ...ops.pointwise import where
 from ...ops.random import rand_like

@@ -7,7 +7,8 @@ from ..._lib import int64 as int_
 from ...autograd import no_grad
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._operand import rename_errors, tensor_of
+from ...ops._arguments import rename_errors
+from ...ops._operand import tensor_of
 from ...ops.index import embedding_rows
 from ...ops.norm import vector_norm
 from ...tensor import Tensor

@@ -17,8 +17,9 @@ from ..._typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
+from ...ops._arguments import rename_errors
 from ...ops._checks import at_least, real_of
-from ...ops._operand import RENAMED_ERRORS, as_operand, rename_errors, renamed_error, tensor_of
+from ...ops._operand import RENAMED_ERRORS, as_operand, renamed_error, tensor_of
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, sub, where

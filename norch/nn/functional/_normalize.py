@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...errors import ArgumentError
+from ...ops._arguments import rename_errors
 from ...ops._checks import at_least, real_of
-from ...ops._operand import rename_errors, tensor_of
+from ...ops._operand import tensor_of
 from ...ops.composed.pad import pad
 from ...tensor import Tensor
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...dtype import check_numbers
 from ...errors import ArgumentError
-from ...ops._operand import named_function, rename_errors, tensor_of
+from ...ops._arguments import named_function, rename_errors
+from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
 from ...ops.pointwise import where
 from ...ops.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d

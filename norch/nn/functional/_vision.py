@@ -8,8 +8,9 @@ from typing import Any
 
 from ...dtype import float32, float64, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ops._arguments import rename_errors
 from ...ops._checks import with_ndim
-from ...ops._operand import rename_errors, tensor_of
+from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d
 from ...ops.composed.pad import pad
 from ...ops.create import arange

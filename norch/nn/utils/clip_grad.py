@@ -10,7 +10,8 @@ from ..._exports import publish
 from ...autograd import no_grad
 from ...dtype import check_numbers, float32, promote_types
 from ...dtype import dtype as DType
-from ...ops._operand import tensor_of, tensors_of
+from ...ops._arguments import tensors_of
+from ...ops._operand import tensor_of
 from ...ops.copy import stack
 from ...ops.values import tensor
 from ...tensor import Tensor

@@ -7,8 +7,9 @@ from typing import Protocol
 
 from ..._typing import Any, Literal, Tensor, overload
 from ...errors import ShapeError
+from .._arguments import named_function
 from .._halves import rounded_once
-from .._operand import named_function, tensor_of
+from .._operand import tensor_of
 from ..conv import per_axis
 from ..copy import cat
 from ..pool import avg_pool, in_volume, max_pool, max_with_indices

@@ -7,8 +7,9 @@ from ..._typing import Any, Tensor
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
+from .._arguments import as_fixed_tensor, rename_errors
 from .._checks import at_least, with_ndim
-from .._operand import as_fixed_tensor, rename_errors, tensor_of
+from .._operand import tensor_of
 from ..copy import clone
 from ..op import method
 from ..pointwise import where

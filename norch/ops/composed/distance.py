@@ -9,8 +9,8 @@ from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError, one_of
+from .._arguments import as_fixed_operand, rename_errors
 from .._checks import at_least, floats_of, with_ndim
-from .._operand import as_fixed_operand, rename_errors
 from ..copy import cat, result_type
 from ..create import triu_indices
 from ..index import index_select, on_common_device

@@ -13,8 +13,8 @@ from ..._lib import flag, int64
 from ..._typing import Any, Tensor
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
+from .._arguments import as_fixed_operand, as_fixed_tensor, as_fixed_tensors, rename_errors, tensors_of
 from .._checks import on_one_device, with_ndim
-from .._operand import as_fixed_operand, as_fixed_tensor, as_fixed_tensors, rename_errors, tensors_of
 from ..copy import cast, cat, stack
 from ..create import empty, ones_like
 from ..index import index_select

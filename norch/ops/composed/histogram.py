@@ -7,8 +7,9 @@ import math
 from ..._typing import Any
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
+from .._arguments import rename_errors
 from .._checks import check_count, floats_of
-from .._operand import as_operand, rename_errors
+from .._operand import as_operand
 from .._results import histogram_result
 from ..create import linspace, zeros
 from ..op import method

@@ -6,8 +6,9 @@ from ..._handle import all_samples
 from ..._typing import Any
 from ...dtype import int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
+from .._arguments import rename_errors
 from .._checks import floats_of, numbers_of
-from .._operand import as_operand, rename_errors
+from .._operand import as_operand
 from ..copy import cat, result_type
 from ..op import method
 from ..pointwise import abs as abs_

@@ -8,8 +8,9 @@ from ..._typing import Any, Literal, Operand, Tensor, overload
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
+from .._arguments import as_fixed_operand, public, rename_errors
 from .._checks import at_least
-from .._operand import as_fixed_operand, numpy_names, public, rename_errors
+from .._operand import numpy_names
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device

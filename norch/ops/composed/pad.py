@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..._lib import int64, lib
 from ..._typing import Any, Tensor
 from ...errors import ArgumentError, ShapeError
-from .._operand import as_fixed_tensor, rename_errors
+from .._arguments import as_fixed_tensor, rename_errors
 from ..copy import cat, clone, padded
 from ..view import connect, expand, slice_
 

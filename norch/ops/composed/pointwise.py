@@ -11,9 +11,9 @@ from ...autograd.differentiable import differentiable
 from ...dtype import check_numbers, complex128, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
+from .._arguments import as_fixed_operand, named_function, public, rename_errors
 from .._checks import check_count, floats_of, numbers_of, real_of
 from .._inplace_methods import inplace_form
-from .._operand import as_fixed_operand, named_function, public, rename_errors
 from .._results import frexp_result
 from ..complex import complex
 from ..copy import clone, fill_

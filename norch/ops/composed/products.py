@@ -11,9 +11,10 @@ from ..._typing import Any, Tensor
 from ...autograd.differentiable import differentiable
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from .._arguments import as_fixed_operand, rename_errors
 from .._checks import on_one_device
 from .._halves import rounded_once
-from .._operand import as_fixed_operand, as_operand, rename_errors
+from .._operand import as_operand
 from ..copy import stack
 from ..create import eye
 from ..index import on_common_device

@@ -15,18 +15,10 @@ from ..._typing import Any, Operand, Tensor
 from ...autograd.broadcast import sum_to
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from .._arguments import as_fixed_tensor, as_fixed_tensors, named_function, rename_errors, tensors_of
 from .._checks import at_least, check_count
 from .._inplace_methods import inplace_view
-from .._operand import (
-    as_fixed_tensor,
-    as_fixed_tensors,
-    as_operand,
-    named_function,
-    numpy_names,
-    rename_errors,
-    tensor_of,
-    tensors_of,
-)
+from .._operand import as_operand, numpy_names, tensor_of
 from ..copy import cast, cat, clone, clone_for, contiguous
 from ..create import zeros
 from ..index import index_select

@@ -9,8 +9,8 @@ from ..._typing import Any, Tensor
 from ...dtype import dtype as DType  # noqa: N812
 from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from .._arguments import as_fixed_operand, rename_errors
 from .._checks import numbers_of
-from .._operand import as_fixed_operand, rename_errors
 from ..complex import complex
 from ..matmul import matmul
 from ..op import method

@@ -6,7 +6,8 @@ from ..._handle import Handle
 from ..._typing import Any, Operand, Tensor, overload
 from ...dtype import dtype as DType  # noqa: N812
 from ...dtype import dtype_named, get_default_dtype
-from .._operand import as_operand, named_function
+from .._arguments import named_function
+from .._operand import as_operand
 from ..op import METHODS, method
 
 __all__ = ["is_same_size", "is_signed", "typename"]

@@ -18,8 +18,9 @@ from ..._typing import Tensor
 from ...autograd.grad_mode import no_grad
 from ...autograd.levels import BatchedBase, batching
 from ...errors import DTypeError, LinAlgError, ShapeError
+from .._arguments import as_fixed_operand
 from .._checks import at_least, on_one_device
-from .._operand import as_fixed_operand, tensor_of
+from .._operand import tensor_of
 from ..values import from_numpy
 
 _EXTRA = "pip install 'norch[linalg]' brings NumPy and SciPy"
