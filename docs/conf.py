@@ -19,10 +19,12 @@ version = release = norch.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_copybutton"]
 templates_path = ["_templates"]
-exclude_patterns = ["_templates", "learn/exercises", "learn/solutions"]
+exclude_patterns = ["_templates", "_static", "learn/exercises", "learn/solutions"]
 myst_heading_anchors = 3
 nitpicky = False
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = "norch"
 html_show_sphinx = False
 html_copy_source = False

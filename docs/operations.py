@@ -36,7 +36,7 @@ from norch.nn import functional  # noqa: E402
 HEAD = """# Operations
 
 Written by `make docs` from the code; a test fails when it is out of date. A function is a method of Tensor too, and
-works in place, where the second column says so. The dtypes are those with which it was tried and did its work, out of
+works in place, where the column "also" says so. The dtypes are those with which it was tried and did its work, out of
 {dtypes}.
 What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there:
 "over the host" is LAPACK on the CPU, between two copies.
