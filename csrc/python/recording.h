@@ -86,8 +86,6 @@ extern bool nr_dicts_have_versions;
 nr_recording *nr_recording_of(const char *name, void *object);
 /* Notes the modes under which the function ran. */
 int32_t nr_recording_note_modes(nr_recording *recording);
-/* Whether the arguments are as recorded, and Python's conditions hold; -1 after an exception. */
-int nr_recording_matches(nr_recording *recording, void *leaves);
 /* The results; NotImplemented where something is not as it was, and nothing has been done. */
 void *nr_recording_replay(nr_recording *recording, void *leaves);
 

@@ -101,7 +101,8 @@ static bool leaves_stand(const nr_recording *r, void *leaves, int64_t count) {
     return true;
 }
 
-int nr_recording_matches(nr_recording *r, void *leaves) {
+/* Whether the arguments are as recorded, and Python's conditions hold; -1 after an exception. */
+static int matches(nr_recording *r, void *leaves) {
     if (PyTuple_Size(leaves) != r->first_leaves || r->default_dtype != nr_default_dtype) return false;
     static void *name;
     if (!name && !(name = PyUnicode_InternFromString("enabled"))) return -1;
@@ -293,7 +294,7 @@ static int watched_change(nr_recording *r) {
 }
 
 static int may_run(nr_recording *r, void *leaves) {
-    const int same = nr_recording_matches(r, leaves);
+    const int same = matches(r, leaves);
     if (same != 1) return same;
     if (!tensors_stand(r) || !arguments_apart(r, leaves)) return false;
     if (!r->before_run) return true;
@@ -443,6 +444,6 @@ void *nr_py_matches(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;
     if (!r) return NULL;
-    const int same = r->program ? nr_recording_matches(r, given[1]) : false;
+    const int same = r->program ? matches(r, given[1]) : false;
     return same < 0 ? NULL : PyBool_FromLong(same);
 }

@@ -18,7 +18,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.recorders import record_affine
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._operand import rename_errors
+from ._arguments import rename_errors
 from .complex import complex
 from .copy import cat
 from .reduce import sum_over
