@@ -17,7 +17,7 @@ def save(figure, name):
 
 
 def views():
-    """Readings of twelve numbers: a cell shows the address that it is read from."""
+    """Readings of twelve numbers: a cell shows the position that it is read from."""
     x = norch.arange(12).reshape(3, 4)
     readings = {
         "x": x,
@@ -40,13 +40,13 @@ def views():
     save(figure, "views.svg")
 
 
-def cells(axes, addresses, colors, title):
-    rows, columns = addresses.shape
+def cells(axes, positions, colors, title):
+    rows, columns = positions.shape
     for i in range(rows):
         for j in range(columns):
-            address = addresses[i, j].item()
-            axes.add_patch(plt.Rectangle((j, -i - 1), 1, 1, facecolor=colors[address], edgecolor="white"))
-            axes.text(j + 0.5, -i - 0.5, address, ha="center", va="center", color="white" if address < 8 else "black")
+            position = positions[i, j].item()
+            axes.add_patch(plt.Rectangle((j, -i - 1), 1, 1, facecolor=colors[position], edgecolor="white"))
+            axes.text(j + 0.5, -i - 0.5, position, ha="center", va="center", color="white" if position < 8 else "black")
     axes.set(xlim=(0, columns), ylim=(-rows, 0), aspect="equal")
     axes.axis("off")
     axes.set_title(title, fontsize=8.5)

@@ -21,10 +21,16 @@ class Value:
         self.node = node or Node([], None)
 
     def __add__(self, other):
-        return Value(self.data + other.data, Node([self.node, other.node], lambda g: [g, g]))
+        a, b = self, value(other)
+        return Value(a.data + b.data, Node([a.node, b.node], lambda g: [g, g]))
 
     def __mul__(self, other):
-        return Value(self.data * other.data, Node([self.node, other.node], lambda g: [g * other, g * self]))
+        a, b = self, value(other)
+        return Value(a.data * b.data, Node([a.node, b.node], lambda g: [g * b, g * a]))
+
+
+def value(x):
+    return x if isinstance(x, Value) else Value(x)
 
 
 def div(a, b):
@@ -78,6 +84,10 @@ def check(div, exp, power):
             found += [first.data, second.data]
         for what, x, y in zip(("value", "derivative", "second derivative"), found, wanted, strict=False):
             assert abs(x - y) < 1e-9, f"{name}: its {what} is {x}, not {y}"
+    for one, other, name in [(a, b, "by a, then by b"), (b, a, "by b, then by a")]:
+        (first,) = grad(div(a, b), [one])
+        (second,) = grad(first, [other])
+        assert abs(second.data + 4.0) < 1e-9, f"div: its second derivative {name} is {second.data}, not -4.0"
 
 
 if __name__ == "__main__":

@@ -18,14 +18,14 @@ def blocks(image, size):
 def check(windows, blocks):
     """Raises an AssertionError that says what is wrong."""
     for n, width in [(4, 2), (7, 3), (5, 5), (6, 1)]:
-        x = norch.arange(2 * n)[::2]  # a vector whose stride is 2
+        x = norch.arange(2 * n + 3)[3::2]  # a vector whose stride is 2, and whose offset is 3
         out = windows(x, width)
-        wanted = [[2 * (i + j) for j in range(width)] for i in range(n - width + 1)]
+        wanted = [[3 + 2 * (i + j) for j in range(width)] for i in range(n - width + 1)]
         assert out.tolist() == wanted, f"windows({x.tolist()}, {width}) is {out.tolist()}, not {wanted}"
         assert out.data_ptr() == x.data_ptr(), "windows copied the numbers: a view was asked for"
     for rows, columns, size in [(4, 6, 2), (3, 3, 3), (6, 3, 3)]:
         for image in (
-            norch.arange(rows * columns).reshape(rows, columns),
+            norch.arange(5 + rows * columns)[5:].reshape(rows, columns),
             norch.arange(rows * columns).reshape(columns, rows).T,
         ):
             out = blocks(image, size)
