@@ -262,8 +262,9 @@ static bool pairs_pay(const nr_call *call, const nr_conv_plan &p) {
     const int64_t terms = channels * p.kernel[0] * p.kernel[1], positions = p.batch * to[0] * to[1];
     const double words =
         (double)(p.batch * p.groups) * (double)((channels + 1) / 2) * (double)from[0] * (double)from[1];
-    return call->op != NR_CONV_WEIGHT && rows >= 3 && channels > 1 && terms >= 32 && positions >= 64 &&
-           (double)rows * (double)positions * (double)(terms * p.groups) >= 1e6 && words < (double)NR_MOST_ELEMENTS;
+    return call->op != NR_CONV_WEIGHT && p.groups <= MOST_GROUPS && rows >= 3 && channels > 1 && terms >= 32 &&
+           positions >= 64 && (double)rows * (double)positions * (double)(terms * p.groups) >= 1e6 &&
+           words < (double)NR_MOST_ELEMENTS;
 }
 
 /* n numbers from one dtype to another. */
