@@ -7,7 +7,8 @@ ratios of the rounds and its quartiles, and the best time of each side: what a n
 least there. The load of the machine stands above the table.
 
 Where others keep the cores busy, a second worker gains no time. The row `CPU time` tells what it would gain on idle
-cores: the time that the program spends without workers, by that of the busiest process with them.
+cores: the time that the program spends without workers, by that of a worker, or of the program with them if that is
+more.
 """
 
 from __future__ import annotations
@@ -75,11 +76,13 @@ def cpu_time(pid: int) -> float:
 
 
 def busiest(run: Callable[[], float]) -> float:
-    """CPU seconds of the process that runs longest meanwhile: this one, or a worker."""
+    """CPU seconds of the process that would run longest on idle cores: this one, or a worker, which has the mean of all
+    workers. A busy core gives its worker fewer batches, so that the largest says how the load was spread."""
     pids = [os.getpid(), *(child.pid or 0 for child in multiprocessing.active_children())]
     before = [cpu_time(pid) for pid in pids]
     run()
-    return max(cpu_time(pid) - start for pid, start in zip(pids, before, strict=True))
+    own, *workers = (cpu_time(pid) - start for pid, start in zip(pids, before, strict=True))
+    return max(own, statistics.mean(workers or [0.0]))
 
 
 def epoch(lib: Any, dataset: Any, workers: int) -> Callable[[], float]:

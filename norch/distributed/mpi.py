@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from functools import cache
 from threading import get_ident
-from time import monotonic
 from typing import Any
 
 from .._buffers import address, function_of, int64s
@@ -80,9 +79,9 @@ def reduction(how: str, dtype: Any) -> Any:
     return getattr(mpi(), (_BOOL_OPS if dtype is bool_ else _OPS)[how])
 
 
-def _reductions(comm: Any) -> dict[str, tuple[Any, int]]:
-    """By operation what csrc/python/mpi.c reads, and its address: MPI_Allreduce, of the library that mpi4py has loaded,
-    and handles; the datatype of each dtype, 0 for those that take more than one call of MPI."""
+def _reductions(comm: Any) -> dict[str, Any]:
+    """By operation the array that csrc/python/mpi.c reads: MPI_Allreduce, of the library that mpi4py has loaded, and
+    handles; the datatype of each dtype, 0 for those that take more than one call of MPI."""
     function = function_of(mpi().__file__, "MPI_Allreduce")
     if not function:
         return {}
@@ -91,8 +90,7 @@ def _reductions(comm: Any) -> dict[str, tuple[Any, int]]:
         plain = "f" if how == "avg" else "uif"
         kinds = [handle(number_type(one, how)) if one.kind in plain and one.name in _NUMBERS else 0 for one in DTYPES]
         head = function, int(mpi().IN_PLACE), handle(reduction(how, None)), handle(comm)
-        array = int64s(*head, *kinds)
-        made[how] = array, address(array)
+        made[how] = int64s(*head, *kinds)
     return made
 
 
@@ -112,21 +110,22 @@ class Link:
 
     def __init__(self, comm: Any, watch: Watch) -> None:
         self.comm, self.watch, self.in_place = comm, watch, mpi().IN_PLACE
-        self.reductions = _reductions(comm)
+        self._arrays = _reductions(comm)
+        self.reductions = {how: address(array) for how, array in self._arrays.items()}
 
     def all_reduce(self, x: Any, op: Any) -> bool:
         """all_reduce() of a tensor that MPI can combine where it lies, by one call of the library. False, and nothing
         is done, for all else."""
         try:
-            array = self.reductions[op][1]
+            array = self.reductions[op]
         except (KeyError, TypeError):
             return False
-        calls, thread = self.watch.calls, get_ident()
-        calls[thread] = ("all_reduce", x, op), monotonic()
+        watch, thread = self.watch, get_ident()
+        watch.calls[thread] = ("all_reduce", x, op), watch.looks
         try:
             status = lib.norch_mpi_all_reduce(x, array)
         finally:
-            del calls[thread]
+            del watch.calls[thread]
         if status is None:
             return False
         if status:

@@ -56,15 +56,17 @@ class Watch:
         self, timeout: float, rank: int, ends: Callable[[str], None], renames: type[Exception] | tuple[()] = ()
     ) -> None:
         self.timeout, self.rank, self.ends, self.renames = timeout, rank, ends, renames
-        self.calls: dict[int, tuple[tuple[Any, ...], float]] = {}  # of each thread: what waits, since when
+        self.calls: dict[int, tuple[tuple[Any, ...], int]] = {}  # of each thread: what waits, since which look
         self.checks: list[Callable[[float], str | None]] = []
+        self.interval = min(timeout / 4, 1)  # seconds from look to look
+        self.looks = 0  # so many; what a call notes when it begins costs less than the time
         self._ended = Event()
         Thread(target=self._look, name="norch.distributed", daemon=True).start()
 
     def run(self, what: tuple[Any, ...], call: Callable[..., T], *arguments: Any) -> T:
         """call(*arguments), which waits for other ranks. what: its name, and arguments that described() tells of."""
         thread = get_ident()
-        self.calls[thread] = what, monotonic()
+        self.calls[thread] = what, self.looks
         try:
             return call(*arguments)
         except self.renames as error:
@@ -94,11 +96,13 @@ class Watch:
         return f"rank {self.rank}: {what} has waited for other ranks for {seconds:.1f} s; ending all"
 
     def _look(self) -> None:
-        while not self._ended.wait(min(self.timeout / 4, 1)):
-            now = monotonic()
+        while not self._ended.wait(self.interval):
+            self.looks += 1
             for what, since in list(self.calls.values()):
-                if now - since > self.timeout:
-                    self.ends(self.late(described(what), now - since))
+                seconds = (self.looks - since - 1) * self.interval  # or up to an interval more
+                if seconds >= self.timeout:
+                    self.ends(self.late(described(what), seconds))
+            now = monotonic()
             for check in list(self.checks):
                 if (message := check(now)) is not None:
                     self.ends(message)
