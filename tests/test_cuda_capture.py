@@ -518,3 +518,34 @@ def test_a_training_step_is_one_graph(name):
         return losses, state
 
     assert train(True) == train(False)
+
+
+def test_memory_that_runs_out_while_graphs_are_made():
+    def take(x):
+        y = F.dropout(x.cumsum(0), 0.5)
+        return (y * 2 + 1).sum(0), y.softmax(0)
+
+    def arguments():
+        return norch.randn(4, 5).to("cuda")
+
+    for n in range(100):
+        captured = norch.capture(take)
+        for _ in range(4):
+            captured(arguments())
+        norch.cuda.empty_cache()
+        lib.norch_fail_allocation(n)
+        try:
+            captured(arguments())
+            failed = False
+        except MemoryError:
+            failed = True
+        finally:
+            lib.norch_fail_allocation(-1)
+        for _ in range(2):
+            x, state = arguments(), norch.cuda.get_rng_state()
+            mine = bits(captured(x))
+            norch.cuda.set_rng_state(state)
+            assert mine == bits(take(x))
+        if not failed and n > 12:
+            break
+    assert captured.program.graphs() == [list(range(len(captured.program)))]
