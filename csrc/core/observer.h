@@ -7,6 +7,7 @@
 
 typedef struct nr_observer nr_observer;
 struct nr_observer {
+    bool replays; /* what it sees is run again later, when nothing can be asked */
     /* NULL, or told before a call runs (or, NULL, before a copy of bytes begins): a failure stops it. */
     int32_t (*starts)(nr_observer *self, const nr_call *call);
     /* NULL, or told after a copy of bytes between the host and a device. */
@@ -37,6 +38,11 @@ void nr_observe(nr_observer *observer);
 void nr_observe_all(nr_observer *observer);
 
 static inline nr_observer *nr_observing(void) { return __builtin_expect(nr_observers, 0) ? nr_observer_here() : 0; }
+
+static inline bool nr_records(void) {
+    const nr_observer *observer = nr_observing();
+    return observer && observer->replays;
+}
 
 static inline int32_t nr_note_unseen(const char *what) {
     nr_observer *observer = nr_observing();

@@ -9,5 +9,5 @@
 int32_t nr_run_check(const nr_call *call) {
     const nr_check_plan *plan = call->plan;
     if (plan->n == 0 || !memchr(plan->x, 0, (size_t)plan->n)) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_VALUE, "%s", plan->text);
+    return nr_fail(plan->error, "%s", plan->text);
 }

@@ -279,6 +279,7 @@ int32_t nr_cuda_raise_reported(const nr_backend *self, const char *name) {
     if (found == NR_LOST_INDEX && name)
         return nr_library->fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld on %s; it was skipped",
                                 name, (long long)report->index, (long long)report->size, self->name);
+    if (found == NR_UNMET) return nr_cuda_fail_check(self, report->index);
     if (found == NR_NO_PROBABILITY)
         return nr_library->fail(NORCH_ERROR_VALUE,
                                 "bernoulli: a probability is not in [0, 1] (an earlier operation on %s)", self->name);
@@ -395,12 +396,9 @@ static int32_t gpu_empty_cache(const nr_backend *self) {
 
 typedef int32_t (*runner)(const nr_call *call);
 static const runner families[] = {
-    nr_cuda_pointwise,     nr_cuda_reduce,    nr_cuda_matmul,
-    nr_cuda_copy,          nr_cuda_index,     nr_cuda_random,
-    nr_cuda_optim,         nr_cuda_scan,      nr_cuda_sort,
-    nr_cuda_softmax,       nr_cuda_conv,      nr_cuda_pool,
-    nr_cuda_normalize,     nr_cuda_attention, nr_cuda_batch_norm,
-    nr_cuda_cross_entropy, nr_cuda_recurrent, nullptr}; /* conditions are checked on the host */
+    nr_cuda_pointwise, nr_cuda_reduce,    nr_cuda_matmul,     nr_cuda_copy,          nr_cuda_index,     nr_cuda_random,
+    nr_cuda_optim,     nr_cuda_scan,      nr_cuda_sort,       nr_cuda_softmax,       nr_cuda_conv,      nr_cuda_pool,
+    nr_cuda_normalize, nr_cuda_attention, nr_cuda_batch_norm, nr_cuda_cross_entropy, nr_cuda_recurrent, nr_cuda_check};
 static_assert(sizeof families / sizeof *families == NR_FAMILY_COUNT &&
                   sizeof family_names / sizeof *family_names == NR_FAMILY_COUNT,
               "a family has no runner or no name");

@@ -35,10 +35,10 @@ extern "C" {
 extern const nr_host *nr_library; /* what the library provides */
 
 /* What a kernel found wrong: written to memory that the host sees, read when it next waits. */
-enum nr_finding { NR_NOTHING, NR_LOST_INDEX, NR_NO_PROBABILITY };
+enum nr_finding { NR_NOTHING, NR_LOST_INDEX, NR_NO_PROBABILITY, NR_UNMET };
 struct nr_report {
     int32_t found;
-    int64_t index, size; /* of a lost index */
+    int64_t index, size; /* of a lost index; index: of a condition that is not met */
     int64_t total;       /* of a count that the host waits for */
 };
 
@@ -433,6 +433,9 @@ int32_t nr_cuda_attention(const nr_call *call);
 int32_t nr_cuda_batch_norm(const nr_call *call);
 int32_t nr_cuda_cross_entropy(const nr_call *call);
 int32_t nr_cuda_recurrent(const nr_call *call);
+int32_t nr_cuda_check(const nr_call *call);
+/* Raises the error of a condition. */
+int32_t nr_cuda_fail_check(const nr_backend *self, int64_t condition);
 
 /* Files named *_dtype.cu are compiled once a wide dtype, NR_DTYPE_NAME; each fills its part of the table. */
 #define NR_JOIN(a, b) a##_##b

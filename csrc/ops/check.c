@@ -1,8 +1,9 @@
-/* check: conditions on elements, as calls, so that a replay checks them too. A device without a kernel for it is asked for the
- * elements. */
+/* check: conditions on elements, as calls, so that a replay checks them too. A device is asked for the elements, so that the error
+ * comes at once; but not in a recording, whose replays must not wait: there it comes late. */
 #include "../families/check.h"
 
 #include "../core/memory.h"
+#include "../core/observer.h"
 #include "ops.h"
 
 static const char *const texts[] = {
@@ -15,9 +16,21 @@ static const char *const texts[] = {
     [NORCH_CHECK_WEIGHTS] = "cov: aweights has negative numbers",
 };
 
-static int32_t run(const norch_tensor *x, const norch_tensor *where, int64_t condition) {
-    const nr_check_plan plan = {x->numel, x->data, texts[condition]};
-    return nr_run(NR_CHECK, (int32_t)condition, &plan, 0.02 * (double)x->numel, where);
+#define DIVISORS ((int32_t)(sizeof texts / sizeof *texts))
+_Static_assert(sizeof texts / sizeof *texts < NR_CHECKS, "the divisors' condition is one more");
+
+static int32_t run(const norch_tensor *x, int32_t condition, int32_t error, const char *text) {
+    const nr_check_plan plan = {x->numel, x->data, text, error};
+    return nr_run(NR_CHECK, condition, &plan, 0.02 * (double)x->numel, x);
+}
+
+int32_t nr_check_divisors(const norch_tensor *divisors) {
+    norch_tensor *good = norch_cast(divisors, NORCH_BOOL), *dense = good ? nr_dense(good, NORCH_BOOL) : NULL;
+    const int32_t status =
+        dense ? run(dense, DIVISORS, NORCH_ERROR_ZERO_DIVISION, "integer division by zero") : NORCH_ERROR_MEMORY;
+    nr_release(good);
+    nr_release(dense);
+    return status;
 }
 
 int32_t norch_check(const norch_tensor *x, int64_t condition) {
@@ -26,12 +39,12 @@ int32_t norch_check(const norch_tensor *x, int64_t condition) {
         return nr_fail(NORCH_ERROR_DTYPE, "check: expected a bool tensor and a condition");
     norch_tensor *dense = nr_dense(x, NORCH_BOOL);
     if (!dense) return NORCH_ERROR_MEMORY;
-    if (dense->storage->backend->device) {
+    if (dense->storage->backend->device && !nr_records()) {
         norch_tensor *here = norch_to_device(dense, NORCH_CPU, 0, false);
         nr_release(dense);
         if (!(dense = here)) return NORCH_ERROR_MEMORY;
     }
-    const int32_t status = run(dense, dense, condition);
+    const int32_t status = run(dense, (int32_t)condition, NORCH_ERROR_VALUE, texts[condition]);
     nr_release(dense);
     return status;
 }

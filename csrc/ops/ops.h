@@ -9,6 +9,8 @@
 /* pointwise */
 /* True in *result when every element of x is non-zero. */
 int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
+/* A call that fails if an element is 0, on a device at the next synchronization. */
+int32_t nr_check_divisors(const norch_tensor *divisors);
 
 /* copy */
 /* src, broadcast to the shape of dst and cast to its dtype; the shapes and devices are checked already and

@@ -103,8 +103,10 @@ static int32_t check_divisor(const job *j) {
     bool good = false;
     if (divisor->weak && divisor->numel == 1 && divisor->device_type == NORCH_CPU) { /* a number */
         good = !converts_to_zero(divisor, j->compute);
+    } else if (nr_records() && !nr_is_anywhere(divisor)) {
+        return nr_check_divisors(divisor);
     } else {
-        NR_TRY(nr_note_unseen("integer divisors on a device are read, to find zeros; divide by a number, or floats"));
+        NR_TRY(nr_note_unseen("integer divisors on the host are read, to find zeros; divide by a number, or floats"));
         NR_TRY(nr_all_nonzero(divisor, &good));
     }
     return good ? NORCH_OK

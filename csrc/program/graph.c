@@ -117,22 +117,19 @@ static int64_t mark_slots(nr_program *program, bool wanted) {
     return end;
 }
 
-/* Memory for copies and slots; their addresses go to the plans. False: there is too little. */
-static bool place(nr_program *program, int64_t slots) {
+/* Memory for copies and slots; their addresses go to the plans. */
+static int32_t place(nr_program *program, int64_t slots) {
     program->feeds = nr_malloc((size_t)(program->argument_count + 1) * sizeof *program->feeds);
-    bool good = program->feeds != NULL;
-    for (int32_t a = 0; a < program->argument_count && good; a++) {
+    program->slot_bytes = nr_malloc((size_t)slots);
+    if (!program->feeds || !program->slot_bytes)
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for what graphs read");
+    for (int32_t a = 0; a < program->argument_count; a++) {
         nr_argument *one = &program->arguments[a];
         if (!one->copied) continue;
         one->copy = nr_storage_make(program->backend, (size_t)(one->numel * nr_size_of(one->dtype)));
-        good = one->copy != NULL;
+        if (!one->copy) return NORCH_ERROR_MEMORY;
     }
-    if (slots > SLOT && good) {
-        program->slot_bytes = nr_malloc((size_t)slots);
-        program->slots = program->slot_bytes ? nr_storage_make(program->backend, (size_t)slots) : NULL;
-        good = program->slots != NULL;
-    }
-    if (!good) return false;
+    if (slots > SLOT && !(program->slots = nr_storage_make(program->backend, (size_t)slots))) return NORCH_ERROR_MEMORY;
     for (int64_t i = 0; i < program->binding_count; i++) {
         const nr_use *use = &program->bindings[i];
         const nr_argument *one = &program->arguments[-1 - use->block];
@@ -142,12 +139,12 @@ static bool place(nr_program *program, int64_t slots) {
         const void **slot = slot_of(&program->steps[i]);
         if (slot && *slot) *slot = (char *)program->slots->data + (uintptr_t)*slot;
     }
-    return true;
+    return NORCH_OK;
 }
 
-/* Lets calls read slots and copies of small arguments, whichever makes the fewest launches. Where memory is short, they read what
- * is given to them as before. */
-static void place_feeds(nr_program *program) {
+/* Lets calls read slots and copies of small arguments, whichever makes the fewest launches. Where that fails, later runs read what is
+ * given to them as before. */
+static int32_t place_feeds(nr_program *program) {
     int64_t least, launches;
     int best = 0;
     find_segments(program, NULL, &least);
@@ -160,7 +157,9 @@ static void place_feeds(nr_program *program) {
         best = how;
     }
     mark_copied(program, best & 1);
-    if (place(program, mark_slots(program, best & 2)) && best) return;
+    const int64_t slots = mark_slots(program, best & 2);
+    const int32_t status = best ? place(program, slots) : NORCH_OK;
+    if (best && status == NORCH_OK) return NORCH_OK;
     mark_copied(program, false);
     mark_slots(program, false);
     for (int32_t a = 0; a < program->argument_count; a++) {
@@ -171,6 +170,7 @@ static void place_feeds(nr_program *program) {
     nr_free(program->slot_bytes);
     program->feeds = NULL;
     program->slot_bytes = NULL;
+    return status;
 }
 
 int32_t nr_program_feed(const nr_program *program) {
@@ -211,7 +211,7 @@ static int32_t note(const nr_program *program, nr_segment *segment) {
 
 int32_t nr_program_make_graphs(nr_program *program) {
     int64_t launches;
-    place_feeds(program);
+    NR_TRY(place_feeds(program));
     const int64_t count = find_segments(program, NULL, &launches);
     if (count == 0) return NORCH_OK;
     program->segments = nr_malloc((size_t)count * sizeof *program->segments);

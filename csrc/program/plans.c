@@ -423,7 +423,8 @@ bool nr_is_launch_only(const nr_call *call) {
     case NR_BATCH_NORM:
     case NR_CROSS_ENTROPY:
     case NR_RECURRENT:
-    case NR_ATTENTION: return true;
+    case NR_ATTENTION:
+    case NR_CHECK: return true;
     default: return false; /* random numbers and optimizers, whose plans change; sorts, which may wait */
     }
 }

@@ -209,7 +209,8 @@ void nr_program_divide(nr_program *program) {
 nr_program *nr_program_make(bool strict) {
     nr_program *program = nr_malloc(sizeof *program);
     if (!program) return NULL;
-    *program = (nr_program){.observer = {.call = append,
+    *program = (nr_program){.observer = {.replays = true,
+                                         .call = append,
                                          .host_call = append,
                                          .failed = failed,
                                          .made = made,
