@@ -501,3 +501,13 @@ def test_assert_close_compares_complex_numbers() -> None:
     norch.testing.assert_close(x.to(norch.complex128) * (1 + 1e-9j), x.to(norch.complex128))
     with pytest.raises(AssertionError, match="1 of 2 elements differ"):
         norch.testing.assert_close(x, norch.tensor([1 + 2j, 3 - 1.001j]))
+
+
+def test_angles_of_real_numbers_are_pytorchs(torch):
+    edge = [-1.0, 0.0, -0.0, 2.0, float("inf"), -float("inf"), float("nan")]
+    for dtype in ("float32", "float64"):
+        x, y = (m.tensor(edge, dtype=getattr(m, dtype), requires_grad=True) for m in (norch, torch))
+        np.testing.assert_allclose(norch.angle(x).detach().numpy(), torch.angle(y).detach().numpy(), rtol=1e-6, atol=0)
+        norch.angle(x)[:-1].sum().backward()
+        assert not x.grad[:-1].any()
+    assert norch.angle(norch.tensor([-3, 2])).tolist() == torch.angle(torch.tensor([-3, 2])).tolist()
