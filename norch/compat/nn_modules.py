@@ -12,6 +12,7 @@ from .. import nn
 from .._exports import publish
 from ..nn import *  # noqa: F403
 from ..nn import __all__ as __all__
+from ..nn.functional._loss import legacy_reduction
 from ..nn.loss import _Loss
 from ..tensor import Tensor
 
@@ -45,7 +46,7 @@ class _WeightedLoss(_Loss):
     def __init__(
         self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
+        super().__init__(reduction=legacy_reduction(reduction, size_average, reduce))
         self.register_buffer("weight", weight)
 
 
