@@ -73,8 +73,9 @@ _METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "amp array_api backends compiler cpu cuda distributed distributions errors fft func fx hub jit linalg memory "
-    "multiprocessing nn onnx optim profiler random serialization special storage testing utils"
+    "__config__ accelerator amp array_api backends compiler cpu cuda distributed distributions errors fft func fx hub "
+    "jit linalg memory multiprocessing nn onnx optim profiler random serialization special storage testing utils "
+    "version"
 )
 _LAZY = {
     ".": _MODULES,
@@ -93,6 +94,7 @@ _LAZY = {
     "._spectra": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
     ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
+    ".compat.typed_storage": "TypedStorage UntypedStorage",
 }
 
 if _start.is_traced:
@@ -141,6 +143,11 @@ if _TYPE_CHECKING:
 def _missing(name: str) -> _Any:
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
+    if name.startswith("_foreach_"):
+        from .compat.foreach import foreach
+
+        if (found := foreach(name)) is not None:
+            return found
     from ._left_out import missing
 
     raise missing(__name__, name)

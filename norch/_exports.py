@@ -47,7 +47,7 @@ def publish(
     def __getattr__(key: str) -> Any:  # noqa: N807
         if key == "__all__":
             return listed()
-        if key[:2] == "__":  # __path__, which every `from module import name` asks for
+        if key[:2] == "__" and key not in module_of:  # __path__, which every `from module import name` asks for
             raise AttributeError(f"module {namespace['__name__']!r} has no attribute {key!r}")
         if key not in module_of:
             if missing is not None:

@@ -7,7 +7,7 @@ from ._lib import lib
 from ._size import Size
 from ._typing import Any, Tensor, overload
 from .device import CPU
-from .dtype import check_format
+from .dtype import channels_last, channels_last_3d, check_format
 from .ops._deferred import DeferredMethod
 from .ops._operand import tensor_of
 from .ops.view import axis
@@ -68,8 +68,11 @@ class MetadataMethods(Handle):
         return self._data
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in C order without gaps."""
+        """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C)."""
         check_format(memory_format, "is_contiguous")
+        if memory_format in (channels_last, channels_last_3d):
+            x: Any = self
+            return x.ndim == 4 + (memory_format is channels_last_3d) and x.movedim(1, -1).is_contiguous()
         return bool(self._contiguous)
 
     def element_size(self) -> int:

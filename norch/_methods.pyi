@@ -359,7 +359,7 @@ class DeclaredMethods(Handle):
     def log_(self) -> Self: """log() in place."""
     def log_normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor: """Fills with numbers whose logarithms are normal, of the given mean and deviation."""
     def log_softmax(input, dim: builtins.int, dtype: _dtype | None = ...) -> Tensor: """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too."""
-    def logaddexp(input, other: Operand) -> Tensor: """log(e**a + e**b), without overflow. Floats only."""
+    def logaddexp(input, other: Operand) -> Tensor: """log(e**a + e**b), without overflow. Floats and complex numbers."""
     def logaddexp2(input, other: Operand) -> Tensor: """log2(2**a + 2**b), without overflow. Floats only."""
     def logcumsumexp(input, dim: builtins.int) -> Tensor: """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its own."""
     def logdet(A) -> Tensor: """The logarithms of the determinants of A (..., N, N): NaN for negative ones, -inf for 0."""

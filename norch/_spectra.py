@@ -184,8 +184,10 @@ def istft(
     if frequencies != (size // 2 + 1 if onesided else size) or (onesided and return_complex):
         raise ShapeError(f"istft: {frequencies} frequencies do not fit n_fft {size}, or return_complex is onesided")
     spectra, norm = (x if x.ndim == 3 else x.unsqueeze(0)).transpose(1, 2), "ortho" if normalized else None
-    frames = fft.irfft(spectra, size, norm=norm) if onesided else fft.ifft(spectra, norm=norm)
-    frames = frames.real if not onesided and not return_complex else frames
+    if return_complex:
+        frames = fft.ifft(spectra, norm=norm)
+    else:  # a real signal: of all frequencies the second half is known by the first
+        frames = fft.irfft(spectra[..., : size // 2 + 1], size, norm=norm)
     window = ones(size, dtype=like.dtype, device=x.device) if window is None else window
     count = frames.shape[1]
     places = (arange(count, device=x.device).unsqueeze(1) * step + arange(size, device=x.device)).flatten()

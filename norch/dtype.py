@@ -7,10 +7,10 @@ from ._typing import Any
 from .errors import ArgumentError, DTypeError
 
 __all__ = [
-    "bfloat16", "can_cast", "cdouble", "cfloat", "complex64", "complex128", "contiguous_format", "double", "dtype",
-    "finfo", "float16", "float32", "float64",
-    "get_default_dtype", "half", "iinfo", "int8", "int16", "int32", "int64", "long", "memory_format", "preserve_format",
-    "promote_types", "set_default_dtype", "short", "uint8",
+    "bfloat16", "can_cast", "cdouble", "cfloat", "channels_last", "channels_last_3d", "complex64", "complex128",
+    "contiguous_format", "double", "dtype", "finfo", "float16", "float32", "float64", "get_default_dtype", "half",
+    "iinfo", "int8", "int16", "int32", "int64", "long", "memory_format", "preserve_format", "promote_types",
+    "set_default_dtype", "short", "uint8",
 ]  # fmt: skip
 
 # Formats of memoryviews, by kind and size in bytes; they have none for the two half floats.
@@ -79,6 +79,7 @@ class memory_format:  # noqa: N801  (PyTorch's name)
 
 
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
 
 def check_format(wanted: Any, name: str) -> None:

@@ -43,6 +43,9 @@ else:
     DeclaredMethods = _handle.Handle
 
 
+T = TypeVar("T", bound="Tensor")
+
+
 class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods):
     """An N-dimensional array of one dtype, with a memory of how it was computed.
 
@@ -58,6 +61,11 @@ class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods)
 
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
         return adopt(cls, legacy_tensor(data)).requires_grad_(requires_grad)
+
+    @staticmethod
+    def _make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:
+        """A leaf of another class over the elements of data, for programs with classes of tensors."""
+        return adopt(cls, data.detach()).requires_grad_(require_grad)
 
     # ---- autograd --------------------------------------------------------------------------------------------
 
@@ -94,9 +102,6 @@ class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods)
         """For pickle and copy: a leaf over the same storage, which is pickled once however many tensors see it."""
         how = (self.dtype, tuple(self.shape), self.stride(), self._offset, type(self), self.requires_grad)
         return rebuilt, (self.untyped_storage(), *how), vars(self) or None
-
-
-T = TypeVar("T", bound=Tensor)
 
 
 def adopt(cls: type[T], tensor: Tensor) -> T:

@@ -313,3 +313,112 @@ def test_a_summary_writer_writes(tmp_path: Path) -> None:
         writer.add_histogram("weights", norch.rand(10), 1)
     (events,) = tmp_path.iterdir()
     assert b"loss" in events.read_bytes() and b"weights" in events.read_bytes()
+
+
+# ---- names that stand elsewhere in norch -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", """
+    utils.hooks.RemovableHandle utils.model_zoo.load_url nn.common_types._size_2_t
+    nn.modules.utils._reverse_repeat_tuple nn.utils.fusion.fuse_conv_bn_eval
+    hub.HASH_REGEX hub.urlparse jit.annotations.List jit._overload_method jit.TracerWarning nn.attention.SDPBackend
+    nn.attention.sdpa_kernel backends.cuda.enable_flash_sdp backends.cuda.sdp_kernel distributions.utils.lazy_property
+    distributions.utils._sum_rightmost distributed.nn.all_reduce version.cuda __config__.show UntypedStorage
+    cuda._initialized cuda.is_bf16_supported accelerator.is_available distributions.transforms._InverseTransform
+    utils.checkpoint.get_device_states
+""".split())  # fmt: skip
+def test_names_of_pytorch_are_found_by_import_and_by_attribute(path: str, torch: Any) -> None:
+    module, _, name = path.rpartition(".")
+    for root in ("norch", "torch"):
+        if root == "torch" and path == "distributed.nn.all_reduce":
+            continue  # a PyTorch built without distributed has it not
+        try:
+            getattr(importlib.import_module(f"{root}.{module}".rstrip(".")), name)
+        except ModuleNotFoundError:  # an object, as backends.cuda
+            getattr(
+                getattr(importlib.import_module(f"{root}.{module.rpartition('.')[0]}"), module.rpartition(".")[2]), name
+            )
+
+
+def test_the_accelerator_is_cuda_or_none() -> None:
+    cuda = norch.cuda.is_available()
+    assert norch.accelerator.is_available() is cuda and norch.accelerator.device_count() == norch.cuda.device_count()
+    assert norch.accelerator.current_accelerator() == (norch.device("cuda") if cuda else None)
+    assert not cuda or norch.utils.checkpoint.get_device_states(norch.ones(1, device="cuda"))[0] == [0]
+    assert norch.utils.checkpoint.get_device_states(norch.ones(1), 3) == ([], [])
+
+
+def test_channels_last_is_taken_and_changes_no_result(torch: Any) -> None:
+    for m in (norch, torch):
+        layer = m.nn.Conv2d(3, 4, 3).to(memory_format=m.channels_last)
+        x = m.arange(2 * 3 * 5 * 5.0).view(2, 3, 5, 5)
+        assert layer(x.to(memory_format=m.channels_last)).shape == layer(x).shape
+        assert x.contiguous(memory_format=m.channels_last).tolist() == x.tolist()
+        assert not x.is_contiguous(memory_format=m.channels_last)
+        assert m.ones(2, 5, 5, 3).permute(0, 3, 1, 2).is_contiguous(memory_format=m.channels_last)
+        assert not m.ones(3).is_contiguous(memory_format=m.channels_last)
+
+
+def test_functions_for_lists_of_tensors(torch: Any) -> None:
+    found = []
+    for m in (norch, torch):
+        a, b = [m.ones(2), m.zeros(3)], [m.full((2,), 3.0), m.full((3,), 2.0)]
+        m._foreach_lerp_(a, b, 0.5)
+        m._foreach_mul_(a, [2.0, 3.0])
+        m._foreach_addcdiv_(a, b, b, -1.0)
+        m._foreach_maximum_(a, 2.5)
+        m._foreach_sub_(a, b, alpha=2)
+        found.append([x.tolist() for x in (*a, *m._foreach_norm(a), *m._foreach_sqrt(b), *m._foreach_add(a, b))])
+    assert_close(norch.cat([norch.tensor(x).flatten() for x in found[0]]), np.hstack(found[1]).astype("float32"))
+    with pytest.raises(AttributeError, match="_foreach_nothing"):
+        _ = norch._foreach_nothing
+    assert "foreach" not in " ".join(dir(norch))
+
+
+def test_helpers_of_distributions(torch: Any) -> None:
+    from torch.distributions import utils as theirs
+
+    from norch.distributions import utils as ours
+
+    probs = np.array([[0.2, 0.8, 0.0], [0.5, 0.25, 0.25]])
+    for binary in (False, True):
+        logits = ours.probs_to_logits(norch.tensor(probs), binary)
+        assert_close(logits, theirs.probs_to_logits(torch.tensor(probs), binary).numpy())
+        wanted = theirs.logits_to_probs(torch.tensor(logits.numpy()), binary)
+        assert_close(ours.logits_to_probs(logits, binary), wanted.numpy())
+    for diag in (0, -1):
+        vec = np.arange(12.0).reshape(2, 6)
+        found, wanted = (
+            ours.vec_to_tril_matrix(norch.tensor(vec), diag),
+            theirs.vec_to_tril_matrix(torch.tensor(vec), diag),
+        )
+        assert_close(found, wanted.numpy())
+        assert_close(ours.tril_matrix_to_vec(found, diag), vec)
+    assert ours._sum_rightmost(norch.ones(2, 3, 4), 2).tolist() == [12, 12]
+    assert len(ours._standard_normal((3,), norch.float64, "cpu")) == 3
+
+
+def test_subclasses_by_make_subclass() -> None:
+    class Marked(norch.Tensor):
+        pass
+
+    x = norch.ones(2, requires_grad=True)
+    made = norch.Tensor._make_subclass(Marked, x * 2, True)
+    assert type(made) is Marked and made.requires_grad and made.is_leaf and made.tolist() == [2, 2]
+
+
+def test_a_normalisation_is_fused_with_the_layer_before_it() -> None:
+    from norch.nn.utils import fusion
+
+    norch.manual_seed(0)
+    pairs: list[Any] = [
+        (nn.Conv2d(3, 4, 2, bias=False), nn.BatchNorm2d(4), norch.randn(2, 3, 5, 5), fusion.fuse_conv_bn_eval, ()),
+        (nn.ConvTranspose1d(3, 4, 2), nn.BatchNorm1d(4), norch.randn(2, 3, 5), fusion.fuse_conv_bn_eval, (True,)),
+        (nn.Linear(3, 4), nn.BatchNorm1d(4, affine=False), norch.randn(2, 3), fusion.fuse_linear_bn_eval, ()),
+    ]
+    for layer, bn, x, fuse, more in pairs:
+        bn(layer(x))  # running statistics
+        with pytest.raises(AssertionError, match="eval"):
+            fuse(layer, bn, *more)
+        layer.eval(), bn.eval()
+        assert_close(fuse(layer, bn, *more)(x), bn(layer(x)), rtol=1e-5, atol=1e-6)

@@ -501,3 +501,35 @@ def test_assert_close_compares_complex_numbers() -> None:
     norch.testing.assert_close(x.to(norch.complex128) * (1 + 1e-9j), x.to(norch.complex128))
     with pytest.raises(AssertionError, match="1 of 2 elements differ"):
         norch.testing.assert_close(x, norch.tensor([1 + 2j, 3 - 1.001j]))
+
+
+def test_angles_of_real_numbers_are_pytorchs(torch):
+    edge = [-1.0, 0.0, -0.0, 2.0, float("inf"), -float("inf"), float("nan")]
+    for dtype in ("float32", "float64"):
+        x, y = (m.tensor(edge, dtype=getattr(m, dtype), requires_grad=True) for m in (norch, torch))
+        np.testing.assert_allclose(norch.angle(x).detach().numpy(), torch.angle(y).detach().numpy(), rtol=1e-6, atol=0)
+        norch.angle(x)[:-1].sum().backward()
+        assert not x.grad[:-1].any()
+    assert norch.angle(norch.tensor([-3, 2])).tolist() == torch.angle(torch.tensor([-3, 2])).tolist()
+
+
+@on_cpu
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_silu_and_logaddexp_are_pytorchs(dtype):
+    x, y = complex_array(3, 4, dtype=dtype), complex_array(4, dtype=dtype)
+    functional, theirs = norch.nn.functional, torch.nn.functional
+    close(functional.silu(norch.tensor(x)), theirs.silu(torch.tensor(x)), rtol=1e-4)
+    close(
+        norch.logaddexp(norch.tensor(x), norch.tensor(y)), torch.logaddexp(torch.tensor(x), torch.tensor(y)), rtol=1e-4
+    )
+    if dtype == np.complex128:  # PyTorch has no derivatives of them
+        a, b = (norch.tensor(array, requires_grad=True) for array in (x, y))
+        assert gradcheck(functional.silu, a) and gradgradcheck(functional.silu, a)
+        assert gradcheck(norch.logaddexp, (a, b)) and gradgradcheck(norch.logaddexp, (a, b))
+
+
+@on_cpu
+def test_logaddexp_of_large_and_infinite_numbers():
+    a = np.array([800 + 1j, -800 + 2j, complex(-np.inf, 0), 1 + 3j, complex(np.inf, 0)])
+    b = np.array([799 - 1j, 3j, complex(-np.inf, 0), 1 - 3j, complex(1, 0)])
+    close(norch.logaddexp(norch.tensor(a), norch.tensor(b)), torch.logaddexp(torch.tensor(a), torch.tensor(b)))

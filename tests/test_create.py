@@ -282,3 +282,9 @@ def test_triangles_of_every_offset_like_torch(torch):
             for name in ("tril_indices", "triu_indices"):
                 mask = getattr(torch, name[:4])(torch.ones(row, col), max(-9, min(offset, 9)))
                 assert getattr(norch, name)(row, col, offset).tolist() == mask.nonzero().T.tolist()
+
+
+def test_linspace_refuses_bool_as_pytorch():
+    for make in (lambda: norch.linspace(5, 10, 3, dtype=norch.bool), lambda: norch.logspace(0, 1, 3, dtype=norch.bool)):
+        with pytest.raises(norch.DTypeError, match=r"^l\w+space: not defined for dtype bool"):
+            make()

@@ -124,3 +124,10 @@ def test_refusals() -> None:
         lib.norch_cross_entropy(x, target, kept[:2], None, -100, True, 0.0)
     with pytest.raises(norch.ShapeError, match="cross_entropy_backward"):
         lib.norch_cross_entropy_backward(norch.ones(2), x, target, kept, None, -100, 0.0)
+
+
+def test_a_target_with_an_axis_too_many_says_what_to_write():
+    with pytest.raises(norch.ShapeError, match=r"target of shape \(4, 1\) .*; target.squeeze\(1\) has the shape"):
+        F.cross_entropy(norch.zeros(4, 3), norch.zeros(4, 1, dtype=norch.int64))
+    with pytest.raises(norch.ShapeError, match=r"of shape \(4, 3\)$"):
+        F.cross_entropy(norch.zeros(4, 3), norch.zeros(5, dtype=norch.int64))

@@ -106,13 +106,45 @@ def masks_fit(shape: tuple[int, ...], index: tuple[Any, ...]) -> bool:
 
 
 def found_in(array: Any, index: tuple[Any, ...]) -> Any:
-    """What NumPy gives; None where it raises, or lets a mask without elements stand on axes of other sizes, which
-    raises here and in PyTorch."""
+    """What NumPy gives once the integers are taken, as PyTorch takes them first; None where it raises, or lets a mask
+    without elements stand on axes of other sizes, which raises here and in PyTorch."""
     try:
-        found = np.asarray(array[index])
+        array[index]
+        view, rest = integers_taken(array, index)
+        found = np.asarray(view[rest])
     except IndexError:
         return None
     return found if masks_fit(array.shape, index) else None
+
+
+def integers_taken(array: Any, index: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A view of an array by the integers of an index, and the rest of the index."""
+    first: list[tuple[Any, ...]] = []
+    for part in index:
+        whole = (part,) if part is Ellipsis else axes_of(part) * (slice(None),)
+        first.append((int(part),) if is_integer(part) else whole)
+    dots = () if any(part is Ellipsis for part in index) else (...,)  # so that it is a view
+    return array[(*sum(first, ()), *dots)], tuple(part for part in index if not is_integer(part))
+
+
+def is_integer(part: Any) -> bool:
+    return np.ndim(part) == 0 and np.asarray(part).dtype.kind in "iu"
+
+
+def axes_of(part: Any) -> int:
+    """How many axes a part of an index takes that is no integer and no ellipsis."""
+    mask = np.asarray(part)
+    return mask.ndim if mask.dtype == bool else int(part is not None)
+
+
+@pytest.mark.parametrize(
+    "index", ["0, :, [1, 2]", "[0, 1], :, 2", "..., 0, [1, 0]", "[0], :, 1, :, [1]", "1, [0], 2, [3]"]
+)
+def test_integers_are_taken_first_as_in_pytorch(index: str, torch: Any) -> None:
+    x, y = (m.arange(240).view(2, 3, 4, 5, 2) for m in (norch, torch))
+    assert eval(f"x[{index}].tolist() == y[{index}].tolist()")
+    exec(f"x[{index}] = y[{index}] = -1")
+    assert x.tolist() == y.tolist()
 
 
 @pytest.mark.parametrize("before", [(), (Ellipsis,), (None, Ellipsis)])
@@ -169,13 +201,14 @@ def test_written_like_numpy(data: Any) -> None:
     np.add.at(flat, numbered(array.shape).astype(int)[index].reshape(-1), 1)
     if flat.max(initial=0) > 1:  # which one stays is a matter of order: then all write the same
         values = np.full(shape, -7.0)
-    array[index] = values
+    view, rest = integers_taken(array, index)
+    view[rest] = values
     x[ours] = norch.tensor(values) if values.ndim or data.draw(st.booleans()) else float(values)
     assert_close(x, array, rtol=0, atol=0)
     if wanted.size:
         with pytest.raises((norch.ShapeError, IndexError)):
             x[ours] = norch.zeros(*wanted.shape, 7)
-    array[index] += 3.0
+    view[rest] += 3.0
     x[ours] += 3.0
     assert_close(x, array, rtol=0, atol=0)
 

@@ -1,6 +1,7 @@
 """The losses of norch.nn: values and gradients against PyTorch where it is installed, and the hard cases
 (large logits, ignored samples, bad targets) against closed forms."""
 
+import importlib
 import itertools
 import math
 import warnings
@@ -440,3 +441,22 @@ def test_batchmean():
     wanted = (F.kl_div(q.log(), p, reduction="sum") / 4).item()
     assert F.kl_div(q.log(), p, reduction="batchmean").item() == wanted
     assert nn.KLDivLoss(reduction="batchmean")(q.log(), p).item() == wanted
+
+
+def test_losses_of_programs_derive_from_pytorchs_bases(torch):
+    for m in (norch, torch):
+        bases = importlib.import_module(f"{m.__name__}.nn.modules.loss")
+
+        class Twice(bases._Loss):
+            def __init__(self, factor):
+                super().__init__(None, None, "sum")
+                self.factor = factor
+
+        class Weighted(bases._WeightedLoss):
+            def __init__(self, weight):
+                super().__init__(weight, reduction="mean")
+
+        assert (Twice(2).reduction, Twice(2).factor) == ("sum", 2)
+        assert list(Weighted(m.ones(2)).state_dict()) == ["weight"]
+        assert m.nn.MSELoss(None, None, "sum").reduction == m.nn.L1Loss(False).reduction == "sum"
+        assert m.nn.KLDivLoss(True, False).reduction == "none"

@@ -77,8 +77,15 @@ def test_parameter_lists_and_dicts():
     assert list(named.state_dict()) == ["b"] and len(named) == 1 and len(list(named.values())) == 1
     with pytest.raises(KeyError):
         del named["a"]
-    with pytest.raises(TypeError, match="Parameter"):
-        many.append(3)
+
+
+def test_parameter_lists_hold_lists_and_other_values(torch):
+    for m in (norch, torch):
+        many = m.nn.ParameterList([m.nn.ParameterList([m.zeros(2), m.ones(1)]), 3, m.zeros(4)])
+        many[1] = m.ones(2)
+        many.append("name")
+        assert len(many) == 4 and many[3] == "name" and len(many[0]) == 2 and len(many[1:3]) == 2
+        assert sorted(name for name, _ in many.named_parameters()) == ["0.0", "0.1", "1", "2"]
 
 
 def test_members_by_path():

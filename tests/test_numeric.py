@@ -130,3 +130,9 @@ def test_histogram(torch: Any) -> None:
     ):
         with pytest.raises(kind, match=message):
             wrong()
+
+
+def test_gradient_takes_none_for_the_spacing(torch):
+    x = np.arange(6.0) ** 2
+    ours, theirs = (m.gradient(m.tensor(x), spacing=None)[0].tolist() for m in (norch, torch))
+    assert ours == theirs

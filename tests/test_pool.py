@@ -218,7 +218,7 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (lambda x: F.max_pool2d(x, 7), norch.ShapeError, "does not fit size 6"),
     (lambda x: F.max_pool2d(x, (1, 2, 3)), norch.ShapeError, "1 or 2 numbers"),
     (lambda x: F.max_pool2d(x, 2.0), TypeError, "integers"),
-    (lambda x: F.max_pool2d(x.long(), 2), norch.DTypeError, "int64"),
+    (lambda x: F.max_pool2d(x.bool(), 2), norch.DTypeError, "bool"),
     (lambda x: F.max_pool2d(x[0, 0], 2), norch.ShapeError, "3 \\(unbatched\\) or 4"),
     (lambda x: F.max_pool1d(x, 2), norch.ShapeError, "2 \\(unbatched\\) or 3"),
     (lambda x: F.max_pool3d(x, 7), norch.ShapeError, "max_pool3d: .* does not fit size 2"),
@@ -357,3 +357,14 @@ def test_sizes_may_be_tensors() -> None:
     """Numbers of a narrow dtype do not wrap."""
     out = norch.nn.functional.adaptive_avg_pool2d(norch.ones(1, 3, 3), norch.tensor(254, dtype=norch.uint8))
     assert out.shape == (1, 254, 254)
+
+
+def test_max_pool_of_integers_is_pytorchs(torch):
+    x = np.arange(-40, 50).reshape(1, 2, 5, 9)
+    for dtype in ("uint8", "int32", "int64"):
+        ours, theirs = (
+            m.nn.functional.max_pool2d(m.tensor(x.astype(dtype)), 2, 2, (1, 0), return_indices=True)
+            for m in (norch, torch)
+        )
+        assert ours[0].dtype is getattr(norch, dtype)
+        assert [y.tolist() for y in ours] == [y.tolist() for y in theirs]

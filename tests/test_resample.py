@@ -127,3 +127,16 @@ BAD: Any = [
 def test_errors(call: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_interpolate_of_bytes_and_of_volumes_is_pytorchs(torch):
+    image = (np.arange(2 * 3 * 5 * 7) % 251).astype("uint8").reshape(2, 3, 5, 7)
+    volume = np.cos(np.arange(2 * 3 * 4 * 5 * 6.0)).reshape(2, 3, 4, 5, 6)
+    found = []
+    for m in (norch, torch):
+        resample = m.nn.functional.interpolate
+        bytes_ = [resample(m.tensor(image), size=(8, 3), mode=mode) for mode in ("nearest", "nearest-exact")]
+        assert all(x.dtype is m.uint8 for x in bytes_)
+        found.append([*bytes_, resample(m.tensor(volume), size=(3, 2, 4), mode="area")])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-12)

@@ -111,3 +111,14 @@ def test_refusals() -> None:
             call()
     with pytest.warns(UserWarning, match="zeros follow"):
         assert norch.istft(norch.ones(5, 3) + 0j, 8, length=40).shape == (40,)
+
+
+def test_istft_of_spectra_that_are_no_real_signals_is_pytorchs(torch):
+    rng = np.random.default_rng(0)
+    for rows, onesided in ((4, None), (6, None), (6, False)):
+        spectra = rng.normal(size=(rows, 3)) + 1j * rng.normal(size=(rows, 3))
+        window = np.hanning(8)[1:-1]
+        ours, theirs = (
+            m.istft(m.tensor(spectra), 6, window=m.tensor(window), onesided=onesided).numpy() for m in (norch, torch)
+        )
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)

@@ -27,6 +27,8 @@
 #define power NAMED(power)
 #define expm1_complex NAMED(expm1)
 #define log1p_complex NAMED(log1p)
+#define logaddexp_complex NAMED(logaddexp)
+#define silu_slope NAMED(silu_slope)
 #define LOOP_FOR(form, result) NR_JOIN2(form##_##result, DTYPE_NAME)
 #define RESULT_SAME T
 #define RESULT_PART REAL

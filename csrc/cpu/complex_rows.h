@@ -40,6 +40,18 @@ INLINE T log1p_complex(T x) {
     return made(P(0.5) * log1p(re * (P(2) + re) + im * im), angle);
 }
 
+/* log(e^a + e^b), by the one with the larger real part; two equal infinities are their own. */
+INLINE T logaddexp_complex(T a, T b) {
+    const T high = real(a) >= real(b) ? a : b, low = real(a) >= real(b) ? b : a;
+    return a == b && isinf(real(a)) ? a : high + log1p_complex(exp(low - high));
+}
+
+/* The derivative of x s, s = sigmoid(x). */
+INLINE T silu_slope(T x) {
+    const T s = over(C(1), C(1) + exp(-x));
+    return times(s, C(1) + times(x, C(1) - s));
+}
+
 #define LOOP_NAME(form) LOOP_FOR(form, SAME)
 #define R T
 #define RS T

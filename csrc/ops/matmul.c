@@ -32,7 +32,8 @@ static int64_t batch_stride(const norch_tensor *x, int32_t d) {
 /* Refuses different dtypes, and bool. */
 static int32_t check_dtypes(const char *op, const norch_tensor *a, const norch_tensor *b) {
     if (a->dtype != b->dtype)
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: expected both to have the same dtype, but got %s and %s", op,
+        return nr_fail(NORCH_ERROR_DTYPE,
+                       "%s: expected both to have the same dtype, but got %s and %s; x.to(y.dtype) casts", op,
                        nr_dtypes[a->dtype].name, nr_dtypes[b->dtype].name);
     if (a->dtype == NORCH_BOOL) return nr_fail(NORCH_ERROR_DTYPE, "%s: not defined for dtype bool", op);
     return NORCH_OK;

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._exports import publish
 from .._lib import lib
+from .sdpa import sdpa_kernel
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "cuda", "cudnn", "get_float32_matmul_precision", "mkl", "mkldnn", "mps",
@@ -73,7 +74,17 @@ class _Products:
         self.fp32_precision = "tf32" if allow else "none"
 
 
-cuda = SimpleNamespace(matmul=_Products())
+def _true() -> bool:
+    return True
+
+
+def _choose(enabled: bool) -> None:
+    """Does nothing: there is one kernel of attention for each case."""
+
+
+cuda = SimpleNamespace(matmul=_Products(), is_built=_false, sdp_kernel=sdpa_kernel)
+for _kernel in ("flash", "math", "mem_efficient", "cudnn"):
+    vars(cuda).update({f"enable_{_kernel}_sdp": _choose, f"{_kernel}_sdp_enabled": _true})
 sys.modules["norch.backends.cudnn"] = cudnn  # type: ignore[assignment]  # for `import norch.backends.cudnn as cudnn`
 
 _settings = SimpleNamespace(deterministic=False)

@@ -5,6 +5,8 @@ So it is in PyTorch, too, where the environment has PYTORCH_JIT=0; results are t
 
 from __future__ import annotations
 
+import sys
+import typing
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 from typing import Final as Final
@@ -14,11 +16,12 @@ from ..nn.module import Module
 from .refused import refused
 
 __all__ = [
-    "CompilationUnit", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore",
-    "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script",
-    "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
+    "CompilationUnit", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "fork", "freeze",
+    "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save",
+    "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 publish(globals(), name="norch.jit")
+sys.modules["norch.jit.annotations"] = typing  # PyTorch's gives typing's names
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,6 +58,11 @@ def unused(fn: T) -> T:
 
 
 export = interface = script_method = script_if_tracing = unused
+_overload = _overload_method = _script_if_tracing = unused
+
+
+class TracerWarning(Warning):
+    """Never given: no call is traced. For programs that silence it."""
 
 
 @overload
@@ -77,6 +85,7 @@ class ScriptModule(Module):
 
 CompilationUnit, ScriptFunction, fork, isinstance, load, save, wait = refused(  # noqa: A001
     "norch.jit",
-    "norch has no TorchScript; norch.save and norch.load keep state dicts and whole modules",
+    "norch has no TorchScript; norch.save(model.state_dict(), path) and model.load_state_dict(norch.load(path)) keep "
+    "weights, norch.save(model, path) and norch.load(path, weights_only=False) the whole module",
     "CompilationUnit ScriptFunction fork isinstance load save wait",
 )

@@ -12,6 +12,9 @@ from .. import nn
 from .._exports import publish
 from ..nn import *  # noqa: F403
 from ..nn import __all__ as __all__
+from ..nn.functional._loss import legacy_reduction
+from ..nn.loss import _Loss
+from ..tensor import Tensor
 
 # A module of PyTorch: those of norch.nn that have its names.
 _MODULES = {
@@ -33,6 +36,20 @@ def _tuple_of(count: int) -> Callable[[Any], tuple[Any, ...]]:
     return lambda x: tuple(x) if isinstance(x, Iterable) else (x,) * count
 
 
+def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
+    return tuple(x for x in reversed(tuple(t)) for _ in range(n))
+
+
+class _WeightedLoss(_Loss):
+    """The base class of losses with a weight for each class, a buffer."""
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(reduction=legacy_reduction(reduction, size_average, reduce))
+        self.register_buffer("weight", weight)
+
+
 def _module(name: str, ours: str) -> ModuleType:
     """A module of PyTorch's name with the names of ours."""
     made = ModuleType(f"norch.nn.modules.{name}", f"Names of norch.nn at the path that PyTorch has for them: {ours}.")
@@ -49,3 +66,5 @@ for _name, _ours in _MODULES.items():
 for _count, _name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1):
     setattr(sys.modules["norch.nn.modules.utils"], _name, _tuple_of(_count))
 sys.modules["norch.nn.modules.utils"]._ntuple = _tuple_of  # type: ignore[attr-defined]
+sys.modules["norch.nn.modules.utils"]._reverse_repeat_tuple = _reverse_repeat_tuple  # type: ignore[attr-defined]
+sys.modules["norch.nn.modules.loss"]._WeightedLoss = _WeightedLoss  # type: ignore[attr-defined]

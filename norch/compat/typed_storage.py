@@ -8,6 +8,8 @@ from ..device import device as Device  # noqa: N812
 from ..dtype import dtype as DType  # noqa: N812
 from ..storage import Storage
 
+UntypedStorage = Storage
+
 
 class TypedStorage:
     """All elements behind a tensor, in the order in which they lie in memory. Writing to it changes the tensor.

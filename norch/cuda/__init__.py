@@ -137,6 +137,11 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     return found.major, found.minor
 
 
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether there is a device that computes in bfloat16: natively from compute capability 8.0 on."""
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
 def synchronize(device: Any = None) -> None:
     """Waits until all kernels of a device have finished, and raises the errors that they found."""
     lib.norch_device_synchronize(*_place(device))
@@ -220,6 +225,17 @@ def initial_seed() -> int:
 def get_rng_state(device: Any = None) -> Any:
     """norch.get_rng_state(): seed and position of the default generator."""
     return random.get_rng_state()
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of the random numbers of all devices."""
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Restores what get_rng_state_all() gave."""
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
 
 
 def set_rng_state(new_state: Any, device: Any = None) -> None:
@@ -452,4 +468,12 @@ class Event:
             lib.norch_device_event(*self._place, _FREE, -1, self._event, None, None)
 
 
-publish(globals(), {".": "amp"}, more="OutOfMemoryError")
+def _missing(name: str) -> Any:
+    if name == "_initialized":  # read by programs that keep random states
+        return is_initialized()
+    from .._left_out import missing
+
+    raise missing(__name__, name)
+
+
+publish(globals(), {".": "amp"}, _missing, more="OutOfMemoryError")

@@ -28,6 +28,7 @@ class ReduceOp:
     """How all_reduce() and its kin combine elements. AVG: the sum by the number of ranks, of floating-point dtypes."""
 
     SUM, AVG, PRODUCT, MIN, MAX = "sum", "avg", "product", "min", "max"
+    RedOpType = str
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:

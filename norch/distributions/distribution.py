@@ -149,6 +149,13 @@ class Distribution:
         made._validate_args = self._validate_args
         return made
 
+    def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
+        """What expand() of a subclass fills: _instance, or a new one; NotImplementedError in a subclass of cls that has
+        a constructor of its own."""
+        if _instance is None and type(self).__init__ != cls.__init__:
+            raise NotImplementedError(f"{self._name()}: a subclass with an __init__ needs an expand() of its own")
+        return self.__new__(type(self)) if _instance is None else _instance
+
     def _extended_shape(self, sample_shape: Iterable[int] = ()) -> tuple[int, ...]:
         if not hasattr(sample_shape, "__iter__"):
             raise TypeError(

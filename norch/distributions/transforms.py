@@ -74,7 +74,7 @@ class Transform:
     @property
     def inv(self) -> Transform:
         """The inverse transform."""
-        return _Inverse(self)
+        return _InverseTransform(self)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of what a tensor of this shape becomes."""
@@ -118,7 +118,7 @@ def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     )
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     def __init__(self, transform: Transform):
         super().__init__()
         self.transform = transform

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .._exports import publish
 from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
@@ -159,3 +160,6 @@ class MultiheadAttention(Module):
                 part = q.new_zeros(part.shape).masked_fill_(part, float("-inf"))
             added = part if added is None else added + part
         return added
+
+
+publish(globals(), {"...compat.sdpa": "SDPBackend sdpa_kernel"})

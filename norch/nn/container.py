@@ -201,8 +201,8 @@ class ModuleList(_List):
         ]
 
 
-def _as_parameter(value: Any) -> Parameter:
-    return value if isinstance(value, Parameter) else Parameter(value)
+def _as_parameter(value: Any) -> Any:
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
 class _OfParameters(_Container):
@@ -217,41 +217,46 @@ class _OfParameters(_Container):
 
 
 class ParameterList(_OfParameters):
-    """A list of parameters that registers them; other tensors become parameters.
+    """A list that registers its parameters; other tensors become parameters. It may hold modules, other ParameterLists
+    among them, and what is neither, which stays as it is.
 
     >>> weights = norch.nn.ParameterList([norch.zeros(2), norch.nn.Parameter(norch.ones(3))])
     >>> len(weights), [name for name, _ in weights.named_parameters()]
     (2, ['0', '1'])
     """
 
-    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
+        self._size = 0
         self.extend(values or ())
 
-    def append(self, value: Tensor) -> ParameterList:
-        """Adds a parameter at the end."""
-        self.register_parameter(str(len(self)), _as_parameter(value))
+    def __len__(self) -> int:
+        return self._size
+
+    def append(self, value: Any) -> ParameterList:
+        """Adds an item at the end."""
+        setattr(self, str(self._size), _as_parameter(value))
+        self._size += 1
         return self
 
-    def extend(self, values: Iterable[Tensor]) -> ParameterList:
-        """Adds parameters at the end."""
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Adds items at the end."""
         for value in values:
             self.append(value)
         return self
 
-    def __iadd__(self, values: Iterable[Tensor]) -> ParameterList:
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
         return self.extend(values)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(list(self._parameters.values()))
+        return iter([getattr(self, str(i)) for i in range(self._size)])
 
     def __getitem__(self, index: int | slice) -> Any:
-        found = list(self._parameters.values())[index]
-        return ParameterList(found) if isinstance(found, list) else found  # type: ignore[arg-type]
+        found = list(self)[index]
+        return ParameterList(found) if isinstance(index, slice) else found
 
-    def __setitem__(self, index: int, value: Tensor) -> None:
-        name = list(self._parameters)[index]
-        self._bind("_parameters", name, _as_parameter(value))
+    def __setitem__(self, index: int, value: Any) -> None:
+        setattr(self, str(range(self._size)[index]), _as_parameter(value))
 
 
 # ---- by name --------------------------------------------------------------------------------------------------------

@@ -25,12 +25,16 @@ __all__ = [
 
 
 def _with_legacy_reduction(init: Any) -> Any:
-    """An __init__ that accepts size_average and reduce in addition."""
+    """An __init__ that accepts size_average and reduce in addition, by position where no other option stands there."""
+
+    only_reduction = init.__code__.co_varnames[1 : init.__code__.co_argcount] in ((), ("reduction",))
 
     @functools.wraps(init)
     def accepting(
         self: Any, *given: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any
     ) -> None:
+        if 0 < len(given) <= 3 and not isinstance(given[0], str) and only_reduction:
+            return accepting(self, **dict(zip(("size_average", "reduce", "reduction"), given, strict=False)), **named)
         if size_average is not None or reduce is not None:
             named["reduction"] = legacy_reduction("mean", size_average, reduce)
         init(self, *given, **named)

@@ -14,7 +14,7 @@ from .pointwise import sigmoid_backward
 
 silu = function_op(
     "silu",
-    "x * sigmoid(x) (Elfwing et al. 2017). Floats only.",
+    "x * sigmoid(x) (Elfwing et al. 2017). Floats and complex numbers.",
     grad=lambda g, x: silu_backward(g, x),
 )
 gelu = function_op(

@@ -7,6 +7,8 @@ CR-Calculus", 2009, section 4). Of holomorphic functions autograd/engine.py make
 
 from __future__ import annotations
 
+import math
+
 from .._lib import lib
 from .._typing import Any, Tensor
 from ..autograd.derivative import view_derivative
@@ -17,7 +19,7 @@ from ._checks import floats_of
 from ._operand import as_operand, tensor_of
 from .copy import stack
 from .op import METHODS, function_op, method
-from .pointwise import atan2, eq, mul
+from .pointwise import atan2, eq, mul, where
 from .view import expand, select
 
 # ruff: noqa: A001, A002  (PyTorch's names)
@@ -132,7 +134,7 @@ def angle(input: Tensor) -> Tensor:
     if x.is_complex():
         return atan2(imag(x), real(x))
     x = x if x.dtype.is_floating_point else x.float()
-    return atan2(x * 0, x)
+    return where(x == x, (x < 0).to(x.dtype) * math.pi, x)
 
 
 METHODS.update(

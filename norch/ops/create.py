@@ -12,10 +12,10 @@ from .._lib import int64, lib
 from .._size import Size
 from .._typing import Any, DeviceLike, DTypeLike, Operand
 from ..device import device_code
-from ..dtype import check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
+from ..dtype import bool_, check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import int64 as norch_int64
-from ..errors import ArgumentError, Error, rename_error
+from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import public, rename_errors
 from ._operand import tensor_of
 from .op import method
@@ -276,6 +276,8 @@ def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options:
     They are computed from each end to the middle, in double precision, so that both ends are exact.
     """
     wanted = dtype_or_default(options[0])
+    if wanted is bool_:
+        raise DTypeError(f"{name}: not defined for dtype bool")
     if int64(steps, f"{name}: steps") < 0:
         raise ArgumentError(f"{name}: {steps} steps")
     start, end = (float(number_of(x, name)) for x in (start, end))

@@ -1,7 +1,8 @@
 """``x[index]`` and ``x[index] = value``.
 
 Integers, slices, ``...`` and None are views, one for the whole expression. Where there are tensors, lists, arrays or
-bools too, those become an AdvancedIndex into that view (index.py), masks by way of nonzero(); the rules are NumPy's.
+bools too, those become an AdvancedIndex into that view (index.py), masks by way of nonzero(); the rules are NumPy's,
+but that integers are taken first, as in PyTorch.
 
 Python runs ``x[0] += 1`` as three calls: ``view = x[0]`` (getitem), ``view += 1`` (binary_ in _rows.py, whose
 finish_write() makes the write part of the history of x: autograd/inplace.py, view_history.py), and ``x[0] = view``
@@ -226,7 +227,7 @@ def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
     if sum(part is Ellipsis for part in parts) > 1:
         raise BoundsError(_DOTS)
     axis = x_axis = kept = 0  # in the view; in x; those of the view that no index takes
-    lead, state = 0, "before"  # NumPy: the new dimensions replace those of adjacent indices, else they are the first
+    lead, state = 0, "before"  # the new dimensions replace those of adjacent indices, else they are the first
     for n, part in zip(wide, parts):
         if part is None or part is Ellipsis or type(part) is slice:
             basic.append(part)
@@ -234,14 +235,15 @@ def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
             axis, x_axis, kept = axis + more, x_axis + (0 if part is None else more), kept + more
             state = "after" if state == "within" else state
             continue
+        if type(part) is int:  # a view, as in PyTorch; for NumPy it is an index like the others
+            basic.append(part)
+            x_axis += 1
+            continue
         if state == "before":
             lead, state = kept, "within"
         elif state == "after":
             lead, state = 0, "apart"
-        if type(part) is int:
-            basic.append(part)
-            x_axis += 1
-        elif type(part) is bool:
+        if type(part) is bool:
             basic.append(None)
             indices.append(_listed([0] * part))
             axes.append(axis + 256 * x_axis)

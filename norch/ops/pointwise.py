@@ -220,7 +220,7 @@ xlogy = op(
 )
 logaddexp = op(
     "logaddexp",
-    "log(e**a + e**b), without overflow. Floats only.",
+    "log(e**a + e**b), without overflow. Floats and complex numbers.",
     grad_a=lambda g, a, b: g * (a - b).sigmoid(),
     grad_b=lambda g, a, b: g * (b - a).sigmoid(),
     inplace=False,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from .._handle import Handle
 from .._lib import lib
 from .._typing import Literal, Tensor, overload
 from ..autograd.derivative import derivative
@@ -125,6 +126,9 @@ def max_pool(
     ceil_mode: bool,
     return_indices: bool,
 ) -> Any:
+    if isinstance(x, Handle) and x.dtype.kind in "iu":  # whose elements float64 holds, up to 2**53
+        found = max_pool(name, axes, x.double(), kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+        return (found[0].to(x.dtype), found[1]) if return_indices else found.to(x.dtype)
     x, window, result = _window(name, axes, x, kernel_size, stride, padding, dilation, ceil_mode)
     if axes == 3:
         planes, depth = _by_planes(window)

@@ -10,6 +10,8 @@ from . import data as data
 if _TYPE_CHECKING:
     from . import _pytree as _pytree
     from . import dlpack as dlpack
+    from . import hooks as hooks
+    from . import model_zoo as model_zoo
     from . import safetensors as safetensors
     from . import tensorboard as tensorboard
     from ._draw_graph import draw_graph
@@ -21,7 +23,7 @@ __all__ = ["checkpoint", "data", "draw_graph", "lr_find", "summary"]
 _publish(
     globals(),
     {
-        ".": "_pytree dlpack safetensors tensorboard",
+        ".": "_pytree dlpack hooks model_zoo safetensors tensorboard",
         "._draw_graph": "draw_graph",
         "._lr_find": "lr_find",
         "._summary": "summary",

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import cuda
 from .._exports import publish
 from .._handle import Handle, alias, next_seq
 from ..amp.entries import using
@@ -18,8 +19,9 @@ from ..autograd.record import gradient_edge
 from ..autograd.region import region, walk_to
 from ..errors import ArgumentError
 from ..random import fork_rng, get_rng_state, set_rng_state
+from ..tensor import Tensor
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+__all__ = ["checkpoint", "checkpoint_sequential", "get_device_states", "set_device_states"]
 
 
 class Checkpoint(Node):
@@ -103,6 +105,18 @@ def checkpoint_sequential(
         part = layers[i * size : (i + 1) * size]
         input = checkpoint(through, part, input, use_reentrant=use_reentrant, **kwargs)
     return through(layers[(segments - 1) * size :], input)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The CUDA devices that tensors among args are on, and the states of their random numbers."""
+    devices = sorted({x.get_device() for x in args if isinstance(x, Tensor) and x.is_cuda})
+    return devices, [cuda.get_rng_state(device) for device in devices]
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
+    """Restores what get_device_states() gave."""
+    for device, state in zip(devices, states, strict=True):
+        cuda.set_rng_state(state, device)
 
 
 publish(globals())

@@ -178,7 +178,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * sigmoid(x). Floats only."""
+    """x * sigmoid(x). Floats and complex numbers."""
     return _apply("silu", _rows.silu, inplace, input)
 
 

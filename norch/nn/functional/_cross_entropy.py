@@ -37,8 +37,11 @@ class _Classes:
         if not shape:
             raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
         self.dim = dim = min(len(shape) - 1, 1)
-        if target_shape != shape[:dim] + shape[dim + 1 :]:
-            raise ShapeError(f"{name}: target of shape {target_shape} does not fit input of shape {shape}")
+        if target_shape != (wanted := shape[:dim] + shape[dim + 1 :]):
+            hint = ""
+            if target_shape[dim : dim + 1] == (1,) and target_shape[:dim] + target_shape[dim + 1 :] == wanted:
+                hint = f"; target.squeeze({dim}) has the shape of class indices"
+            raise ShapeError(f"{name}: target of shape {target_shape} does not fit input of shape {shape}{hint}")
         if dtype.is_floating_point or dtype is bool_:
             raise DTypeError(f"{name}: expected integer class indices as target, got {dtype}; target.long() casts them")
         if reduction not in ("mean", "sum", "none"):

@@ -6,12 +6,12 @@ import math
 import warnings
 from typing import Any
 
-from ...dtype import float32, float64, int64
+from ...dtype import float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._arguments import rename_errors
 from ...ops._checks import with_ndim
 from ...ops._operand import tensor_of
-from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d
+from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ...ops.composed.pad import pad
 from ...ops.create import arange
 from ...tensor import Tensor
@@ -72,8 +72,8 @@ def interpolate(
         raise NotImplementedError(f"interpolate: shape {tuple(x.shape)} takes the modes {known}, not {mode!r}")
     if align_corners is not None and not _MODES[mode][1]:
         raise ArgumentError(f"interpolate: mode {mode!r} has no align_corners")
-    if not x.is_floating_point():
-        raise DTypeError(f"interpolate: expected floats, got {x.dtype}")
+    if not (x.is_floating_point() or x.dtype is uint8 and mode.startswith("nearest")):
+        raise DTypeError(f"interpolate: expected floats, or for the nearest element uint8, got {x.dtype}")
     if antialias:
         raise NotImplementedError("interpolate: antialias is not supported")
     if (size is None) == (scale_factor is None):
@@ -87,9 +87,7 @@ def interpolate(
     if min(new) < 1 or min(old) < 1:
         raise ArgumentError(f"interpolate: sizes must be positive, not {tuple(old)} to {tuple(new)}")
     if mode == "area":
-        if count == 3:
-            raise NotImplementedError("interpolate: mode 'area' is not supported for three axes")
-        return adaptive_avg_pool1d(x, new) if count == 1 else adaptive_avg_pool2d(x, new)
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[count - 1](x, new)
     out = x if x.dtype in (float32, float64) else x.float()
     of_images = mode == "nearest" and count == 2  # of one and three axes PyTorch goes by the scale alone
     for dim, (n, m, scale) in enumerate(zip(old, new, scales, strict=True), 2):

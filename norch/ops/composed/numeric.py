@@ -107,6 +107,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     axes = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order is 1 or 2, not {edge_order!r}")
+    spacing = 1 if spacing is None else spacing
     given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
     if len(given) != len(axes):
         raise ArgumentError(f"gradient: {len(given)} spacings for {len(axes)} axes")

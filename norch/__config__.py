@@ -1,0 +1,18 @@
+"""``norch.__config__``: how norch was built."""
+
+from . import __version__
+from ._threads import get_num_threads
+
+
+def show() -> str:
+    """A few lines about the build, for people.
+
+    >>> "norch" in norch.__config__.show()
+    True
+    """
+    return f"norch {__version__}, with kernels of its own for all that runs\n{parallel_info()}"
+
+
+def parallel_info() -> str:
+    """The number of threads."""
+    return f"threads: {get_num_threads()}\n"

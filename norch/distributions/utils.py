@@ -1,0 +1,59 @@
+"""``norch.distributions.utils``: what distributions that are written elsewhere share."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from ..dtype import finfo
+from ..ops.create import tril_indices
+from ..ops.random import randn
+from ..ops.softmax import softmax
+from ..tensor import Tensor
+from .distribution import broadcast_all as broadcast_all
+
+euler_constant = 0.57721566490153286060
+lazy_property = cached_property
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    return randn(shape, dtype=dtype, device=device)
+
+
+def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
+    """The sum over the last dim axes."""
+    return value.sum(tuple(range(-dim, 0))) if dim else value
+
+
+def clamp_probs(probs: Tensor) -> Tensor:
+    """probs within [eps, 1 - eps]."""
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(eps, 1 - eps)
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """The sigmoid of log odds, or the softmax of logarithms along the last axis."""
+    return logits.sigmoid() if is_binary else softmax(logits, -1)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """The log odds, or the logarithms, of clamp_probs(probs)."""
+    probs = clamp_probs(probs)
+    return probs.log() - (-probs).log1p() if is_binary else probs.log()
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """Lower triangular matrices (..., n, n) of their elements (..., d), row by row."""
+    more = -(1 + 2 * diag)
+    n = round((more + (more**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
+    rows, columns = tril_indices(n, n, diag)
+    return vec.new_zeros((*vec.shape[:-1], n, n)).index_put((..., rows, columns), vec)
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements (..., d) of the lower triangles of matrices (..., n, n), row by row."""
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"tril_matrix_to_vec: a diagonal of {diag} is outside a matrix of {n} rows")
+    rows, columns = tril_indices(n, n, diag)
+    return mat[..., rows, columns]
