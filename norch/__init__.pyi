@@ -7,7 +7,7 @@ from norch._metadata import numel as numel
 from norch._protocols import is_nonzero as is_nonzero
 from norch._repr import set_printoptions as set_printoptions
 from norch._size import Size as Size
-from norch._spectra import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
+from norch._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
 from norch._threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from norch._typing import DTypeLike, DeviceLike, Operand
 from norch.amp.autocast_mode import autocast as autocast, clear_autocast_cache as clear_autocast_cache, get_autocast_dtype as get_autocast_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled, is_autocast_enabled as is_autocast_enabled, set_autocast_cache_enabled as set_autocast_cache_enabled, set_autocast_dtype as set_autocast_dtype, set_autocast_enabled as set_autocast_enabled
