@@ -76,7 +76,7 @@ SECTIONS = {
     "norch.ops.getitem": "Indexing",
     "norch.ops.composed.statistics": "Statistics and distances",
     "norch.ops.composed.distance": "Statistics and distances",
-    "norch._spectra": "Signals",
+    "norch._stft": "Signals",
     "norch.ops.composed.type_properties": "Types and questions",
 }
 SETTINGS = ("norch.autograd", "norch.dtype", "norch._threads", "norch.device", "norch.errors", "norch._repr")

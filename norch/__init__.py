@@ -91,7 +91,7 @@ _LAZY = {
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
     ".ops.linalg.torch_names": " ".join(_LINALG),
-    "._spectra": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
+    "._stft": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
     ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
     ".compat.typed_storage": "TypedStorage UntypedStorage",

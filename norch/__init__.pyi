@@ -7,7 +7,7 @@ from norch._metadata import numel as numel
 from norch._protocols import is_nonzero as is_nonzero
 from norch._repr import set_printoptions as set_printoptions
 from norch._size import Size as Size
-from norch._spectra import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
+from norch._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
 from norch._threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from norch._typing import DTypeLike, DeviceLike, Operand
 from norch.amp.autocast_mode import autocast as autocast, clear_autocast_cache as clear_autocast_cache, get_autocast_dtype as get_autocast_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled, is_autocast_enabled as is_autocast_enabled, set_autocast_cache_enabled as set_autocast_cache_enabled, set_autocast_dtype as set_autocast_dtype, set_autocast_enabled as set_autocast_enabled
@@ -38,8 +38,7 @@ from norch.ops.composed.products import bilinear as bilinear
 from norch.ops.composed.shape import adjoint as adjoint, as_strided_scatter as as_strided_scatter, block_diag as block_diag, broadcast_shapes as broadcast_shapes, broadcast_tensors as broadcast_tensors, chunk as chunk, diagonal_scatter as diagonal_scatter, flip as flip, fliplr as fliplr, flipud as flipud, movedim as movedim, ravel as ravel, repeat_interleave as repeat_interleave, roll as roll, rot90 as rot90, select_scatter as select_scatter, slice_scatter as slice_scatter, split as split, split_with_sizes as split_with_sizes, swapaxes as swapaxes, tensor_split as tensor_split, tile as tile, unbind as unbind, unflatten as unflatten
 from norch.ops.composed.statistics import corrcoef as corrcoef, cov as cov, cumulative_trapezoid as cumulative_trapezoid, trapezoid as trapezoid
 from norch.ops.composed.type_properties import is_same_size as is_same_size, is_signed as is_signed, typename as typename
-from norch.ops.conv import conv1d as conv1d, conv2d as conv2d, conv_transpose1d as conv_transpose1d, conv_transpose2d as conv_transpose2d
-from norch.ops.conv3d import conv3d as conv3d, conv_transpose3d as conv_transpose3d
+from norch.ops.conv import Sizes
 from norch.ops.copy import clone as clone, is_floating_point as is_floating_point, result_type as result_type
 from norch.ops.create import empty_like as empty_like, empty_strided as empty_strided, full_like as full_like, ones_like as ones_like, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices, zeros_like as zeros_like
 from norch.ops.getitem import index_put as index_put
@@ -144,6 +143,12 @@ def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, axis: builtins
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor: """The tensors one after the other along dim (axis, as NumPy says); all other sizes must agree, dtypes are promoted."""
 def conj_physical(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """conj(), which computes at once."""
 contiguous_format: memory_format
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: builtins.int = ...) -> Tensor: """input (N, C, L) or (C, L) with weight (O, C / groups, K) and bias (O): (N, O, L') or (O, L')."""
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: builtins.int = ...) -> Tensor: """input (N, C, H, W) or (C, H, W) with weight (O, C / groups, KH, KW) and bias (O); otherwise as conv1d."""
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: builtins.int = ...) -> Tensor: """input (N, C, D, H, W) or (C, D, H, W) with weight (O, C / groups, KD, KH, KW) and bias (O); otherwise as conv1d. While it runs it takes KD times the memory of input."""
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes = ..., output_padding: Sizes = ..., groups: builtins.int = ..., dilation: Sizes = ...) -> Tensor: """The adjoint of conv1d: input (N, C, L) with weight (C, O / groups, K) and bias (O) gives (N, O, L')."""
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes = ..., output_padding: Sizes = ..., groups: builtins.int = ..., dilation: Sizes = ...) -> Tensor: """The adjoint of conv2d: input (N, C, H, W) with weight (C, O / groups, KH, KW) and bias (O)."""
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes = ..., output_padding: Sizes = ..., groups: builtins.int = ..., dilation: Sizes = ...) -> Tensor: """The adjoint of conv3d: input (N, C, D, H, W) with weight (C, O / groups, KD, KH, KW) and bias (O)."""
 def copysign(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """|a| with the sign of b. Integers become floats."""
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Cosine of x radians. Integers become floats."""
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic cosine."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mapped import RNG, check, floats, slices
+from vmap_checks import RNG, check, floats, slices
 
 import norch
 from norch import func, nn, vmap

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import pytest
-from mapped import check, floats, positive
+from vmap_checks import check, floats, positive
 
 import norch
 from norch import func, nn, vmap

@@ -7,7 +7,7 @@ conv3d.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._handle import Handle, meta_of
@@ -18,7 +18,8 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.recorders import record_affine
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._arguments import rename_errors
+from ._arguments import named_function, rename_errors
+from ._halves import rounded_once
 from .complex import complex
 from .copy import cat
 from .reduce import sum_over
@@ -159,15 +160,15 @@ def geometry_of(stride: Any, before: Any, after: Any, dilation: Any, groups: int
     return (*two, groups)
 
 
-def batched(x: Tensor, axes: int) -> Tensor:
+def _batched(x: Tensor, axes: int) -> Tensor:
     """(C, L), (N, C, L), (C, H, W) or (N, C, H, W) as (N, C, H, W)."""
     if x.ndim == axes + 1:
         x = x.unsqueeze(0)
     return x.unsqueeze(-2) if axes == 1 else x
 
 
-def unbatched(out: Tensor, x: Tensor, axes: int) -> Tensor:
-    """out without the axes that batched() added to x."""
+def _unbatched(out: Tensor, x: Tensor, axes: int) -> Tensor:
+    """out without the axes that _batched() added to x."""
     if axes == 1:
         out = out.squeeze(-2)
     return out.squeeze(0) if x.ndim == axes + 1 else out
@@ -188,7 +189,7 @@ def paddings(name: str, padding: Any, weight: Tensor, stride: Any, dilation: Any
     return [one // 2 for one in total], [one - one // 2 for one in total]
 
 
-def of_parts(convolve: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+def _of_parts(convolve: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     """A convolution of complex numbers: convolve(x, weight) of the parts of x, as one batch, and each of weight's."""
     wide = x.unsqueeze(0) if x.ndim < weight.ndim else x
     both = cat((wide.real, wide.imag), 0)
@@ -199,7 +200,7 @@ def of_parts(convolve: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> A
     return out.squeeze(0) if x.ndim < weight.ndim else out
 
 
-def all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+def _all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     """Whether x, weight and bias are complex: DTypeError unless they have one dtype then."""
     if x._dtype not in _COMPLEX or weight._dtype not in _COMPLEX:
         return False
@@ -209,101 +210,64 @@ def all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> bo
     return True
 
 
-def _convolve(
-    name: str,
-    axes: int,
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-) -> Tensor:
-    check(name, axes, input=x, weight=weight, bias=bias)
-    if all_complex(name, x, weight, bias):
-        rest = (None, stride, padding, dilation, groups)
-        return of_parts(lambda x, weight: _convolve(name, axes, x, weight, *rest), x, weight, bias)
-    steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
-    before, after = paddings(name, padding, weight, steps, dilations, axes)
-    kernel = weight.unsqueeze(-2) if axes == 1 else weight
-    try:
-        out = _conv(batched(x, axes), kernel, bias, geometry_of(steps, before, after, dilations, groups))
-    except ShapeError:  # C knows neither the axes nor the shapes that were passed
-        channels_fit(name, axes, x, weight, groups, weight.shape[1] * groups)
-        raise
-    return unbatched(out, x, axes) if axes == 1 or x.ndim == 3 else out
+def _rounding(axes: int) -> Callable[[Any], Any]:
+    """The library rounds halves once; over three axes several calls of it are summed."""
+    return rounded_once if axes == 3 else rename_errors
 
 
-@rename_errors
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Sizes = 1,
-    padding: Sizes | str = 0,
-    dilation: Sizes = 1,
-    groups: int = 1,
-) -> Tensor:
-    """input (N, C, L) or (C, L) with weight (O, C / groups, K) and bias (O): (N, O, L') or (O, L').
+def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
+    """conv1d(), conv2d() or conv3d(): run(name, axes, x, weight, bias, geometry), the geometry being what
+    geometry_of() takes."""
+    name = f"conv{axes}d"
 
-    L' = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down. padding may be "valid" (none) or, at
-    stride 1, "same" (L' = L). Floats; ShapeError where channels, groups or sizes do not fit.
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        check(name, axes, input=input, weight=weight, bias=bias)
+        if _all_complex(name, input, weight, bias):
+            rest = (None, stride, padding, dilation, groups)
+            return _of_parts(lambda x, weight: function(x, weight, *rest), input, weight, bias)
+        steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
+        before, after = paddings(name, padding, weight, steps, dilations, axes)
+        return run(name, axes, input, weight, bias, (steps, before, after, dilations, groups))
 
-    >>> norch.nn.functional.conv1d(norch.tensor([[1.0, 2.0, 4.0]]), norch.tensor([[[-1.0, 1.0]]]))
-    tensor([[1., 2.]])
-    """
-    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
-
-
-@rename_errors
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Sizes = 1,
-    padding: Sizes | str = 0,
-    dilation: Sizes = 1,
-    groups: int = 1,
-) -> Tensor:
-    """input (N, C, H, W) or (C, H, W) with weight (O, C / groups, KH, KW) and bias (O); otherwise as conv1d.
-
-    >>> norch.nn.functional.conv2d(norch.ones(1, 4, 4), norch.ones(2, 1, 3, 3), padding=1).shape
-    norch.Size([2, 4, 4])
-    """
-    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    return _rounding(axes)(named_function(function, name, about))
 
 
-def _convolve_transposed(
-    name: str,
-    axes: int,
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: int,
-    dilation: Any,
-) -> Tensor:
-    check(name, axes, input=x, weight=weight, bias=bias)
-    if all_complex(name, x, weight, bias):
-        rest = (None, stride, padding, output_padding, groups, dilation)
-        return of_parts(lambda x, weight: _convolve_transposed(name, axes, x, weight, *rest), x, weight, bias)
-    steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
-    before = per_axis(padding, axes, name, "padding")
-    size, after = transposed_sizes(name, x, weight, steps, before, dilations, output_padding)
-    kernel = weight.unsqueeze(-2) if axes == 1 else weight
-    geometry = geometry_of(steps, before, after, dilations, groups)
-    try:
-        out = _conv_input(batched(x, axes), kernel, bias, geometry, _two_axes(size, 1))
-    except ShapeError:
-        channels_fit(name, axes, x, weight, groups, weight.shape[0])
-        raise
-    return unbatched(out, x, axes)
+def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
+    """conv_transpose1d(), conv_transpose2d() or conv_transpose3d(): run as of convolution(), and after it the sizes of
+    the result."""
+    name = f"conv_transpose{axes}d"
+
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        groups: int = 1,
+        dilation: Sizes = 1,
+    ) -> Tensor:
+        check(name, axes, input=input, weight=weight, bias=bias)
+        if _all_complex(name, input, weight, bias):
+            rest = (None, stride, padding, output_padding, groups, dilation)
+            return _of_parts(lambda x, weight: function(x, weight, *rest), input, weight, bias)
+        steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
+        before = per_axis(padding, axes, name, "padding")
+        size, after = _transposed_sizes(name, input, weight, steps, before, dilations, output_padding)
+        return run(name, axes, input, weight, bias, (steps, before, after, dilations, groups), size)
+
+    return _rounding(axes)(named_function(function, name, about))
 
 
-def transposed_sizes(
+def _transposed_sizes(
     name: str, x: Any, weight: Any, steps: Any, before: Any, dilations: Any, output_padding: Any
 ) -> tuple[list[int], list[int]]:
     """The sizes of the result along the axes, and what a convolution of it would be padded with after them."""
@@ -322,42 +286,66 @@ def transposed_sizes(
     return size, after
 
 
-@rename_errors
-def conv_transpose1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Sizes = 1,
-    padding: Sizes = 0,
-    output_padding: Sizes = 0,
-    groups: int = 1,
-    dilation: Sizes = 1,
+# ---- over one and two axes -----------------------------------------------------------------------------------------
+
+
+def _over_planes(name: str, axes: int, x: Tensor, weight: Tensor, bias: Any, geometry: Any) -> Tensor:
+    kernel = weight.unsqueeze(-2) if axes == 1 else weight
+    try:
+        out = _conv(_batched(x, axes), kernel, bias, geometry_of(*geometry))
+    except ShapeError:  # C knows neither the axes nor the shapes that were passed
+        channels_fit(name, axes, x, weight, geometry[-1], weight.shape[1] * geometry[-1])
+        raise
+    return _unbatched(out, x, axes) if axes == 1 or x.ndim == 3 else out
+
+
+def _transposed_over_planes(
+    name: str, axes: int, x: Tensor, weight: Tensor, bias: Any, geometry: Any, size: list[int]
 ) -> Tensor:
+    kernel = weight.unsqueeze(-2) if axes == 1 else weight
+    try:
+        out = _conv_input(_batched(x, axes), kernel, bias, geometry_of(*geometry), _two_axes(size, 1))
+    except ShapeError:
+        channels_fit(name, axes, x, weight, geometry[-1], weight.shape[0])
+        raise
+    return _unbatched(out, x, axes)
+
+
+conv1d = convolution(
+    1,
+    _over_planes,
+    """input (N, C, L) or (C, L) with weight (O, C / groups, K) and bias (O): (N, O, L') or (O, L').
+
+    L' = (L + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down. padding may be "valid" (none) or, at
+    stride 1, "same" (L' = L). Floats; ShapeError where channels, groups or sizes do not fit.
+
+    >>> norch.nn.functional.conv1d(norch.tensor([[1.0, 2.0, 4.0]]), norch.tensor([[[-1.0, 1.0]]]))
+    tensor([[1., 2.]])
+    """,
+)
+conv2d = convolution(
+    2,
+    _over_planes,
+    """input (N, C, H, W) or (C, H, W) with weight (O, C / groups, KH, KW) and bias (O); otherwise as conv1d.
+
+    >>> norch.nn.functional.conv2d(norch.ones(1, 4, 4), norch.ones(2, 1, 3, 3), padding=1).shape
+    norch.Size([2, 4, 4])
+    """,
+)
+conv_transpose1d = transposed_convolution(
+    1,
+    _transposed_over_planes,
     """The adjoint of conv1d: input (N, C, L) with weight (C, O / groups, K) and bias (O) gives (N, O, L').
 
     L' = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
-    """
-    return _convolve_transposed(
-        "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@rename_errors
-def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Sizes = 1,
-    padding: Sizes = 0,
-    output_padding: Sizes = 0,
-    groups: int = 1,
-    dilation: Sizes = 1,
-) -> Tensor:
+    """,
+)
+conv_transpose2d = transposed_convolution(
+    2,
+    _transposed_over_planes,
     """The adjoint of conv2d: input (N, C, H, W) with weight (C, O / groups, KH, KW) and bias (O).
 
     >>> norch.nn.functional.conv_transpose2d(norch.ones(1, 1, 2, 2), norch.ones(1, 3, 2, 2), stride=2).shape
     norch.Size([1, 3, 4, 4])
-    """
-    return _convolve_transposed(
-        "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+    """,
+)

@@ -12,18 +12,7 @@ from typing import Any, NamedTuple
 from .._lib import int64, lib
 from ..autograd.differentiable import differentiable
 from ..errors import ArgumentError, ShapeError
-from ._halves import rounded_once
-from .conv import (
-    Sizes,
-    all_complex,
-    channels_fit,
-    check,
-    geometry_of,
-    of_parts,
-    paddings,
-    per_axis,
-    transposed_sizes,
-)
+from .conv import channels_fit, convolution, geometry_of, transposed_convolution
 from .copy import cat, padded
 from .reduce import sum_over
 from .view import slice_
@@ -136,59 +125,38 @@ def _volumes(name: str, x: Any, weight: Any, groups: Any, channels: int) -> Any:
     return x.unsqueeze(0) if x.ndim == 4 else x
 
 
-@rounded_once
-def conv3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Sizes = 1,
-    padding: Sizes | str = 0,
-    dilation: Sizes = 1,
-    groups: int = 1,
+def _over_volumes(name: str, axes: int, x: Any, weight: Any, bias: Any, geometry: Any) -> Any:
+    volumes = _volumes(name, x, weight, geometry[-1], weight.shape[1] * geometry[-1])
+    out = _conv(volumes, weight, bias, _Geometry(*geometry))
+    return out.squeeze(0) if x.ndim == 4 else out
+
+
+def _transposed_over_volumes(
+    name: str, axes: int, x: Any, weight: Any, bias: Any, geometry: Any, size: Sequence[int]
 ) -> Any:
+    steps, _, _, dilations, groups = geometry
+    _windows(1 << 31, min(weight.shape[2:]), min(steps), min(dilations))
+    out = _conv_input(_volumes(name, x, weight, groups, weight.shape[0]), weight, _Geometry(*geometry), size)
+    out = out if bias is None else out + bias.reshape(-1, 1, 1, 1)
+    return out.squeeze(0) if x.ndim == 4 else out
+
+
+conv3d = convolution(
+    3,
+    _over_volumes,
     """input (N, C, D, H, W) or (C, D, H, W) with weight (O, C / groups, KD, KH, KW) and bias (O); otherwise as conv1d.
     While it runs it takes KD times the memory of input.
 
     >>> norch.nn.functional.conv3d(norch.ones(1, 4, 4, 4), norch.ones(2, 1, 3, 3, 3), padding=1).shape
     norch.Size([2, 4, 4, 4])
-    """
-    check("conv3d", 3, input=input, weight=weight, bias=bias)
-    if all_complex("conv3d", input, weight, bias):
-        rest = (None, stride, padding, dilation, groups)
-        return of_parts(lambda x, weight: conv3d(x, weight, *rest), input, weight, bias)
-    steps, dilations = per_axis(stride, 3, "conv3d", "stride"), per_axis(dilation, 3, "conv3d", "dilation")
-    before, after = paddings("conv3d", padding, weight, steps, dilations, 3)
-    x = _volumes("conv3d", input, weight, groups, weight.shape[1] * groups)
-    out = _conv(x, weight, bias, _Geometry(steps, before, after, dilations, groups))
-    return out.squeeze(0) if input.ndim == 4 else out
-
-
-@rounded_once
-def conv_transpose3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Sizes = 1,
-    padding: Sizes = 0,
-    output_padding: Sizes = 0,
-    groups: int = 1,
-    dilation: Sizes = 1,
-) -> Any:
+    """,
+)
+conv_transpose3d = transposed_convolution(
+    3,
+    _transposed_over_volumes,
     """The adjoint of conv3d: input (N, C, D, H, W) with weight (C, O / groups, KD, KH, KW) and bias (O).
 
     >>> norch.nn.functional.conv_transpose3d(norch.ones(1, 2, 2, 2), norch.ones(1, 3, 2, 2, 2), stride=2).shape
     norch.Size([3, 4, 4, 4])
-    """
-    name = "conv_transpose3d"
-    check(name, 3, input=input, weight=weight, bias=bias)
-    if all_complex(name, input, weight, bias):
-        rest = (None, stride, padding, output_padding, groups, dilation)
-        return of_parts(lambda x, weight: conv_transpose3d(x, weight, *rest), input, weight, bias)
-    steps, dilations = per_axis(stride, 3, name, "stride"), per_axis(dilation, 3, name, "dilation")
-    before = per_axis(padding, 3, name, "padding")
-    _windows(1 << 31, min(weight.shape[2:]), min(steps), min(dilations))
-    size, after = transposed_sizes(name, input, weight, steps, before, dilations, output_padding)
-    x = _volumes(name, input, weight, groups, weight.shape[0])
-    out = _conv_input(x, weight, _Geometry(steps, before, after, dilations, groups), size)
-    out = out if bias is None else out + bias.reshape(-1, 1, 1, 1)
-    return out.squeeze(0) if input.ndim == 4 else out
+    """,
+)

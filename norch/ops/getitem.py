@@ -71,7 +71,7 @@ def getitem(x: Tensor, index: Index) -> Tensor:
 
 
 def region(x: Tensor, index: Any) -> Tensor:
-    """x[index] for integers, slices, ... and None: a view (csrc/python/region.c)."""
+    """x[index] for integers, slices, ... and None: a view (csrc/python/getitem.c)."""
     return record_view(Region, lib.norch_region(x, index), x, region, (index,))
 
 

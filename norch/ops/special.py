@@ -87,4 +87,4 @@ def xlog1py(input: Operand, other: Operand) -> Tensor:  # noqa: A002
     return where((x == 0) & (y == y), 0, x * log1p(where((x == 0) & (y == y), 0, y)))
 
 
-METHODS.update({name: DeferredMethod("norch._spectra", name) for name in ("istft", "stft")})
+METHODS.update({name: DeferredMethod("norch._stft", name) for name in ("istft", "stft")})

@@ -21,8 +21,7 @@ from norch.ops.composed.distance import cosine_similarity as cosine_similarity, 
 from norch.ops.composed.pad import pad as pad
 from norch.ops.composed.pointwise import hardshrink as hardshrink, prelu as prelu
 from norch.ops.composed.products import bilinear as bilinear
-from norch.ops.conv import conv1d as conv1d, conv2d as conv2d, conv_transpose1d as conv_transpose1d, conv_transpose2d as conv_transpose2d
-from norch.ops.conv3d import conv3d as conv3d, conv_transpose3d as conv_transpose3d
+from norch.ops.conv import Sizes
 from norch.ops.matmul import linear as linear
 from norch.ops.normalization import group_norm as group_norm, instance_norm as instance_norm, layer_norm as layer_norm, rms_norm as rms_norm
 from norch.ops.pool import avg_pool1d as avg_pool1d, avg_pool2d as avg_pool2d, avg_pool3d as avg_pool3d, max_pool1d as max_pool1d, max_pool2d as max_pool2d, max_pool3d as max_pool3d
@@ -33,6 +32,12 @@ def adaptive_max_pool1d_with_indices(input: Tensor, *arguments: Any, **named: An
 def adaptive_max_pool2d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """adaptive_max_pool2d(return_indices=True)."""
 def adaptive_max_pool3d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """adaptive_max_pool3d(return_indices=True)."""
 def celu_(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor: """celu() in place."""
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: int = ...) -> Tensor: """input (N, C, L) or (C, L) with weight (O, C / groups, K) and bias (O): (N, O, L') or (O, L')."""
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: int = ...) -> Tensor: """input (N, C, H, W) or (C, H, W) with weight (O, C / groups, KH, KW) and bias (O); otherwise as conv1d."""
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: int = ...) -> Tensor: """input (N, C, D, H, W) or (C, D, H, W) with weight (O, C / groups, KD, KH, KW) and bias (O); otherwise as conv1d. While it runs it takes KD times the memory of input."""
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes = ..., output_padding: Sizes = ..., groups: int = ..., dilation: Sizes = ...) -> Tensor: """The adjoint of conv1d: input (N, C, L) with weight (C, O / groups, K) and bias (O) gives (N, O, L')."""
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes = ..., output_padding: Sizes = ..., groups: int = ..., dilation: Sizes = ...) -> Tensor: """The adjoint of conv2d: input (N, C, H, W) with weight (C, O / groups, KH, KW) and bias (O)."""
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes = ..., output_padding: Sizes = ..., groups: int = ..., dilation: Sizes = ...) -> Tensor: """The adjoint of conv3d: input (N, C, D, H, W) with weight (C, O / groups, KD, KH, KW) and bias (O)."""
 def dropout1d(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """dropout() of whole channels of input (N, C, L) or (C, L) (Tompson et al. 2015)."""
 def dropout2d(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """dropout() of whole channels of input (N, C, H, W) (Tompson et al. 2015)."""
 def dropout3d(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """dropout() of whole channels of input (N, C, D, H, W) (Tompson et al. 2015)."""

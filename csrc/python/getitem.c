@@ -1,4 +1,4 @@
-/* region: x[...] for integers, slices, ... and None: one view, from one call. For other indices it returns None, and
+/* getitem: x[...] for integers, slices, ... and None: one view, from one call. For other indices it returns None, and
  * norch/ops/getitem.py handles them. */
 #include "../core/observer.h"
 #include "../core/tensor.h"
