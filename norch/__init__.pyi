@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from norch import amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils
+from norch import accelerator as accelerator, amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils, version as version
 from norch._metadata import numel as numel
 from norch._protocols import is_nonzero as is_nonzero
 from norch._repr import set_printoptions as set_printoptions
@@ -16,6 +16,7 @@ from norch.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_ch
 from norch.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from norch.compat.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_float32_matmul_precision as get_float32_matmul_precision, set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms
 from norch.compat.legacy import _TensorType
+from norch.compat.typed_storage import TypedStorage as TypedStorage
 from norch.device import device as device, get_default_device as get_default_device, set_default_device as set_default_device
 from norch.dtype import can_cast as can_cast, dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, memory_format as memory_format, promote_types as promote_types, set_default_dtype as set_default_dtype
 from norch.errors import ArgumentError as ArgumentError, BoundsError as BoundsError, CaptureError as CaptureError, DTypeError as DTypeError, DeviceError as DeviceError, DivisionError as DivisionError, Error as Error, LinAlgError as LinAlgError, OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError
@@ -60,6 +61,7 @@ from norch.program.captured import capture as capture
 from norch.program.compiled import compile as compile
 from norch.random import Generator as Generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from norch.serialization import load as load, save as save
+from norch.storage import Storage as _Storage
 from norch.tensor import Tensor as Tensor, is_tensor as is_tensor
 from norch.utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from typing import Any, Literal, overload
@@ -74,6 +76,7 @@ HalfTensor: _TensorType
 IntTensor: _TensorType
 LongTensor: _TensorType
 ShortTensor: _TensorType
+UntypedStorage = _Storage
 __version__: str
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """|x|."""
 def absolute(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """|x|."""
@@ -128,6 +131,8 @@ def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The smallest 
 def celu_(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor: """celu() in place."""
 cfloat: dtype
 def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor: """The product of matrices one after the other, in the order that costs least."""
+channels_last: memory_format
+channels_last_3d: memory_format
 def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """linalg.cholesky() of symmetric positive definite matrices (..., N, N)."""
 def cholesky_inverse(L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of A = L L^H, or of L^H L with upper, given L (..., N, N)."""
 def cholesky_solve(B: Tensor, L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """X of A X = B, B (..., N, K), given L, (..., N, N), with A = L L^H, or A = L^H L with upper."""
@@ -243,7 +248,7 @@ def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Logarithm to
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """log(1 + x), exact near 0. Integers become floats."""
 def log2(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Logarithm to base 2. Integers become floats."""
 def log_softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = ..., *, out: Tensor | None = ...) -> Tensor: """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too."""
-def logaddexp(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """log(e**a + e**b), without overflow. Floats only."""
+def logaddexp(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """log(e**a + e**b), without overflow. Floats and complex numbers."""
 def logaddexp2(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """log2(2**a + 2**b), without overflow. Floats only."""
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor: """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its own."""
 def logical_and(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where both are non-zero."""
