@@ -74,7 +74,7 @@ def byte_type(dtype: Any) -> Any:
 
 
 @cache
-def reduction(how: str, dtype: Any) -> Any:
+def reduction(how: str, dtype: Any, name: str) -> Any:
     """MPI's operation that combines elements of a dtype."""
     return getattr(mpi(), (_BOOL_OPS if dtype is bool_ else _OPS)[how])
 
@@ -89,7 +89,7 @@ def _reductions(comm: Any) -> dict[str, Any]:
     for how in _OPS:
         plain = "f" if how == "avg" else "uif"
         kinds = [handle(number_type(one, how)) if one.kind in plain and one.name in _NUMBERS else 0 for one in DTYPES]
-        head = function, int(mpi().IN_PLACE), handle(reduction(how, None)), handle(comm)
+        head = function, int(mpi().IN_PLACE), handle(reduction(how, None, how)), handle(comm)
         made[how] = int64s(*head, *kinds)
     return made
 
@@ -107,6 +107,8 @@ class Link:
     """
 
     widens: dict[Any, Any] = {}  # noqa: RUF012  (dtypes that are combined in another)
+    number_type, byte_type = staticmethod(number_type), staticmethod(byte_type)
+    reduction = staticmethod(reduction)
 
     def __init__(self, comm: Any, watch: Watch) -> None:
         self.comm, self.watch, self.in_place = comm, watch, mpi().IN_PLACE
@@ -143,18 +145,6 @@ class Link:
     def device_for(self, x: Tensor) -> Any:
         """Where memory beside x has to lie."""
         return "cpu"
-
-    def number_type(self, dtype: Any, name: str) -> Any:
-        """The datatype in which a dtype is combined."""
-        return number_type(dtype, name)
-
-    def byte_type(self, dtype: Any) -> Any:
-        """The datatype in which a dtype is moved."""
-        return byte_type(dtype)
-
-    def reduction(self, how: str, dtype: Any, name: str) -> Any:
-        """The operation of MPI that combines elements."""
-        return reduction(how, dtype)
 
     def divides(self, how: str) -> bool:
         """Whether a sum has to be divided by the number of ranks afterwards."""

@@ -74,14 +74,8 @@ class P2POp:
     ) -> None:  # fmt: skip
         if op not in (isend, irecv):
             raise ArgumentError(f"P2POp: op is isend or irecv, not {op!r}")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
-            op,
-            tensor,
-            peer,
-            group,
-            tag,
-            group_peer,
-        )
+        self.op, self.tensor, self.peer = op, tensor, peer
+        self.group, self.tag, self.group_peer = group, tag, group_peer
 
     def __repr__(self) -> str:
         peer = self.peer if self.peer is not None else f"{self.group_peer} of its group"
