@@ -29,8 +29,8 @@ HOME = os.path.dirname(norch.__file__) + os.sep
 MOMENTS = 8  # of each case, shape and input
 # docs/reliability.md: views, products that check their sizes before they call the library, and a few others.
 SEES_BOTH = re.compile(
-    r"broadcast_tensors|\w*split|unbind|chunk|narrow|unflatten|(move|swap)(dim|axis|axes)|diagonal$|meshgrid"
-    r"|adjoint|m?[TH]$|t$|cartesian_prod|einsum|\w*(mm|mv)$|v?dot$|matmul|scatter_reduce|index_fill|masked_scatter"
+    r"broadcast_tensors|\w*split|unbind|chunk|narrow|unflatten|move(dim|axis)|meshgrid"
+    r"|adjoint|m?[TH]$|t$|cartesian_prod|einsum|\w*(mm|mv)$|v?dot$|scatter_reduce|index_fill|masked_scatter"
     r"|mean_square"
 )
 
