@@ -17,8 +17,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # Tests of the sources, of make and of what else stands in a checkout.
-OF_THE_CHECKOUT = "build ci core_links docs examples recipes trunk wheels".split()
-OTHERS_OF_THE_CHECKOUT = ["tests/test_pointwise.py::test_the_formulas_are_as_accurate_as_math_h_says"]
+OF_THE_CHECKOUT = "build ci core_links docs examples learn limits recipes trunk wheels".split()
+OTHERS_OF_THE_CHECKOUT = [
+    "tests/test_lib.py::test_every_function_of_the_header_is_bound",
+    "tests/test_pointwise.py::test_the_formulas_are_as_accurate_as_math_h_says",
+    "tests/distributed/test_distributed.py::test_the_page_has_what_the_model_of_scaling_gives",
+]
 
 
 def run_tests(wheel: Path, python: str, arguments: list[str]) -> int:
