@@ -479,3 +479,11 @@ def test_other_modules(torch: Any, module: str) -> None:
         for given_, one, value in zip(tensors_of(out), tensors_of(found), tensors_of(wanted), strict=True):
             assert one is given_, name
             assert equal(one, value), name
+
+
+@pytest.mark.parametrize(("wants", "error"), [(True, norch.errors.DTypeError), (3, TypeError)])
+def test_out_that_cannot_require_grad_is_not_written(wants, error):
+    out = norch.full((2, 2), 7, dtype=norch.int8)
+    with pytest.raises(error, match="requires_grad"):
+        norch.eye(2, out=out, requires_grad=wants)
+    assert out.tolist() == [[7, 7], [7, 7]]
