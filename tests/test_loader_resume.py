@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from itertools import islice
 
 import loader_sets as sets
@@ -101,6 +102,18 @@ def test_an_iterable_dataset_is_read_again(workers, after):
 
     rest, state, stream = broken_off(make, after)
     assert resumed(make, state, stream) == rest
+
+
+def test_an_iterable_dataset_whose_worker_has_ended_before_its_last_batch_is_given():
+    def make():
+        return DataLoader(sets.Lines(17), batch_size=3, num_workers=2, prefetch_factor=4, seed=2)
+
+    iterator = iter(loader := make())
+    for _ in range(5):
+        time.sleep(0.1)  # so that the workers are ahead by as much as they may be
+        next(iterator)
+    state, stream, rest = kept(loader.state_dict()), norch.get_rng_state(), [plain(batch) for batch in iterator]
+    assert resumed(make, state, stream)[: len(rest)] == rest != []
 
 
 @pytest.mark.parametrize("workers", [0, 2])

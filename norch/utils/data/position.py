@@ -16,7 +16,7 @@ class Position:
     """An epoch. generators: the states of the loader's generators when it began, that of the default one first.
 
     given, beyond: the numbers below given have been given, and those in beyond. workers: of an IterableDataset, for
-    each worker how many batches it has given, whether it has ended, and the state of its dataset.
+    each worker how many batches it has given, and the state of its dataset.
     """
 
     def __init__(self, loader: Any, resumed: dict[str, Any] | None = None):
@@ -28,7 +28,7 @@ class Position:
         self.given = resumed["given"] if resumed else 0
         self.beyond = set(resumed["beyond"]) if resumed else set()
         count = max(1, loader.num_workers)
-        self.workers: list[dict[str, Any]] = [{"given": 0, "ended": False, "state": None} for _ in range(count)]
+        self.workers: list[dict[str, Any]] = [{"given": 0, "state": None} for _ in range(count)]
         self.iterable = loader._recipe.iterable
         if resumed and self.iterable:
             if len(resumed["workers"]) != count:
@@ -36,7 +36,7 @@ class Position:
                     f"DataLoader: the state of an IterableDataset in {len(resumed['workers'])} processes cannot be "
                     f"resumed in {count}"
                 )
-            self.workers = [dict(worker) for worker in resumed["workers"]]
+            self.workers = [{key: worker[key] for key in ("given", "state")} for worker in resumed["workers"]]
         self.stream: Any = None  # of the program's own process, which is asked when its state is wanted
         recipe = loader._recipe
         source = loader.generator or default_generator

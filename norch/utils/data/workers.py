@@ -200,6 +200,7 @@ class Epoch:
         self.waiting = 0  # batches that were asked for and not given yet
         self.wanted = 0  # of an IterableDataset, the number of the next batch
         self.asked = [past["given"] for past in position.workers]
+        self.ended = [False] * len(position.workers)  # of an IterableDataset: no batch is to come but those that wait
         self.tasks = position.numbered()
         self.exhausted = False
         self.pinning = ThreadPoolExecutor(1, "norch-pin-memory") if loader.pin_memory else None
@@ -251,7 +252,7 @@ class Epoch:
 
     def _accept(self, worker: Worker, kind: int, number: int, rest: list[Any]) -> None:
         if kind == ENDED:
-            self.position.workers[worker.id]["ended"] = True
+            self.ended[worker.id] = True
             worker.waiting -= 1
             self.waiting -= 1
             return
@@ -273,8 +274,7 @@ class Epoch:
             self.wanted = self.position.given
         while self.iterable and self.wanted not in self.results:
             turn, worker = divmod(self.wanted, len(self.position.workers))
-            past = self.position.workers[worker]
-            if turn >= past["given"] and not past["ended"]:
+            if turn >= self.position.workers[worker]["given"] and not self.ended[worker]:
                 break
             self.wanted += 1
         return self.wanted if self.wanted in self.results else None
@@ -299,7 +299,7 @@ class Epoch:
                 self._asked(worker, *task)
 
     def _has_more(self, worker: Worker) -> bool:
-        return not self.position.workers[worker.id]["ended"]
+        return not self.ended[worker.id]
 
     def _asked(self, worker: Worker, number: int, what: Any) -> None:
         worker.ask(number, what)
