@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import date
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -89,14 +90,13 @@ def main() -> None:
             f"all_reduce of float32, {comm.size} ranks, {os.cpu_count()} cores, {date.today()}, "
             f"{MPI.Get_library_version().split(',')[0]}"
         )
-    size = 8
-    while size <= options.most << 20:
+    most = options.most << 20
+    for size in [*takewhile(lambda size: size < most, (8**power for power in count(1))), most]:
         made = calls(size // 4, comm, torch)
         times = measure(made, options.rounds, max(1, min(100, (1 << 20) // size)), comm)
         if comm.rank == 0:
             each = "  ".join(f"{name} {1e6 * t:11.2f} us {size / t / 1e9:6.2f} GB/s" for name, t in times.items())
             print(f"{size:>10} B  {each}  mpi4py/norch {times['mpi4py'] / times['norch']:.2f}", flush=True)
-        size *= 8
     if torch is not None:
         torch.distributed.destroy_process_group()
 
