@@ -1,8 +1,8 @@
-/* backend: what a device provides. The library knows a device only by this table of functions. device.h has what only a
- * device that comes in a plugin needs.
+/* backend: the table of functions that a device provides; the library knows a device only by it. device.h adds what
+ * only a device of a plugin needs.
  *
- * A runner gets a complete, checked call. It fails only if memory or a kernel is missing, or if the device itself fails. A
- * device other than the CPU may run a call after its runner has returned. */
+ * A runner gets a complete, checked call. It fails only if memory or a kernel is missing, or if the device itself
+ * fails. On a device other than the CPU the call may still run after its runner has returned. */
 #ifndef NR_BACKEND_H
 #define NR_BACKEND_H
 
@@ -10,8 +10,8 @@
 #include "optable.h"
 #include "plan.h"
 
-/* The families of operations. The runner of one gets the plan that csrc/families/ defines for it; pointwise operations and
- * copies have an nr_plan. */
+/* The families of operations. A runner gets the plan that csrc/families/ defines for its family; pointwise operations
+ * and copies have an nr_plan. */
 typedef enum nr_family {
     NR_POINTWISE,
     NR_REDUCTION,
@@ -32,10 +32,10 @@ typedef enum nr_family {
     NR_RECURRENT,
     NR_CHECK,
     NR_FAMILY_COUNT,
-    NR_HOST_CALL = NR_FAMILY_COUNT /* of recordings alone: no backend runs it */
+    NR_HOST_CALL = NR_FAMILY_COUNT /* only in recordings: a function of the host, which no backend runs */
 } nr_family;
 
-/* One entry of kernels[op][dtype]; the backend knows its real type. */
+/* An entry of kernels[op][dtype], of an opaque type: only the backend casts it back and calls it. */
 typedef void (*nr_kernel)(void);
 
 typedef struct nr_backend nr_backend;
@@ -45,9 +45,9 @@ typedef struct nr_call nr_call;
 struct nr_call {
     nr_family family;
     int32_t op;         /* a row of ops.def (matmul: its epilogue, or NR_NO_OP), or a kind of the family */
-    int32_t dtype;      /* what the kernel computes on */
-    int32_t from_dtype; /* copy: what it reads */
-    double work;        /* nanoseconds one core may take, roughly */
+    int32_t dtype;      /* the dtype that the kernel computes on */
+    int32_t from_dtype; /* copy: the dtype of the source */
+    double work;        /* estimated nanoseconds on one core */
     const void *plan;   /* the struct of the family (csrc/families/) */
     nr_kernel kernel;   /* set by the gate, like backend */
     const nr_backend *backend;
@@ -64,13 +64,14 @@ struct nr_backend {
     /* Memory of at least n bytes, aligned to 64; NULL when there is none (a device sets the error). */
     void *(*alloc)(const nr_backend *self, size_t n);
     void (*free)(const nr_backend *self, void *memory, size_t n);
-    /* Both have finished with the memory of the host when they return, unless from_host is non_blocking. */
+    /* Copies. Both are done with the host's memory when they return, except a non_blocking from_host. */
     int32_t (*to_host)(const nr_backend *self, void *host, const void *device, size_t n);
     int32_t (*from_host)(const nr_backend *self, void *device, const void *host, size_t n, bool non_blocking);
     int32_t (*synchronize)(const nr_backend *self);
     nr_kernel (*kernels)[NR_DTYPE_COUNT]; /* [NR_OP_COUNT][NR_DTYPE_COUNT], NULL: no such kernel */
     int32_t (*run[NR_FAMILY_COUNT])(const nr_call *call);
-    /* Bits of the narrow dtypes (dtypes.def) that the kernels of a family take as they are; others are widened before. */
+    /* For each family, a bit for each narrow dtype (dtypes.def) that its kernels take; the others are widened
+     * before. */
     uint32_t takes_narrow[NR_FAMILY_COUNT];
     const nr_device *device;              /* NULL: the CPU */
     bool fuses_attention;                 /* has the fused kinds of families/attention.h */

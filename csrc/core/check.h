@@ -1,15 +1,16 @@
-/* check: checks of arguments, one function a rule. If the rule is broken, it sets an error that names the operation and
- * returns its kind. */
+/* check: checks of arguments, one function for each rule. A broken rule sets an error that names the operation, and the
+ * function returns its kind. */
 #ifndef NR_CHECK_H
 #define NR_CHECK_H
 
 #include "tensor.h"
 
-/* Not NULL, and not a meta tensor; a dtype of dtypes.def. */
+/* Not NULL, and not a meta tensor. */
 int32_t nr_check_tensor(const char *op, const norch_tensor *x);
-/* The same, and not complex; and the refusal. */
+/* The same, and not complex; nr_refuse_complex() sets the error. */
 int32_t nr_check_real(const char *op, const norch_tensor *x);
 int32_t nr_refuse_complex(const char *op, int32_t dtype);
+/* A number of a dtype of dtypes.def. */
 int32_t nr_check_dtype(const char *op, int64_t dtype);
 /* All on one device; 0-d CPU tensors go with any. */
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);

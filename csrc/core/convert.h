@@ -1,8 +1,8 @@
-/* convert: conversion of one number between dtypes, defined for every value.
+/* convert: conversion of one number between dtypes, with a defined result for every value.
  *
  * A float is truncated to an integer; NaN and values out of range give the least integer, as on x86 (uint8 is converted
- * through int64, int8 and int16 through int32, and wrap). Integers wrap. Every value but 0 is true, also NaN. float16 and
- * bfloat16 are converted from float, other numbers through float: rounded to nearest, ties to even. */
+ * through int64, int8 and int16 through int32, and wrap). Integers wrap. Every value but 0 is true, NaN included.
+ * float16 and bfloat16 are rounded from float, to nearest, ties to even; other numbers are converted to float first. */
 #ifndef NR_CONVERT_H
 #define NR_CONVERT_H
 
@@ -32,8 +32,8 @@ NR_SHARED int32_t nr_int32_of_float(float x) {
 NR_SHARED int64_t nr_int64_of_integer(int64_t x) { return x; }
 NR_SHARED int32_t nr_int32_of_integer(int64_t x) { return (int32_t)x; }
 
-/* ---- halves: IEEE 754 binary16, and bfloat16, which is the upper half of a float. Selects and no branches, so that
- * loops become vectors. */
+/* ---- halves: IEEE 754 binary16, and bfloat16, which is the upper half of a float. Selects instead of branches let the
+ * compiler vectorise loops over them. */
 
 NR_SHARED float nr_float_of_bits(uint32_t bits) {
     float x;
@@ -57,7 +57,7 @@ NR_SHARED float nr_float_of_float16(uint16_t half) {
 
 NR_SHARED uint16_t nr_float16_of_float(float x) {
     uint32_t bits = nr_bits_of_float(x), size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
-    /* below 2^-14: the addition rounds to multiples of 2^-24 */
+    /* below 2^-14: 0.5 + x has an ulp of 2^-24, the spacing of subnormal halves, so that the addition rounds to it */
     uint32_t subnormal = nr_bits_of_float(nr_float_of_bits(size) + 0.5f) - (126u << 23);
     uint32_t normal = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
     uint32_t special = size > 0x7f800000 ? 0x7e00 : 0x7c00;

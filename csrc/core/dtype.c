@@ -9,7 +9,7 @@
 #define KIND_U 'u'
 #define KIND_I 'i'
 #define KIND_F 'f'
-/* The dtype of the type in which narrow ones are computed. */
+/* The dtype of the C type that a narrow row computes in. */
 #define COMPUTED_IN(T) _Generic((T){0}, int32_t: NORCH_INT32, float: NORCH_FLOAT32)
 const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT] = {
 #define WIDE(NAME, label, S, T, A, kind, digits) {#label, sizeof(S), KIND_##kind, NORCH_##NAME, digits, NORCH_##NAME},
@@ -44,6 +44,7 @@ int32_t norch_set_default_dtype(int64_t dtype) {
     return NORCH_OK;
 }
 
+/* The category of a dtype in promotion: bool, integer, float, complex. */
 static int rank(int32_t dtype) {
     switch (nr_dtypes[dtype].kind) {
     case 'b': return 0;
@@ -76,7 +77,7 @@ static int32_t common_dtype(int32_t a, int32_t b) {
         return nr_is_float(part_b) ? nr_complex_of(common_dtype(part_a, part_b)) : a;
     }
     if (rank(a) != rank(b)) return rank(a) > rank(b) ? a : b;
-    int32_t best = nr_size_of(a) > nr_size_of(b) ? a : b; /* if none holds both */
+    int32_t best = nr_size_of(a) > nr_size_of(b) ? a : b; /* if no dtype holds both */
     bool found = false;
     for (int32_t d = 0; d < NR_DTYPE_COUNT; d++)
         if (holds(d, a) && holds(d, b) && (!found || nr_size_of(d) < nr_size_of(best))) best = d, found = true;
@@ -103,16 +104,16 @@ int32_t norch_promote_types(int64_t a, int64_t b) {
 }
 
 int32_t nr_result_dtype(int n, const norch_tensor *const *xs) {
-    int32_t of_rank[3] = {-1, -1, -1}; /* 0 tensors with dimensions, 1 0-d tensors, 2 Python scalars */
+    int32_t by_group[3] = {-1, -1, -1}; /* 0 tensors with dimensions, 1 0-d tensors, 2 Python scalars */
     for (int i = 0; i < n; i++) {
-        int32_t *best = &of_rank[xs[i]->weak ? 2 : xs[i]->ndim == 0 ? 1 : 0];
+        int32_t *best = &by_group[xs[i]->weak ? 2 : xs[i]->ndim == 0 ? 1 : 0];
         *best = *best < 0 ? xs[i]->dtype : nr_promote(*best, xs[i]->dtype);
     }
-    if (of_rank[2] >= 0 && nr_is_float(of_rank[2])) of_rank[2] = nr_default_dtype;
-    if (of_rank[2] >= 0 && nr_is_complex(of_rank[2])) of_rank[2] = nr_complex_of(nr_default_dtype);
-    int32_t result = of_rank[0];
+    if (by_group[2] >= 0 && nr_is_float(by_group[2])) by_group[2] = nr_default_dtype;
+    if (by_group[2] >= 0 && nr_is_complex(by_group[2])) by_group[2] = nr_complex_of(nr_default_dtype);
+    int32_t result = by_group[0];
     for (int i = 1; i < 3; i++) {
-        int32_t lower = of_rank[i];
+        int32_t lower = by_group[i];
         if (lower < 0) continue;
         if (result < 0)
             result = lower;

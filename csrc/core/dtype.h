@@ -12,12 +12,12 @@ typedef struct nr_dtype_row {
     char kind;     /* 'b', 'u', 'i', 'f' or 'c' */
     int8_t wide;   /* the dtype that it is computed in: itself, unless it is narrow */
     int8_t digits; /* see dtypes.def */
-    int8_t part;   /* of a complex dtype that of its parts, else itself */
+    int8_t part;   /* the dtype of the parts of a complex dtype; of others the dtype itself */
 } nr_dtype_row;
 
 extern const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT];
 extern int32_t nr_default_dtype;
-extern bool nr_complex_seen; /* whether there has been a complex tensor */
+extern bool nr_complex_seen; /* whether a complex tensor was ever made */
 
 static inline bool nr_is_dtype(int64_t dtype) { return dtype >= 0 && dtype < NR_DTYPE_COUNT; }
 static inline int64_t nr_size_of(int32_t dtype) { return nr_dtypes[dtype].size; }
@@ -26,15 +26,17 @@ static inline bool nr_is_narrow(int32_t dtype) { return nr_dtypes[dtype].wide !=
 static inline bool nr_is_float(int32_t dtype) { return nr_dtypes[dtype].kind == 'f'; }
 static inline bool nr_is_complex(int32_t dtype) { return dtype >= NORCH_COMPLEX64; }
 static inline int32_t nr_part_of(int32_t dtype) { return nr_dtypes[dtype].part; }
-/* The complex dtype whose parts hold a real dtype, or dtype itself; of what is no float that of the default dtype. */
+/* The complex dtype whose parts hold a float; of an integer or bool that of the default dtype; of a complex one
+ * itself. */
 int32_t nr_complex_of(int32_t dtype);
 
-/* Whether a result may be stored as another dtype: bool as any, integers as integers, floats and complex numbers, and so on. */
+/* Whether a result may be stored as another dtype: one of the same or a higher category (bool, integer, float,
+ * complex). */
 bool nr_can_cast(int32_t from, int32_t to);
-/* The smallest dtype that holds both, like PyTorch. */
+/* PyTorch's promote_types: the smallest dtype that holds both. */
 int32_t nr_promote(int32_t a, int32_t b);
-/* The dtype of an operation on n tensors: those with dimensions outrank 0-d ones, and those outrank Python scalars,
- * unless the lower rank is of a higher kind. */
+/* PyTorch's result_type of n tensors: those with dimensions decide before 0-d ones, and these before Python scalars,
+ * unless the later ones are of a higher category. */
 int32_t nr_result_dtype(int n, const norch_tensor *const *xs);
 
 #endif

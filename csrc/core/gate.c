@@ -8,17 +8,17 @@
 #include "interpreter.h"
 #include "observer.h"
 
-/* Work that takes longer is worth releasing and acquiring the lock, in nanoseconds of one core. `make sanitize` sets -1: there
- * every call releases it. */
+/* Calls of more nanoseconds on one core release the lock: for shorter ones it costs more than it gains. `make sanitize`
+ * sets -1, so that every call releases it. */
 #ifndef NR_LONG_WORK
 #define NR_LONG_WORK 50e3
 #endif
 
 /* Calls that run without the lock, and threads that wait for them to end. The lock protects both. */
 static int64_t unlocked_calls, waiting;
-static _Thread_local int64_t held; /* of the unlocked calls, those of this thread in which Python runs */
+static _Thread_local int64_t held; /* those of this thread that an observer has interrupted to run Python */
 
-/* The child of a fork has none of these threads. */
+/* The child of a fork has only the forking thread. */
 static void forget_threads(void) {
     unlocked_calls = held;
     waiting = 0;
@@ -26,7 +26,7 @@ static void forget_threads(void) {
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
 
-/* While a thread waits, new work keeps the lock, or there might always be some. */
+/* While a thread waits, new calls keep the lock; otherwise it might wait for ever. */
 void *nr_gate_release_lock(void) {
     if (!nr_interpreter || waiting) return NULL;
     unlocked_calls++;
@@ -64,7 +64,7 @@ bool nr_gate_wait(void) {
 static int32_t run(const nr_call *call) {
     const nr_backend *backend = call->backend;
     if (call->load) call->load(call);
-    /* A device queues the call and returns at once: the lock stays. */
+    /* A device only queues the call: the lock is kept. */
     if (call->work < NR_LONG_WORK || backend->device) return backend->run[call->family](call);
     void *thread = nr_gate_release_lock();
     return nr_gate_acquire_lock(thread, backend->run[call->family](call));
@@ -90,7 +90,7 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
     if (!backend->run[call->family])
         return nr_fail(NORCH_ERROR_DEVICE, "this operation has no kernels on %s; move its inputs with .cpu()",
                        backend->name);
-    const bool composed = call->family != NR_POINTWISE; /* for complex numbers, of operations on their parts */
+    const bool composed = call->family != NR_POINTWISE; /* complex results come from operations on real parts */
     if (composed && nr_is_complex(call->dtype))
         return nr_refuse_complex(call->name ? call->name : "this operation", call->dtype);
     const bool by_row = call->family == NR_POINTWISE || call->family == NR_REDUCTION;

@@ -1,8 +1,8 @@
-/* interpreter: the program that loaded the library, as the core sees it. csrc/python registers CPython's hooks here;
- * without any, tensors come from calloc(), failures are messages only, and there is no lock.
+/* interpreter: the hooks by which the core uses the interpreter that loaded the library; csrc/python registers
+ * CPython's. Without hooks tensors come from calloc(), failures are only messages, and there is no lock.
  *
- * Under an interpreter a tensor is one of its objects: the C struct is the very Tensor that Python code holds, so that
- * a result needs no wrapper and dies with its last reference. */
+ * With an interpreter a tensor is one of its objects: the C struct itself is the Tensor that Python code holds, so that
+ * a result needs no wrapper, and is freed with its last reference. */
 #ifndef NR_INTERPRETER_H
 #define NR_INTERPRETER_H
 
@@ -19,7 +19,7 @@ typedef struct nr_interpreter_hooks {
     void (*acquire_lock)(void *thread);
 } nr_interpreter_hooks;
 
-/* The status of a call of the interpreter's that failed: its exception is set. */
+/* The status of a failure whose exception the interpreter has set already. */
 #define NR_RAISED (-1)
 
 extern const nr_interpreter_hooks *nr_interpreter; /* NULL: none */

@@ -1,7 +1,7 @@
 /* library: the text of norch.h that the library was built from, and its ABI number. */
 #include "device.h"
 
-/* header.inc, which the Makefile makes of norch.h, is that text as string literals. NORCH_ABI comes from the Makefile. */
+/* The Makefile makes header.inc, the text as string literals, of norch.h, and defines NORCH_ABI. */
 static const char header_text[] =
 #include "header.inc"
     ;

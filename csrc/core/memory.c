@@ -6,7 +6,7 @@
 
 #include "../norch.h"
 
-static _Atomic int64_t failing_allocation = -1; /* counts down to the one that fails */
+static _Atomic int64_t failing_allocation = -1; /* the allocations left before the one that fails */
 static _Atomic int64_t counted_allocations;
 static _Atomic bool watching;
 

@@ -19,7 +19,7 @@ void nr_observe_all(nr_observer *observer) {
     everywhere = observer;
 }
 
-/* The child of a fork has the observer of the thread that forked, and that of all, and no other. */
+/* The child of a fork has only the forking thread, and so its observer and that of all threads. */
 static void count_again(void) { nr_observers = (here != NULL) + (everywhere != NULL); }
 
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, count_again); }

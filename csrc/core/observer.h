@@ -1,5 +1,5 @@
-/* observer: sees what passes the core on one thread, or on all: calls, storages that come and go, and what the host reads and
- * writes. csrc/program/ records with it, csrc/python/profile.c times with it. */
+/* observer: callbacks of the core, for one thread or for all: calls, new and freed storages, and reads and writes by
+ * the host. csrc/program/ records with it, csrc/python/profile.c times with it. */
 #ifndef NR_OBSERVER_H
 #define NR_OBSERVER_H
 
@@ -7,20 +7,20 @@
 
 typedef struct nr_observer nr_observer;
 struct nr_observer {
-    bool replays; /* what it sees is run again later, when nothing can be asked */
-    /* NULL, or told before a call runs (or, NULL, before a copy of bytes begins): a failure stops it. */
+    bool replays; /* what it sees is run again later, so that no result may depend on values that the host reads now */
+    /* NULL, or called before a call runs, or before a copy of bytes (call is NULL). A failure stops it. */
     int32_t (*starts)(nr_observer *self, const nr_call *call);
-    /* NULL, or told after a copy of bytes between the host and a device. */
+    /* NULL, or called after a copy of bytes between the host and a device. */
     void (*moved)(nr_observer *self, const nr_backend *device, size_t bytes, bool to_host);
-    /* A call that has run, kernel and backend set; its plan is the caller's. */
+    /* Called after a call has run; its kernel and backend are set, and its plan belongs to the caller. */
     int32_t (*call)(nr_observer *self, const nr_call *call);
-    /* NULL, or told of a call that the program has made itself, to make it again (program/host_call.h). */
+    /* NULL, or called with a call of a function of the host, to be repeated in a replay (program/host_call.h). */
     int32_t (*host_call)(nr_observer *self, const nr_call *call);
     void (*failed)(nr_observer *self);
-    /* A new storage, whose field observer is set; and its last reference is gone, perhaps on another thread. */
+    /* A storage was made, and its field observer set; its last reference is gone, perhaps on another thread. */
     void (*made)(nr_observer *self, norch_storage *storage);
     void (*gone)(nr_observer *self, norch_storage *storage);
-    /* A tensor that Python hands to a call. */
+    /* Python passes a tensor to a call. */
     void (*seen)(nr_observer *self, norch_tensor *x);
     /* The host has written all elements of a new tensor. */
     int32_t (*host_wrote)(nr_observer *self, const norch_tensor *x);
@@ -28,9 +28,9 @@ struct nr_observer {
     int32_t (*refuse)(nr_observer *self, const char *what);
 };
 
-/* How many threads have an observer, and one more where all have one: most programs look no further than here. */
+/* The number of observers. While it is 0, as in most programs, nr_observing() need not look up one of the thread. */
 extern int32_t nr_observers;
-/* That of this thread, or else that of all. */
+/* The observer of this thread, or else that of all. */
 nr_observer *nr_observer_here(void);
 /* The observer of this thread; NULL: none from now on. */
 void nr_observe(nr_observer *observer);

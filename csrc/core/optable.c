@@ -22,7 +22,7 @@ const char *norch_op_form(int64_t op) {
     return op >= 0 && op < NR_OP_COUNT ? forms[nr_ops[op].form] : NULL;
 }
 
-/* Of each row of complex.def its result, and 1 more. */
+/* The result of each row of complex.def, plus 1; 0: the operation has no row there. */
 static const uint8_t complex_results[NR_OP_COUNT] = {
 #define UNARY(name, result, formula) [NR_OP_##name] = NR_##result + 1,
 #define BINARY UNARY

@@ -1,4 +1,4 @@
-/* optable: ops.def as data. An opcode is a row's index; its family says which runner takes it. */
+/* optable: ops.def as data. An opcode is the index of a row. */
 #ifndef NR_OPTABLE_H
 #define NR_OPTABLE_H
 
@@ -18,7 +18,7 @@ typedef enum nr_op {
 typedef enum nr_form { NR_UNARY, NR_BINARY, NR_CHOICE, NR_TERNARY, NR_REDUCE } nr_form;
 typedef enum nr_result { NR_SAME, NR_FLOAT, NR_TRUTH, NR_SUM, NR_INDEX, NR_PART } nr_result;
 
-#define NR_DOMAIN_C 0 /* none but complex numbers: complex.def */
+#define NR_DOMAIN_C 0 /* complex numbers only: complex.def */
 #define NR_DOMAIN_F 1
 #define NR_DOMAIN_I 2
 #define NR_DOMAIN_IF 3
@@ -35,7 +35,7 @@ typedef struct nr_op_row {
 extern const nr_op_row nr_ops[NR_OP_COUNT];
 
 bool nr_in_domain(int32_t op, int32_t dtype);
-/* The dtype of what a row of complex.def gives for a complex dtype. */
+/* The dtype of the result of a row of complex.def for inputs of a complex dtype. */
 int32_t nr_complex_result(int32_t op, int32_t dtype);
 /* Whether operand 2 is a divisor, which must not be 0 where it is an integer. */
 static inline bool nr_op_divides(int32_t op) {

@@ -21,7 +21,8 @@ static bool belongs_inside(int operands, int64_t (*stride)[NORCH_MAX_DIMS], int3
     for (int o = 0; o < operands; o++) {
         int64_t a = stride[o][i] < 0 ? -stride[o][i] : stride[o][i];
         int64_t b = stride[o][j] < 0 ? -stride[o][j] : stride[o][j];
-        if (a == b || a == 0 || b == 0) continue; /* stride 0 costs nothing in any loop */
+        if (a == b || a == 0 || b == 0)
+            continue; /* a broadcast operand does not decide: stride 0 is fast in any loop */
         return a < b;
     }
     return false;

@@ -1,7 +1,7 @@
-/* plan: one loop nest over all operands, with as few dimensions as their strides allow.
+/* plan: a loop nest over all operands, with as few dimensions as their strides allow. Dimension 0 is the innermost; a
+ * broadcast dimension has stride 0.
  *
- * A plan is a plain struct that both backends read and a captured call can keep. Dimension 0 is the innermost;
- * broadcasting is stride 0. */
+ * A plan is a plain struct, so that every backend can read it, and a recording can copy it. */
 #ifndef NR_PLAN_H
 #define NR_PLAN_H
 
@@ -9,7 +9,7 @@
 
 #define NR_MAX_OPERANDS 4
 
-/* An element in memory of the host. */
+/* A scalar in memory of the host. */
 typedef struct nr_number {
     const void *at;
     int32_t dtype;
@@ -22,18 +22,18 @@ typedef struct nr_plan {
     int64_t stride[NR_MAX_OPERANDS][NORCH_MAX_DIMS]; /* in bytes */
     char *data[NR_MAX_OPERANDS];
     int64_t numel;
-    int64_t value[NR_MAX_OPERANDS];    /* converted scalars, to which data points; pointwise: of the wide dtype, */
-    nr_number number[NR_MAX_OPERANDS]; /* and what they are converted from: nr_call.load reads it */
+    int64_t value[NR_MAX_OPERANDS]; /* the bits of scalar operands, to which data points; pointwise: of a wide dtype */
+    nr_number number[NR_MAX_OPERANDS]; /* the scalars that nr_call.load converts to value before each run */
 } nr_plan;
 
-/* Makes the nest over `shape`, to which every tensor broadcasts. The strides of operand 0 decide the order of the loops,
- * then those of the others. */
+/* Makes the nest over `shape`, to which every tensor broadcasts. Loops are sorted by the strides of operand 0, then by
+ * those of the others. */
 void nr_plan_make(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs);
-/* The same with the loops in C order, for operations whose result depends on it. */
+/* The same with the loops in C order, for operations whose result depends on the order. */
 void nr_plan_in_order(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs);
 
-/* Merges loops of a nest, innermost first, that are one run in every operand; returns the new ndim. keep_order: does not
- * sort the loops by their strides before. */
+/* Merges neighbouring loops of a nest, innermost first, where every operand steps through both with one stride; returns
+ * the new ndim. The loops are sorted by stride before, unless keep_order. */
 int32_t nr_nest_collapse(int32_t ndim, int64_t *size, int operands, int64_t (*stride)[NORCH_MAX_DIMS], int keep_order);
 
 #endif

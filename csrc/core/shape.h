@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Number of elements; false when it (times 16 bytes) passes 63 bits. Sizes must not be negative. */
+/* Number of elements; false if that times 16 bytes overflows an int64. Sizes must not be negative. */
 bool nr_count(int32_t ndim, const int64_t *shape, int64_t *count);
 /* Strides of a C-ordered array. */
 void nr_fill_strides(int32_t ndim, const int64_t *shape, int64_t *strides);
@@ -14,9 +14,9 @@ void nr_fill_strides_in_order(int32_t ndim, const int64_t *shape, const int64_t 
 bool nr_is_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides);
 bool nr_same_shape(int32_t ndim_a, const int64_t *a, int32_t ndim_b, const int64_t *b);
 
-/* Broadcasts `shape` into out, in place; on a mismatch false, and its dimension of out in *at. */
+/* Broadcasts `out`, in place, with `shape`; on a mismatch returns false, with the dimension of out in *at. */
 bool nr_broadcast(int32_t *out_ndim, int64_t *out, int32_t ndim, const int64_t *shape, int32_t *at);
-/* Counts a negative axis from the end; false when it is out of range (a 0-d tensor has axes -1 and 0). */
+/* Makes a negative axis count from the front; false if it is out of range (a 0-d tensor has axes -1 and 0). */
 bool nr_axis(int64_t axis, int32_t ndim, int32_t *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* storage: see storage.h. Device memory is allocated and freed here and nowhere else. */
+/* storage: see storage.h. Memory of tensors is allocated and freed here and nowhere else. */
 #include "storage.h"
 
 #include <stdatomic.h>

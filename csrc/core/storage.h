@@ -1,4 +1,4 @@
-/* storage: reference-counted bytes on one device. Every element of a tensor belongs to one. */
+/* storage: a reference-counted block of memory on one device, which tensors and their views share. */
 #ifndef NR_STORAGE_H
 #define NR_STORAGE_H
 
@@ -9,9 +9,9 @@ struct norch_storage {
     void *data;
     size_t bytes;
     const nr_backend *backend;
-    void (*release)(void *context); /* of memory that the caller owns: called when the last tensor is gone */
+    void (*release)(void *context); /* frees memory that is not the backend's, after the last reference; or NULL */
     void *context;
-    struct nr_observer *observer; /* that saw it made; NULL: none, or it has ended */
+    struct nr_observer *observer; /* the one that was active when it was made; NULL: none, or it has ended */
 };
 
 norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes);

@@ -12,7 +12,7 @@
 #include "memory.h"
 #include "observer.h"
 
-/* A tensor outside any interpreter. */
+/* A tensor without an interpreter. */
 static norch_tensor *plain_tensor(void) {
     norch_tensor *x = calloc(1, sizeof *x);
     if (x) x->references = 1;
@@ -129,13 +129,13 @@ void norch_release(norch_tensor *x) {
 }
 
 int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
-    if (x->storage && !nr_gate_wait()) /* of a new tensor no other thread knows */
+    if (x->storage && !nr_gate_wait()) /* without a storage x is new, and no running call can use it */
         return nr_fail(NORCH_ERROR_VALUE, "data: cannot be set in the middle of a call, by what watches it");
     NR_TRY(nr_check_tensor("data", other));
     norch_storage *before = x->storage;
     if (before && before->observer != nr_observing()) NR_TRY(nr_note_unseen("the memory of a tensor is replaced"));
     nr_storage_retain(other->storage);
-    const size_t from = offsetof(norch_tensor, data); /* all fields after those of Python */
+    const size_t from = offsetof(norch_tensor, data); /* the fields before belong to Python's object */
     memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);
     if (before) nr_storage_release(before);
     return NORCH_OK;
@@ -164,7 +164,7 @@ bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b) { return
 
 int64_t norch_storage_references(const norch_tensor *x) { return x->storage ? x->storage->references : 0; }
 
-/* The range of bytes of x: from *low up to, but without, *high. */
+/* The addresses of x: [*low, *high). */
 static void extent(const norch_tensor *x, const char **low, const char **high) {
     *low = *high = x->data;
     for (int32_t i = 0; i < x->ndim; i++) {

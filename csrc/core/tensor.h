@@ -1,4 +1,4 @@
-/* tensor: headers over storages: make, retain, release, compare. */
+/* tensor: makes, retains, releases and compares tensors: headers (shape, strides, dtype) over storages. */
 #ifndef NR_TENSOR_H
 #define NR_TENSOR_H
 
@@ -6,32 +6,31 @@
 #include "shape.h"
 #include "storage.h"
 
-/* A new C-ordered tensor of undefined elements on the device of `where` (NULL: CPU); NULL when there is
- * no memory for it. */
+/* A new C-ordered tensor of undefined elements on the device of `where` (NULL: CPU); NULL if there is no memory. */
 norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const norch_tensor *where);
-/* The same, of a shape, dtype and device that are checked. */
+/* The same, but checks the shape, dtype and device first. */
 norch_tensor *nr_make_on(const char *op, int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type,
                          int64_t device_index);
 /* A new tensor of undefined elements with the shape and device of x, and its strides if x is dense. */
 norch_tensor *nr_make_like(const norch_tensor *x, int32_t dtype);
-/* Gives `out`, a new tensor of the shape of x, the strides of x if x is dense but not C-ordered, such as a transpose. */
+/* Sets the strides of `out`, new and of the shape of x, to those of x if x is dense but not C-ordered (a transpose). */
 void nr_preserve_strides(norch_tensor *out, const norch_tensor *x);
 /* A new header over the storage of x, `shift` elements further; checks nothing. */
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
                            int64_t shift);
-/* A tensor over memory of the caller, which the backend reads; strides count elements. release(context) is called when the
- * storage is freed. The shape and dtype are checked already. */
+/* A tensor over memory of the caller that the backend can read; strides count elements. release(context) is called when
+ * the storage is freed. The shape and dtype are checked already. */
 norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *data, int64_t ndim, const int64_t *shape,
                              const int64_t *strides, int32_t dtype, void (*release)(void *), void *context);
 static inline bool nr_same_device(const norch_tensor *a, const norch_tensor *b) {
     return a->device_type == b->device_type && a->device_index == b->device_index;
 }
-/* A 0-d CPU tensor goes with tensors of any device. */
+/* Whether x may be combined with tensors of any device: a 0-d CPU tensor. */
 static inline bool nr_is_anywhere(const norch_tensor *x) { return x->ndim == 0 && x->device_type == NORCH_CPU; }
 static inline const char *nr_device_name(const norch_tensor *x) { return x->storage ? x->storage->backend->name : ""; }
 
 #define nr_release norch_release
-/* x with one reference more: for results that are x itself or a copy of it. */
+/* x with one more reference, for functions that return x itself or a copy of it. */
 static inline norch_tensor *nr_retained(const norch_tensor *x) { return norch_retain((norch_tensor *)(uintptr_t)x); }
 
 /* The result x if the work on it succeeded; otherwise releases x and returns NULL. */

@@ -5,7 +5,7 @@
 #include "gate.h"
 #include "observer.h"
 
-/* Copies between memory of the CPU are too short for it. */
+/* The CPU's copies are too short to be worth it. */
 static void *release_lock_for(const nr_backend *backend) { return backend->device ? nr_gate_release_lock() : NULL; }
 
 static int32_t note_start(void) {

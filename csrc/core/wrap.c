@@ -7,7 +7,7 @@
 
 norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *data, int64_t ndim, const int64_t *shape,
                              const int64_t *strides, int32_t dtype, void (*release)(void *), void *context) {
-    int64_t first = 0, last = 0, count = 1; /* the lowest and the highest element, counted from data */
+    int64_t first = 0, last = 0, count = 1; /* offsets of the lowest and the highest element from data */
     for (int64_t i = 0; i < ndim; i++) {
         count *= shape[i];
         *(strides[i] < 0 ? &first : &last) += (shape[i] - 1) * strides[i];
@@ -19,7 +19,7 @@ norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *da
                          nr_dtypes[dtype].name);
     size_t bytes = count ? (size_t)(last - first + 1) * (size_t)nr_size_of(dtype) : 0;
     void *low = count ? (char *)data + first * nr_size_of(dtype) : data;
-    /* Releases nothing until the tensor exists: after a failure the caller still owns the memory. */
+    /* nr_free(NULL) frees nothing: after a failure the caller still owns the memory. */
     norch_storage *storage = nr_storage_wrap(low, bytes, backend, nr_free, NULL);
     if (!storage) return NULL;
     const norch_tensor whole = {.data = low,

@@ -1,5 +1,5 @@
-/* attention: checks of queries, keys and values, and the plan. Vaswani et al., "Attention Is All You Need" (2017). Kernels get
- * the strides of the operands, since heads are views; only operands whose rows are not contiguous are copied. */
+/* attention: checks of queries, keys and values, and the plan. Vaswani et al., "Attention Is All You Need" (2017).
+ * Kernels take strided operands, because heads are views; only operands whose rows are not contiguous are copied. */
 #include "../families/attention.h"
 #include "ops.h"
 
@@ -35,7 +35,7 @@ static int32_t check(const char *op, int count, const norch_tensor *const *x) {
     return nr_check_devices(op, count, x);
 }
 
-/* Runs over operands with contiguous rows, which are copied if need be. written: out, or the three gradients. */
+/* Copies operands whose rows are not contiguous, and runs. written: out, or the three gradients. */
 static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const x[4],
                    norch_tensor *const written[4]) {
     const int32_t ndim = x[0]->ndim, rows = ndim - 2, columns = ndim - 1;

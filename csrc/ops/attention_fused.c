@@ -1,15 +1,16 @@
-/* attention_fused: the same for backends with fused kernels, which know masks, dropout, heads that share keys, and more dtypes
- * (families/attention.h). Their copies and loads are of 16 bytes: operands that do not lie so are copied. */
+/* attention_fused: attention for backends with fused kernels, which support masks, dropout, heads that share keys, and
+ * more dtypes (families/attention.h). They load 16 bytes at a time: operands that are not aligned to that are
+ * copied. */
 #include <stdlib.h>
 #include <string.h>
 #include "../families/attention.h"
 #include "ops.h"
 
 #define WIDEST 512 /* row of a tile, in bytes */
-#define PIECE 16   /* bytes */
+#define PIECE 16   /* bytes of a load */
 #define MOST_ROWS (INT32_MAX / 2)
 #define MOST_PITCH (1 << 24)
-/* Rough speed of one core of the host that would do it, for nr_call.work. */
+/* Rough speed of one core of the CPU, for nr_call.work. */
 #define OPERATIONS_PER_NS 10.0
 
 static bool fits(int64_t width, int64_t size) {
@@ -27,7 +28,7 @@ bool norch_attention_fuses(const norch_tensor *q, const norch_tensor *k, const n
 
 /* ---- checks ---------------------------------------------------------------------------------------------------- */
 
-/* x: q, k, v, and going backward g and out. */
+/* x: q, k, v, and in the backward pass g and out. */
 static int32_t check(const char *op, int count, const norch_tensor *const *x, int64_t *group) {
     static const char *const roles[] = {"query", "key", "value", "gradient", "result"};
     for (int i = 0; i < count; i++) {
@@ -91,7 +92,8 @@ static int32_t check_others(const char *op, const norch_tensor *q, int64_t keys,
 
 /* ---- the plan -------------------------------------------------------------------------------------------------- */
 
-static bool lies_in_pieces(const norch_tensor *x) {
+/* Whether every row can be loaded 16 bytes at a time, and row strides fit the kernels. */
+static bool is_aligned(const norch_tensor *x) {
     const int64_t size = nr_size_of(x->dtype);
     bool whole =
         x->strides[x->ndim - 1] == 1 && (uintptr_t)x->data % PIECE == 0 && llabs(x->strides[x->ndim - 2]) < MOST_PITCH;
@@ -99,7 +101,7 @@ static bool lies_in_pieces(const norch_tensor *x) {
     return whole;
 }
 
-/* Operand o; the heads of a group are the inner part of the axis before the rows. */
+/* The strides of operand o. The heads of a group are the inner part of the axis before the rows. */
 static void lay_out(nr_attention_plan *plan, int o, const norch_tensor *x) {
     const int32_t rows = x->ndim - 2;
     const bool one_a_group =
@@ -111,7 +113,7 @@ static void lay_out(nr_attention_plan *plan, int o, const norch_tensor *x) {
     plan->batch_stride[o][0] *= plan->group;
 }
 
-/* x: the operands in their order; those that are read are copied where they do not lie as they should. */
+/* x: the operands in their order; inputs that are not aligned are copied. */
 static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
                    const norch_tensor *seed, const norch_tensor *logsumexp) {
     void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,   &plan->out,
@@ -124,7 +126,7 @@ static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_
         const norch_tensor *one = x[o];
         if (!one) continue;
         if ((o < NR_ATTENTION_OUT || (o == NR_ATTENTION_OUT && kind == NR_ATTENTION_FUSED_BACKWARD)) &&
-            !lies_in_pieces(one))
+            !is_aligned(one))
             one = copy[o] = norch_clone(one);
         if (!one) {
             status = NORCH_ERROR_MEMORY;
@@ -186,7 +188,7 @@ int32_t norch_attention_fused_backward(const norch_tensor *g, const norch_tensor
     if (n != 3) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 3", op, (long long)n);
     for (int i = 0; i < 3; i++) {
         NR_TRY(nr_check_written(op, "a gradient", to[i], x[i], x[i]->ndim, x[i]->shape));
-        if (!lies_in_pieces(to[i]))
+        if (!is_aligned(to[i]))
             return nr_fail(NORCH_ERROR_SHAPE, "%s: gradient %d of strides that no kernel writes", op, i);
         x[NR_ATTENTION_GRAD_Q + i] = to[i];
     }

@@ -1,9 +1,9 @@
-/* batch_norm: checks and plans of batch normalisation (Ioffe and Szegedy, "Batch Normalization", 2015), of which their algorithm
- * 1 gives the derivatives. Operands that are not contiguous are copied. */
+/* batch_norm: checks and plans of batch normalisation and its derivatives (Ioffe and Szegedy, "Batch Normalization",
+ * 2015, section 3). Operands that are not contiguous are copied. */
 #include "../families/batch_norm.h"
 #include "ops.h"
 
-/* Elements that the passes over memory handle in a nanosecond, for nr_call.work. */
+/* Nanoseconds for an element, for nr_call.work. */
 #define NANOSECONDS 2.0
 
 /* x (N, C, ...) of float32 or float64; the others: of its dtype and device and of shape (C), or NULL. */
@@ -36,7 +36,7 @@ static int32_t run(nr_batch_norm_kind kind, nr_batch_norm_plan *plan, const norc
     return status;
 }
 
-/* Statistics are written to or read where they lie. */
+/* Statistics are read and written in place, not copied. */
 static int32_t check_contiguous(const char *op, int n, const norch_tensor *const *xs) {
     for (int i = 0; i < n; i++)
         if (xs[i] && !xs[i]->contiguous)

@@ -1,5 +1,6 @@
-/* check: conditions on elements, as calls, so that a replay checks them too. A device is asked for the elements, so that the error
- * comes at once; but not in a recording, whose replays must not wait: there it comes late. */
+/* check: conditions on elements, as calls, so that a replay checks them too. On a device the elements are read back, so
+ * that the error comes at once, except in a recording: its replays must not wait, and the error comes at the next
+ * synchronization. */
 #include "../families/check.h"
 
 #include "../core/memory.h"

@@ -1,9 +1,9 @@
-/* complex: views of complex numbers as real ones, and back. The parts of a number lie side by side in memory:
+/* complex: views of complex tensors as real ones, and back. Real and imaginary parts alternate in memory:
  *
  *   x  re im re im ...    its parts: a view of the real dtype, with a new last axis of size 2
  *
- * Pointwise operations have kernels (complex.def). Copies, indexing, reductions, products and draws compose their results of
- * operations on the parts, each in the file of its family; other families refuse complex numbers. */
+ * Pointwise operations have kernels (complex.def). Copies, indexing, reductions, products and random numbers are
+ * composed of operations on the parts, in the file of their family; other families refuse complex numbers. */
 #include "ops.h"
 
 norch_tensor *norch_view_as_real(const norch_tensor *x) {

@@ -1,5 +1,5 @@
-/* conv: checks, shapes and plans of convolutions over two axes and of their two adjoints. norch/ops/conv.py adds an axis of
- * size 1 for one-dimensional ones, and handles padding modes. */
+/* conv: checks, shapes and plans of convolutions over two axes, and of their adjoints with respect to input and weight.
+ * norch/ops/conv.py adds an axis of size 1 to one-dimensional ones, and handles padding modes. */
 #include "../families/conv.h"
 #include "ops.h"
 
@@ -23,7 +23,8 @@ static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *
     return nr_check_devices(op, bias ? 3 : 2, all);
 }
 
-/* Whether kernels take no halves, and these are such; wide: gets them in float32, or NULL and an error, for widened(). */
+/* Whether the operands are float16 or bfloat16 and the kernels do not take those. Then wide gets them in float32 (NULL:
+ * an error is set), which narrow_result() releases. */
 static bool widens(norch_tensor **wide, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
     if (!nr_needs_widening(a, NR_CONV)) return false;
     wide[0] = nr_widened(a);
@@ -33,8 +34,8 @@ static bool widens(norch_tensor **wide, const norch_tensor *a, const norch_tenso
     return true;
 }
 
-/* The result of wide operands, which are released, as a half. */
-static norch_tensor *widened(norch_tensor *const *wide, norch_tensor *out, int32_t dtype) {
+/* Releases the wide operands, and converts their result `out` back to dtype. */
+static norch_tensor *narrow_result(norch_tensor *const *wide, norch_tensor *out, int32_t dtype) {
     nr_release_all(3, wide);
     return nr_narrowed(out, dtype);
 }
@@ -71,7 +72,7 @@ static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_pl
     return NORCH_OK;
 }
 
-/* Checks that the channels of one side are `groups` groups of `each`. */
+/* Checks that channels == groups * each. */
 static int32_t check_channels(const char *op, const char *what, int64_t channels, int64_t groups, int64_t each) {
     if (groups >= 1 && each >= 1 && channels == groups * each) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld %s channels are not %lld groups of %lld", op, (long long)channels, what,
@@ -85,7 +86,7 @@ static int32_t check_result(const char *op, const nr_conv_plan *plan, const norc
                    (long long)plan->result[1]);
 }
 
-/* Makes the output and runs; operands that are not contiguous are copied. */
+/* Makes the output, copies operands that are not contiguous, and runs. */
 static norch_tensor *run(nr_conv_plan *plan, nr_conv_kind kind, const norch_tensor *a, const norch_tensor *b,
                          const norch_tensor *bias, const int64_t *shape) {
     norch_tensor *copies[3], *out = nr_make(4, shape, a->dtype, a);
@@ -116,7 +117,7 @@ norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, cons
     norch_tensor *wide[3];
     if (check(op, x, weight, optional_bias) || nr_check_numbers(op, 9, count)) return NULL;
     if (widens(wide, x, weight, optional_bias))
-        return widened(wide, wide[1] ? norch_conv(wide[0], wide[1], wide[2], count, geometry) : NULL, x->dtype);
+        return narrow_result(wide, wide[1] ? norch_conv(wide[0], wide[1], wide[2], count, geometry) : NULL, x->dtype);
     nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8], .in = weight->shape[1]};
     if (check_channels(op, "input", x->shape[1], plan.groups, plan.in)) return NULL;
     plan.out = weight->shape[0] / plan.groups;
@@ -135,7 +136,7 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
         return NULL;
     if (widens(wide, y, weight, optional_bias)) {
         norch_tensor *out = wide[1] ? norch_conv_input(wide[0], wide[1], wide[2], count, geometry, axes, size) : NULL;
-        return widened(wide, out, y->dtype);
+        return narrow_result(wide, out, y->dtype);
     }
     nr_conv_plan plan = {.batch = y->shape[0], .groups = geometry[8], .in = weight->shape[1]};
     if (plan.groups >= 1) plan.out = weight->shape[0] / plan.groups;
@@ -154,7 +155,7 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
     return run(&plan, NR_CONV_INPUT, y, weight, optional_bias, shape);
 }
 
-/* The sums of y by channel by a reduction, for a backend whose kernel does not compute them. */
+/* Sums y over all axes but the channels, for a backend whose kernel does not compute the sums itself. */
 static int32_t sum_channels(const norch_tensor *y, norch_tensor *sums) {
     const int64_t dims[] = {0, 2, 3};
     norch_tensor *found = norch_reduce(NR_OP_sum, y, 3, dims, 0, -1, 0);
@@ -189,7 +190,7 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
     norch_tensor *wide[3];
     if (widens(wide, x, y, NULL)) {
         norch_tensor *out = wide[1] ? norch_conv_weight(wide[0], wide[1], count, geometry, axes, kernel, NULL) : NULL;
-        return widened(wide, out, x->dtype);
+        return narrow_result(wide, out, x->dtype);
     }
     return run(&plan, NR_CONV_WEIGHT, x, y, NULL, shape);
 }

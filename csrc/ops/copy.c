@@ -1,4 +1,5 @@
-/* copy: clone, cast, copy_, cat, stack and transfers between devices: checks and plans. The loops are a backend's (NR_COPY). */
+/* copy: clone, cast, copy_, cat, stack and transfers between devices: checks and plans. The loops are a backend's
+ * (NR_COPY). */
 #include <string.h>
 
 #include "../core/convert.h"
@@ -90,7 +91,7 @@ static int32_t make_real(const norch_tensor *x) {
     return status;
 }
 
-/* Whether elements of src are not 0, which two negations tell, into dst. */
+/* Writes src != 0 into dst, as logical_not twice. */
 static int32_t copy_truth(norch_tensor *dst, const norch_tensor *src) {
     for (int i = 0; i < 2; i++) {
         const norch_tensor *operands[] = {dst, i ? dst : src};
@@ -102,7 +103,7 @@ static int32_t copy_truth(norch_tensor *dst, const norch_tensor *src) {
 }
 
 static int32_t copy_complex(norch_tensor *dst, const norch_tensor *src) {
-    if (!nr_same_device(dst, src) && nr_is_complex(src->dtype)) { /* one number, from the host */
+    if (!nr_same_device(dst, src) && nr_is_complex(src->dtype)) { /* a 0-d tensor of the CPU */
         norch_tensor borrowed = *src;
         borrowed.references = 1; /* a header of this thread: its count is not shared */
         norch_tensor *there = norch_to_device(&borrowed, dst->device_type, dst->device_index, false);
@@ -123,7 +124,7 @@ static int32_t copy_complex(norch_tensor *dst, const norch_tensor *src) {
     return status;
 }
 
-/* ---- the copy that all others are made of -------------------------------------------------------- */
+/* ---- the copy that all others use ---------------------------------------------------------------- */
 
 int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     if (dst->numel == 0) return NORCH_OK;
@@ -132,7 +133,7 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     int32_t from_dtype = src->dtype;
     void (*load)(const nr_call *) = NULL;
     nr_plan_make(&plan, dst->ndim, dst->shape, 2, (const norch_tensor *[]){dst, src});
-    if (src->device_type != dst->device_type && src->device_type == NORCH_CPU) { /* 0-d: passed in the plan */
+    if (src->device_type != dst->device_type && src->device_type == NORCH_CPU) { /* 0-d: the plan carries its value */
         nr_plan_number(&plan, 1, src);
         load = load_source;
         from_dtype = dst->dtype;
@@ -144,7 +145,7 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     return nr_gate(&call, dst);
 }
 
-/* A dense copy of x in another dtype, C-ordered or with the memory layout of x; x has passed its checks. */
+/* A dense copy of x in a dtype, C-ordered or (preserve) with the memory layout of x; x is checked already. */
 static norch_tensor *copied(const norch_tensor *x, int32_t dtype, bool preserve) {
     norch_tensor *y = preserve ? nr_make_like(x, dtype) : nr_make(x->ndim, x->shape, dtype, x);
     return y ? nr_finished(y, nr_copy_into(y, x)) : NULL;
@@ -270,7 +271,7 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
 
 /* ---- cat and stack ------------------------------------------------------------------------------- */
 
-/* Like PyTorch: an empty 1-d tensor may be among tensors of any shape. */
+/* As in PyTorch, cat() ignores an empty 1-d tensor, whatever the shape of the others. */
 static bool skipped(const norch_tensor *x) { return x->ndim == 1 && x->shape[0] == 0; }
 
 /* Checks n tensors to be joined; *dtype is that of the result. */

@@ -48,7 +48,7 @@ static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
     nr_plan plan = {.ndim = 1, .operands = 2, .size = {x->numel}, .numel = x->numel};
     plan.stride[0][0] = size;
     plan.data[0] = x->data;
-    plan.data[1] = (char *)&plan.value[1]; /* the value travels in the plan */
+    plan.data[1] = (char *)&plan.value[1]; /* the plan carries the value */
     if (nr_is_float(x->dtype))
         nr_put_double(x->dtype, value, plan.data[1]);
     else
@@ -71,7 +71,8 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
     return filled(nr_make_like(x, (int32_t)dtype), value, integer);
 }
 
-/* Floats by a product, not a sum: the error stays that of one rounding. Vectors count places in 32 bits. */
+/* start + i * step, not a running sum, whose rounding errors would add up. Blocks of 4096 let i be 32 bits wide, for
+ * vectorisation. */
 #define COUNT_F(T)                                                                                  \
     for (int64_t first = 0; first < n; first += 4096)                                               \
         for (int32_t i = 0, count = n - first < 4096 ? (int32_t)(n - first) : 4096; i < count; i++) \
@@ -98,7 +99,7 @@ norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, 
     return nr_finished(x, nr_note_host_wrote(x));
 }
 
-/* Checks that a buffer has exactly the bytes of a tensor. */
+/* Checks that a buffer has as many bytes as a tensor. */
 static int32_t check_bytes(const char *op, int64_t n, int32_t ndim, const int64_t *shape, int64_t numel,
                            int32_t dtype) {
     if (n == numel * nr_size_of(dtype)) return NORCH_OK;
@@ -139,9 +140,9 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n) {
     return status;
 }
 
-/* One element, whose memory may be on a device, into eight bytes of the host. */
+/* Copies the first element of x, from whatever device, to the host. */
 static int32_t read_element(const norch_tensor *x, void *eight_bytes) {
-    if (x->weak && x->device_type == NORCH_CPU) { /* a number of Python's, which is no secret to it */
+    if (x->weak && x->device_type == NORCH_CPU) { /* a Python number: reading it need not stop a recording */
         memcpy(eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
         return NORCH_OK;
     }
@@ -153,7 +154,7 @@ int32_t norch_item(const norch_tensor *x, double *value, int64_t *integer) {
     if (x->numel != 1)
         return nr_fail(NORCH_ERROR_VALUE, "item: a tensor of shape %s has %lld elements, not one", nr_shape_of(x),
                        (long long)x->numel);
-    if (nr_is_complex(x->dtype)) return nr_refuse_complex("item", x->dtype); /* to_bytes reads them */
+    if (nr_is_complex(x->dtype)) return nr_refuse_complex("item", x->dtype); /* Python reads these by to_bytes */
     uint64_t bits;
     NR_TRY(read_element(x, &bits));
     nr_get(x->dtype, &bits, value, integer);

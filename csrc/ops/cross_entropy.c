@@ -1,9 +1,9 @@
-/* cross_entropy: checks and plans of the cross-entropy of logits with class indices, as one pass over memory forward and one
- * backward. Operands that are not dense are copied; narrow floats are computed in float32. */
+/* cross_entropy: checks and plans of the cross-entropy of logits with class indices, in one pass over memory forward
+ * and one backward. Operands that are not dense are copied; narrow floats are computed in float32. */
 #include "../families/cross_entropy.h"
 #include "ops.h"
 
-/* Nanoseconds of an element, for nr_call.work. */
+/* Nanoseconds for an element, for nr_call.work. */
 #define NANOSECONDS 1.0
 
 /* x (N, C) or (C), of floats; target: int64 indices (N) or (). */
@@ -19,7 +19,7 @@ static int32_t check(const char *op, const norch_tensor *x, const norch_tensor *
     return nr_check_same_device(op, x, target);
 }
 
-/* What is kept for backward: of wide dtype, contiguous; count may be NULL. */
+/* Checks what the forward pass saved for backward: of the wide dtype and contiguous; count may be NULL. */
 static int32_t check_kept(const char *op, const norch_tensor *wide, const norch_tensor *log_sums,
                           const norch_tensor *count) {
     const int64_t shape[] = {wide->ndim == 2 ? wide->shape[0] : 1, 2};
@@ -28,7 +28,7 @@ static int32_t check_kept(const char *op, const norch_tensor *wide, const norch_
     return count ? nr_check_written(op, "the count", count, wide, 0, NULL) : NORCH_OK;
 }
 
-/* out, computed; the caller has filled in the options and g. */
+/* Fills in the operands, runs, and returns out; the caller has set the options and g. */
 static norch_tensor *run(nr_cross_entropy_kind kind, nr_cross_entropy_plan plan, const norch_tensor *x,
                          const norch_tensor *target, const norch_tensor *log_sums, const norch_tensor *count,
                          norch_tensor *out) {

@@ -1,4 +1,4 @@
-/* device: queries of devices: how many there are, their properties, memory and events. The backend answers; the CPU supports
+/* device: the count, properties, memory, streams and events of devices, as the backend gives them; the CPU supports
  * only the count and synchronize. */
 #include <string.h>
 
@@ -68,7 +68,8 @@ int32_t norch_record_stream(const norch_tensor *x, int64_t stream) {
     return storage->release ? NORCH_OK : backend->device->uses(backend, storage->data, stream);
 }
 
-/* The function that frees pinned memory; storages with it are pinned. One plugin is loaded, so there is one. */
+/* Frees pinned memory, and identifies it: a storage with this release function is pinned. Only one plugin can be
+ * loaded. */
 static void (*_Atomic unpin)(void *);
 
 bool norch_is_pinned(const norch_tensor *x) {

@@ -1,22 +1,23 @@
-/* index: reads and writes at indices that tensors give. There are two forms of each: an index for each element along one
- * dimension (gather, scatter), or index tensors for some dimensions, broadcast together (index_get, index_put: NumPy's
- * advanced indexing; its basic part is a view that the caller takes first).
+/* index: reads and writes at the indices in tensors, in two forms: an index for each element along one dimension
+ * (gather, scatter), or index tensors for some dimensions, broadcast together (index_get, index_put: NumPy's advanced
+ * indexing; the caller does its basic part first, as a view).
  *
- * All become one loop nest over a dense operand, an index for each element, and the indexed tensor. Before it a call of
- * its own (NR_OFFSETS) checks the indices on the CPU, and makes offsets in bytes of several index tensors, so that nothing
- * is written where one is out of range; a device checks them as it reads. No index is read here. */
+ * All become one loop nest over three operands: a dense one, an index for each of its elements, and the indexed tensor.
+ * A call before it (NR_OFFSETS) checks the indices on the CPU, so that nothing is written if one is out of range, and
+ * combines several index tensors to byte offsets. A device checks indices in the kernel. This file reads no index. */
 #include <string.h>
 
 #include "../families/index.h"
 #include "ops.h"
 
-typedef struct way {
+/* What tells the operations apart. */
+typedef struct variant {
     const char *name;
     nr_index_kind kind;
     bool wraps; /* negative indices count from the end */
-} way;
+} variant;
 
-static const way ways[] = {
+static const variant variants[] = {
     [NORCH_INDEX_GET] = {"index", NR_GATHER, true},
     [NORCH_INDEX_TAKE] = {"take", NR_GATHER, true},
     [NORCH_INDEX_SELECT] = {"index_select", NR_GATHER, false},
@@ -34,7 +35,7 @@ static const way ways[] = {
     [NORCH_INDEX_SCATTER_AMIN] = {"scatter_reduce", NR_SCATTER_AMIN, false},
 };
 
-/* The indexed elements of a tensor, as headers in the shape of the result. */
+/* The indexed elements of a tensor, as two operands of the nest in the shape of the result. */
 typedef struct places {
     norch_tensor index;  /* int64 */
     int64_t step;        /* bytes from one index to the next */
@@ -45,7 +46,7 @@ typedef struct places {
 
 /* ---- indices ------------------------------------------------------------------------------------- */
 
-/* Reads each element once, although stride 0 repeats it. */
+/* A view with size 1 in place of each expanded dimension (stride 0). */
 static norch_tensor without_repeats(const norch_tensor *x) {
     norch_tensor once = *x;
     once.numel = 1;
@@ -57,10 +58,10 @@ static norch_tensor without_repeats(const norch_tensor *x) {
     return once;
 }
 
-/* before + index * step, in bytes, into offsets; before is NULL for 0. On the CPU the call checks the indices first, which are
- * those of an axis of this size, by messages that dimension. */
-static int32_t add_offsets(const way *w, norch_tensor *offsets, const norch_tensor *before, const norch_tensor *index,
-                           int64_t size, int64_t step, int64_t dimension) {
+/* Writes before + index * step, in bytes, into offsets; before may be NULL, for 0. On the CPU the call first checks the
+ * indices against the size of their axis; errors name it `dimension`. */
+static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_tensor *before,
+                           const norch_tensor *index, int64_t size, int64_t step, int64_t dimension) {
     static const norch_tensor nothing = {.numel = 1, .dtype = NORCH_INT64}; /* its data is NULL */
     if (offsets->numel == 0) return NORCH_OK;
     nr_index_plan plan;
@@ -75,11 +76,11 @@ static int32_t add_offsets(const way *w, norch_tensor *offsets, const norch_tens
     return nr_gate(&call, offsets);
 }
 
-/* *view: index as int64, each element that stride 0 repeats once in memory; *owned: the tensor that holds it, if that is
- * new. On the CPU `checked` asks for a copy of which each element is in range and none negative: values that another thread
- * cannot change before they are used. On a device, which checks what it uses, what overlaps `apart` is copied. */
-static int32_t prepare(const way *w, const norch_tensor *index, const norch_tensor *apart, bool checked, int64_t size,
-                       int64_t dimension, norch_tensor *view, norch_tensor **owned) {
+/* *view: index as int64; *owned: the new tensor that it is a view of, or NULL. On the CPU `checked` makes a copy whose
+ * elements are all in range and not negative: another thread cannot change them between check and use. A device checks
+ * in the kernel; there an index that overlaps `apart` is copied. */
+static int32_t prepare(const variant *w, const norch_tensor *index, const norch_tensor *apart, bool checked,
+                       int64_t size, int64_t dimension, norch_tensor *view, norch_tensor **owned) {
     *view = *index;
     *owned = NULL;
     const bool cpu = index->device_type == NORCH_CPU, cast = index->dtype != NORCH_INT64;
@@ -104,7 +105,7 @@ static int32_t prepare(const way *w, const norch_tensor *index, const norch_tens
     return status;
 }
 
-static int32_t check_index(const way *w, const norch_tensor *x, const norch_tensor *index) {
+static int32_t check_index(const variant *w, const norch_tensor *x, const norch_tensor *index) {
     NR_TRY(nr_check_tensor(w->name, index));
     const char kind = nr_dtypes[index->dtype].kind;
     if (kind != 'i' && kind != 'u')
@@ -113,7 +114,7 @@ static int32_t check_index(const way *w, const norch_tensor *x, const norch_tens
     return nr_check_same_device(w->name, x, index);
 }
 
-static int32_t check_source(const way *w, const norch_tensor *x, const norch_tensor *src) {
+static int32_t check_source(const variant *w, const norch_tensor *x, const norch_tensor *src) {
     NR_TRY(nr_check_tensor(w->name, src));
     if (src->dtype != x->dtype)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: src is %s, but the tensor is %s", w->name, nr_dtypes[src->dtype].name,
@@ -123,7 +124,7 @@ static int32_t check_source(const way *w, const norch_tensor *x, const norch_ten
 
 /* ---- running ------------------------------------------------------------------------------------- */
 
-static int32_t run(const way *w, nr_index_kind kind, const norch_tensor *dense, const places *p,
+static int32_t run(const variant *w, nr_index_kind kind, const norch_tensor *dense, const places *p,
                    const norch_tensor *where) {
     if (dense->numel == 0) return NORCH_OK;
     nr_index_plan plan = {.axis_size = p->size, .axis_stride = p->step};
@@ -137,7 +138,7 @@ static int32_t run(const way *w, nr_index_kind kind, const norch_tensor *dense, 
     return nr_gate(&call, where);
 }
 
-static norch_tensor *read_from(const way *w, const norch_tensor *x, int32_t ndim, const places *p) {
+static norch_tensor *read_from(const variant *w, const norch_tensor *x, int32_t ndim, const places *p) {
     norch_tensor *y = nr_make(ndim, p->along.shape, x->dtype, x);
     if (!y) return NULL;
     norch_tensor dense = *y; /* at least 1-d, like the indexed elements */
@@ -145,8 +146,8 @@ static norch_tensor *read_from(const way *w, const norch_tensor *x, int32_t ndim
     return nr_finished(y, run(w, NR_GATHER, &dense, p, x));
 }
 
-/* The tensor to write to: x or a copy, a wide one if values of a narrow dtype are combined. */
-static norch_tensor *target(const way *w, norch_tensor *x, int64_t in_place) {
+/* The tensor to write to: x itself, a copy, or a wide copy if the operation computes with values of a narrow dtype. */
+static norch_tensor *target(const variant *w, norch_tensor *x, int64_t in_place) {
     if (in_place && nr_check_writable(w->name, x)) return NULL;
     if (w->kind > NR_SCATTER && nr_is_narrow(x->dtype)) return nr_widened(x);
     return in_place ? norch_retain(x) : norch_clone(x);
@@ -157,8 +158,9 @@ static norch_tensor *source(const norch_tensor *src, const norch_tensor *y) {
     return src->dtype == y->dtype ? nr_retained(src) : nr_widened(src);
 }
 
-/* Writes `dense`, of the shape of the index, to the indexed elements of y; copies it first if it shares memory with y. */
-static int32_t write_dense(const way *w, norch_tensor *y, const norch_tensor *dense, const places *p) {
+/* Writes `dense`, of the shape of the index, to the indexed elements of y; copies it first if it shares memory with
+ * y. */
+static int32_t write_dense(const variant *w, norch_tensor *y, const norch_tensor *dense, const places *p) {
     if (!norch_overlaps(y, dense)) return run(w, w->kind, dense, p, y);
     norch_tensor *copy = norch_clone(dense);
     int32_t status = copy ? run(w, w->kind, copy, p, y) : norch_last_error_kind();
@@ -166,8 +168,8 @@ static int32_t write_dense(const way *w, norch_tensor *y, const norch_tensor *de
     return status;
 }
 
-/* Ends a write to y, which target(x) made; gives the result. */
-static norch_tensor *settled(norch_tensor *x, norch_tensor *y, int32_t status, int64_t in_place) {
+/* Ends a write to y, which target(x) made: casts it back if it is wide, and returns the result. */
+static norch_tensor *finish_write(norch_tensor *x, norch_tensor *y, int32_t status, int64_t in_place) {
     y = nr_finished(y, status);
     if (!y || y->dtype == x->dtype) return y;
     if (!in_place) return nr_narrowed(y, x->dtype);
@@ -178,7 +180,7 @@ static norch_tensor *settled(norch_tensor *x, norch_tensor *y, int32_t status, i
 
 /* ---- complex numbers: their parts ------------------------------------------------------------------ */
 
-/* An index, or a mask, for both parts. */
+/* An index, or a mask, expanded over both parts. */
 static norch_tensor *for_both(const norch_tensor *index) {
     int64_t shape[NORCH_MAX_DIMS];
     norch_tensor *column = norch_unsqueeze(index, -1);
@@ -198,7 +200,7 @@ static norch_tensor *complex_gather(const norch_tensor *x, int32_t axis, const n
     return nr_whole(out);
 }
 
-/* What a write into the parts of x gives; in place x itself. */
+/* The result of a write into the parts of x; in place x itself. */
 static norch_tensor *written(norch_tensor *x, norch_tensor *parts, bool in_place) {
     if (!parts || !in_place) return nr_whole(parts);
     nr_release(parts);
@@ -271,7 +273,7 @@ static norch_tensor cut_to(const norch_tensor *x, const norch_tensor *shape) {
     return part;
 }
 
-static int32_t check_sizes(const way *w, const norch_tensor *x, const norch_tensor *index, const norch_tensor *src,
+static int32_t check_sizes(const variant *w, const norch_tensor *x, const norch_tensor *index, const norch_tensor *src,
                            int32_t axis) {
     if (index->ndim != x->ndim)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: the index has %d dimensions, the tensor %d", w->name, index->ndim,
@@ -291,8 +293,8 @@ static int32_t check_sizes(const way *w, const norch_tensor *x, const norch_tens
     return NORCH_OK;
 }
 
-/* The elements of x that index, with an index for each element, means. done() releases it. */
-static int32_t place_each(const way *w, const norch_tensor *x, int32_t axis, const norch_tensor *index,
+/* The elements of x that `index`, which has an index for each of them, selects. done() releases p. */
+static int32_t place_each(const variant *w, const norch_tensor *x, int32_t axis, const norch_tensor *index,
                           const norch_tensor *src, const norch_tensor *apart, places *p) {
     const norch_tensor from = at_least_1d(x), at = at_least_1d(index);
     NR_TRY(check_sizes(w, &from, &at, src, axis));
@@ -308,7 +310,7 @@ static int32_t place_each(const way *w, const norch_tensor *x, int32_t axis, con
 static void done(places *p) { nr_release(p->owned); }
 
 norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index) {
-    const way *w = &ways[NORCH_INDEX_GATHER];
+    const variant *w = &variants[NORCH_INDEX_GATHER];
     int32_t axis;
     places p;
     if (nr_check_tensor(w->name, x) || check_index(w, x, index) || nr_check_axis(w->name, dim, x->ndim, &axis))
@@ -324,7 +326,7 @@ norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tenso
 
 norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const norch_tensor *index,
                             const norch_tensor *src, bool in_place) {
-    const way *w = &ways[kind];
+    const variant *w = &variants[kind];
     int32_t axis;
     places p;
     if (nr_check_tensor(w->name, x) || check_index(w, x, index) || check_source(w, x, src) ||
@@ -334,7 +336,7 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
         return nr_refuse_complex(w->name, x->dtype), NULL;
     if (nr_is_complex(x->dtype)) return complex_scatter(x, kind, axis, index, src, in_place);
     norch_tensor *y = target(w, x, in_place);
-    if (!y || index->numel == 0) return settled(x, y, NORCH_OK, in_place);
+    if (!y || index->numel == 0) return finish_write(x, y, NORCH_OK, in_place);
     norch_tensor *from = source(src, y);
     if (!from) return nr_finished(y, NORCH_ERROR_MEMORY);
     const norch_tensor at = at_least_1d(index);
@@ -350,12 +352,13 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
         done(&p);
     }
     nr_release(from);
-    return settled(x, y, status, in_place);
+    return finish_write(x, y, status, in_place);
 }
 
 /* ---- index tensors for some dimensions ------------------------------------------------------------- */
 
-/* A view of x, broadcast to `broadcast` dimensions, in the shape (ndim, shape), where they begin at dimension `lead`. */
+/* A view of index tensor x in a result of shape (ndim, shape), whose dimensions [lead, lead + broadcast) are those that
+ * the index tensors broadcast to. */
 static norch_tensor broadcast_view(const norch_tensor *x, int32_t broadcast, int32_t lead, int32_t ndim,
                                    const int64_t *shape) {
     norch_tensor view = *x;
@@ -372,8 +375,8 @@ static norch_tensor broadcast_view(const norch_tensor *x, int32_t broadcast, int
     return view;
 }
 
-/* The elements of x that n index tensors mean; their broadcast dimensions follow the first `lead` kept dimensions. */
-static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const norch_tensor *const *indices,
+/* The elements of x that n index tensors select; their broadcast dimensions follow the first `lead` kept dimensions. */
+static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, const norch_tensor *const *indices,
                          int64_t count, const int64_t *axes, int64_t lead, const norch_tensor *apart, places *p) {
     int32_t broadcast = 0, bad, at = 0;
     int64_t common[NORCH_MAX_DIMS], shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
@@ -436,7 +439,7 @@ static int32_t place_all(const way *w, const norch_tensor *x, int64_t n, const n
 
 norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
                               const int64_t *axes, int64_t lead) {
-    const way *w = &ways[kind];
+    const variant *w = &variants[kind];
     places p;
     if (nr_check_tensor(w->name, x)) return NULL;
     if (nr_is_complex(x->dtype)) return complex_get(x, kind, n, indices, count, axes, lead);
@@ -449,7 +452,7 @@ norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, co
 
 norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
                               const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place) {
-    const way *w = &ways[kind];
+    const variant *w = &variants[kind];
     places p;
     if (nr_check_tensor(w->name, x) || check_source(w, x, values)) return NULL;
     if (nr_is_complex(x->dtype)) return complex_put(x, kind, n, indices, count, axes, lead, values, in_place);
@@ -472,12 +475,12 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
                          nr_shape_of(values), nr_shape_of(&p.along));
     }
     done(&p);
-    return settled(x, y, status, in_place);
+    return finish_write(x, y, status, in_place);
 }
 
-/* ---- where it is not 0 ----------------------------------------------------------------------------- */
+/* ---- nonzero --------------------------------------------------------------------------------------- */
 
-/* The elements of a tensor that are not 0: counted, and ready for a call that visits them. */
+/* The non-zero elements of a tensor, counted, and the plan of the call that visits them. */
 typedef struct visit {
     nr_nonzero_plan plan;
     norch_tensor *truth, *counts;

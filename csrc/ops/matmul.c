@@ -1,7 +1,7 @@
 /* matmul: checks, shapes and plans of matrix products.
  *
- * Kernels get the strides of the operands, so that no transpose, slice or expansion is copied. Batches that share one B and
- * are evenly spaced become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
+ * Kernels take strided operands, so that no transpose, slice or expansion is copied. Evenly spaced batches of A with
+ * one common right operand become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
 #include <string.h>
 
 #include "../families/matmul.h"
@@ -21,7 +21,7 @@ int32_t norch_set_float32_precision(int64_t precision) {
     return NORCH_OK;
 }
 
-/* Batch dimensions of an operand, and its stride along dimension d of the batch, the innermost being 0. */
+/* The batch dimensions of an operand, and its stride along batch dimension d, counted from the innermost. */
 static int32_t batch_dims(const norch_tensor *x) { return x->ndim > 2 ? x->ndim - 2 : 0; }
 
 static int64_t batch_stride(const norch_tensor *x, int32_t d) {
@@ -68,7 +68,7 @@ static int32_t broadcast_batches(const char *op, const norch_tensor *a, const no
                    nr_shape_of(a), nr_shape_of(b));
 }
 
-/* The batch nest, C-ordered in the output, folded into M where that is one product, else collapsed. */
+/* The loops over batches: folded into M where they are one product, else collapsed. The output is C-ordered. */
 static void plan_batches(nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b, int32_t ndim,
                          const int64_t *shape) {
     int64_t c_stride = plan->m * plan->n;
@@ -92,8 +92,8 @@ static void plan_batches(nr_matmul_plan *plan, const norch_tensor *a, const norc
         plan->batch_ndim = nr_nest_collapse(plan->batch_ndim, plan->batch, 3, plan->batch_stride, 1);
 }
 
-/* Makes the output, m x n over `ndim` batch dimensions, and runs the plan, whose m, n, k and strides are set, with the
- * epilogue. keep_m, keep_n: whether the result has those dimensions. */
+/* Makes the output, m x n with `ndim` batch dimensions, and runs the plan, whose m, n, k and matrix strides are set.
+ * keep_m, keep_n: whether the result has those dimensions. */
 static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b, int32_t ndim,
                               int64_t *shape, bool keep_m, bool keep_n, int32_t epilogue) {
     int32_t batches = ndim;
@@ -133,7 +133,7 @@ static matrix as_matrix(const norch_tensor *x, bool transposed, bool vector_is_r
  *                       [ -im b  re b  .. ]
  *                       [    ..           ]                                                              */
 
-/* b (..., K, N) as real blocks (..., 2 K, 2 N). */
+/* b (..., K, N) as the real matrix (..., 2 K, 2 N). */
 static norch_tensor *blocks_of(const norch_tensor *b) {
     int64_t shape[NORCH_MAX_DIMS];
     const int32_t rows = b->ndim - 2;
@@ -162,7 +162,7 @@ static norch_tensor *blocks_of(const norch_tensor *b) {
     return blocks;
 }
 
-/* a (..., K) as real rows (..., 2 K); back makes rows (..., 2 N) complex (..., N). */
+/* a (..., K) as a real tensor (..., 2 K); back() makes a real result (..., 2 N) complex (..., N). */
 static norch_tensor *rows_of(const norch_tensor *a) {
     int64_t shape[NORCH_MAX_DIMS];
     memcpy(shape, a->shape, (size_t)a->ndim * sizeof *shape);
@@ -237,8 +237,8 @@ static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, co
     return check_dtypes("linear", x, bias);
 }
 
-/* Whether a product can compute the epilogue in the same pass: its result has the dtype of the product, which is wide, or one
- * of a device's. */
+/* Whether the kernel of the product can apply the epilogue: the epilogue keeps the dtype, which is wide or one that the
+ * kernels of a device take. */
 static bool fuses_epilogue(const norch_tensor *x, int64_t epilogue) {
     if (epilogue < 0 || epilogue >= NR_OP_COUNT || nr_ops[epilogue].form != NR_UNARY) return false;
     if (nr_is_narrow(x->dtype) && (x->device_type == NORCH_CPU || nr_needs_widening(x, NR_MATMUL))) return false;

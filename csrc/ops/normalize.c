@@ -1,10 +1,11 @@
-/* normalize: checks and plans of normalisation over the last axes or groups of channels. The formulas of the derivatives
- * are those of Ba, Kiros and Hinton, "Layer Normalization" (2016), Zhang and Sennrich (2019) for the mean
- * square alone, and Wu and He, "Group Normalization" (2018). */
+/* normalize: checks and plans of normalisation over the last axes or groups of channels: Ba, Kiros and Hinton, "Layer
+ * Normalization" (2016); Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019); Wu and He, "Group
+ * Normalization" (2018). */
 #include "../families/normalize.h"
 #include "ops.h"
 
-/* The axes of x that weight and bias have, `count` from `first` on: the last ones, or the channels of -axes groups. */
+/* The axes of x that weight and bias have, `count` from `first` on: the last ones, or (axes < 0) the channels, which
+ * form -axes groups. */
 typedef struct span {
     int32_t first, count;
 } span;
@@ -13,7 +14,7 @@ static span weighted(const norch_tensor *x, int64_t axes) {
     return axes < 0 ? (span){1, 1} : (span){x->ndim - (int32_t)axes, (int32_t)axes};
 }
 
-/* other: of the dtype of x, and of the shape of these axes. */
+/* Checks that `other` has the dtype of x and the shape of these axes. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
                             span axes) {
     NR_TRY(nr_check_real(op, other));
@@ -38,7 +39,7 @@ static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) 
     return NORCH_OK;
 }
 
-/* Runs over x, g, weight and bias (or NULL); those that are not contiguous are copied. */
+/* Copies those of x, g, weight and bias (or NULL) that are not contiguous, and runs. */
 static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int64_t axes, nr_normalize_plan *plan) {
     const norch_tensor *x = operands[0];
     const span of = weighted(x, axes);

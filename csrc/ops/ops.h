@@ -1,4 +1,4 @@
-/* ops: functions of one family that others use. */
+/* ops: functions that several families use, by the file that has them. */
 #ifndef NR_OPS_H
 #define NR_OPS_H
 
@@ -9,45 +9,46 @@
 /* pointwise */
 /* True in *result when every element of x is non-zero. */
 int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
-/* A call that fails if an element is 0, on a device at the next synchronization. */
+/* Makes a call that fails if an element is 0, on a device at the next synchronization. */
 int32_t nr_check_divisors(const norch_tensor *divisors);
 
 /* copy */
-/* src, broadcast to the shape of dst and cast to its dtype; the shapes and devices are checked already and
- * the memory does not overlap. */
+/* Copies src, broadcast to the shape of dst and cast to its dtype. Shapes and devices are checked already, and the
+ * memory does not overlap. */
 int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src);
-/* Makes operand o of a plan a number in the plan, which the call's load converts from the one element of x, on the host. */
+/* Makes operand o of a plan a scalar in the plan itself, which the call's load converts from the one element of x. */
 void nr_plan_number(nr_plan *plan, int o, const norch_tensor *x);
-/* Operand o of a plan, converted to dtype, into the plan. */
+/* Converts scalar operand o of a plan to dtype, in the plan. */
 void nr_load_number(const nr_plan *plan, int o, int32_t dtype);
-/* One number x, cast to a complex dtype, on the device of `where`. */
+/* The one element of x, cast to a complex dtype, as a tensor on the device of `where`. */
 norch_tensor *nr_complex_number(const norch_tensor *x, int32_t dtype, const norch_tensor *where);
-/* A number in the stored type of a dtype. */
+/* Writes a number in the stored type of a dtype. */
 void nr_put_double(int32_t dtype, double value, void *eight_bytes);
 void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes);
 /* Reads one stored element: a float into *value, others into *integer. */
 void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer);
-/* x contiguous and in this dtype: x itself, retained, or a copy. */
+/* x itself, retained, if it is contiguous and of this dtype, or else a copy that is. */
 norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype);
-/* Replaces those of n operands that are not contiguous by copies; operands may be NULL. copies holds the copies, NULL where
- * none was needed, for nr_release_all(); after a failure there are none. */
+/* Replaces those of n operands (or NULL) that are not contiguous by copies, which the caller releases by
+ * nr_release_all(copies): NULL where none was needed, or after a failure. */
 int32_t nr_make_dense(int n, const norch_tensor **xs, norch_tensor **copies);
 void nr_release_all(int n, norch_tensor *const *xs);
-/* For families without kernels for narrow dtypes (dtypes.def): x cast to the wide dtype that it is computed in, or retained;
- * and a result cast back and released. NULL stays NULL. */
+/* For families without kernels for narrow dtypes (dtypes.def): x cast to its wide dtype, or retained; and a result cast
+ * back to dtype, the wide one being released. NULL stays NULL. */
 norch_tensor *nr_widened(const norch_tensor *x);
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
-/* Whether x must be widened before the kernels of the family on its device: its dtype is narrow, and they do not take it. */
+/* Whether x must be widened before the kernels of the family on its device: its dtype is narrow, and they do not take
+ * it. */
 bool nr_needs_widening(const norch_tensor *x, nr_family family);
 
 /* complex */
 /* The real (0) or the imaginary (1) parts of x, a view. */
 norch_tensor *nr_part(const norch_tensor *x, int32_t which);
-/* norch_view_as_complex(), which takes over the reference; NULL stays NULL. */
+/* norch_view_as_complex() that releases its argument; NULL stays NULL. */
 norch_tensor *nr_whole(norch_tensor *parts);
 
 /* scan */
-/* x for scans and sorts, which have kernels for int64, float32 and float64: retained, or cast to the one that holds it. */
+/* x for scans and sorts, which have kernels for int64, float32 and float64 only: retained, or cast to one of these. */
 norch_tensor *nr_scannable(const norch_tensor *x);
 /* A nest over all axes of xs but one; operand 0 decides the sizes. */
 void nr_nest_without(nr_plan *nest, int32_t axis, int operands, const norch_tensor *const *xs);

@@ -1,5 +1,5 @@
-/* optim: one step of an optimizer over many tensors. All of them are checked, and what is not dense is
- * copied, before the first is written. The formulas are the rows of optim.def. */
+/* optim: one step of an optimizer over many tensors. All tensors are checked, and those that are not dense are copied,
+ * before the first is written. The formulas are the rows of optim.def. */
 #include "../families/optim.h"
 #include "ops.h"
 
@@ -94,7 +94,7 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
     return NORCH_OK;
 }
 
-/* x for the kernels: wide, dense, of real numbers, and without a share in the storage of the parameter. */
+/* x as the kernels need it: wide, dense, real, and not in the storage of the parameter. */
 static norch_tensor *readied(norch_tensor *x, bool shared) {
     norch_tensor *dense = nr_is_narrow(x->dtype) ? nr_widened(x) : shared ? norch_clone(x) : norch_contiguous(x);
     if (!dense || !nr_is_complex(dense->dtype)) return dense;
@@ -111,7 +111,8 @@ static int32_t copy_back(norch_tensor *x, norch_tensor *dense) {
     return status;
 }
 
-/* Uses readied() tensors where some are not dense, narrow, complex or share the parameter's storage; copies them back after. */
+/* Runs over readied() tensors, for lists with some that are narrow, complex, not dense or in the parameter's storage,
+ * and copies the results back. */
 static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
                                   const double *hyper) {
     norch_tensor *(*dense)[LISTS] = nr_malloc((size_t)n * sizeof *dense);

@@ -1,5 +1,5 @@
-/* pointwise: the elementwise rows of ops.def: promotion, broadcasting, conversion of inputs, writes in place. The loops are
- * the backend's. */
+/* pointwise: the elementwise operations of ops.def: promotion, broadcasting, conversion of inputs, writes in place. The
+ * loops are the backend's. */
 #include <string.h>
 
 #include "../core/observer.h"
@@ -7,7 +7,7 @@
 
 #define MAX_INPUTS 3
 
-/* One call. The inputs are converted to `ready` ones, of the dtype that the kernel computes on. */
+/* The state of one call. `ready` are the inputs after conversion to the dtype that the kernel computes on. */
 typedef struct job {
     const nr_op_row *row;
     int32_t op;
@@ -20,8 +20,8 @@ typedef struct job {
     int64_t shape[NORCH_MAX_DIMS]; /* all inputs, broadcast */
     bool mixed;                    /* some input differs from the result in shape, dtype or device */
     const norch_tensor *ready[MAX_INPUTS];
-    norch_tensor *made[MAX_INPUTS]; /* ready inputs that are new and have to be released */
-    bool converted[MAX_INPUTS];     /* one element, which is converted into the plan */
+    norch_tensor *made[MAX_INPUTS]; /* those ready inputs that are new tensors, to be released; or NULL */
+    bool converted[MAX_INPUTS];     /* a scalar that is converted into the plan */
     bool elsewhere;                 /* the result is not on the CPU */
 } job;
 
@@ -35,7 +35,8 @@ static int32_t check_form(job *j, int64_t op) {
     return nr_check_devices(j->row->name, j->inputs, j->input);
 }
 
-/* Python numbers are computed in float64: a derivative may combine constants of its formula. */
+/* Whether the result is a Python number too, and computed in float64: derivatives combine the constants of their
+ * formula. */
 static bool of_numbers(int inputs, const norch_tensor *a, const norch_tensor *b) {
     return inputs == 2 && a->weak && b->weak;
 }
@@ -94,7 +95,7 @@ static bool converts_to_zero(const norch_tensor *number, int32_t dtype) {
     return converted == 0;
 }
 
-/* Integer divisors of a result that is not on the CPU, where the runner checks them. */
+/* Checks the divisors of an integer division on a device; the CPU's runner checks them itself. */
 static int32_t check_divisor(const job *j) {
     if (!j->elsewhere || !nr_op_divides(j->op) || nr_is_float(j->compute)) return NORCH_OK;
     for (int32_t i = 0; i < j->ndim; i++)
@@ -113,14 +114,14 @@ static int32_t check_divisor(const job *j) {
                 : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", j->row->name, j->mark);
 }
 
-/* The input whose device is that of the result. */
-static const norch_tensor *where_to(const job *j) {
+/* The input that decides the device of the result. */
+static const norch_tensor *device_input(const job *j) {
     for (int i = 0; i < j->inputs; i++)
         if (!nr_is_anywhere(j->input[i])) return j->input[i];
     return j->input[0];
 }
 
-/* Inputs of other dtypes are cast; an input that shares memory with the output in another order is copied. */
+/* Casts inputs of other dtypes, and copies an input that overlaps the output unless it is the same view. */
 static int32_t ready_inputs(job *j, const norch_tensor *out) {
     for (int i = 0; i < j->inputs; i++) {
         const norch_tensor *x = j->input[i];
@@ -128,10 +129,10 @@ static int32_t ready_inputs(job *j, const norch_tensor *out) {
         bool cast = !condition && x->dtype != j->compute;
         j->ready[i] = x;
         const bool number = x->numel == 1 && x->device_type == NORCH_CPU && (cast || j->elsewhere);
-        j->converted[i] = number && (condition || !nr_is_complex(j->compute)); /* a plan has room for eight bytes */
+        j->converted[i] = number && (condition || !nr_is_complex(j->compute)); /* a plan holds eight bytes */
         if (j->converted[i]) continue;
         if (number)
-            j->made[i] = nr_complex_number(x, j->compute, where_to(j));
+            j->made[i] = nr_complex_number(x, j->compute, device_input(j));
         else if (cast)
             j->made[i] = norch_cast(x, j->compute);
         else if (out && norch_overlaps(out, x) && !norch_is_same(out, x))
@@ -144,8 +145,8 @@ static int32_t ready_inputs(job *j, const norch_tensor *out) {
     return NORCH_OK;
 }
 
-/* A scalar operand of a narrow dtype is passed in the wide dtype. It is not rounded to float16 or bfloat16 first, so that
- * x / 100000 does not divide by infinity; comparisons are of two rounded numbers. */
+/* A scalar operand of a call on a narrow dtype is passed in the wide dtype. It is not rounded to float16 or bfloat16
+ * first, so that x / 100000 does not divide by infinity; but comparisons round it, as they round the other operand. */
 static void load_number(const nr_call *call, int o) {
     const nr_plan *plan = call->plan;
     const bool exact = nr_is_float(call->dtype) && nr_ops[call->op].result != NR_TRUTH;
@@ -187,10 +188,10 @@ static int32_t run(job *j, norch_tensor *out) {
     return nr_gate(&call, out);
 }
 
-/* The result has the memory layout of the inputs of its shape where these agree, so that one loop goes through all memory in
- * order; else it is C-ordered. */
+/* The result has the memory layout of the inputs of its shape if they agree, so that one loop steps through all memory
+ * in order; otherwise it is C-ordered. */
 static norch_tensor *make_result(const job *j) {
-    norch_tensor *out = nr_make(j->ndim, j->shape, j->result, where_to(j));
+    norch_tensor *out = nr_make(j->ndim, j->shape, j->result, device_input(j));
     const norch_tensor *first = NULL;
     for (int i = 0; i < j->inputs && out; i++) {
         const norch_tensor *x = j->ready[i];
@@ -215,7 +216,7 @@ static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, cons
                              const norch_tensor *c) {
     job j = {.inputs = inputs, .mark = "", .input = {a, b, c}};
     if (check_form(&j, op)) return NULL;
-    j.elsewhere = where_to(&j)->device_type != NORCH_CPU;
+    j.elsewhere = device_input(&j)->device_type != NORCH_CPU;
     if (infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
     norch_tensor *out = NULL;
     if (ready_inputs(&j, NULL) == NORCH_OK) out = make_result(&j);
@@ -241,7 +242,7 @@ norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tenso
 
 static int32_t check_out(const job *j, const norch_tensor *out) {
     NR_TRY(nr_check_tensor(j->row->name, out));
-    const norch_tensor *from = where_to(j);
+    const norch_tensor *from = device_input(j);
     if (!nr_same_device(out, from) && !nr_is_anywhere(from))
         return nr_fail(NORCH_ERROR_DEVICE, "%s_: a result on %s cannot be written into a tensor on %s", j->row->name,
                        nr_device_name(from), nr_device_name(out));

@@ -1,5 +1,5 @@
-/* pool: checks and plans of pooling over the last two axes, by maximum or mean, and of its gradients. norch/ops/pool.py
- * computes the size of the result (rounding up or down); each window must have an element of x. */
+/* pool: checks and plans of max and average pooling over the last two axes, and of their gradients. norch/ops/pool.py
+ * computes the size of the result (rounding up or down); each window must contain an element of x. */
 #include "../families/pool.h"
 #include "ops.h"
 
@@ -37,7 +37,7 @@ static int32_t read_window(const char *op, const norch_tensor *like, const int64
     return NORCH_OK;
 }
 
-/* Makes the output, of the planes of `like` in the given size, and runs over x, which is copied if it is not contiguous. */
+/* Makes the output, of the planes of `like` in the given size, copies x if it is not contiguous, and runs. */
 static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tensor *like, const int64_t size[2]) {
     int64_t shape[NORCH_MAX_DIMS];
     for (int32_t i = 0; i < like->ndim - 2; i++) shape[i] = like->shape[i];
@@ -57,14 +57,14 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     return nr_finished(out, status);
 }
 
-/* x is the gradient of a result: it must have the size of one. */
+/* Checks that x, the gradient of a result, has the size of the result. */
 static int32_t check_gradient(const char *op, const norch_tensor *x, const nr_pool_plan *plan) {
     if (plan->result[0] == x->shape[x->ndim - 2] && plan->result[1] == x->shape[x->ndim - 1]) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s is not that of the windows, (%lld, %lld)", op, nr_shape_of(x),
                    (long long)plan->result[0], (long long)plan->result[1]);
 }
 
-/* An index must be dense and have this shape over the planes of x. */
+/* Checks that an index is dense and has this size over the planes of x. */
 static int32_t check_index(const char *op, const norch_tensor *index, const norch_tensor *x, const int64_t size[2]) {
     NR_TRY(nr_check_real(op, index));
     bool fits = index->ndim == x->ndim && index->dtype == NORCH_INT64 && index->contiguous;

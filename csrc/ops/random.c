@@ -1,5 +1,6 @@
-/* random: checks of draws, and how far each advances the stream. The stream is counted in blocks of four 32-bit words. An
- * element takes one word for float32 and two for other dtypes, so that threads and devices can compute any part of a draw. */
+/* random: checks of random numbers, and how far each call advances the stream. The generator counts the stream in
+ * blocks of four 32-bit words. A float32 takes one word, other dtypes two, so that any thread can compute any part of a
+ * call. */
 #include "../families/random.h"
 #include "ops.h"
 
@@ -18,7 +19,7 @@ static norch_tensor *run(uint64_t *state, norch_tensor *y, nr_random_kind kind, 
     return y;
 }
 
-/* Draws into y. */
+/* Fills y with random numbers. */
 static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind, const void *probability, int64_t low,
                           uint64_t span) {
     if (!y || y->numel == 0) return y;
@@ -26,13 +27,13 @@ static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind,
     return run(state, y, kind, &plan);
 }
 
-/* The number of equally spaced values in [0, 1) that a uniform draw uses, so that none is rounded up to 1. */
+/* The number of equally spaced values in [0, 1) that uniform numbers take: few enough that none is rounded up to 1. */
 static uint64_t uniform_span(int32_t dtype) {
     return 1ull << (nr_dtypes[dtype].digits < 24 ? nr_dtypes[dtype].digits : 24);
 }
 
-/* The parts of complex numbers of variance 1, from normal ones. */
-static norch_tensor *halved(norch_tensor *parts) {
+/* Scales standard normal parts, so that the complex numbers have variance 1. */
+static norch_tensor *scale_parts(norch_tensor *parts) {
     norch_tensor *scale = parts ? norch_scalar_float(0.70710678118654752) : NULL;
     const int32_t status = scale ? norch_binary_into(parts, NR_OP_mul, parts, scale) : NORCH_ERROR_MEMORY;
     nr_release(scale);
@@ -48,7 +49,7 @@ static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, 
         of_parts[ndim] = 2;
         norch_tensor *parts =
             draw_floats(op, state, ndim + 1, of_parts, nr_part_of((int32_t)dtype), kind, device_type, device_index);
-        return nr_whole(kind == NR_NORMAL ? halved(parts) : parts);
+        return nr_whole(kind == NR_NORMAL ? scale_parts(parts) : parts);
     }
     if (!nr_is_float((int32_t)dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: the dtype must be a float, not %s", op, nr_dtypes[dtype].name);

@@ -1,15 +1,16 @@
-/* recurrent: an LSTM or a GRU over all steps: of each one product with the state and one fused call for the rest (families/recurrent.h).
- * The products with the input, and those for the gradients of weights, are made of all steps at once, elsewhere.
+/* recurrent: an LSTM or a GRU over all steps. Each step is one product with the state and one fused call for the cell
+ * (families/recurrent.h). norch/ops computes the products with the input, and those for the gradients of the weights,
+ * for all steps at once.
  *
  *   forward    h0 -> linear -> cell -> h1 -> linear -> cell -> h2 ...      hs[t], cs[t], kept[t] where they stay
  *   backward   .. <- linear <- cell <- g of hs[t] + what comes from t + 1 */
 #include "../families/recurrent.h"
 #include "ops.h"
 
-/* Nanoseconds of a unit, for nr_call.work. */
+/* Nanoseconds for a unit, for nr_call.work. */
 #define NANOSECONDS 10.0
 
-/* The sizes, and the tensors of which a step takes a part. */
+/* The sizes, and the tensors that a step uses a part of. */
 typedef struct layer {
     const char *op;
     int64_t steps, rows, size, gates;
@@ -24,7 +25,7 @@ static int32_t check_sized(const layer *l, const char *what, const norch_tensor 
     return one->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: %s is not contiguous", l->op, what);
 }
 
-/* Checks the states and what is kept, and finds the sizes. */
+/* Checks the states and what is saved for backward, and sets the sizes. */
 static int32_t check(layer *l, const norch_tensor *h, const norch_tensor *c, const norch_tensor *weight,
                      const norch_tensor *kept, const norch_tensor *cs) {
     NR_TRY(nr_check_real(l->op, h));

@@ -1,4 +1,5 @@
-/* reduce: the REDUCE rows of ops.def: axes, dtypes, empty axes, and the plan of two loop nests. The loops are the backend's. */
+/* reduce: the reductions of ops.def: axes, dtypes, empty axes, and a plan of two loop nests. The loops are the
+ * backend's. */
 #include <string.h>
 
 #include "../families/reduce.h"
@@ -27,7 +28,7 @@ static int32_t find_axes(const char *op, const norch_tensor *x, int64_t count, c
     return NORCH_OK;
 }
 
-/* The two nests of the plan: over the kept axes of x and out, and over the reduced axes of x. */
+/* Makes the two nests of the plan: over the kept axes, of x and out, and over the reduced axes, of x. */
 static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes, norch_tensor *out, bool keep_order) {
     int64_t size_in = nr_size_of(x->dtype), step_out = nr_size_of(out->dtype);
     int64_t stride[2][NORCH_MAX_DIMS]; /* x first: the larger operand orders the loops */
@@ -69,7 +70,7 @@ static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes
     }
 }
 
-/* Nanoseconds an element, roughly. */
+/* Nanoseconds for an element, roughly. */
 static double cost(int32_t op) {
     switch (op) {
     case NR_OP_var:
@@ -89,7 +90,7 @@ static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, in
     if (row->result == NR_INDEX || (row->result == NR_SUM && !nr_is_float(dtype))) dtype = NORCH_INT64;
     norch_tensor *out = nr_make(ndim, shape, dtype, x);
     if (!out || out->numel == 0) return out;
-    if (row->result == NR_INDEX && out->numel == x->numel) { /* the extreme of one element */
+    if (row->result == NR_INDEX && out->numel == x->numel) { /* argmax or argmin of one element each: 0 */
         norch_tensor *zeros = norch_full_like(out, -1, 0, 0);
         nr_release(out);
         return zeros;
@@ -107,7 +108,7 @@ static int32_t check_not_empty(int32_t op, const norch_tensor *x, axis_set axes,
     if (has_identity || x->numel > 0) return NORCH_OK;
     for (int32_t axis = 0; axis < x->ndim; axis++)
         if (has(axes, axis) && x->shape[axis] == 0) {
-            bool value = all && nr_ops[op].result != NR_INDEX; /* PyTorch's kinds of errors */
+            bool value = all && nr_ops[op].result != NR_INDEX; /* PyTorch's exceptions differ so */
             return nr_fail(value ? NORCH_ERROR_VALUE : NORCH_ERROR_INDEX,
                            "%s: expected a non-empty axis, but axis %d of shape %s has size 0", nr_ops[op].name, axis,
                            nr_shape_of(x));
@@ -125,7 +126,7 @@ static int32_t find_dtype(const nr_op_row *row, int32_t op, int32_t dtype, int32
 
 /* ---- complex numbers ----------------------------------------------------------------------------- */
 
-/* The reduction of the parts of x over the axes of x, and with `both` over that of the parts too. */
+/* Reduces the real and imaginary parts of complex x over its axes, and, if `both`, over the axis of the parts too. */
 static norch_tensor *reduce_parts(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                                   bool both, double param) {
     const char *name = nr_ops[op].name;
@@ -144,7 +145,8 @@ static norch_tensor *reduce_parts(int32_t op, const norch_tensor *x, int64_t cou
     return whole;
 }
 
-/* The sum or mean of all elements of a contiguous x: as rows of up to 32 numbers, whose parts vectors add, and then of one row. */
+/* The sum or mean of all elements of a contiguous x: first down columns, as a matrix with rows of up to 32 numbers,
+ * which vectorises, and then of the row that remains. */
 static norch_tensor *reduce_rows(int32_t op, const norch_tensor *x) {
     const int64_t width = (x->numel & -x->numel) < 32 ? x->numel & -x->numel : 32, axis = 0;
     const int64_t rows[] = {x->numel / width, 2 * width}, row[] = {width, 2};
@@ -160,7 +162,8 @@ static norch_tensor *reduce_rows(int32_t op, const norch_tensor *x) {
     return nr_whole(out);
 }
 
-/* Sums are those of the parts; so is the variance, a real number, which adds up those of both. */
+/* The sum and the mean are those of the parts; the variance, a real number, is the sum of the variances of the
+ * parts. */
 static norch_tensor *reduce_complex(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                                     double param) {
     switch (op) {

@@ -1,5 +1,5 @@
-/* sort: argsort, with the sorted values if they are wanted, and searchsorted. Python gathers medians, quantiles and the like by
- * indices. Dtypes are widened as for scans. */
+/* sort: argsort, with the sorted values on request, and searchsorted. Python composes medians, quantiles and the like
+ * of them. Dtypes are widened as for scans. */
 #include "../families/sort.h"
 #include "ops.h"
 

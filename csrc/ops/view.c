@@ -1,7 +1,7 @@
 /* view: new headers over the same elements. Only reshape may copy. */
 #include "ops.h"
 
-/* Replaces the size -1, and checks the number of elements. */
+/* Computes the size given as -1, and checks the number of elements. */
 static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndim, const int64_t *given,
                               int64_t *shape) {
     if (ndim < 0 || ndim > NORCH_MAX_DIMS)
@@ -32,7 +32,7 @@ static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndi
                    nr_shape_text((int32_t)ndim, given), (long long)x->numel, nr_shape_of(x));
 }
 
-/* Strides of a view of the same elements in another shape; false when only a copy can have it. */
+/* Strides of a view of the same elements in another shape; false if only a copy can have that shape. */
 static bool reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *strides, int32_t new_ndim,
                             const int64_t *new_shape, int64_t *new_strides) {
     for (int32_t i = 0; i < ndim; i++)
@@ -40,8 +40,8 @@ static bool reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *s
             nr_fill_strides(new_ndim, new_shape, new_strides);
             return true;
         }
-    /* Goes through both shapes from the back, one dense run of old axes at a time: the new sizes must divide each run
-     * without remainder. */
+    /* From the last axis on, merges old axes that are contiguous with each other to one run; the new axes must split
+     * each run exactly. */
     int32_t to = new_ndim - 1;
     int32_t from = ndim - 1;
     while (from >= 0) {
@@ -219,7 +219,7 @@ norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index) {
     return nr_make_view(x, axes_but(x, 1u << axis, shape, strides), shape, strides, index * x->strides[axis]);
 }
 
-/* A bound of a slice as Python reads it: within [0, size], or within [-1, size - 1] when stepping back. */
+/* Clips a bound of a slice as Python does: to [0, size], or to [-1, size - 1] if the step is negative. */
 static int64_t clipped(int64_t bound, int64_t size, bool back) {
     if (bound < 0) return bound < -size ? 0 - back : bound + size;
     return bound > size - back ? size - back : bound;
@@ -389,7 +389,8 @@ norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
 }
 
 bool norch_overlaps_itself(const norch_tensor *x) {
-    /* In the order of absolute strides, each step must be larger than the reach of all smaller ones. */
+    /* No two elements share memory if, sorted by absolute stride, each stride exceeds the extent of all smaller
+     * ones. */
     int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
     int32_t n = 0;
     for (int32_t i = 0; i < x->ndim; i++) {

@@ -1,21 +1,22 @@
-/* fuse: finds the chains of a program (families/chain.h): calls over one iteration space, which a backend runs tile by tile.
+/* fuse: finds the chains of a program (families/chain.h): calls over one iteration space that a backend runs tile by
+ * tile.
  *
  *   before   1 mul  x, 0.5 -> a        after   1 [ mul   x, 0.5  -> buffer 0
  *            2 tanh a      -> b                  tanh  buffer 0  -> buffer 0
  *            3 sum  w      -> s                  add   buffer 0, x -> y ]
  *            4 add  b, x   -> y                3 sum   w       -> s
  *
- * A chain begins with the first call that belongs to none, and takes later ones
- *   - whose loops are those of the chain, or which have an element for each of its rows, or reduce its rows;
- *   - that use memory which the chain uses, or will (drop_unconnected);
- *   - whose elements of such memory, where one of the two calls writes it, lie at the same place in the loops: then an element
- *     of a tile depends on that tile alone;
- *   - that can be moved up to the chain: of the calls in between, those that do not need it go in front of it, and the others
- *     neither use memory that the call writes, nor write what it uses.
+ * A chain begins with the first call that belongs to none. A later call joins it if
+ *   - it has the loops of the chain, or one element for each of its rows, or reduces its rows;
+ *   - it shares memory with the chain (drop_unconnected);
+ *   - each shared element that one of the two calls writes belongs to the same iteration of both, so that a tile depends on
+ *     no other tile;
+ *   - it can be moved up to the chain: each call in between either can go before the chain, or neither uses memory that the
+ *     call writes, nor writes memory that it uses.
  *
- * Nothing else has to be known about the calls. Loops are compared by their memory: a loop may be split, to be that of
- * another call, so that a dense nest is also one of rows. Kennedy and McKinley, "Maximizing Loop Parallelism and Improving
- * Data Locality via Loop Fusion and Distribution" (1993). */
+ * Nothing else has to be known about the calls. Loops are compared after splitting: a dense loop may be split into
+ * rows, to match another call. Kennedy and McKinley, "Maximizing Loop Parallelism and Improving Data Locality via Loop
+ * Fusion and Distribution" (1993). */
 #include <stddef.h>
 #include <string.h>
 
@@ -28,13 +29,13 @@ static bool divides(const nr_call *call) {
     return call->family == NR_POINTWISE && nr_op_divides(call->op) && !nr_is_float(call->dtype);
 }
 
-/* What a call uses that is not the program's own: which it may share with anything. */
+/* Whether a block is used by the program alone. Other blocks may overlap one another. */
 static bool is_own(const nr_program *program, int32_t block) {
     return block >= 0 && program->blocks[block].kind != NR_EXTERNAL && program->blocks[block].kind != NR_KEPT;
 }
 
-/* The nest of a call, for a reduction that of its elements, innermost first: reduced ones, and kept ones. False: it cannot be
- * in a chain. */
+/* The loops of a call, innermost first; those of a reduction are the reduced ones and then the kept ones. False: the
+ * call cannot be in a chain. */
 static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, int64_t *size) {
     const nr_step *step = &s->program->steps[index];
     const nr_call *call = &step->call;
@@ -97,8 +98,8 @@ static void split_strides(member *m, int32_t d, int64_t first) {
     }
 }
 
-/* Splits loops of the chain, from the from-th on, and those of a call, until they are the same. Where they cannot be, loops of
- * the chain may have been split for nothing, which changes nothing. */
+/* Splits loops of the chain, from loop `from` on, and those of a call, until they are the same. On failure loops of the
+ * chain may stay split, which does no harm. */
 static bool refine(search *s, int32_t from, member *m, int32_t *ndim, int64_t *size) {
     int32_t d = 0;
     for (; from + d < s->ndim && d < *ndim; d++) {
@@ -118,7 +119,7 @@ static bool refine(search *s, int32_t from, member *m, int32_t *ndim, int64_t *s
     return from + d == s->ndim && d == *ndim;
 }
 
-/* Strides over the rows become strides over all loops. */
+/* Makes strides over the rows of the chain strides over all its loops. */
 static void shift(member *m, int32_t by) {
     for (int o = 0; o < m->operands; o++) {
         int64_t *stride = m->operand[o].stride;
@@ -127,7 +128,7 @@ static void shift(member *m, int32_t by) {
     }
 }
 
-/* Whether a call uses memory that the chain uses, or, if `written`, reads what it writes. */
+/* Whether a call uses memory that the chain uses, or, if `written`, reads memory that the chain writes. */
 static bool meets(const search *s, const member *m, bool written) {
     for (int o = written; o < m->operands; o++)
         for (int64_t i = 0; i < s->count; i++)
@@ -161,7 +162,7 @@ static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
         shift(m, s->inner);
         return true;
     }
-    /* More elements, of which the chain so far has one a row. */
+    /* The call has rows, for each of which the chain so far has one element. */
     if (s->inner || its % all != 0 || its / all > NR_CHAIN_ROW || s->ndim == NORCH_MAX_DIMS || !meets(s, m, true))
         return false;
     for (int64_t i = 0; i < s->count; i++) {
@@ -192,7 +193,8 @@ static bool overlap(const search *s, const access *a, const access *b) {
     return a_low < b_high && b_low < a_high;
 }
 
-/* Whether a number that a call converts from memory, before the chain runs, is written by a member. */
+/* Whether a member writes a scalar that a call reads from memory by nr_call.load, which happens before the chain
+ * runs. */
 static bool reads_number(const search *s, const nr_step *step, const member *writer) {
     const access *written = &writer->operand[0];
     const nr_plan *plan = step->call.plan;
@@ -209,15 +211,15 @@ static bool reads_number(const search *s, const nr_step *step, const member *wri
     return false;
 }
 
-/* Whether an operand is one element for all of the loops. */
+/* Whether an operand is one element, broadcast over all loops. */
 static bool is_one_number(const search *s, const access *a) {
     for (int32_t d = 0; d < s->ndim; d++)
         if (a->stride[d]) return false;
     return true;
 }
 
-/* Whether a call of the chain and a later one, both with its loops, cannot go tile by tile; *meet: they use the same memory, which
- * is more than one number that both read. */
+/* Whether a dependence between a call of the chain and a later one, both with its loops, forbids running them tile by
+ * tile. *meet: they share memory, other than one scalar that both read. */
 static bool conflict(const search *s, const member *before, const member *after, bool *meet) {
     if (reads_number(s, &s->program->steps[after->step], before)) return true;
     *meet = reads_number(s, &s->program->steps[before->step], after);
@@ -234,8 +236,8 @@ static bool conflict(const search *s, const member *before, const member *after,
     return false;
 }
 
-/* Whether two calls may be exchanged, as far as memory goes: whole blocks. Storages that were there before may lie over the same
- * memory; a replay is refused where arguments do that did not when recorded (python/replay.c). */
+/* Whether two calls may be exchanged: neither writes a block that the other uses. External storages may overlap; a
+ * replay refuses arguments that overlap if they did not in the recording (python/replay.c). */
 static bool exchangeable(const search *s, const nr_step *a, const nr_step *b) {
     const nr_program *program = s->program;
     for (int64_t u = a->first_use; u < a->first_use + a->uses; u++)
@@ -255,7 +257,7 @@ static bool exchangeable_with(const search *s, int64_t index, const int64_t *ste
     return true;
 }
 
-/* Calls that may fail because of values: what comes after them stays there. */
+/* Whether a call may fail because of values: later calls must not move before it. */
 static bool may_fail(const nr_call *call) {
     return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
            call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK || call->family == NR_HOST_CALL ||
@@ -291,7 +293,7 @@ static bool join(search *s, int64_t index) {
             met |= meet[i];
         }
         joins &= alike || met;
-        if (!joins) memcpy(s, before, bytes); /* as if nothing had been tried */
+        if (!joins) memcpy(s, before, bytes); /* undoes the attempt */
         nr_free(before);
         if (!joins) return false;
         for (int64_t i = 0; i < s->count; i++)
@@ -301,8 +303,8 @@ static bool join(search *s, int64_t index) {
     return true;
 }
 
-/* Leaves out members that nothing connects with the first: they were there until something would. They use none of the memory
- * that the others write, or write what these use, so that they may come later. */
+/* Removes members that share no memory with the first, directly or through others: a later call might have connected
+ * them. No dependence forbids running them later. */
 static void drop_unconnected(search *s) {
     int64_t kept = 0;
     for (int64_t i = 0; i < s->count; i++)
@@ -310,7 +312,7 @@ static void drop_unconnected(search *s) {
     s->count = kept;
 }
 
-/* Whether a call can go in front of the chain, and of what comes after it. */
+/* Whether a call can be moved before the chain, and before the calls that are moved after it. */
 static bool goes_first(const search *s, int64_t index) {
     for (int64_t i = 0; i < s->count; i++)
         if (!exchangeable_with(s, index, &s->members[i].step, 1)) return false;
@@ -355,8 +357,8 @@ static void put(search *s, order *to, int64_t index, nr_chain *chain, bool follo
     to->steps[to->count++].follows = follows;
 }
 
-/* The steps of a list in their new order. */
-static void gather(search *s, const int64_t *list, int64_t count, order *to) {
+/* Appends the steps of a list to the new order, chain by chain. */
+static void order_steps(search *s, const int64_t *list, int64_t count, order *to) {
     for (int64_t i = 0; i < count; i++) {
         if (s->taken[list[i]]) continue;
         find_members(s, list + i, count - i);
@@ -372,7 +374,7 @@ static void gather(search *s, const int64_t *list, int64_t count, order *to) {
             members[k] = s->members[k].step;
             s->taken[members[k]] = true;
         }
-        gather(s, before, before_count, to); /* a search of its own */
+        order_steps(s, before, before_count, to); /* may form chains of their own */
         for (int64_t k = 0; k < chain->count; k++) put(s, to, members[k], k ? NULL : chain, k > 0);
     }
 }
@@ -385,13 +387,13 @@ void nr_program_fuse(nr_program *program, bool reorders) {
     int64_t *uses_of = nr_malloc((size_t)(program->block_count + 1) * sizeof *uses_of);
     int64_t *list = nr_malloc((size_t)program->count * sizeof *list);
     order to = {.steps = nr_malloc((size_t)program->count * sizeof *to.steps)};
-    if (s && taken && uses_of && list && to.steps) { /* else the calls run one by one */
+    if (s && taken && uses_of && list && to.steps) { /* otherwise, for lack of memory, the calls run one by one */
         memset(taken, 0, (size_t)program->count * sizeof *taken);
         count_uses(program, uses_of);
         *s = (search){program, runner, .reorders = reorders, .taken = taken, .uses_of = uses_of};
         for (int64_t i = 0; i < program->count; i++) list[i] = i;
-        gather(s, list, program->split, &to); /* no call moves from one part to the other */
-        gather(s, list + program->split, program->count - program->split, &to);
+        order_steps(s, list, program->split, &to); /* no call moves from one part to the other */
+        order_steps(s, list + program->split, program->count - program->split, &to);
         memcpy(program->steps, to.steps, (size_t)program->count * sizeof *to.steps);
         for (int64_t i = 0; i < program->count; i++) {
             nr_chain *chain = program->steps[i].chain;

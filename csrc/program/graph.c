@@ -1,13 +1,14 @@
-/* graph: runs of calls that are launched as one.
+/* graph: sequences of calls that a device launches as one graph.
  *
  *   before    x, y, learning rate, step count, random numbers  -> where the graph reads them: one launch (nr_device.feed)
  *   call      0      1    2      3    4    ...  optimizer
  *             matmul relu matmul relu loss
  *   launched  [            one graph            ]
  *
- * A call is launched alone if a run changes what it is given: a number that is read again, an address of an argument. What the device
- * can read where it lies does not: the options of an optimizer and the position of the random numbers have slots, and small
- * arguments copies, if that makes fewer launches. So graphs never have to be changed. */
+ * A call whose kernel arguments change from run to run (a scalar that is read again, the address of an argument) is
+ * launched alone, so that graphs never have to be updated. Arguments that kernels can read from fixed memory of the
+ * device do not count: options of an optimizer and the position of the random numbers have slots, and small tensors are
+ * copied, if that makes fewer launches. */
 #include "../core/device.h"
 #include "../core/gate.h"
 #include "../core/memory.h"
@@ -17,13 +18,13 @@
 #include "plans.h"
 #include "program.h"
 
-#define SHORTEST 3      /* calls: fewer are launched as fast alone */
-#define SMALL (1 << 20) /* bytes of an argument that are copied in the time of a launch or two */
-#define SLOT 16         /* bytes to which slots are aligned */
+#define SHORTEST 3      /* calls: fewer are as fast without a graph */
+#define SMALL (1 << 20) /* bytes of an argument that take the time of a launch or two to copy */
+#define SLOT 16         /* alignment of slots, in bytes */
 
 /* ---- segments ------------------------------------------------------------------------------------------- */
 
-/* Whether a call reads a number again in each run: that of a tensor, as Python's are constants. */
+/* Whether a call reads a scalar again in each run: one in a tensor, as Python numbers are constants. */
 static bool reads_number(const nr_program *program, const nr_step *step) {
     const nr_plan *plan = step->call.plan;
     for (int64_t u = step->first_use; u < step->first_use + step->uses && step->call.load; u++) {
@@ -36,14 +37,14 @@ static bool reads_number(const nr_program *program, const nr_step *step) {
     return false;
 }
 
-/* Where the plan of a call has the address of its slot; NULL: it can have none. */
+/* The field for the address of the slot in the plan of a call; NULL: it can have no slot. */
 static const void **slot_of(const nr_step *step) {
     void *plan = (void *)(uintptr_t)step->call.plan;
     if (step->call.family == NR_RANDOM) return &((nr_random_plan *)plan)->slot;
     return step->call.family == NR_OPTIM ? &((nr_optim_plan *)plan)->slot : NULL;
 }
 
-/* Whether a call does the same in each run, with the same kernels, and never waits for the device. */
+/* Whether a call makes the same launches in each run, and never waits for the device. */
 static bool is_fixed(const nr_program *program, const nr_step *step) {
     if (step->dead) return true;
     const nr_call *call = &step->call;
@@ -54,7 +55,7 @@ static bool is_fixed(const nr_program *program, const nr_step *step) {
     return true;
 }
 
-/* Finds segments, and notes them where there is room; *launches: of a run, without what is moved before. */
+/* Counts the segments, and writes them to `segments` unless that is NULL; *launches: of a run, without the feed. */
 static int64_t find_segments(const nr_program *program, nr_segment *segments, int64_t *launches) {
     int64_t count = 0, first = 0, calls = 0;
     *launches = 0;
@@ -77,9 +78,9 @@ static int64_t find_segments(const nr_program *program, nr_segment *segments, in
     return count;
 }
 
-/* ---- what is moved before a run --------------------------------------------------------------------------- */
+/* ---- copies before a run ----------------------------------------------------------------------------------- */
 
-/* Marks arguments that can be copied: small ones, whose memory no call writes to. */
+/* Marks the arguments that can be copied: small ones whose memory no call writes. */
 static void mark_copied(nr_program *program, bool wanted) {
     for (int32_t a = 0; a < program->argument_count; a++) {
         nr_argument *one = &program->arguments[a];
@@ -99,8 +100,9 @@ static void mark_copied(nr_program *program, bool wanted) {
     }
 }
 
-/* Gives slots to the calls that can have them: how far into program->slots, from SLOT on; gives the end of the last. Random numbers
- * are taken in the order of the calls, so those of another device must not come in between. */
+/* Gives slots to the calls that can have them, as offsets into program->slots from SLOT on (an offset of 0 means none),
+ * and returns the end of the last. Calls take random numbers in their order, so that all of them must be on this
+ * device. */
 static int64_t mark_slots(nr_program *program, bool wanted) {
     int64_t end = SLOT;
     for (int64_t i = 0; i < program->count; i++)
@@ -117,7 +119,7 @@ static int64_t mark_slots(nr_program *program, bool wanted) {
     return end;
 }
 
-/* Memory for copies and slots; their addresses go to the plans. */
+/* Allocates copies and slots, and writes their addresses into the plans. */
 static int32_t place(nr_program *program, int64_t slots) {
     program->feeds = nr_malloc((size_t)(program->argument_count + 1) * sizeof *program->feeds);
     program->slot_bytes = nr_malloc((size_t)slots);
@@ -142,8 +144,8 @@ static int32_t place(nr_program *program, int64_t slots) {
     return NORCH_OK;
 }
 
-/* Lets calls read slots and copies of small arguments, whichever makes the fewest launches. Where that fails, later runs read what is
- * given to them as before. */
+/* Chooses between slots, copies of small arguments, both and neither by the number of launches. On failure later runs
+ * use neither. */
 static int32_t place_feeds(nr_program *program) {
     int64_t least, launches;
     int best = 0;
@@ -182,7 +184,7 @@ int32_t nr_program_feed(const nr_program *program) {
         if (!one->copied || !one->read[second]) continue;
         program->feeds[count++] = (nr_feed){one->copy->data, one->data, one->numel * nr_size_of(one->dtype), false};
     }
-    int64_t first = 0, end = 0; /* of the slots of this part, which lie side by side */
+    int64_t first = 0, end = 0; /* of the slots of this part, which are contiguous */
     for (int64_t i = program->from; i < program->to && program->slots; i++) {
         const nr_call *call = &program->steps[i].call;
         const void **slot = slot_of(&program->steps[i]);
@@ -199,7 +201,7 @@ int32_t nr_program_feed(const nr_program *program) {
 }
 /* ---- graphs --------------------------------------------------------------------------------------------- */
 
-static int32_t note(const nr_program *program, nr_segment *segment) {
+static int32_t capture_segment(const nr_program *program, nr_segment *segment) {
     const nr_backend *backend = program->backend;
     NR_TRY(backend->device->graph(backend, NR_GRAPH_BEGIN, &segment->graph));
     int32_t status = NORCH_OK;
@@ -218,7 +220,7 @@ int32_t nr_program_make_graphs(nr_program *program) {
     if (!program->segments) return NORCH_OK; /* the calls are run one by one */
     program->segment_count = find_segments(program, program->segments, &launches);
     nr_gate_wait(); /* no other thread is in the middle of a copy on the stream */
-    for (int64_t i = 0; i < count; i++) NR_TRY(note(program, &program->segments[i]));
+    for (int64_t i = 0; i < count; i++) NR_TRY(capture_segment(program, &program->segments[i]));
     return NORCH_OK;
 }
 

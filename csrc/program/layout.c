@@ -1,11 +1,11 @@
-/* layout: which recorded calls nobody needs, and which blocks share addresses.
+/* layout: dead call elimination, and the offsets of blocks in the slab.
  *
  *   call      0    1    2    3    4          offset
  *   a         [=========]                    0
  *   b              [==============]          |a|
- *   c                        [====]          0, for a is gone
+ *   c                        [====]          0, as a is freed
  *
- * Blocks are placed by size, the largest first, each at the lowest offset that no block of the same time has: the best of the
+ * Blocks are placed by size, the largest first, each at the lowest offset that is free while it lives: the best of the
  * simple orders in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020). */
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +21,15 @@ bool nr_in_slab(const nr_block *block) {
            !block->in_buffer;
 }
 
-/* The block is read at the end: no byte of it is known to be overwritten before. */
-static void await(nr_block *block) {
+/* Marks all of a block as needed by later calls. */
+static void mark_awaited(nr_block *block) {
     block->awaited = true;
     block->over_from = block->over_to = 0;
 }
 
-/* Notes what a call overwrites without reading it: once that is the whole block, earlier stores to it are dead. Ranges
- * that are not neighbours are too rare to be noted: only the larger one is. */
-static void overwrite(nr_block *block, int64_t from, int64_t bytes) {
+/* Notes a range that a call overwrites. When the ranges make up the whole block, earlier stores to it are dead. Of
+ * ranges that do not touch, which are rare, only the larger is kept. */
+static void note_overwritten(nr_block *block, int64_t from, int64_t bytes) {
     const int64_t to = from + bytes;
     if (from <= block->over_to && to >= block->over_from) {
         if (from < block->over_from) block->over_from = from;
@@ -41,23 +41,24 @@ static void overwrite(nr_block *block, int64_t from, int64_t bytes) {
     if (block->over_from == 0 && block->over_to == (int64_t)block->bytes) block->awaited = false;
 }
 
-/* What a call that is needed leaves to those before it. Storages that were there before may lie over one another, and show what
- * a run that failed has done: they are always awaited. */
+/* Updates what earlier calls must provide, for a call that is not dead. External storages always count as needed: they
+ * may overlap one another, and show how far a failed run came. */
 static void note_uses(nr_program *program, const nr_step *step) {
     const nr_use *uses = program->uses + step->first_use;
     const int64_t dense = nr_plan_dense_bytes(&step->call);
     for (int64_t u = 0; u < step->uses; u++) {
         nr_block *block = uses[u].block < 0 ? NULL : &program->blocks[uses[u].block];
-        if (dense && uses[u].written && block && block->kind != NR_EXTERNAL) overwrite(block, uses[u].offset, dense);
+        if (dense && uses[u].written && block && block->kind != NR_EXTERNAL)
+            note_overwritten(block, uses[u].offset, dense);
     }
     for (int64_t u = 0; u < step->uses; u++)
-        if (uses[u].block >= 0 && !(dense && uses[u].written)) await(&program->blocks[uses[u].block]);
+        if (uses[u].block >= 0 && !(dense && uses[u].written)) mark_awaited(&program->blocks[uses[u].block]);
 }
 
-/* What is there between the two parts of a program anybody may read. */
+/* Between the two parts of a program any code may read what the first has written. */
 static void await_results(nr_program *program) {
     for (int64_t i = 0; i < program->block_count; i++)
-        if (program->blocks[i].kind != NR_TEMPORARY) await(&program->blocks[i]);
+        if (program->blocks[i].kind != NR_TEMPORARY) mark_awaited(&program->blocks[i]);
 }
 
 void nr_program_find_dead(nr_program *program) {
@@ -78,7 +79,7 @@ void nr_program_find_dead(nr_program *program) {
     }
 }
 
-/* The first and the last call that uses each block. */
+/* Finds the first and the last call that uses each block. */
 static void find_lives(nr_program *program) {
     for (int64_t i = 0; i < program->block_count; i++)
         program->blocks[i].last = program->blocks[i].kind == NR_RESULT ? program->count : -1;
@@ -94,8 +95,8 @@ static void find_lives(nr_program *program) {
     }
 }
 
-/* The calls of a chain run together: what one needs lives as long as it does. */
-static void stretch(nr_program *program) {
+/* Extends the lives of blocks that a chain uses to the whole chain, as its calls run together. */
+static void extend_lives(nr_program *program) {
     for (int64_t i = 0; i < program->count; i++) {
         const int64_t end = program->steps[i].chain ? i + program->steps[i].chain->count : i;
         for (int64_t s = i; s < end; s++)
@@ -118,7 +119,7 @@ static size_t end_of(const nr_block *block) {
     return block->at + (block->bytes + !block->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The lowest offset for a block beside those that are placed, which are sorted by offset. */
+/* Finds the lowest offset for a block among those placed already, which are sorted by offset. */
 static void fit(nr_block *block, nr_block **placed, int64_t count) {
     const size_t size = end_of(block) - block->at;
     block->at = 0;
@@ -130,7 +131,7 @@ static void fit(nr_block *block, nr_block **placed, int64_t count) {
     }
 }
 
-/* The most bytes that temporary blocks and results have at a time if each lives as long as its tensors in the function. */
+/* The most bytes of temporary blocks and results at any time, if each lives as long as its tensors in the function. */
 static int64_t peak_of(const nr_program *program) {
     const size_t bytes = (size_t)(program->count + 1) * sizeof(int64_t);
     int64_t *change = nr_malloc(bytes), most = 0, now = 0;
@@ -153,7 +154,7 @@ static int64_t peak_of(const nr_program *program) {
 
 size_t nr_program_layout(nr_program *program) {
     find_lives(program);
-    stretch(program);
+    extend_lives(program);
     program->peak_bytes = peak_of(program);
     size_t bytes = 0, all = 0;
     int64_t count = 0, placed = 0;
@@ -162,7 +163,7 @@ size_t nr_program_layout(nr_program *program) {
     for (int64_t i = 0, at = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
         if (!nr_in_slab(block)) continue;
-        block->at = all; /* where there is no memory to sort: side by side */
+        block->at = all; /* one after another, if there is no memory to sort */
         all = end_of(block);
         if (sorted) sorted[at++] = block;
     }

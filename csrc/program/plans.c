@@ -1,4 +1,4 @@
-/* plans: see plans.h. A case a family; a new family adds its own. */
+/* plans: see plans.h. Each family has a case in each function. */
 #include "plans.h"
 
 #include "../families/attention.h"
@@ -55,8 +55,8 @@ static void visit(visitor v, void *field, bool written) {
 static void note(visitor v, const void *at, size_t bytes) { v->numbers(v->context, at, bytes); }
 #define NOTE(v, field) note(v, &(field), sizeof(field))
 
-/* The loops, and the operands; bit o of written: operand o is written. loads: numbers in the plan itself are converted from
- * elements elsewhere, before each run. */
+/* Visits the loops and operands of a nest; bit o of written: operand o is written. loads: scalars of the plan are
+ * converted from memory before each run, so that this memory is visited instead. */
 static void visit_loops(visitor v, nr_plan *nest, int32_t operands, uint32_t written, bool loads) {
     const size_t row = (size_t)nest->ndim * sizeof(int64_t);
     NOTE(v, nest->ndim);
@@ -101,7 +101,7 @@ static void visit_matmul(visitor v, nr_matmul_plan *plan) {
 
 static void visit_reduce(visitor v, nr_reduce_plan *plan) {
     const size_t row = (size_t)plan->ndim * sizeof(int64_t);
-    visit_nest(v, &plan->kept, plan->count ? 2 : 1, 1); /* of no elements the address may lie anywhere */
+    visit_nest(v, &plan->kept, plan->count ? 2 : 1, 1); /* without elements the address of x means nothing */
     NOTE(v, plan->ndim);
     note(v, plan->size, row);
     note(v, plan->stride, row);
@@ -122,7 +122,7 @@ static void visit_random(visitor v, nr_random_plan *plan) {
     visit(v, &plan->mask, true);
 }
 
-/* The hyper-parameters are read when the call runs. */
+/* The hyperparameters are left out: a call reads them when it runs. */
 static void visit_optim(visitor v, nr_optim_plan *plan) {
     NOTE(v, plan->count);
     for (int64_t i = 0; i < plan->count; i++) {

@@ -1,4 +1,4 @@
-/* record: a program as an observer of its thread, and the end of a recording. */
+/* record: records calls and storages as an observer of the thread, and turns them into a program at the end. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ void nr_program_spoil(nr_program *program, const char *why) {
     if (!program->refusal[0]) snprintf(program->refusal, sizeof program->refusal, "%s", why);
 }
 
-/* The call itself has succeeded: the recording ends, and the function goes on. */
+/* Spoils the recording, but does not fail: the call itself has succeeded, and the function goes on. */
 static int32_t shortage(nr_program *program) {
     nr_program_spoil(program, "out of memory for the recording");
     return NORCH_OK;
@@ -44,7 +44,7 @@ int32_t nr_program_refuse(nr_program *program, const char *why) {
 
 /* ---- blocks ------------------------------------------------------------------------------------------ */
 
-/* The latest first: an address belongs to the storage that has it now. */
+/* Searches from the latest block on: a freed storage may have had the same address. */
 int32_t nr_program_find(const nr_program *program, const norch_storage *storage) {
     for (int64_t i = program->block_count - 1; i >= 0; i--)
         if (program->blocks[i].storage == storage) return (int32_t)i;
@@ -139,7 +139,7 @@ static void take_address(void *of, void **at, bool written) {
     c->step->uses++;
 }
 
-/* Copies the arrays that a plan points at; addresses in the plan itself then lie in the copy. */
+/* Copies the arrays that a plan points at, and makes it point at the copies. */
 static bool own_arrays(const nr_call *call, nr_step *step, void *plan) {
     if (call->family == NR_OPTIM) {
         nr_optim_plan *p = plan;
@@ -253,9 +253,9 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
         } else if (!block->storage) {
             block->kind = block->constant && !block->written ? NR_CONSTANT : NR_TEMPORARY;
         } else if ((block->results == block->storage->references || (program->divided && block->results)) &&
-                   !block->constant) { /* between the parts anybody may hold what the first gave */
+                   !block->constant) { /* between the parts any code may hold results of the first */
             block->kind = NR_RESULT;
-            block->storage = NULL; /* the storage is the caller's; runs have their own */
+            block->storage = NULL; /* it stays with the caller; runs write to the slab */
             block->died = program->count;
         } else {
             block->kind = NR_KEPT;
@@ -273,7 +273,7 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
     return NORCH_OK;
 }
 
-/* Addresses in the storage of an argument, relative to the argument whose elements they are among. */
+/* Makes addresses in the storage of an argument relative to the argument that contains them. */
 static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor *const *argument) {
     for (int64_t u = 0; u < program->use_count; u++) {
         nr_use *use = &program->uses[u];
@@ -294,7 +294,7 @@ static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor
     return NORCH_OK;
 }
 
-/* A gradient is computed from what the function has left, and writes to nothing but what it gives. */
+/* Refuses writes to an argument, and writes of the second part, the gradient, to external memory. */
 static int32_t check_parts(nr_program *program) {
     for (int64_t s = 0; s < program->count; s++)
         for (int64_t u = program->steps[s].first_use; u < program->steps[s].first_use + program->steps[s].uses; u++) {
@@ -307,7 +307,7 @@ static int32_t check_parts(nr_program *program) {
     return NORCH_OK;
 }
 
-/* Says of each address what it is, for a comparison with another recording. */
+/* Adds to the hashes of each step what its addresses refer to, for comparisons with other recordings. */
 static void name_uses(nr_program *program) {
     for (int64_t s = 0; s < program->count; s++) {
         nr_step *step = &program->steps[s];
@@ -327,8 +327,8 @@ static void name_uses(nr_program *program) {
     }
 }
 
-/* Finds results that runs can put into memory of their own, and notes their uses: not what the second part reads of the
- * first, and not on a device, whose graphs have addresses that stay. */
+/* Finds the results that runs can write into new memory, and lists their uses. Excluded are results of the first part
+ * that the second reads, and those on a device, as addresses in graphs are fixed. */
 static int32_t find_fresh(nr_program *program, int32_t results, const norch_tensor *const *result) {
     if (program->backend && program->backend->device) return NORCH_OK;
     for (int32_t i = 0; i < results; i++)
@@ -363,7 +363,7 @@ static int32_t place(nr_program *program) {
             bytes = fused;
             break;
         }
-        nr_program_unfuse(program); /* for memory that calls share, but a chain cannot */
+        nr_program_unfuse(program); /* a chain lengthens lives, so that fewer blocks share memory */
         bytes = nr_program_layout(program);
     }
     const nr_backend *backend = NULL; /* of the slab */

@@ -1,4 +1,4 @@
-/* run: a program's calls, one after the other, without Python. */
+/* run: runs the calls of a program, one after the other, without Python. */
 #include <stdatomic.h>
 #include <time.h>
 

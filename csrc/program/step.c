@@ -1,4 +1,4 @@
-/* step: runs one call of a program, or a chain of them. */
+/* step: runs one call of a program, or a chain of calls. */
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
 #include "host_call.h"

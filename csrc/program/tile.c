@@ -1,19 +1,19 @@
-/* tile: lays a chain out: how large its tiles are, which results lie in buffers, and the loops of each call in a tile.
+/* tile: makes a chain: the size of its tiles, which results are in buffers, and the loops of each call in a tile.
  *
  *   call      0    1    2    3        buffer
  *   a         [=========]             0
  *   b              [=========]        1
- *   c                   [====]        0, for a is read there for the last time, element by element as c is written
+ *   c                   [====]        0: each element of a is read for the last time before that of c is written
  *
- * A buffer has the elements of one tile, one after another in the order of the loops. */
+ * A buffer holds the elements of one tile, contiguous in the order of the loops. */
 #include <string.h>
 
 #include "fuse.h"
 
-#define SECOND_CACHE (1 << 20) /* bytes, about */
+#define SECOND_CACHE (1 << 20) /* bytes of the second-level cache, about */
 #define MOST_BUFFERS 64
-#define LINE 64               /* bytes that a cache loads at a time */
-#define PAST_CACHE (16 << 20) /* bytes of a result that is not in the cache when it is read */
+#define LINE 64               /* bytes of a cache line */
+#define PAST_CACHE (16 << 20) /* bytes from which on a result has left the cache before it is read */
 
 /* ---- loops --------------------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_buff
 /* ---- buffers ---------------------------------------------------------------------------------------------- */
 
 typedef struct buffer {
-    int64_t bytes, free_from; /* of an element, or in all; the member from which on another block may have it */
+    int64_t bytes, free_from; /* bytes of an element, or in all; the first member for which it may be reused */
     bool by_row, is_long;
     int64_t at;
 } buffer;
@@ -77,8 +77,8 @@ static bool has_operand(const search *s, int64_t n) {
     return n % NR_MAX_OPERANDS < s->members[n / NR_MAX_OPERANDS].operands;
 }
 
-/* Whether a block needs no memory: it is temporary, written before it is read, and nobody else uses it, or other elements of
- * it. Gives the last member that uses it, or -1. */
+/* The last member that uses the block of operand `first`, if the block needs no memory: it is temporary, written before
+ * it is read, and used by this chain only, with the same elements throughout. Otherwise -1. */
 static int64_t last_if_internal(search *s, int64_t first, bool *is_long) {
     const access *a = operand_of(s, first);
     if (!a->written || a->place < 0 || s->program->blocks[a->place].kind != NR_TEMPORARY) return -1;
@@ -90,7 +90,7 @@ static int64_t last_if_internal(search *s, int64_t first, bool *is_long) {
         if (n / NR_MAX_OPERANDS < first / NR_MAX_OPERANDS || !nr_same_elements(s, a, operand_of(s, n))) return -1;
         const member *m = &s->members[n / NR_MAX_OPERANDS];
         if (n / NR_MAX_OPERANDS == first / NR_MAX_OPERANDS && n != first)
-            return -1;                                            /* reads what it is the first to write */
+            return -1;                                            /* reads the block before anything is written to it */
         if (m->role >= NR_INTO_ROW && n % NR_MAX_OPERANDS == 1) { /* kernels add dense elements in another order */
             const nr_reduce_plan *reduce = s->program->steps[m->step].call.plan;
             if (reduce->stride[0] != a->size) return -1;
@@ -102,8 +102,8 @@ static int64_t last_if_internal(search *s, int64_t first, bool *is_long) {
     return uses == s->uses_of[a->place] ? last : -1;
 }
 
-/* Gives each block that needs no memory a buffer, shared with others of its size that are no longer needed. A pointwise
- * call may write where it reads. */
+/* Gives each block that needs no memory a buffer, reusing those of the same size that are no longer needed. A pointwise
+ * call may write to the buffer that it reads. */
 static bool assign_buffers(search *s, plan *p) {
     memset(p, 0, sizeof *p);
     for (int64_t n = 0; n < s->count * NR_MAX_OPERANDS; n++) {
@@ -135,13 +135,13 @@ static bool assign_buffers(search *s, plan *p) {
 
 /* ---- the chain ------------------------------------------------------------------------------------------ */
 
-/* How many of the inner loops a tile has whole, how many rows, and how many bytes its buffers. */
+/* Decides how many inner loops are whole in a tile, how many rows it has, and the bytes of its buffers. */
 static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
     int64_t bytes = 0, most = 1;
     for (int32_t r = 0; r < p->count; r++)
         if (!p->buffers[r].by_row && !p->buffers[r].is_long) bytes += p->buffers[r].bytes;
     while (2 * most <= NR_CHAIN_TILE && 2 * most * bytes <= NR_CHAIN_BUFFERS) most *= 2;
-    if (s->inner) most = 2 * NR_CHAIN_TILE; /* in the second cache: rows are many calls of kernels as it is */
+    if (s->inner) most = 2 * NR_CHAIN_TILE; /* from the second cache, as rows are many kernel calls in any case */
     *whole = s->inner;
     while (!s->inner && *whole < s->ndim && nr_product(*whole + 1, s->size) <= most) ++*whole;
     chain->row = nr_product(*whole, s->size);
@@ -159,11 +159,11 @@ static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
         one->at = chain->bytes;
         chain->bytes += (elements * one->bytes + LINE - 1) / LINE * LINE;
     }
-    /* What fits one tile lies in the cache anyway. */
+    /* A chain of one tile gains nothing: its data stay in the cache anyway. */
     return chain->bytes <= SECOND_CACHE && chain->tiles > 1;
 }
 
-/* The same where a thread takes one element: a buffer is a register. */
+/* The same for a device, where a thread takes one element and a buffer is a register. */
 static bool cut_elements(const search *s, plan *p, nr_chain *chain) {
     chain->ndim = s->ndim;
     memcpy(chain->size, s->size, sizeof chain->size);
@@ -173,7 +173,7 @@ static bool cut_elements(const search *s, plan *p, nr_chain *chain) {
     return s->ndim <= NR_CHAIN_LOOPS;
 }
 
-/* Gives buffers to as many members as there are buffers and operands for: the others are left for another chain. */
+/* Gives registers to as many members as a kernel of a chain can have; the others are left for another chain. */
 static bool fill_registers(search *s, plan *p) {
     for (; s->count > 1; s->count--) {
         bool good = assign_buffers(s, p);
@@ -185,7 +185,7 @@ static bool fill_registers(search *s, plan *p) {
     return false;
 }
 
-/* Strides of an operand over the loops of a tile, of which the last is that over rows. */
+/* The strides of an operand over the loops of a tile, the last of which is over rows. */
 static void stride_tile(const search *s, const plan *p, const nr_chain *chain, int32_t whole, int64_t i, int o,
                         int64_t *stride) {
     const access *a = &s->members[i].operand[o];
@@ -215,12 +215,12 @@ static void make_link(const search *s, const plan *p, const nr_chain *chain, int
         link->stride[0][o] = stride[whole];
         link->stride[1][o] = stride[whole];
     }
-    if (m->role >= NR_INTO_ROW) { /* the elements of a row, or of all, lie as in memory */
+    if (m->role >= NR_INTO_ROW) { /* the reduced elements have the stride that they have in memory */
         const nr_reduce_plan *reduce = s->program->steps[m->step].call.plan;
         link->stride[0][1] = reduce->stride[0];
         return;
     }
-    /* Loops of the tile that are one in each operand become one. The last of them goes over rows. */
+    /* Merges the loops of the tile that each operand steps through with one stride. The last loop is over rows. */
     const int32_t loops = each ? whole + 1 : 1;
     int64_t size[NORCH_MAX_DIMS + 1];
     for (int32_t d = 0; d < loops; d++) size[d] = each && d < whole ? s->size[d] : 1;
@@ -242,7 +242,7 @@ static void make_link(const search *s, const plan *p, const nr_chain *chain, int
     link->is_run = call->family == NR_POINTWISE && link->ndim == 1 && !nr_is_narrow(call->dtype);
 }
 
-/* Whether an operand in memory has the elements of a tile side by side. */
+/* Whether the elements of a tile are contiguous in an operand in memory. */
 static bool is_dense(const search *s, const nr_chain *chain, int32_t whole, const access *a) {
     int64_t next = a->size;
     for (int32_t d = 0; d < whole + (chain->ndim > 0); d++) {
@@ -252,7 +252,8 @@ static bool is_dense(const search *s, const nr_chain *chain, int32_t whole, cons
     return true;
 }
 
-/* Notes operands for fetch(), each block once, if they are too large together to stay in the cache. */
+/* Lists the operands to prefetch (fetch() in cpu/chain.c), each block once, if together they are too large for the
+ * cache. */
 static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_t whole) {
     const int64_t all = nr_product(s->ndim, s->size);
     int64_t bytes = 0;
@@ -272,7 +273,8 @@ static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_
     if (bytes < SECOND_CACHE) chain->fetches = 0;
 }
 
-/* Whether a result is large, dense, and used by no other call of the chain: then it may go past the cache (cpu/stream.h). */
+/* Whether a result is large, dense, and used by no other call of the chain, so that it may bypass the cache
+ * (cpu/stream.h). */
 static bool streams(const search *s, const plan *p, int64_t i, const nr_link *link) {
     const access *out = &s->members[i].operand[0];
     if (!link->is_run || link->role != NR_EACH || p->in_buffer[i][0] || link->stride[0][0] != out->size) return false;
@@ -282,7 +284,7 @@ static bool streams(const search *s, const plan *p, int64_t i, const nr_link *li
     return nr_product(s->ndim, s->size) * out->size >= PAST_CACHE;
 }
 
-/* The chain that the search has found, with its links; NULL: it is none. */
+/* The chain that the search has found, with its links; NULL if it is not worth it. */
 nr_chain *nr_chain_make(search *s) {
     nr_chain *chain = nr_malloc(sizeof *chain + (size_t)s->count * sizeof(nr_link));
     plan *p = nr_malloc(sizeof *p);
