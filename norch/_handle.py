@@ -1,7 +1,7 @@
 """Handle, the base class of Tensor: what C and autograd know of a tensor, its shape, dtype and device.
 
-``Tensor`` (tensor.py) is this class with the operations mixed in. The calls of the library make its instances without
-this package knowing that class, so that imports run one way only.
+``Tensor`` (tensor.py) subclasses it and adds the operations. tensor.py passes that class to the library, which makes
+the results of calls, so that modules below tensor.py need not import it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from .dtype import dtype as DType  # noqa: N812
 
 
 class Handle(TensorBase):
-    """A tensor of C, and what autograd knows about it.
+    """A C tensor with its autograd state.
 
-    _node   where gradients go: the node that made this tensor, a Leaf for one that collects a gradient, or None
-    _grad   the gradient collected so far (leaves, and others after retain_grad())
-    _view   for a view, its base and how it was taken (autograd/view_history.py)
-    _version_counter  [when it was last written to in place], shared by all tensors over one storage; None until needed
+    _node             the node that computed it; the Leaf of a leaf that requires grad; or None
+    _grad             the value of .grad (leaves, and others after retain_grad())
+    _view             for a view, its base and how it was taken (autograd/view_history.py)
+    _version_counter  [sequence number of the last in-place write], shared by all tensors over one storage; None until
+                      needed
     """
 
     __slots__ = ("__weakref__",)
 
     def _bump(self) -> None:
-        """Notes an in-place write, by an operation, a C call or through shared memory."""
+        """Updates the version counter after an in-place write."""
         version = self._version_counter
         if version is None:
             self._version_counter = [next_seq()]
@@ -63,30 +64,29 @@ class Handle(TensorBase):
 
     @property
     def device(self) -> Device:
-        """Where the elements live."""
+        """The device of the elements."""
         return device_of(self)
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the elements live on a CUDA device."""
+        """Whether the elements are on a CUDA device."""
         return self._device_type != CPU.code
 
 
-# The next sequence number. Nodes and in-place writes are counted together: "written after this node was made" is then a
-# comparison.
+# Sequence numbers. Nodes and in-place writes share them, so that "written after this node was made" is a comparison.
 counter = itertools.count(1)
 next_seq = counter.__next__
 
 
 def bump_all(tensors: Iterable[Any]) -> None:
-    """Notes that a C call wrote to all of these at once."""
-    time = next_seq()
+    """Updates the version counters of tensors after one C call wrote to all of them."""
+    seq = next_seq()
     for x in tensors:
         version = x._version_counter
         if version is None:
-            x._version_counter = [time]
+            x._version_counter = [seq]
         else:
-            version[0] = time
+            version[0] = seq
 
 
 # The class of results; tensor.py puts Tensor here and passes it to the library.
@@ -94,7 +94,7 @@ result_class: Any = Handle
 
 
 def version_counter_of(x: Any) -> list[int]:
-    """The version counter that all tensors over the storage of x share, made when first asked for."""
+    """The version counter of x, made at the first call; all tensors over one storage share it."""
     version = x._version_counter
     if version is None:
         version = x._version_counter = [0]
@@ -102,9 +102,9 @@ def version_counter_of(x: Any) -> list[int]:
 
 
 def alias(x: Any) -> Any:
-    """Another Tensor over the elements of x, outside any graph but sharing its version counter.
+    """Another Tensor over the elements of x, without history but with the same version counter.
 
-    It is what a node saves of its own result: the result itself, with its place in the graph, would be a cycle.
+    A node saves an alias of its result: the result itself refers to the node, which would be a cycle.
     """
     out = lib.norch_alias(x)
     out._version_counter = version_counter_of(x)
@@ -112,23 +112,23 @@ def alias(x: Any) -> Any:
 
 
 def meta_of(x: Handle) -> Handle:
-    """The meta tensor of x: its shape, dtype and device over no memory, for nodes that do not keep x itself."""
+    """The meta tensor of x: its shape, dtype and device without memory, for nodes that do not need the elements."""
     return lib.norch_meta(x)
 
 
 def full_of(meta: Handle, value: float) -> Any:
-    """value everywhere, in the shape and dtype of meta."""
+    """A tensor full of value, of the shape, dtype and device of meta."""
     return lib.norch_full_like(meta, -1, value, int(value))
 
 
 def all_samples(x: Any) -> Any:
-    """x, or of a tensor that stands for one sample of vmap that of all: for what is decided once for all."""
+    """The tensor of all samples if x is a batched tensor of vmap, else x."""
     return x.all_samples() if type(x) is not result_class and hasattr(x, "_level") else x
 
 
 def zeros_of(meta: Handle, *values: Any) -> Any:
-    """Zeros of the shape and dtype of meta. values: what is to be written there, or says where: zeros of each
-    sample where vmap batches one of these."""
+    """Zeros of the shape, dtype and device of meta. values: tensors that will be written into the result, or index it;
+    if one is batched by vmap, the result is batched too."""
     for x in values:
         if type(x) is not result_class and hasattr(x, "_level"):
             return x.new_zeros(lib.norch_shape(meta), dtype=meta.dtype)

@@ -1,13 +1,12 @@
-"""The binding to the C library. With _header.py and _buffers.py it is all that uses ctypes.
+"""The binding to the C library. Only this file, _header.py and _buffers.py use ctypes.
 
-Every function of the library's header is an attribute of ``lib``, under its name in C. The struct, the constants and
-the signatures are read from the header's text (_header.py), so that there is no second copy of them.
+Every function of csrc/norch.h is an attribute of ``lib``, under its name in C. The struct, the constants and the
+signatures are read from the text of the header (_header.py), so that there is no second copy of them.
 
-A C tensor is a Python object, the very ``Tensor`` that users hold (csrc/python/object.c). Calls with tensors are
-builtin functions of the library (csrc/python/calls.c): they check their arguments and cost a tenth of a call through
-ctypes. The other calls go through ctypes, which passes integers and pointers as ``c_void_p`` and keeps only their low
-64 bits, so callers check numbers from users with ``ints`` or ``int64`` first. Calls hold the GIL; the library releases
-it around long work. A call that fails raises.
+A C tensor is the Python object that users hold (csrc/python/object.c). Calls with tensors are builtin functions of the
+library (csrc/python/calls.c); they check their arguments, and cost a tenth of a call through ctypes. The other calls go
+through ctypes. It keeps only the low 64 bits of integers, so callers first check numbers from users with ``ints`` or
+``int64``. Calls hold the GIL; the library releases it around long work. A call that fails raises an exception.
 """
 
 from __future__ import annotations
@@ -68,7 +67,8 @@ _check_threads()
 
 
 def _bind_python() -> type:
-    """Makes tensors Python objects, failures exceptions and calls builtins; returns the type of tensors."""
+    """Gives C the exception classes, and replaces the calls with tensors in lib by builtins; returns the tensor
+    type."""
     raised: dict[str, type[Exception]] = {
         "SHAPE": errors.ShapeError,
         "DTYPE": errors.DTypeError,
@@ -111,16 +111,16 @@ if TYPE_CHECKING:
         _mixed: int
 
     class Guard:
-        """The base class of context managers that put a setting back: __exit__ calls the last of _restores, and takes
-        it away. It is a function of C (csrc/python/guard.c), which no asynchronous exception interrupts."""
+        """Base of context managers that restore a setting: __exit__ pops and calls the last function of _restores. It
+        is written in C (csrc/python/guard.c), so that no asynchronous exception interrupts it."""
 
         _restores: list[Callable[[], Any]]
 
         def __exit__(self, *_: object) -> None: ...
 
     class CapturedBase:
-        """The base class of captured functions. A call replays _latest, the recording of _program; where there is none,
-        or it may not run, the call is one of _otherwise() (csrc/python/captured.c)."""
+        """Base of captured functions. A call replays _latest, the recording of _program. If there is none, or its
+        conditions do not hold, the call goes to _otherwise() (csrc/python/captured.c)."""
 
         _latest: Any
         _program: Any
@@ -130,7 +130,7 @@ else:
     CapturedBase = lib.norch_captured_class(sys.implementation.name == "cpython" and sys.version_info < (3, 12))
 
 
-# ---- numbers on their way to C -----------------------------------------------------------------------------------
+# ---- checks of numbers for C -------------------------------------------------------------------------------------
 
 _PACK = [struct.Struct(f"{n}q").pack for n in range(constants["MAX_DIMS"] + 1)]
 
@@ -149,7 +149,7 @@ def ints(values: Sequence[int], what: str = "size") -> bytes:
 
 
 def int64(value: Any, what: str = "number") -> int:
-    """value as an int that fits 64 bits; TypeError, also for a bool, or OverflowError otherwise."""
+    """value as an int. TypeError for a bool or another type, OverflowError if it does not fit 64 bits."""
     if value is True or value is False:
         raise TypeError(f"{what} must be an integer, not bool")
     try:
@@ -162,7 +162,7 @@ def int64(value: Any, what: str = "number") -> int:
 
 
 def flag(value: Any, what: str) -> bool:
-    """value, which is True or False; TypeError otherwise, like PyTorch."""
+    """value, if it is True or False; TypeError otherwise, as in PyTorch."""
     if value is True or value is False:
         return value
     raise TypeError(f"{what} must be True or False, not {type(value).__name__}")

@@ -1,7 +1,7 @@
-"""``norch.func``: functions that take a function and give its derivatives, by the names of ``torch.func``.
+"""``norch.func``: transforms of functions (derivatives, vmap), by the names of ``torch.func``.
 
-They nest: grad(grad(f)) is the second derivative. The arguments that are derived by, and the outputs, may be tensors or
-lists, tuples and dicts of them. autograd/transforms.py computes the derivatives.
+They nest: grad(grad(f)) is the second derivative. Arguments and outputs may be tensors, or lists, tuples and dicts of
+tensors. autograd/transforms.py computes the derivatives.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Argnums = int | tuple[int, ...]
 
 
 class _Run(Linearized):
-    """A function, derived by its arguments argnums. Results are detached unless they depend on other leaves."""
+    """func at args, linearized in the arguments argnums. Results are detached unless they depend on other leaves."""
 
     def __init__(self, name: str, func: Function, argnums: Argnums, args: Any, kwargs: Any, has_aux: bool, **more: Any):
         positions = argnums if isinstance(argnums, tuple) else (argnums,)
@@ -44,7 +44,7 @@ class _Run(Linearized):
         self.name, self.has_aux = name, has_aux
 
     def with_aux(self, found: Any) -> Any:
-        """found, or with has_aux (found, what else the function gives)."""
+        """found, or with has_aux (found, aux)."""
         return (found, self.released(self.aux)) if self.has_aux else found
 
     def value(self) -> Any:
@@ -60,7 +60,7 @@ class _Run(Linearized):
         return self.by_input(self.vjp((self.outputs[0].new_ones(()),)))
 
     def blocks(self, forward: bool, chunk_size: int | None = None) -> Any:
-        """The Jacobian, arranged as the output, then as the arguments; with_aux()."""
+        """The Jacobian, nested as the output, then as the arguments; with_aux()."""
         return self.with_aux(self.by_output([self.by_input(row) for row in self.jacobian(forward, chunk_size)]))
 
 
@@ -75,7 +75,7 @@ def _check_randomness(name: str, randomness: Any) -> None:
 
 
 def _derived(name: str, func: Function, argnums: Argnums, has_aux: bool, result: Callable[[_Run], Any]) -> Function:
-    """The function that gives result(run) for the run of func on its arguments."""
+    """The function that computes result(run), with run the linearization of func at its arguments."""
 
     @functools.wraps(func)
     def derived(*args: Any, **kwargs: Any) -> Any:
@@ -88,10 +88,10 @@ def _derived(name: str, func: Function, argnums: Argnums, has_aux: bool, result:
 
 
 def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that gives the gradient of func, which gives one number, by its arguments argnums.
+    """Returns a function that computes the gradient of func with respect to its arguments argnums, shaped as these.
 
-    argnums is a position or a tuple of them. With has_aux func gives (number, anything else), and its gradient
-    (gradient, anything else).
+    func returns a 0-d tensor: ShapeError otherwise. argnums: a position, or a tuple of positions for a tuple of
+    gradients. has_aux: func returns (output, aux), and the new function (gradient, aux).
 
     >>> norch.func.grad(norch.func.grad(norch.sin))(norch.tensor(0.5)).item() == -norch.sin(norch.tensor(0.5)).item()
     True
@@ -100,12 +100,12 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As grad(), with (gradient, value) or (gradient, (value, anything else))."""
+    """As grad(), but the function returns (gradient, value), or with has_aux (gradient, (value, aux))."""
     return _derived("grad_and_value", func, argnums, has_aux, lambda run: (run.gradient(), run.value()))
 
 
 def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """grad_and_value() in the other order: (value, gradient) or ((value, anything else), gradient).
+    """As grad(), but the function returns (value, gradient), or with has_aux ((value, aux), gradient).
 
     >>> norch.func.value_and_grad(lambda w, x: (w * x).sum(), argnums=(0, 1))(norch.ones(1), norch.full((1,), 3.0))
     (tensor(3.), (tensor([3.]), tensor([1.])))
@@ -117,29 +117,31 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """(func(*primals), pull_back): pull_back(v), with v shaped as the output, is the product of v with the Jacobian.
+    """Returns (func(*primals), vjp_fn). vjp_fn(v), with v shaped as the output, is the vector-Jacobian product: a tuple
+    with a tensor for each primal. vjp_fn may be called repeatedly.
 
-    It gives a tuple, one for each argument, and may be called many times. With has_aux there is a third value, as in
-    grad(). ShapeError where v does not have the shape of the output.
+    has_aux: func returns (output, aux), and vjp (output, vjp_fn, aux). ShapeError if v does not fit the output.
 
-    >>> out, pull_back = norch.func.vjp(norch.exp, norch.zeros(2))
-    >>> pull_back(norch.tensor([1.0, 5.0]))
+    >>> out, vjp_fn = norch.func.vjp(norch.exp, norch.zeros(2))
+    >>> vjp_fn(norch.tensor([1.0, 5.0]))
     (tensor([1., 5.]),)
     """
     run = _Run("vjp", func, tuple(range(len(primals))), primals, {}, has_aux)
 
-    def pull_back(*v: Any) -> Any:
+    def vjp_fn(*v: Any) -> Any:
         weights = leaves(v)
         check_shapes("vjp: a cotangent", weights, "an output", run.outputs)
         create_graph = mode.enabled and (run.create_graph or any(w.requires_grad for w in weights))
         return run.by_input(run.vjp(weights, create_graph))
 
-    found = run.released(run.output_tree), pull_back
+    found = run.released(run.output_tree), vjp_fn
     return (*found, run.released(run.aux)) if has_aux else found
 
 
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """(func(*primals), its directional derivative along tangents). Both arguments are tuples, of the same shapes.
+    """Returns (func(*primals), the Jacobian-vector product with tangents), both shaped as the output. primals and
+    tangents are tuples of the same shapes: TypeError or ShapeError otherwise. strict: Error if the output does not
+    depend on a primal. has_aux: func returns (output, aux), and jvp a third value, aux.
 
     >>> norch.func.jvp(norch.square, (norch.tensor(3.0),), (norch.tensor(1.0),))
     (tensor(9.), tensor(6.))
@@ -158,10 +160,11 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 
 def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """The function that gives the Jacobian of func by its arguments argnums, by rows: a walk that vmap batches over the
-    elements of an output, chunk_size of them at once.
+    """Returns a function that computes the Jacobian of func with respect to its arguments argnums, by rows: reverse
+    walks, batched by vmap over chunk_size elements of an output at once (None: all).
 
-    Of shape (*output.shape, *argument.shape), in a tuple over argnums when that is one, in place of each output.
+    Shape: (*output.shape, *argument.shape) for each output; a tuple of them if argnums is a tuple. has_aux: as in
+    grad().
 
     >>> norch.func.jacrev(norch.exp)(norch.zeros(2))
     tensor([[1., 0.],
@@ -172,16 +175,17 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
-    """jacrev() by columns, batched over the elements of the arguments: for functions of few numbers that give many.
+    """As jacrev(), but by columns, batched over the elements of the arguments: faster for few inputs and many outputs.
 
-    randomness has no effect: func runs once, so that its random operations draw once, under "error" too.
+    randomness has no effect: func runs once, so its random operations draw once, even with "error".
     """
     _check_randomness("jacfwd", randomness)
     return _derived("jacfwd", func, argnums, has_aux, lambda run: run.blocks(forward=True))
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
-    """The function that gives the second derivatives of func: jacrev() of jacrev().
+    """Returns a function that computes the second derivatives of func: jacrev(jacrev(func)). For an output of shape ()
+    and an argument x the shape is (*x.shape, *x.shape).
 
     >>> norch.func.hessian(lambda x: (x**3).sum())(norch.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
@@ -194,7 +198,7 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 
 
 def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
-    """The axis of each tensor in tree. dims is one axis for all of them, None for none, or arranged as tree."""
+    """The axis of each tensor in tree. dims is one axis for all, None for none, or nested as tree."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(leaves(tree))
     if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
@@ -208,7 +212,7 @@ def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
 
 
 def _batch_size(tensors: list[Any], dims: list[Any], args: tuple[Any, ...], in_dims: Any) -> int:
-    """The size that all tensors, those of args, have along their axis of dims."""
+    """The size that all tensors of args have along their axes dims. ArgumentError if there is none, or several."""
     for x, dim in zip(tensors, dims, strict=True):
         if dim is not None and not -x.ndim <= dim < x.ndim:
             raise BoundsError(f"vmap: in_dims {dim} for a tensor of shape {tuple(x.shape)}")
@@ -222,7 +226,7 @@ def _batch_size(tensors: list[Any], dims: list[Any], args: tuple[Any, ...], in_d
 
 
 def _unbatched(x: Any, dim: int | None, level: Level) -> Any:
-    """A result of vmap, with the samples along dim; None: the one of all samples."""
+    """A result of vmap, with the samples along dim; None: one result for all samples."""
     from .batching.level import is_batched_at, unbatch
 
     if dim is None:
@@ -239,17 +243,18 @@ def _unbatched(x: Any, dim: int | None, level: Level) -> Any:
 def vmap(
     func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Function:
-    """The function that maps func over slices of its arguments along in_dims and stacks what it gives along out_dims.
+    """Returns a function that maps func over slices of its arguments along in_dims, and stacks the results along
+    out_dims. func runs once, on tensors that represent one slice; each of its operations computes all slices at once.
 
-    func runs once, on tensors that stand for one slice, and each of its operations computes all slices at once.
-    in_dims and out_dims are an axis, or one for each argument and output, arranged as these are; None in in_dims
-    passes the whole argument, as keyword arguments are always, and in out_dims asks for what is the same for all
-    slices. randomness: whether random operations raise an Error ("error"), draw for each slice ("different") or once
-    for all of them ("same"). chunk_size: how many slices at once, for less memory. docs/vmap.md tells what cannot be
-    batched.
+    in_dims      an axis for all arguments, or one for each, nested as they are. None: the whole argument is passed to
+                 every slice. Keyword arguments are never sliced
+    out_dims     likewise for the outputs. None: the output must be the same for all slices
+    randomness   random operations raise Error ("error"), draw for each slice ("different") or once ("same")
+    chunk_size   how many slices are computed at once, for less memory
 
-    ArgumentError (a ValueError) where sizes differ or axes do not match the arguments, BoundsError (an IndexError)
-    for an axis that does not exist, Error (a RuntimeError) for control flow that depends on elements.
+    Raises ArgumentError (a ValueError) if sizes differ or axes do not match the arguments, BoundsError (an IndexError)
+    for an axis that does not exist, Error (a RuntimeError) for control flow that depends on elements. docs/vmap.md
+    lists what cannot be batched.
 
     >>> per_sample = norch.vmap(norch.func.grad(lambda w, x: (w * x).sum()), in_dims=(None, 0))
     >>> per_sample(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -305,10 +310,12 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """module(*args, **kwargs) with other tensors in place of its parameters and buffers, which stay as they were.
+    """Returns module(*args, **kwargs), computed with other tensors in place of its parameters and buffers. The module
+    is not changed.
 
-    parameter_and_buffer_dicts maps dotted names to tensors, or is a sequence of such dicts. A tensor that the module
-    holds under several names is replaced under all of them, unless tie_weights is False; strict asks for every name.
+    parameter_and_buffer_dicts: {dotted name: tensor}, or a sequence of such dicts. tie_weights: a tensor that the
+    module holds under several names is replaced under all of them. strict: all names must be given. KeyError for an
+    unknown name, and with strict for a missing one.
 
     >>> layer = norch.nn.Linear(2, 1, bias=False)
     >>> norch.func.functional_call(layer, {"weight": norch.tensor([[1.0, 2.0]])}, norch.tensor([3.0, 4.0]))
@@ -346,8 +353,8 @@ def functional_call(
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(parameters, buffers) of models of one kind by name, each stacked along a new first axis: what vmap() of
-    functional_call() runs an ensemble with.
+    """Returns (parameters, buffers) of models of one class: {name: tensor}, each stacked along a new first axis. vmap()
+    of functional_call() runs such an ensemble. ArgumentError for no model or different classes.
 
     >>> parameters, buffers = norch.func.stack_module_state([norch.nn.Linear(2, 3) for _ in range(4)])
     >>> parameters["weight"].shape

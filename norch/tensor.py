@@ -1,5 +1,5 @@
-"""Tensor: the class of tensors, made of Handle (_handle.py), the methods that norch/ops declares, and those of
-_autograd_methods.py, _metadata.py and _protocols.py."""
+"""The class Tensor: Handle (_handle.py), with the methods that norch/ops declares and those of _autograd_methods.py,
+_metadata.py and _protocols.py."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ T = TypeVar("T", bound="Tensor")
 
 
 class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods):
-    """An N-dimensional array of one dtype, with a memory of how it was computed.
+    """An N-dimensional array of one dtype, whose computation autograd records.
 
-    ``Tensor([[1, 2], [3, 4]])`` takes values and ``Tensor(2, 3)`` takes sizes (its elements are then undefined); both
-    are of the default float dtype. ``norch.tensor(values)`` keeps the dtype of the values.
+    ``Tensor([[1, 2], [3, 4]])`` takes values; ``Tensor(2, 3)`` takes sizes, and its elements are uninitialized. Both
+    have the default float dtype. ``norch.tensor(values)`` keeps the dtype of the values.
 
     >>> norch.Tensor([[1, 2], [3, 4]], requires_grad=True).sum()
     tensor(10., grad_fn=<SumBackward>)
@@ -64,7 +64,7 @@ class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods)
 
     @staticmethod
     def _make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:
-        """A leaf of another class over the elements of data, for programs with classes of tensors."""
+        """A leaf of class cls over the elements of data, for programs that subclass Tensor."""
         return adopt(cls, data.detach()).requires_grad_(require_grad)
 
     # ---- autograd --------------------------------------------------------------------------------------------
@@ -72,11 +72,8 @@ class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods)
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
-        """Adds the derivative of this tensor to the .grad of every leaf that it was computed from.
-
-        A tensor of more than one element needs gradient, of its shape: the derivative is weighted by it. See
-        norch.autograd.backward for the rest.
-        """
+        """Adds the gradient of this tensor to the .grad of every leaf that it was computed from. A tensor of more than
+        one element needs gradient, of its shape. norch.autograd.backward explains the options and errors."""
         engine.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
     # ---- copies and pickles ------------------------------------------------------------------------------------
@@ -99,7 +96,7 @@ class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods)
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: a leaf over the same storage, which is pickled once however many tensors see it."""
+        """For pickle and copy: a leaf over the same storage. A storage that several tensors share is pickled once."""
         how = (self.dtype, tuple(self.shape), self.stride(), self._offset, type(self), self.requires_grad)
         return rebuilt, (self.untyped_storage(), *how), vars(self) or None
 
@@ -122,7 +119,7 @@ def rebuilt(
     cls: type[Tensor],
     requires_grad: bool,
 ) -> Tensor:
-    """What Tensor.__reduce__ took apart."""
+    """The inverse of Tensor.__reduce__."""
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise TypeError(f"{cls!r} is no class of tensors")
     return adopt(cls, storage.seen_as(dtype, shape, strides, offset)).requires_grad_(requires_grad)
@@ -135,7 +132,7 @@ def is_tensor(x: Any) -> bool:
 
 for _name, _function in METHODS.items():
     setattr(Tensor, _name, _function)
-for _base in Tensor.__mro__[1:-1]:  # Python's own errors name methods by the class that users know
+for _base in Tensor.__mro__[1:-1]:  # so that Python's TypeErrors name Tensor
     for _method in vars(_base).values():
         if isinstance(_method, FunctionType) and _method.__qualname__.startswith(f"{_base.__name__}."):
             _method.__qualname__ = f"Tensor.{_method.__name__}"

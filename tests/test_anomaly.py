@@ -115,7 +115,7 @@ def test_stacks_die_with_their_nodes() -> None:
         y.sum().backward()
         del y
         gc.collect()
-        assert not [one for one in gc.get_objects() if type(one) is anomaly._Time]
+        assert not [one for one in gc.get_objects() if type(one) is anomaly._TracedSeq]
 
 
 class _Interrupt(Exception):
@@ -127,7 +127,7 @@ def _state() -> Any:
     return (
         norch.is_grad_enabled(),
         norch.is_anomaly_enabled(),
-        len(counters & {anomaly._plain_next_seq, anomaly._noted_next_seq}),
+        len(counters & {anomaly._plain_next_seq, anomaly._traced_next_seq}),
     )
 
 

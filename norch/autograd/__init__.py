@@ -1,11 +1,13 @@
 """Reverse-mode automatic differentiation.
 
-The graph: node.py (what it is made of), derivative.py (node classes of operations), record.py, recorders.py and
-differentiable.py (how operations write it), inplace.py and view_history.py (in-place writes, and what views make of
-them). The walk: engine.py (backward()), gradients.py (grad()), broadcast.py (gradients of broadcast inputs),
-dependence.py (gradients whose derivative is 0), hooks.py, anomaly.py (finds the operation behind a NaN). For users:
-grad_mode.py (no_grad() and the like), function.py (operations of your own), transforms.py and functional.py (Jacobians
-and the like). What an operation does in backward is declared beside it, in norch/ops.
+- The graph: node.py (nodes), derivative.py (node classes of operations), record.py, recorders.py and differentiable.py
+  (how operations record nodes), inplace.py and view_history.py (in-place writes and views).
+- The reverse walk: engine.py (backward()), gradients.py (grad()), broadcast.py (gradients of broadcast inputs),
+  dependence.py (gradients whose derivative is 0), hooks.py, anomaly.py (finds the operation behind a NaN).
+- For users: grad_mode.py (no_grad() and the like), function.py (custom operations), transforms.py and functional.py
+  (Jacobians and products with them).
+
+The derivative of an operation is declared beside the operation, in norch/ops.
 """
 
 from .._exports import publish

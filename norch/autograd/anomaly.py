@@ -1,8 +1,8 @@
-"""Anomaly mode: a NaN that a gradient gets in backward raises at once, and says which operation made it, and where in
-the program that was called. For debugging: every gradient is looked at, and every recording notes the stack.
+"""Anomaly mode: a NaN in a gradient raises Error, which names the operation and the line that called it. For
+debugging: it checks every gradient, and saves the stack with every node.
 
-It costs nothing while off. The engine asks for ``check`` once a walk; a recording knows nothing of it: nodes take their
-time from next_seq(), for which the mode puts one of its own whose numbers carry the stack.
+It costs nothing while off. The engine reads ``check`` once a walk. The stack travels in the sequence number of a node:
+while the mode is on, next_seq() is replaced by a function whose numbers carry it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..errors import Error
 from .grad_mode import no_grad
 from .node import Node
 
-# Looks at what a node gives to its inputs; None while the mode is off, or looks at no NaN.
+# Checks the gradients from a node; None while the mode is off, or on with check_nan=False.
 check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -28,22 +28,22 @@ _plain_next_seq = _handle.next_seq
 _on = False
 
 
-class _Time(int):
-    """A time of next_seq() that knows the stack of its moment."""
+class _TracedSeq(int):
+    """A sequence number with the stack of the call of next_seq()."""
 
     stack: Any  # a traceback.StackSummary
 
 
-def _noted_next_seq() -> int:
-    now = _Time(_plain_next_seq())
+def _traced_next_seq() -> int:
+    seq = _TracedSeq(_plain_next_seq())
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_HOME):
         frame = frame.f_back
     import traceback  # late, as it takes a while to import
 
-    now.stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)
-    now.stack.reverse()
-    return now
+    seq.stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)
+    seq.stack.reverse()
+    return seq
 
 
 def _check(node: Node, parts: Sequence[Any]) -> Sequence[Any]:
@@ -70,14 +70,14 @@ def _switch(on: bool, check_nan: bool) -> None:
     global check, _on
     check = _check if on and check_nan else None
     _on = on
-    both = (_plain_next_seq, _noted_next_seq)
+    both = (_plain_next_seq, _traced_next_seq)
     for name, module in list(sys.modules.items()):
         if name.startswith(_handle.__package__ or "") and getattr(module, "next_seq", None) in both:
             module.next_seq = both[on]  # type: ignore[attr-defined]
 
 
 def _switch_or_restore(on: bool, check_nan: bool, before: tuple[bool, bool]) -> None:
-    """_switch(); where an asynchronous exception interrupts it, everything is as before."""
+    """_switch(), undone if an asynchronous exception interrupts it."""
     try:
         _switch(on, check_nan)
     except BaseException:
@@ -86,20 +86,20 @@ def _switch_or_restore(on: bool, check_nan: bool, before: tuple[bool, bool]) -> 
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether the mode is on."""
+    """Whether anomaly mode is on."""
     return _on
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether it looks for NaNs."""
+    """Whether anomaly mode is on and checks for NaNs."""
     return check is not None
 
 
 class set_detect_anomaly(Guard):  # noqa: N801  (PyTorch's name)
     """Turns anomaly mode on or off, for all threads: at once, or until the end of a `with`.
 
-    While it is on, a gradient that becomes NaN in backward() raises Error, which names the operation, and where it was
-    called if the mode was on then. With check_nan False NaNs pass.
+    While it is on, a gradient that becomes NaN in backward() raises Error. It names the operation and, if the mode was
+    on in forward, the line that called it. check_nan=False lets NaNs pass.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):

@@ -1,7 +1,7 @@
-"""Broadcasting undone: the gradient of a broadcast or promoted input is summed and cast back to it, only here.
+"""The gradient of a broadcast or promoted input, summed and cast back to the input's shape and dtype.
 
-The engine calls unbroadcast() for the nodes that note the metas of their inputs. sum_to() and expand_to() are recorded,
-and are the derivatives of each other.
+The engine calls unbroadcast() for nodes with metas. sum_to() and expand_to() are recorded operations, each the
+derivative of the other.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def unbroadcast(grads: Sequence[Any], metas: tuple[Any, ...]) -> list[Any]:
 
 
 def sum_to(x: Any, meta: Handle) -> Any:
-    """x summed over the axes that broadcasting from meta would add or repeat, in the dtype and on the device of meta; x
-    itself where nothing differs."""
+    """x summed over the axes that broadcasting from meta adds or repeats, in the dtype and on the device of meta; x
+    itself if nothing differs."""
     out = lib.norch_sum_to(x, meta)
     return out if out is x else record_one(_SumTo, out, x)
 

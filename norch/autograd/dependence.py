@@ -1,4 +1,4 @@
-"""Gradients that depend on inputs with the derivative 0: what Node.depends_on asks for where gradients are recorded."""
+"""Recorded gradients that depend on inputs with derivative 0; Node.depends_on asks for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ZeroDerivative(Node):
 
 
 def record_dependence(node: Node, grads: Sequence[Any]) -> list[Any]:
-    """The gradients that node gives, recorded as functions of its first inputs too."""
+    """grads, the gradients from node, recorded as functions of its first depends_on inputs too."""
     metas = tuple(None if grad is None else meta_of(grad) for grad in grads[: node.depends_on])
     found = []
     for grad in grads:

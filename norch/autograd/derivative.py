@@ -1,16 +1,16 @@
-"""derivative(): the node class of an operation, made from its gradient functions, one for each input. The names of
-their parameters say what the node saves, and nothing else is kept alive:
+"""derivative() makes the node class of an operation from its gradient functions, one for each input. The names of
+their parameters say what the node saves; it keeps nothing else alive:
 
     g                  the gradient of the result (first, always given)
     x, weight ...      an input, by its name
     out                the result
     x_meta             shape, dtype and device of the input x, without its elements
     needs_input_grad   for each input whether its gradient is wanted (not saved)
-    dim, scale ...     what record() was given besides, in the order in which they are first named
+    dim, scale ...     other values passed to record(), in the order in which they are first named
 
     derivative("mul", ("a", "b"), grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
 
-Gradients of broadcast or cast inputs are not these functions' concern: the engine sums and casts them (broadcast.py).
+These functions ignore broadcasting and promotion: the engine sums and casts the gradients (broadcast.py).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Gradient = Callable[..., Any]
 
 
 class TensorHolder:
-    """A saved object that holds tensors: they are checked and freed as saved inputs are."""
+    """Base of saved objects that hold tensors, which are checked and freed as saved inputs are."""
 
     __slots__ = ()
 
     def tensors(self) -> tuple[Any, ...]:
-        """What it holds."""
+        """The tensors that it holds."""
         raise NotImplementedError
 
 
@@ -43,9 +43,9 @@ _CHECKED = (Handle, TensorHolder)
 class OpNode(Node):
     """The node of a declared operation; derivative() makes its classes.
 
-    _saved  what the gradient functions need, in the order of saved_names; None once it was freed. Private, as cached
-            tensors of Python numbers, which all calls share (ops/_operand.py), may be among it
-    metas   for each input its shape and dtype, where broadcasting or promotion made the result differ; else None
+    _saved  the values that the gradient functions need, in the order of saved_names; None after they were freed.
+            Private: it may hold the cached tensors of Python numbers, which all calls share (ops/_operand.py)
+    metas   the meta tensor of each input, if broadcasting or promotion changed its shape or dtype; else None
     """
 
     __slots__ = ("_saved", "metas")
@@ -53,15 +53,15 @@ class OpNode(Node):
     shares_grad = False
     inputs: tuple[str, ...] = ()
     saved_names: tuple[str, ...] = ()
-    # For each input the names of what is saved for its gradient.
+    # For each input, the names that its gradient needs.
     saved_for: tuple[frozenset[str], ...] = ()
     saves_out = False
     saves_meta = False  # of the first input
-    # Whether tensors are among what it saves. Then backward() frees it; shapes, axes and numbers stay for another walk.
+    # Whether _saved holds tensors. backward() then frees it; shapes, axes and numbers stay for another walk.
     saves_tensors = False
-    # The names of what record() has to be given beside the inputs; and for each set of wanted gradients, as bits, what
-    # it saves where.
+    # The names of the others that record() takes.
     other_names: tuple[str, ...] = ()
+    # For each bit mask of wanted gradients, how make_node() of record.py fills _saved.
     plans: dict[int, Any] = {}
 
     _saved: tuple[Any, ...] | None
@@ -95,13 +95,13 @@ def derivative(
     holomorphic: bool = True,
     **grads: Gradient | None,
 ) -> type[OpNode]:
-    """The node class of the operation name: grad_x=, grad_weight= ... give the gradient of each input (None: it has
-    none), grad= that of the only one, for three inputs at most; backward= gives those of all at once, as a tuple.
+    """The node class of the operation name. grad_x=, grad_weight= ... compute the gradient of each of up to three
+    inputs (None: it has none), grad= that of the first one; or backward= computes all at once, as a tuple.
 
-    layout        the order of _saved, where a function that record() is written out in fills it (record.py); by
-                  default the inputs come first
+    layout        the order of _saved, for nodes that specialized copies of record() make (record.py); by default the
+                  inputs come first
     tensors       which of the other names are tensors, or TensorHolders
-    add_to        add_to(whole, g, ...) adds the gradient, which is 0 but for a region, to another one in place
+    add_to        add_to(whole, g, ...) adds the gradient, which is 0 outside a region, to whole in place
     shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
     depends_on    see Node.depends_on
     holomorphic   see Node.holomorphic
@@ -142,7 +142,7 @@ def derivative(
 
 
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
-    """derivative() of a view, whose functions may name x_meta, the step and its arguments."""
+    """derivative() of a view, for record_view(). Gradient functions may name x_meta, step and arguments."""
     return derivative(name, layout=("x_meta", "step", "arguments"), shares_grad=True, **declared)
 
 
@@ -207,8 +207,8 @@ def _of_one_input(function: Gradient, position: int) -> Any:
 
 
 def _reader(parameters: tuple[str, ...], names: tuple[str, ...], saves_tensors: bool) -> Any:
-    """A function of a node: the saved values of these names, neither freed nor written to since; the result with its
-    history. Without saves_tensors there is nothing to check."""
+    """A function of a node that returns the saved values of these names, after checking that they were neither freed
+    nor written to. A saved result gets its history back."""
     positions = [names.index(name) for name in parameters]
     count = len(positions)
     in_order = count > 1 and positions == [*range(len(names))]

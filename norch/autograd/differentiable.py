@@ -1,4 +1,4 @@
-"""@differentiable: an operation that is a function of its own, declared with its derivative."""
+"""@differentiable: declares a function as an operation with a derivative."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from .record import edges_of, gradient_edge, make_node
 
 
 def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorates the computation of an operation, a function of positional arguments, with its derivative. The function
-    runs without recording. declared is what derivative() takes, and:
+    """Decorates a function of positional arguments, the forward computation, with its derivative. The function itself
+    runs without recording. Takes the options of derivative(), and:
 
-    inputs      the parameters that have a gradient. By default those for which a grad_...= is given; with grad= or
-                backward= the first one, so backward= of several needs inputs=. The other parameters are arguments,
-                which gradient functions may name too
+    inputs      the names of the parameters that have a gradient. Default: those with a grad_...=; with grad= or
+                backward= the first one. Gradient functions may name the other parameters too
     broadcast   as for record(): the gradients are summed and cast back to the shapes and dtypes of the inputs
 
     >>> from norch.autograd.differentiable import differentiable

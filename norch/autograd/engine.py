@@ -1,10 +1,10 @@
 """The reverse walk: what happens inside ``loss.backward()``.
 
-Nodes wait in a heap, youngest first. A node's inputs are older than itself, so when it is taken out, every user
-of its output has been there already and its gradient is complete. It turns that gradient into one for each input
-and hands them along its edges, where they add up. Where nothing else waits, as in a chain, the next node is taken at
-once. A leaf does not wait: what comes is added to its .grad, or, where a hook wants to see the sum, when the last part
-has come. Nothing recurses, and the walk knows no operation.
+Nodes wait in a heap, youngest first. The inputs of a node are older than the node. So when a node is taken out, all
+users of its output have been visited and its gradient is complete. The node computes the gradients of its inputs, and
+each is added to the gradient that waits at the end of its edge. If nothing else waits, as in a chain, the heap is
+skipped. A leaf does not wait: each gradient that arrives is added to its .grad at once; hooks of a leaf are called when
+the last one has arrived. There is no recursion, and no operation is known by name.
 """
 
 from __future__ import annotations
@@ -43,16 +43,20 @@ def run(
     past: bool = True,
     parts: dict[Node, list[Any]] | None = None,
 ) -> list[Any]:
-    """Walks back from roots, (node, gradient) pairs. Adds to the .grad of the leaves that it reaches; with wanted
-    ({node: position}) only those nodes count, and their gradients are returned by position. past=False: stops at
-    wanted nodes. parts: what comes to these wanted nodes is not added up, but appended to their lists."""
-    caught: list[Any] = [None] * (len(wanted) if wanted else 0)
-    useful: Any = None if wanted is None else leading_to(wanted, [node for node, _ in roots], past)
+    """Walks back from roots, (node, gradient) pairs, and adds to the .grad of the leaves that it reaches.
+
+    wanted      {node: position}: visits only what leads to these nodes, and returns their gradients by position
+    accumulate  whether leaves get a .grad
+    past        whether the walk goes on behind wanted nodes
+    parts       gradients that arrive at these wanted nodes are appended to their lists instead of being added up
+    """
+    results: list[Any] = [None] * (len(wanted) if wanted else 0)
+    needed: Any = None if wanted is None else leading_to(wanted, [node for node, _ in roots], past)
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
-    owned: set[Node] = set()  # waiting with a gradient that was made here, so that regions are added to it in place
+    owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
     for root, g in roots:
-        if useful is None or root in useful:
+        if needed is None or root in needed:
             _add(gradients, waiting, root, g)
 
     if here.tape is not None and not retain_graph:
@@ -60,9 +64,9 @@ def run(
     check = sums_of_levels(anomaly.check, wanted is None) if live_levels.data else anomaly.check
     may_be_complex = _complex_seen()
     before = mode.enabled
-    expected: dict[Leaf, int] | None = None  # how many parts are to come to each leaf with hooks
-    node: Any = None  # the current one, with its gradient g; it is younger than all that wait
-    inputs: Sequence[Any]  # the gradients that it gives
+    expected: dict[Leaf, int] | None = None  # how many more gradients will arrive at each leaf with hooks
+    node: Any = None  # the current node, younger than all that wait; its gradient is g
+    grad_inputs: Sequence[Any]
     try:
         mode.enabled = create_graph
         while node is not None or waiting:
@@ -72,7 +76,7 @@ def run(
             if node.hooks is not None:
                 g = through_hooks(node.hooks, g)
             if wanted is not None and node in wanted:
-                caught[wanted[node]] = g
+                results[wanted[node]] = g
             if type(node) is Leaf:
                 if accumulate and (wanted is None or node in wanted):
                     _accumulate(node, g, False, create_graph)
@@ -80,7 +84,7 @@ def run(
                         tell_accumulated(node)
                 node = None
                 continue
-            if wanted is not None and node in wanted and not (past and any(edge in useful for edge in node.edges)):
+            if wanted is not None and node in wanted and not (past and any(edge in needed for edge in node.edges)):
                 node = None
                 continue
             if (
@@ -93,16 +97,16 @@ def run(
                     node.release()
                 node = None
                 continue
-            inputs = _conjugated(node, g) if may_be_complex and node.holomorphic else node.propagate(g)
+            grad_inputs = _conjugated(node, g) if may_be_complex and node.holomorphic else node.propagate(g)
             if node.metas is not None:
-                inputs = unbroadcast(inputs, node.metas)
+                grad_inputs = unbroadcast(grad_inputs, node.metas)
             if create_graph and node.depends_on:
-                inputs = record_dependence(node, inputs)
+                grad_inputs = record_dependence(node, grad_inputs)
             if check is not None:
-                inputs = check(node, inputs)
+                grad_inputs = check(node, grad_inputs)
             following = g = None
-            for edge, part in zip(node.edges, inputs):  # noqa: B905  (propagate gives one an edge)
-                if edge is None or part is None or (useful is not None and not _counts(edge, part, useful, parts)):
+            for edge, part in zip(node.edges, grad_inputs):  # noqa: B905  (propagate gives one an edge)
+                if edge is None or part is None or (needed is not None and not _goes_on(edge, part, needed, parts)):
                     continue
                 if type(edge) is Leaf:
                     if edge.hooks is None and wanted is None:  # no hook needs the sum first
@@ -129,31 +133,31 @@ def run(
                 following = None
             node = following
         if expected:
-            for leaf in [leaf for leaf in expected if leaf in gradients]:  # to which some parts never came
+            for leaf in [leaf for leaf in expected if leaf in gradients]:  # some gradients were None
                 _finish(leaf, gradients.pop(leaf), create_graph)
     finally:
         mode.enabled = before
-    return caught
+    return results
 
 
-def _counts(edge: Node, part: Any, useful: set[Node], parts: dict[Node, list[Any]] | None) -> bool:
-    """Whether a gradient goes on along an edge; those that are kept apart do not."""
+def _goes_on(edge: Node, part: Any, needed: set[Node], parts: dict[Node, list[Any]] | None) -> bool:
+    """Whether a gradient goes along an edge; appends it to parts instead if they have the node."""
     if parts is not None and edge in parts:
         parts[edge].append(part)
         return False
-    return edge in useful
+    return edge in needed
 
 
 def _conjugated(node: Node, g: Any) -> Sequence[Any]:
-    """What a holomorphic node gives for a complex g by PyTorch's convention: the gradient of a real L by z = x + iy is
-    dL/dx + i dL/dy, so that of w = f(z) is multiplied by the conjugate of f'(z)."""
-    if getattr(g, "_dtype", 0) < _COMPLEX:  # the gradients of several results are as the node takes them
+    """The gradients of a holomorphic node, in PyTorch's convention: the gradient of a real L by z = x + iy is
+    dL/dx + i dL/dy. So for w = f(z), g is multiplied by the conjugate of f'(z)."""
+    if getattr(g, "_dtype", 0) < _COMPLEX:  # Outputs, which has no dtype, needs no conjugate
         return node.propagate(g)
     return [None if part is None else part.conj() for part in node.propagate(g.conj())]
 
 
 def _collect(expected: dict[Leaf, int], gradients: dict[Node, Any], leaf: Leaf, part: Any, create_graph: bool) -> None:
-    """Adds a part to the gradient of a leaf with hooks, which are called with the last one."""
+    """Adds a part to the gradient of a leaf with hooks; the last part calls the hooks."""
     known = gradients.pop(leaf, None)
     g = part if known is None else known + part
     expected[leaf] -= 1
@@ -164,13 +168,13 @@ def _collect(expected: dict[Leaf, int], gradients: dict[Node, Any], leaf: Leaf, 
 
 
 def _finish(leaf: Leaf, g: Any, create_graph: bool) -> None:
-    """The gradient of a leaf with hooks is complete."""
+    """Calls the hooks of a leaf whose gradient is complete, and adds it to .grad."""
     _accumulate(leaf, through_hooks(leaf.hooks or [], g), False, create_graph)
     tell_accumulated(leaf)
 
 
 def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:
-    """Notes g as a part of the gradient that arrives at node."""
+    """Adds g to the gradient that waits at node."""
     known = gradients.get(node)
     if known is None:
         gradients[node] = g
@@ -180,8 +184,8 @@ def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node
 
 
 def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[Node], to_leaves: bool) -> bool:
-    """Adds the region that a partial node stands for to a gradient that is there already, so that taking a tensor apart
-    costs no whole gradient for each part; False where there is none."""
+    """Adds the region of a partial node to the gradient that its input already has; False if it has none. So slicing a
+    tensor into n parts does not cost n gradients of its whole size."""
     (edge,) = node.edges
     if edge in owned:
         node.add_to(gradients[edge], g)
@@ -196,13 +200,13 @@ def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[N
     return True
 
 
-# Threads that walk at once may meet at a leaf. Reentrant, as a finalizer may walk too; and no fork inherits it locked.
+# Concurrent walks may reach the same leaf. Reentrant, as a finalizer may start a walk; a forked child gets it unlocked.
 _adding: Any = threading.RLock()
 os.register_at_fork(after_in_child=_adding._at_fork_reinit)
 
 
 def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
-    """Adds g to the .grad of a leaf. fresh: g has no other owner, so that it can become .grad itself."""
+    """Adds g to the .grad of a leaf. fresh: g has no other owner, so it may become .grad itself."""
     tensor: Any = leaf.tensor()
     if tensor is None:
         return
@@ -264,12 +268,15 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Adds the derivative of tensors, weighted by grad_tensors (1 for single numbers), to .grad of the leaves.
+    """Adds the gradient of tensors (a tensor or a sequence) to the .grad of the leaves that they were computed from.
 
-    retain_graph keeps what was saved, for another walk (default: as create_graph); create_graph records the walk
-    itself, for derivatives of derivatives; inputs limits the walk to these tensors. Raises Error where there is no
-    graph, or it was freed; ShapeError where a gradient has another shape than its tensor, DeviceError where it is on
-    another device.
+    grad_tensors   the gradient of each tensor, of its shape; may be left out for tensors of one element, for 1
+    retain_graph   keeps what the nodes saved, for another walk (default: create_graph)
+    create_graph   records the walk itself, for derivatives of derivatives
+    inputs         only these tensors get a .grad
+
+    Raises Error if there is no graph or it was freed, ShapeError if a gradient has another shape than its tensor,
+    DeviceError if it is on another device.
 
     >>> x = norch.tensor([1.0, 2.0], requires_grad=True)
     >>> norch.autograd.backward((x * x).sum())

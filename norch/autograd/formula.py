@@ -1,7 +1,7 @@
-"""Recorded gradients of an operation whose kernels compute the result and its gradients in one pass each.
+"""Recorded gradients of operations with fused kernels: one for the result, one for all gradients.
 
-A kernel leaves no history. Where the gradients are to have one (create_graph), they are taken from the definition of
-the operation instead, composed of recorded operations: the rule for the gradients stands in the kernel only.
+A kernel records nothing. With create_graph the gradients are therefore computed from a formula of the operation,
+composed of recorded operations.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _Variable = derivative("variable", grad=lambda g: g, shares_grad=True)
 def formula_gradients(
     formula: Callable[..., Any], g: Any, inputs: Sequence[Any], needs_input_grad: Sequence[bool], *others: Any
 ) -> tuple[Any, ...]:
-    """The gradients of formula(*inputs, *others), weighted by g, by those inputs that need one; None for the others.
+    """The gradients of formula(*inputs, *others), weighted by g, with respect to each input; None if not needed.
 
-    They are functions of g and of the inputs, so that the graph continues through both. The walk ends at variables that
-    stand for the inputs, as two of these may be the same tensor. None is g itself or shares its elements.
+    They are recorded as functions of g and of the inputs. No result shares elements with g.
     """
+    # Two inputs may be the same tensor, so the walk ends at a variable for each.
     variables = [record(_Variable, alias(x), (x,)) if need else x for x, need in zip(inputs, needs_input_grad)]
     wanted = [x._node for x, need in zip(variables, needs_input_grad) if need]
     root = formula(*variables, *others)._node

@@ -1,4 +1,4 @@
-"""Function: an operation of the user's own, with a derivative. (Built-in ones are declared in ops/.)"""
+"""Function: custom operations with a derivative. (Built-in ones are declared in ops/.)"""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ __all__ = ["Function", "once_differentiable"]
 
 
 class Function(Node):
-    """An operation with a derivative of your own. Its instance is `ctx` and the node of the graph at once.
+    """Base of custom operations. A subclass defines static forward and backward, and is called by `apply`. Its instance
+    is both `ctx` and the node of the graph. backward raises Error if a saved tensor was changed in place or freed,
+    ShapeError if a gradient does not fit its input.
 
     >>> class Cube(norch.autograd.Function):
     ...     @staticmethod
@@ -51,21 +53,21 @@ class Function(Node):
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any, **named: Any) -> Any:
-        """The values. Runs without recording."""
+        """Computes the result: a tensor, or a tuple of them. Runs without recording."""
         raise NotImplementedError("a Function needs a static forward(ctx, ...)")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """For a forward that takes no ctx: keeps what backward needs. inputs are the arguments of forward."""
+        """For a forward without ctx: saves what backward needs. inputs are the arguments of forward."""
         raise NotImplementedError("a Function whose forward takes no ctx needs a static setup_context(ctx, ...)")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any, **named: Any) -> Any:  # named: type checkers then take any parameters
-        """One gradient for each argument of forward, None where there is none."""
+        """Returns one gradient for each argument of forward, None for those without. grads: one for each output."""
         raise NotImplementedError("a Function needs a static backward(ctx, ...)")
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors (inputs, outputs or others; or None) for backward, which finds them in ctx.saved_tensors."""
+        """Saves tensors (inputs, outputs or others; or None) for backward, which reads them from ctx.saved_tensors."""
         for x in tensors:
             if x is not None and not isinstance(x, Handle):
                 raise TypeError(f"save_for_backward: keeps tensors, not {type(x).__name__}; set an attribute of ctx")
@@ -76,7 +78,7 @@ class Function(Node):
         self._not_differentiable = outputs
 
     def mark_dirty(self, *inputs: Any) -> None:
-        """These inputs were changed in place by forward, and are returned by it."""
+        """Declares that forward changes these inputs in place, and returns them."""
         self._dirty = inputs
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -85,7 +87,7 @@ class Function(Node):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What save_for_backward kept, in its order."""
+        """The tensors given to save_for_backward, in order. Error if they were freed or changed in place."""
         if self._released:
             raise freed(self)
         tensors: list[Any] = []
@@ -95,7 +97,7 @@ class Function(Node):
                 continue
             saved_intact(self, saved)
             index = self._saved_outputs.get(position)
-            if index is not None and mode.enabled:  # an output: give it back its place in the graph
+            if index is not None and mode.enabled:  # an output, saved without its history
                 saved = alias(saved)
                 saved._node = self if len(self._output_shapes) == 1 else Output(self, index)
             tensors.append(saved)
@@ -103,7 +105,7 @@ class Function(Node):
 
     @classmethod
     def apply(cls, *arguments: Any, **named: Any) -> Any:
-        """Calls forward and records the node."""
+        """Calls forward(ctx, *arguments, **named) and records the node."""
         node = cls()
         inputs = [argument if isinstance(argument, Handle) else None for argument in arguments]
         edges = tuple(None if x is None else gradient_edge(x) for x in inputs)
@@ -127,8 +129,8 @@ class Function(Node):
         return any(x is one for one in self._dirty)
 
     def _record(self, outputs: tuple[Any, ...], inputs: list[Any]) -> tuple[Any, ...]:
-        """The outputs, with this node as their history: of an input that forward returned itself a view of it, so that
-        the input keeps its own."""
+        """Makes this node the history of outputs, and returns them. An input among them is replaced by an alias, so
+        that the input keeps its own history."""
         for x in self._dirty:
             check_writable(x, self.name())
             x._bump()
@@ -152,7 +154,7 @@ class Function(Node):
             if any(out is x for x in inputs):
                 given[index] = lib.norch_alias(out)
                 given[index]._version_counter = version_counter_of(out)
-                given[index]._view = SEVERED  # its own backward would be lost with a write to the input
+                given[index]._view = SEVERED  # a write to it would bypass backward
             given[index]._node = node
         return tuple(given)
 
@@ -177,7 +179,7 @@ class Function(Node):
         return tuple(map(self._fitting, listed, self._input_shapes))
 
     def _fitting(self, g: Any, like: Any) -> Any:
-        """A gradient from the user, in the shape and dtype of its input; broadcast ones are summed back."""
+        """A gradient from the user's backward, summed and cast to the shape and dtype of its input."""
         if g is None or like is None:
             return None
         if not isinstance(g, Handle):
@@ -197,7 +199,7 @@ FunctionCtx = Function  # the context of a Function is its instance
 
 
 class Output(Node):
-    """Stands between a node with several results and the users of one of them."""
+    """One result of a node with several; its propagate marks the gradient with the index of the result."""
 
     __slots__ = ("index",)
 
@@ -210,7 +212,7 @@ class Output(Node):
 
 
 class Outputs(dict[int, Any]):
-    """Gradients of some of the results of a node; they add up output by output."""
+    """{index of a result: its gradient}; adding two adds result by result."""
 
     def __add__(self, other: Outputs) -> Outputs:
         return Outputs(
@@ -222,7 +224,7 @@ class Outputs(dict[int, Any]):
 
 
 def once_differentiable(function: F) -> F:
-    """Decorates a backward whose own derivative is not wanted: it runs without recording."""
+    """Decorates a backward that cannot be differentiated: it runs without recording."""
     return decorated(function, no_grad)
 
 

@@ -61,10 +61,11 @@ class _Run(Linearized):
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """func(*inputs), and the product of v, shaped as that, with the Jacobian of func.
+    """(func(*inputs), the vector-Jacobian product of v, shaped as the output, with the Jacobian of func).
 
-    inputs, and what func gives, are a tensor or a tuple of them. create_graph keeps the results in the graph, so that
-    they can be derived further. An input that the output does not depend on gives zeros, or an Error with strict.
+    inputs and the output of func are a tensor or a tuple of tensors; the product is shaped as inputs. v may be left out
+    for an output of one number. create_graph keeps the results differentiable. An input that the output does not depend
+    on gives zeros, or an Error with strict. ShapeError if v does not have the shape of the output.
 
     >>> norch.autograd.functional.vjp(norch.exp, norch.zeros(2), norch.ones(2))
     (tensor([1., 1.]), tensor([1., 1.]))
@@ -77,7 +78,8 @@ def vjp(
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """func(*inputs), and the product of the Jacobian of func with v, shaped as inputs.
+    """(func(*inputs), the Jacobian-vector product with v, shaped as inputs). The product is shaped as the output; the
+    options are those of vjp().
 
     >>> norch.autograd.functional.jvp(norch.square, norch.tensor([1.0, 2.0]), norch.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
@@ -97,9 +99,9 @@ def jacobian(
 ) -> Any:
     """The derivatives of all elements of func(*inputs) by all elements of inputs: (*output.shape, *input.shape).
 
-    It is a tuple over the inputs when these are a tuple, in a tuple over the outputs when these are one. strategy is
-    "reverse-mode" (a walk for each element of the outputs) or "forward-mode" (for each element of the inputs).
-    vectorize makes one walk of all, which vmap batches: it is faster, and takes more memory.
+    If inputs is a tuple, it is a tuple over the inputs; if the output is a tuple, a tuple over the outputs of these.
+    strategy is "reverse-mode" (a walk for each element of the outputs) or "forward-mode" (for each element of the
+    inputs). vectorize batches all walks in one with vmap: faster, but takes more memory.
 
     >>> norch.autograd.functional.jacobian(lambda x: x * x, norch.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -120,9 +122,10 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives of func, which gives one number, by all pairs of elements of inputs.
+    """The second derivatives of func, whose output must be one number, by all pairs of elements of inputs.
 
-    Of shape (*input.shape, *input.shape), or a tuple of tuples of such blocks when inputs is a tuple.
+    Shape: (*input.shape, *input.shape); for a tuple of inputs a tuple of tuples of such blocks. The options are those
+    of jacobian(). ShapeError if the output is not one number.
 
     >>> norch.autograd.functional.hessian(lambda x: (x**3).sum(), norch.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
@@ -140,14 +143,15 @@ def hessian(
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """func(*inputs), one number, and the product of v, shaped as inputs, with the Hessian of func."""
+    """(func(*inputs), which must be one number; the product of v, shaped as inputs, with the Hessian of func)."""
     return _hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """func(*inputs), one number, and the product of its Hessian with v: vhp(), as the Hessian is symmetric.
+    """(func(*inputs), which must be one number; the product of its Hessian with v, shaped as inputs). The same as
+    vhp(), as the Hessian is symmetric.
 
     >>> norch.autograd.functional.hvp(lambda x: (x**3).sum(), norch.tensor([1.0, 2.0]), norch.ones(2))
     (tensor(9.), tensor([ 6., 12.]))

@@ -1,4 +1,4 @@
-"""Whether operations are recorded: a switch for each thread."""
+"""Grad mode: whether the operations of a thread are recorded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Mode(threading.local):
 
 
 mode = _Mode()
-# What sets it, each a call of C: see Guard.
+# Setters without Python code, as Guard.__exit__ must not be interrupted.
 _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}
 
 
@@ -56,7 +56,8 @@ class set_grad_enabled(Guard):  # noqa: N801  (PyTorch's name)
 
 
 class _Within(Guard):
-    """A grad mode for a `with` or a decorated function; one object may be entered many times, also nested."""
+    """Base of no_grad and enable_grad: for a `with` or a decorated function. One object may be entered repeatedly, also
+    nested."""
 
     enabled: bool
 
@@ -84,7 +85,7 @@ GENERATOR = 0x20  # inspect.CO_GENERATOR; that module takes long to import
 
 
 def decorated(function: F, make: Callable[[], Any]) -> F:
-    """function, within make(); a generator is within it while it runs, but not while it waits."""
+    """function, run in the context make(); a generator is in it while it runs, not while it is suspended."""
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR:
 
         @functools.wraps(function)
@@ -147,7 +148,7 @@ def inference_mode(mode: F) -> F: ...
 @overload
 def inference_mode(mode: bool = ...) -> no_grad: ...
 def inference_mode(mode: Any = True) -> Any:
-    """no_grad() by another name, for a `with` or a decorator; with False everything stays as it is.
+    """The same as no_grad(), for a `with` or a decorator; inference_mode(False) changes nothing.
 
     >>> with norch.inference_mode():
     ...     print((norch.ones(2, requires_grad=True) * 2).requires_grad)

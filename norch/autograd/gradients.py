@@ -23,11 +23,19 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The derivatives of outputs (weighted by grad_outputs) by inputs, as a tuple; touches no .grad. only_inputs has
-    no other meaning. With is_grads_batched grad_outputs have a first axis more, as have the results: one walk for all
-    rows, which vmap batches.
+    """The gradients of outputs with respect to inputs: a tuple of tensors, shaped as the inputs. No .grad changes.
 
-    An input that outputs do not depend on raises Error, or gives None with allow_unused, zeros with materialize_grads.
+    outputs, inputs    a tensor or a sequence of tensors
+    grad_outputs       the gradient of each output, of its shape; may be left out for outputs of one element, for 1
+    retain_graph       keeps what the nodes saved, for another walk (default: create_graph)
+    create_graph       records the walk itself, for derivatives of derivatives
+    only_inputs        has no effect
+    allow_unused       an input that outputs do not depend on gives None instead of an Error
+    is_grads_batched   grad_outputs have one more axis, in front, and so have the results: vmap walks once for all rows
+    materialize_grads  such an input gives zeros
+
+    Raises Error if an input does not require grad, or the graph was freed; ShapeError and DeviceError for
+    grad_outputs that do not fit.
 
     >>> x = norch.tensor(3.0, requires_grad=True)
     >>> (dx,) = norch.autograd.grad(x ** 3, x, create_graph=True)

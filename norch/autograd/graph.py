@@ -1,4 +1,4 @@
-"""What PyTorch's ``autograd.graph`` has of the graph itself."""
+"""``norch.autograd.graph``: the class Node, and version counters, by PyTorch's names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ __all__ = ["Node", "increment_version"]
 
 
 def increment_version(tensor: Any | Iterable[Any]) -> None:
-    """Notes that the elements of a tensor, or of several, were written to by code that autograd does not see.
+    """Tells autograd that code which it does not see wrote to the elements of a tensor, or of an iterable of tensors. A
+    node that saved one of them then raises Error in backward().
 
     >>> x = norch.ones(2)
     >>> norch.autograd.graph.increment_version(x)

@@ -1,6 +1,4 @@
-"""Hooks: functions that are called on the way, with a gradient that arrives at a node, or around a module or an
-optimizer; and the handles that take them away again.
-"""
+"""Hooks on the gradients of nodes, on modules and on optimizers; and the handles that remove them."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from .node import Leaf, Node
 
 
 class RemovableHandle:
-    """Given by register_..._hook: remove(), or leaving a `with` block, takes the hook away."""
+    """Returned by register_..._hook(). remove(), or leaving a `with` block, removes the hook."""
 
     __slots__ = ("_take",)
 
@@ -22,7 +20,7 @@ class RemovableHandle:
         self._take: Callable[[], None] | None = take
 
     def remove(self) -> None:
-        """Takes the hook away; a second time does nothing."""
+        """Removes the hook; a second call does nothing."""
         take, self._take = self._take, None
         if take is not None:
             take()
@@ -35,7 +33,7 @@ class RemovableHandle:
 
 
 def hook_into(hooks: dict[int, Any], hook: Any, first: bool = False) -> RemovableHandle:
-    """Adds a hook to those of a module or an optimizer, which are called in their order; first: in front."""
+    """Adds a hook to those of a module or an optimizer, which are called in order; first: in front of the others."""
     key = max(hooks, default=-1) + 1
     others = dict(hooks) if first else {}
     for one in others:
@@ -61,7 +59,7 @@ def hook_onto(node: Node, hook: Any) -> RemovableHandle:
 
 
 class Accumulated:
-    """Among the hooks of a Leaf, one that is to see not the gradient that arrives but the tensor whose .grad has it."""
+    """A hook of a Leaf that is called with the tensor after its .grad was updated, not with the gradient."""
 
     def __init__(self, hook: Callable[[Any], None]):
         self.hook = hook
@@ -71,7 +69,7 @@ class Accumulated:
 
 
 class Keep:
-    """Among the hooks of a node, that of retain_grad(): leaves the gradient in .grad of a tensor."""
+    """The hook of retain_grad(): adds the gradient to .grad of a tensor that is no leaf."""
 
     def __init__(self, tensor: Any):
         self.tensor = weakref.ref(tensor)
@@ -82,11 +80,11 @@ class Keep:
             tensor._grad = g if tensor._grad is None else tensor._grad + g
 
 
-# ---- what the engine does with them ------------------------------------------------------------------------------
+# ---- for the engine ----------------------------------------------------------------------------------------------
 
 
 def through_hooks(hooks: list[Any], g: Any) -> Any:
-    """The gradient that hooks make of g, each of what the one before gave."""
+    """g after all hooks; each gets the result of the one before."""
     for hook in tuple(hooks):
         changed = hook(g)
         if changed is not None and changed is not g:
@@ -96,7 +94,8 @@ def through_hooks(hooks: list[Any], g: Any) -> Any:
 
 
 def parts_to_come(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
-    """How many edges lead to each leaf with hooks from nodes that are yet to be visited; without leaves that wait."""
+    """How many edges lead to each leaf with hooks from the nodes still to be visited, which starts lead to. Leaves that
+    have a waiting gradient are left out."""
     seen, todo = set(starts), list(starts)
     counts: dict[Leaf, int] = {}
     while todo:
@@ -111,7 +110,7 @@ def parts_to_come(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, i
 
 
 def tell_accumulated(leaf: Leaf) -> None:
-    """Calls the hooks that wait for the .grad of a leaf."""
+    """Calls the Accumulated hooks of a leaf."""
     tensor = leaf.tensor()
     for hook in tuple(leaf.hooks or ()):
         if type(hook) is Accumulated and tensor is not None:

@@ -1,5 +1,4 @@
-"""What each in-place write asks: whether the tensor may be written to, and what to note afterwards. view_history.py has
-the histories of views, and those that a write changes."""
+"""In-place writes: the check before, and the record after. view_history.py has the histories of views."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from .view_history import SEVERED, Constant, rebase_history
 
 
 def check_writable(x: Any, name: str) -> None:
-    """Raises when autograd forbids writing into x: gradients of leaves must belong to the values they were given."""
+    """Raises Error if autograd forbids a write into x, such as into a leaf that requires grad."""
     try:
         node = x._node
     except AttributeError:
@@ -35,9 +34,9 @@ def check_writable(x: Any, name: str) -> None:
 
 
 def finish_write(x: Any, node: Node | None, saves_result: bool = False) -> None:
-    """Notes that x was written to, and that (when recording) its new value comes from node.
+    """Updates the version counter of x after a write and, while recording, makes node its history.
 
-    saves_result: node keeps what was written, so it counts as made after the write.
+    saves_result: node saved the value that was written, so it is numbered after the write.
     """
     x._bump()
     if saves_result and node is not None:

@@ -1,9 +1,8 @@
-"""Levels of vmap, as far as reverse walks know them (norch/batching has the rest).
+"""Levels of vmap: the part that reverse walks need (norch/batching has the rest).
 
-History is recorded above the batch: a batched tensor stands for one sample, and its node knows nothing of the others.
-So a walk that is made within vmap gives a gradient for each sample. A walk that is made outside comes to the nodes of a
-level through its results, and leaves it where an edge leads to what was made before the level began: what all samples
-share gets the sum of their gradients there.
+A batched tensor represents one sample, and its node does not know the batch. So a walk within vmap computes a gradient
+for each sample. A walk outside enters a level through its results, and leaves it along an edge to a node made before
+the level began. That node is shared by all samples, so their gradients are summed there.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from .._typing import Any
 from ..errors import Error
 from .node import Leaf, Node
 
-live_levels: Any = weakref.WeakSet()  # that a tensor or a node knows: without one, walks do not look
+live_levels: Any = weakref.WeakSet()  # levels that a tensor or a node refers to; if empty, walks skip the sums
 
 
 class _Within(threading.local):
@@ -32,7 +31,7 @@ class Level:
 
     size         how many samples
     randomness   "error", "different" or "same"
-    start        when it began, a sequence number: what is recorded within has a higher one, as have levels within
+    start        the sequence number at which it began: nodes and levels within have higher ones
     """
 
     __slots__ = ("__weakref__", "randomness", "size", "start")
@@ -50,7 +49,7 @@ class Level:
 
 
 class BatchedBase:
-    """Of batched tensors what a walk needs."""
+    """The interface of batched tensors to walks."""
 
     __slots__ = ()
 
@@ -72,20 +71,21 @@ class BatchedBase:
 
 
 def sums_of_levels(check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None, collects: bool) -> Any:
-    """A function of a node and the gradients that it gives, for a walk that may meet batched ones: sums them where they
-    leave a level. check: what else is to be looked at. collects: whether the walk adds to .grad."""
+    """The check of a walk that may meet batched gradients: a function of a node and the gradients from it that sums
+    those that leave a level. check: a further check. collects: whether the walk adds to .grad."""
 
-    def review(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
-        pairs = zip(node.edges, inputs)  # noqa: B905  (propagate gives one an edge)
-        inputs = [_left(edge, g, collects) if isinstance(g, BatchedBase) and edge else g for edge, g in pairs]
+    def sum_and_check(node: Node, grad_inputs: Sequence[Any]) -> Sequence[Any]:
+        pairs = zip(node.edges, grad_inputs)  # noqa: B905  (propagate gives one an edge)
+        sums = [_sum_of_left(edge, g, collects) if isinstance(g, BatchedBase) and edge else g for edge, g in pairs]
         if check is not None:
-            check(node, [g.all_samples() if isinstance(g, BatchedBase) else g for g in inputs])
-        return inputs
+            check(node, [g.all_samples() if isinstance(g, BatchedBase) else g for g in sums])
+        return sums
 
-    return review
+    return sum_and_check
 
 
-def _left(edge: Node, g: Any, collects: bool) -> Any:
+def _sum_of_left(edge: Node, g: Any, collects: bool) -> Any:
+    """g, summed over each level that the edge leaves."""
     for level in g.levels():
         if edge.seq < level.start and level not in within.levels:
             g = g.sum_of_samples(level)
@@ -100,7 +100,7 @@ def _left(edge: Node, g: Any, collects: bool) -> Any:
 
 
 def batched_like(g: Any, output: Handle) -> Any:
-    """A gradient of output, for each of the samples that output is batched over."""
+    """g, a gradient of output, batched at the levels of output."""
     return output.batched(g) if isinstance(output, BatchedBase) else g
 
 

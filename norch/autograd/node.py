@@ -1,7 +1,7 @@
-"""What the graph is made of.
+"""The nodes of the graph.
 
-A node remembers an operation that was done: ``edges`` say where the gradients of its inputs go (a node, or None
-for an input that needs none), and ``propagate(g)`` turns the gradient of the output into those of the inputs.
+A node is a recorded operation. ``edges`` say where the gradients of its inputs go (a node, or None for an input that
+needs none). ``propagate(g)`` computes the gradients of the inputs from g, the gradient of the output.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ class Node:
     """One recorded operation.
 
     edges   for each differentiable input, the node that its gradient goes to, or None
-    seq     when it was made; inputs are always older, which is all the order that the engine needs
-    hooks   functions of the incoming gradient, in order; each may return another gradient
+    seq     sequence number; those of the inputs are lower, and the engine visits nodes in descending order
+    hooks   functions of the incoming gradient, called in order; each may return another gradient
     """
 
     __slots__ = ("__weakref__", "edges", "hooks", "seq")
 
-    # Whether a gradient that propagate gives may be its argument or a view of it, instead of a fresh tensor.
+    # Whether propagate may return its argument, or a view of it, instead of a new tensor.
     shares_grad = True
-    # Whether what propagate gives is 0 but for a region, and add_to(whole, g) adds that region to a gradient.
+    # Whether the gradient from propagate is 0 outside a region; add_to(whole, g) then adds that region to a gradient.
     partial = False
-    # Of how many of the first inputs recorded gradients are functions even where their derivative is 0, as in PyTorch:
-    # that of relu depends on x, so that its second derivative is 0 and no error (dependence.py).
+    # The first depends_on inputs belong to the graph of a recorded gradient even if its derivative by them is 0. As in
+    # PyTorch, the second derivative of relu is then 0 instead of an error (dependence.py).
     depends_on = 0
-    # Of functions of complex numbers: whether propagate multiplies g by the derivative. PyTorch's gradient is then that
-    # of the conjugate of g, conjugated. False: propagate gives PyTorch's gradient itself.
+    # For complex numbers: True if propagate multiplies g by the derivative. The engine then conjugates g and the
+    # result, which gives PyTorch's gradient. False: propagate returns PyTorch's gradient itself.
     holomorphic = False
-    # For each input its meta tensor, where broadcasting or promotion made the result differ: the engine sums and casts
-    # the gradients that propagate gives back to these.
+    # The meta tensor of each input, if broadcasting or promotion changed its shape or dtype: the engine sums and casts
+    # the gradients back to these.
     metas: tuple[Any, ...] | None = None
 
     edges: tuple[Node | None, ...]
@@ -51,17 +51,17 @@ class Node:
         raise NotImplementedError(f"{self.name()} has no derivative")
 
     def add_to(self, whole: Any, g: Any) -> None:
-        """For a partial node: adds what propagate(g) would give to whole, in place."""
+        """For a partial node: adds the gradient that propagate(g) would return to whole, in place."""
 
     def release(self) -> None:
-        """Forgets what was saved for propagate."""
+        """Frees what was saved for propagate."""
 
     def name(self) -> str:
         return type(self).__name__ + "Backward"
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """PyTorch's view of the edges."""
+        """The edges in PyTorch's form, (node, 0)."""
         return tuple((edge, 0) for edge in self.edges)
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class Node:
 
 
 def saved_intact(node: Node, saved: Any) -> None:
-    """Raises when a tensor saved by node was freed by an earlier walk, or written to after node was made."""
+    """Raises Error if a tensor saved by node was freed by an earlier walk, or written to after node was made."""
     if saved is None:
         raise freed(node)
     version = saved._version_counter
@@ -88,7 +88,7 @@ def freed(node: Node) -> Error:
 
 
 class Leaf(Node):
-    """Where a gradient arrives that is kept: adds it to tensor.grad."""
+    """The node of a leaf tensor: adds the gradient that arrives to tensor.grad."""
 
     __slots__ = ("tensor",)
 
@@ -101,5 +101,5 @@ class Leaf(Node):
 
     @property
     def variable(self) -> Any:
-        """The tensor; None where it is gone."""
+        """The tensor; None after it was freed."""
         return self.tensor()

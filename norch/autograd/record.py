@@ -1,8 +1,7 @@
-"""record(): where history is written. An operation that was computed becomes a node of the graph, an instance of the
-class that derivative() made of its gradient functions (derivative.py).
+"""record(): adds the node of a computed operation to the graph. Its class comes from derivative() (derivative.py).
 
-differentiable.py declares whole operations by it. For operations that run often it is written out: record_one() and
-record_view() below, recorders.py, and ops/_rows.py for rows of csrc/ops.def.
+differentiable.py declares whole operations with it. Frequent operations use specialized copies instead: record_one()
+and record_view() below, recorders.py, and ops/_rows.py for rows of csrc/ops.def.
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ def record(
     others: tuple[Any, ...] = (),
     broadcast: bool = False,
 ) -> Any:
-    """out, computed from inputs (tensors, or None), with its history where a gradient is wanted.
+    """Returns out, computed from inputs (tensors, or None), with a node if a gradient is wanted.
 
-    others: what the gradient functions call by other names than those of the inputs, in the order in which they do
-    (node_class.other_names). broadcast: the gradients are those of the broadcast, promoted inputs, and are summed and
-    cast back to their shapes and dtypes.
+    others: the values of the gradient functions' other parameters, in the order of node_class.other_names.
+    broadcast: the inputs were broadcast or promoted, so the engine sums and casts their gradients back.
     """
     if mode.enabled:
         edges, wanted = edges_of(inputs)
@@ -40,8 +38,8 @@ def record(
 
 
 def gradient_edge(x: Any) -> Node | None:
-    """Where the gradient of x goes. A view whose base was written to is taken again first; hot paths read
-    x._node themselves where there is no view."""
+    """The node that the gradient of x goes to, or None. A view whose base was written to is first taken again. Hot
+    paths read x._node directly if x is no view."""
     view = x._view
     if view is not None and view.base._node is not view.node:
         refresh(x)
@@ -49,7 +47,7 @@ def gradient_edge(x: Any) -> Node | None:
 
 
 def edges_of(inputs: tuple[Any, ...]) -> tuple[list[Any], int]:
-    """Where the gradients of inputs go, and which of them are wanted, as bits, the first input's the highest."""
+    """The gradient edges of inputs, and a bit mask of those that are not None; the first input has the highest bit."""
     for x in inputs:
         if x is not None and (x._node if x._view is None else gradient_edge(x)) is not None:
             break
@@ -73,7 +71,7 @@ def make_node(
     others: tuple[Any, ...],
     out: Any = None,
 ) -> OpNode:
-    """A node with what the wanted gradients need; others: the values of its other_names."""
+    """A node that saves what the wanted gradients need. others: the values of node_class.other_names."""
     node = _new(node_class)
     node.edges = tuple(edges)
     node.seq = next_seq()
@@ -96,8 +94,11 @@ def make_node(
 
 
 def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list[int]]:
-    """What a node saves: its choice among None, the inputs, the others of record(), the result and meta tensors (None:
-    it saves all inputs and others); whether the result is among them, and which inputs' meta tensors."""
+    """How make_node() fills _saved when these gradients are wanted: (pick, of_out, of_metas).
+
+    pick selects from [None, *inputs, *others, the result if of_out, the meta tensors of the inputs of_metas]; None
+    means: all inputs and others, as they are.
+    """
     needed = {name for want, names in zip(wanted, node_class.saved_for, strict=True) if want for name in names}
     of_out, names = "out" in needed, [*node_class.inputs, *node_class.other_names]
     names += ["out"] if of_out else []
@@ -114,8 +115,8 @@ def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list
 
 
 def record_one(node_class: type[OpNode], out: Any, x: Any, *saved: Any, casts: bool = False) -> Any:
-    """record() where x alone has a gradient, for what runs often. saved: the names of the layout behind x_meta and out.
-    casts: the gradient is cast back to the dtype and the device of x."""
+    """record() for frequent operations in which x alone has a gradient. saved: the values of the layout after x_meta
+    and out. casts: the gradient is cast back to the dtype and the device of x."""
     if mode.enabled:
         to_x = x._node if x._view is None else gradient_edge(x)
         if to_x is not None:
@@ -134,8 +135,8 @@ def record_one(node_class: type[OpNode], out: Any, x: Any, *saved: Any, casts: b
 def record_view(
     node_class: type[OpNode], out: Any, x: Any, step: Any, arguments: tuple[Any, ...], is_view: bool = True
 ) -> Any:
-    """out = step(x, *arguments), a view, with its history: x_meta, step and arguments are saved. is_view: whether out
-    shares the elements of x."""
+    """Returns out, the view step(x, *arguments), with its node, which saves x_meta, step and arguments. is_view:
+    whether out shares the elements of x."""
     if is_view:
         version = x._version_counter
         if version is None:

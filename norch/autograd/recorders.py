@@ -1,4 +1,4 @@
-"""record() written out for products, sequences of tensors and writes, which run often (record.py)."""
+"""Copies of record() specialized for frequent operations: products, sequences of tensors, writes (record.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _new = object.__new__
 
 
 def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast: bool = False) -> Any:
-    """record() for a product of two inputs, the gradient of each of which needs the other one: matmul runs often."""
+    """record() for a product: the gradient of each factor needs the other one."""
     if mode.enabled:
         to_a = a._node if a._view is None else gradient_edge(a)
         to_b = b._node if b._view is None else gradient_edge(b)
@@ -32,7 +32,7 @@ def record_product(node_class: type[OpNode], out: Any, a: Any, b: Any, broadcast
 def record_affine(
     node_class: type[OpNode], out: Any, x: Any, weight: Any, bias: Any, others: tuple[Any, ...] = ()
 ) -> Any:
-    """record_product() of x and weight, plus a bias or None. others: what else the node saves, after x and weight."""
+    """record() for a product of x and weight plus bias (or None). others: saved after x and weight."""
     if mode.enabled:
         to_x = x._node if x._view is None else gradient_edge(x)
         to_weight = weight._node if weight._view is None else gradient_edge(weight)
@@ -48,7 +48,7 @@ def record_affine(
 
 
 def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], dim: int) -> Any:
-    """record() for a function of any number of tensors: saves their meta tensors and dim, and casts the gradients."""
+    """record() for a function of a sequence of tensors. Saves their meta tensors and dim; gradients are cast back."""
     if mode.enabled:
         edges = tuple([x._node if x._view is None else gradient_edge(x) for x in tensors])
         if edges.count(None) < len(edges):
@@ -63,10 +63,10 @@ def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], 
 
 
 def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> OpNode | None:
-    """The node of a write of values, which are broadcast, into x, made before the write (finish_write() comes after it)
-    or for a changed copy; None where no gradient is wanted. saved: the names of the layout behind values_meta.
+    """The node of a write of values, broadcast, into x or a copy of it; None if no gradient is wanted. It is made
+    before the write; finish_write() follows. saved: the values of the layout after values_meta.
 
-    x may be None, for a view: what becomes of its former elements is for the history of its base to say.
+    x is None for a view: the ViewWrite node of its base handles the former elements.
     """
     if not mode.enabled:
         return None

@@ -1,4 +1,4 @@
-"""A part of the graph that one node stands for: which nodes it has, and a walk through it alone."""
+"""A part of the graph that one node represents: its nodes, and a walk through it alone."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[Node]]:
 def walk_apart(
     frontier: Sequence[Node], roots: Iterable[tuple[Node | None, Any]], retain_graph: bool, create_graph: bool
 ) -> tuple[list[int], list[Any]]:
-    """walk_to(), but that a leaf gets its gradients one by one, as it would without a walk of its own, so that they are
-    added up in the same order: (numbers of nodes of the frontier, the gradients that go there)."""
+    """As walk_to(), but a leaf gets its gradients one by one, so that they are added up in the same order as in a
+    single walk. Returns (positions in frontier, the gradients that go there)."""
     parts: dict[Node, list[Any]] = {node: [] for node in frontier if type(node) is Leaf and node.hooks is None}
     sums = walk_to(frontier, roots, retain_graph, create_graph, parts)
     places: list[int] = []
@@ -47,7 +47,7 @@ def walk_to(
     create_graph: bool,
     parts: dict[Node, list[Any]] | None = None,
 ) -> tuple[Any, ...]:
-    """The gradients that arrive at the nodes of the frontier, for the walk around this one, which calls their hooks."""
+    """The gradients that arrive at the nodes of frontier. Their hooks are left to the enclosing walk."""
     wanted = {node: i for i, node in enumerate(frontier) if node is not None}
     hooks = [(node, node.hooks) for node in wanted]
     try:

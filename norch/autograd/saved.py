@@ -1,5 +1,5 @@
-"""What a node saved, under PyTorch's names: ``y.grad_fn._saved_self``. They follow from those of the parameters of its
-gradient functions (derivative.py); an operation whose arguments PyTorch calls otherwise stands in the table."""
+"""The values that a node saved, by PyTorch's names: ``y.grad_fn._saved_self``. The tables below map the names of the
+gradient functions' parameters (derivative.py) to PyTorch's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._typing import Any
 from ..errors import Error
 from .node import Node, saved_intact
 
-# PyTorch's name of each that it has; `x_meta` is besides `self_sym_sizes`, the shape.
+# {parameter: PyTorch's name}; `x_meta` becomes `self_sym_sizes`, the shape.
 _NAMES = {"x": "self", "a": "self", "b": "other", "out": "result", "axes": "dim"}
 _NAMES |= {name: name for name in "bias dim eps index keepdim mask ord p training weight".split()}
 _NAMES_OF = {
@@ -34,14 +34,14 @@ _NAMES_OF = {
     "Var": {"param": "correction"},
     "Where": {"a": "condition"},
 }
-# What the class of a node tells: a power of 2 or 3 is an operation of its own here.
+# Values that the class of a node implies: x**2 and x**3 are operations of their own here.
 _CONSTANTS = {"Cube": {"exponent": 3}, "Square": {"exponent": 2}}
 
 _known: dict[Any, dict[str, int]] = {}
 
 
 def saved_positions(node_class: Any) -> dict[str, int]:
-    """Where what PyTorch calls so stands in node._saved, for what a gradient needs."""
+    """{PyTorch's name: position in node._saved} of what a gradient needs."""
     if node_class in _known:
         return _known[node_class]
     needed: frozenset[str] = frozenset().union(*node_class.saved_for)
@@ -56,13 +56,13 @@ def saved_positions(node_class: Any) -> dict[str, int]:
 
 
 def pytorch_names(node_class: Any) -> list[str]:
-    """PyTorch's names of what its nodes saved."""
+    """PyTorch's names of what nodes of this class save."""
     return [*saved_positions(node_class), *_CONSTANTS.get(node_class.__name__, ())]
 
 
 def read_saved(node: Any, name: str) -> Any:
-    """What node saved under PyTorch's name; None for what no gradient needed. As in PyTorch an Error after it was freed
-    or written to, and a result comes with its history."""
+    """The value that node saved under PyTorch's name; None if no gradient needed it. As in PyTorch, a saved result has
+    its history. Raises Error if the value was freed or written to, AttributeError for an unknown name."""
     position = saved_positions(type(node)).get(name)
     if position is None:
         constants = _CONSTANTS.get(type(node).__name__, {})
@@ -86,8 +86,7 @@ def read_saved(node: Any, name: str) -> Any:
 
 
 class _Saved:
-    """The attribute _saved_<name> of nodes. Not by a __getattr__ of their class, with which CPython would look up each
-    attribute of a node the slow way."""
+    """The attribute _saved_<name> of nodes. A __getattr__ of their class would slow down every attribute of a node."""
 
     __slots__ = ("name",)
 
@@ -99,7 +98,7 @@ class _Saved:
 
 
 def add_saved_names(node_class: type) -> None:
-    """Gives the base class of nodes all attributes that nodes may have."""
+    """Adds every attribute _saved_<name> to the base class of nodes."""
     for names in (_NAMES, *_NAMES_OF.values()):
         for name in names.values():
             setattr(node_class, f"_saved_{name}", _Saved(name))

@@ -1,9 +1,9 @@
-"""A function at a point, linearised: products with its Jacobian, and the Jacobian itself, all made of reverse walks.
+"""The Jacobian of a function at a point, and products with it, computed by reverse walks.
 
 norch.func and autograd/functional.py are the two interfaces to it. A vector-Jacobian product v J is one walk. A
-Jacobian-vector product J u takes two: the walk w -> w J is itself recorded and linear in w, so that the walk through
-it, weighted by u, gives J u (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). A Jacobian is
-one of these products with each row of an identity matrix, all rows in one walk, which vmap batches.
+Jacobian-vector product J u takes two: the first, w -> w J, is recorded; it is linear in w, so a walk through it with
+the gradient u gives J u (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). A Jacobian is one
+of these products with each row of an identity matrix; vmap batches all rows in one walk.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tensors = Sequence[Any]
 
 
 def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
-    """tree with function(tensor) in place of each tensor; what is no tensor stays."""
+    """tree with function(tensor) in place of each tensor; other values stay."""
     if isinstance(tree, Handle):
         return function(tree)
     if isinstance(tree, (list, tuple)):
@@ -75,10 +75,10 @@ def pull(
     batched: bool = False,
     chunk_size: int | None = None,
 ) -> list[Any]:
-    """The derivatives of outputs, weighted, by inputs; zeros by inputs that no output depends on.
+    """The gradients of inputs, if those of outputs are weights; zeros for inputs that no output depends on.
 
-    batched: weights have a further first axis, as the results have; a walk takes chunk_size rows at once (None: all).
-    strict: the name of the caller, for an Error instead of zeros. What the graph saved is kept.
+    batched: weights and results have one more axis, in front; a walk takes chunk_size rows at once (None: all).
+    strict: the name of the caller, for an Error instead of zeros. The graph is retained.
     """
     pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if gradient_edge(out) is not None]
     rows: tuple[int, ...] = (len(weights[0]),) if batched else ()
@@ -126,7 +126,7 @@ def _identity(x: Any) -> Any:
 
 
 def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
-    """Whether outputs depend on leaves other than inputs, so that what is computed from them may be derived."""
+    """Whether outputs depend on leaves other than inputs, so that results must stay differentiable."""
     own = {gradient_edge(x) for x in inputs if x.is_leaf}
     todo: list[Node | None] = [gradient_edge(out) for out in outputs]
     seen = set(todo)
@@ -146,9 +146,9 @@ def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
 class Linearized:
     """func(*args, **kwargs), recorded with new variables in place of the tensors in args[i] for i in argnums.
 
-    inputs, outputs    the variables, and the tensors in what func gives
-    input_tree         how results are arranged that hold one tensor for each input; likewise output_tree
-    create_graph       whether results stay in their graph. None: where they depend on other leaves than the inputs
+    inputs, outputs    the variables; the tensors in the result of func
+    input_tree         the nesting of results with one tensor for each input; output_tree: for each output
+    create_graph       whether results stay in their graph. None: only if they depend on other leaves than the inputs
     strict             whether an input that no output depends on is an Error
     """
 
@@ -188,15 +188,15 @@ class Linearized:
         self.create_graph = recorded and _is_open(self.outputs, self.inputs) if create_graph is None else create_graph
 
     def released(self, tree: Any) -> Any:
-        """A result as it is handed out: detached, unless it stays in its graph."""
+        """A result for the user: detached unless create_graph."""
         return tree if self.create_graph else map_tree(lambda x: x.detach(), tree)
 
     def by_input(self, values: Tensors) -> Any:
-        """One tensor for each input, arranged as the inputs."""
+        """values, one for each input, nested as the inputs."""
         return with_leaves(self.input_tree, values)
 
     def by_output(self, values: Sequence[Any]) -> Any:
-        """One value for each output, arranged as the outputs."""
+        """values, one for each output, nested as the outputs."""
         return with_leaves(self.output_tree, values)
 
     def vjp(self, weights: Tensors, create_graph: bool | None = None) -> list[Any]:
@@ -224,13 +224,13 @@ class Linearized:
         return [o.new_zeros((*rows, *o.shape)) if x is None else next(found) for o, x in zip(self.outputs, w)]
 
     def jacobian(self, forward: bool = False, chunk_size: int | None = None) -> list[list[Any]]:
-        """For each output, by each input: the derivatives of all elements, (*output.shape, *input.shape).
+        """For each output, for each input: the derivatives of all elements, (*output.shape, *input.shape).
 
-        By rows, with a walk for chunk_size elements of an output at once (None: all), or forward: by columns, for
-        elements of an input.
+        By rows, a walk for chunk_size elements of an output at once (None: all); forward: by columns, for all elements
+        of an input.
         """
         for x in (*self.inputs, *self.outputs):
-            if x.dtype.is_complex:  # what depends on the conjugate too has two of them
+            if x.dtype.is_complex:  # a function that is not holomorphic has two Jacobians
                 raise DTypeError(f"jacobian: {x.dtype.name} is not supported")
         blocks: list[list[Any]] = [[] for _ in self.outputs]
         with enable_grad():  # for what joins the rows of a batch

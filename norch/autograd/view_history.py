@@ -1,8 +1,8 @@
 """The history of views, and how a write through one changes it.
 
-A view keeps its base and the steps by which it was taken. A write through a view changes the base, so the base's
-history becomes "the old base, with this region replaced" (a ViewWrite node). Every other view of that base now has an
-outdated history; it notices so when it is next asked for its gradient edge, and is taken again.
+A view keeps its base and the steps by which it was taken. A write through a view changes the base, whose history
+becomes "the old base, with this region replaced" (a ViewWrite node). The history of every other view of that base is
+then outdated. It is rebuilt when its gradient edge is next asked for (refresh).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from .grad_mode import enable_grad, mode
 from .hooks import Keep
 from .node import Leaf, Node
 
-# The last step of a view, (earlier steps or None, function, arguments): a list that grows at one end, so that a view
-# of a view costs the same however long the chain is.
+# (earlier steps or None, function, arguments): a linked list, so a view of a view takes constant time and memory.
 Steps = tuple[Any, Callable[..., Any], tuple[Any, ...]]
 
 
@@ -29,21 +28,21 @@ class View:
 
     base: Any
     steps: Steps | None
-    node: Any  # the base's history that the view's own one builds on
+    node: Any  # the node of the base when the history of the view was made
 
 
 class _Nowhere:
     _node = None
 
 
-# Of a view taken under no_grad() from what requires grad, and of an input that a Function returned: a write through it
-# could not be recorded, and raises.
+# The _view of a view taken under no_grad() from a tensor that requires grad, and of an input that a Function returned.
+# A write through it could not be recorded, and raises.
 SEVERED = View()
 SEVERED.base, SEVERED.steps, SEVERED.node = _Nowhere(), None, None
 
 
 def take(x: Any, steps: Steps | None) -> Any:
-    """Goes the steps of a view from its base or from a gradient of it."""
+    """Applies the steps of a view to x, its base or a gradient of the base."""
     path = []
     while steps is not None:
         steps, step, arguments = steps
@@ -54,7 +53,7 @@ def take(x: Any, steps: Steps | None) -> Any:
 
 
 def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
-    """What step(x, *arguments) keeps of the way it was taken."""
+    """The View of step(x, *arguments)."""
     through = x._view
     if through is SEVERED:
         return SEVERED
@@ -71,15 +70,15 @@ def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Vie
 
 
 def same_history(a: Any, b: Any) -> bool:
-    """Whether gradients of a and b, which see the same elements, go the same way: then b, as a value for a, is there
-    already. x[i] += 1 ends in x[i] = that view (ops/getitem.py)."""
+    """Whether a and b, views of the same elements, have the same base, so that writing b into a changes nothing.
+    x[i] += 1 ends with such a write (ops/getitem.py)."""
     if a._view is None or b._view is None or a._view is SEVERED:
         return not mode.enabled
     return a._view.base is b._view.base
 
 
 def refresh(x: Any) -> None:
-    """Takes the view x again from its base, whose history has changed since."""
+    """Takes the view x again from its base, whose history has changed."""
     view = x._view
     base_node = view.base._node
     if base_node is not None and type(base_node) is not Leaf:
@@ -88,7 +87,7 @@ def refresh(x: Any) -> None:
                 again = take(view.base, view.steps)
         except OutOfMemoryError:
             raise
-        except Error:  # steps that its base of today does not allow
+        except Error:  # the base has changed so that the steps fail
             again = None
         if again is None or not lib.norch_is_same(again, x):
             raise Error(
@@ -101,7 +100,7 @@ def refresh(x: Any) -> None:
 
 
 def rebase_history(x: Any, node: Node) -> None:
-    """Makes node the history of x, after the write."""
+    """Makes node the history of x after a write; if x is a view, that of its base changes."""
     view, whole = x._view, x
     if view is not None:
         whole = view.base
@@ -114,7 +113,7 @@ def rebase_history(x: Any, node: Node) -> None:
 
 
 def _move_kept(x: Any, node: Node) -> None:
-    """What retain_grad() asked for is the gradient of x as it is, so its hook goes along to the new history."""
+    """Moves the hook of retain_grad() to the new node, as it is to see the gradient of the present value of x."""
     hooks = x._node.hooks
     kept = [hook for hook in hooks if isinstance(hook, Keep) and hook.tensor() is x]
     if kept:
@@ -123,7 +122,7 @@ def _move_kept(x: Any, node: Node) -> None:
 
 
 class Constant(Node):
-    """A value that replaced another one, whose gradient is therefore 0."""
+    """A constant written over a former value, whose gradient is therefore 0."""
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (zeros_of(g),)

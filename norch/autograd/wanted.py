@@ -1,4 +1,4 @@
-"""Walks to some tensors only: the nodes of those whose gradients were asked for, and which nodes lead to them."""
+"""For walks to some tensors only: their nodes, and the nodes that lead to them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def nodes_of(inputs: list[Any]) -> dict[Node, int]:
 
 
 def leading_to(wanted: dict[Node, int], roots: list[Node], past: bool) -> set[Node]:
-    """The nodes from which a wanted one can be reached; each is older than its users, so age is the order. past:
-    whether to search behind wanted ones too."""
+    """The nodes from which a wanted node can be reached, the wanted ones included. past: whether to search behind
+    wanted nodes too."""
     seen = set(roots)
     todo = list(roots)
     while todo:
@@ -31,8 +31,8 @@ def leading_to(wanted: dict[Node, int], roots: list[Node], past: bool) -> set[No
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 todo.append(edge)
-    useful: set[Node] = set()
-    for node in sorted(seen, key=lambda node: node.seq):
-        if node in wanted or any(edge in useful for edge in node.edges):
-            useful.add(node)
-    return useful
+    found: set[Node] = set()
+    for node in sorted(seen, key=lambda node: node.seq):  # inputs first: they are older than their users
+        if node in wanted or any(edge in found for edge in node.edges):
+            found.add(node)
+    return found

@@ -1,12 +1,15 @@
 """``x[index]`` and ``x[index] = value``.
 
-Integers, slices, ``...`` and None are views, one for the whole expression. Where there are tensors, lists, arrays or
-bools too, those become an AdvancedIndex into that view (index.py), masks by way of nonzero(); the rules are NumPy's,
-but that integers are taken first, as in PyTorch.
+Integers, slices, ``...`` and None make one view for the whole expression. Tensors, lists, arrays and bools become an
+AdvancedIndex into that view (index.py); masks are converted by nonzero(). The rules are NumPy's, except that integers
+are applied first, as in PyTorch.
 
-Python runs ``x[0] += 1`` as three calls: ``view = x[0]`` (getitem), ``view += 1`` (binary_ in _rows.py, whose
-finish_write() makes the write part of the history of x: autograd/inplace.py, view_history.py), and ``x[0] = view``
-(setitem), which does nothing, as view is x[0] already. With index tensors x[index] is a copy; setitem writes it back.
+Python runs ``x[0] += 1`` as three calls:
+
+- ``view = x[0]``: getitem()
+- ``view += 1``: binary_() in _rows.py; its finish_write() adds the write to the history of x (autograd/inplace.py)
+- ``x[0] = view``: setitem(), which does nothing, as view is x[0] already. If index holds tensors, x[index] is a copy,
+  and setitem() writes it back
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
 def getitem(x: Tensor, index: Index) -> Tensor:
-    """x[index]: a view for integers, slices, ... and None, else a new tensor."""
+    """x[index]: a view for integers, slices, ... and None, else a new tensor. Raises BoundsError."""
     view = lib.norch_region(x, index)
     if view is not None:
         return record_view(Region, view, x, region, (index,))
@@ -76,7 +79,7 @@ def region(x: Tensor, index: Any) -> Tensor:
 
 
 def setitem(x: Tensor, index: Index, value: Operand) -> None:
-    """x[index] = value: value is broadcast and cast."""
+    """x[index] = value, which is broadcast and cast. Raises BoundsError, ShapeError."""
     if type(index) is list:
         index = _unlisted(index)
     view = lib.norch_region(x, index)
@@ -105,12 +108,12 @@ def _write(view: Any, value: Any) -> None:
 
 
 def _put(x: Any, at: AdvancedIndex, value: Any) -> None:
-    """Writes value to the elements of x that an index names."""
+    """Writes value to the elements of x at an index."""
     index_write(x, at, _without_ones(values_for(x, value, "setitem"), at.ndim(x)))
 
 
 def _fill_where(x: Any, mask: Any, value: Any) -> None:
-    """Writes a number where a mask of the first axes of x holds."""
+    """Writes a number where mask, over the first axes of x, is True."""
     _check_mask(x, mask, 0)
     more = x.ndim - mask.ndim
     try:
@@ -128,7 +131,7 @@ def _unlisted(index: list[Any]) -> Any:
 
 
 def _check_mask(x: Any, mask: Any, axis: int) -> None:
-    """Raises where a mask has not the sizes of x from this axis on."""
+    """BoundsError unless a mask has the sizes of x from this axis on."""
     if mask.shape != x.shape[axis : axis + mask.ndim]:
         raise BoundsError(
             f"a mask of shape {tuple(mask.shape)} does not match shape {tuple(x.shape)} at dimension {axis}"
@@ -136,7 +139,7 @@ def _check_mask(x: Any, mask: Any, axis: int) -> None:
 
 
 def _index_of_one(x: Tensor, index: Any) -> AdvancedIndex | None:
-    """The index that one tensor is; None where it takes more than a look to tell."""
+    """The AdvancedIndex of one index tensor; None for the cases that only _resolve() handles."""
     if index.ndim and x.ndim:
         if index._dtype == _INT64:
             return AdvancedIndex((index,), (0,), 0)
@@ -147,7 +150,7 @@ def _index_of_one(x: Tensor, index: Any) -> AdvancedIndex | None:
 
 
 def _index_of_several(x: Tensor, index: Any) -> AdvancedIndex | None:
-    """The index that a tuple of tensors for the first axes, and of nothing else, is; None for others."""
+    """The AdvancedIndex of a tuple that holds only int64 tensors; None for other indices."""
     if type(index) is not tuple or len(index) > x.ndim:
         return None
     for part in index:
@@ -157,7 +160,7 @@ def _index_of_several(x: Tensor, index: Any) -> AdvancedIndex | None:
 
 
 def _without_ones(value: Any, ndim: int) -> Tensor:
-    """value less leading sizes of 1 that are too many."""
+    """value without the leading axes of size 1 beyond ndim."""
     extra = value.ndim - ndim
     return value.reshape(value.shape[extra:]) if extra > 0 and value.shape[:extra] == (1,) * extra else value
 
@@ -192,7 +195,7 @@ def _part(part: Any) -> Any:
 
 
 def _listed(part: Any) -> Tensor:
-    """A list, an array or another sequence as a tensor of the CPU, which goes with any device."""
+    """A list, an array or another sequence as a CPU tensor, which may index tensors of any device."""
     if hasattr(part, "__array__"):
         part = part.__array__()
         if part.dtype.kind in "iu":
@@ -207,14 +210,14 @@ def _listed(part: Any) -> Tensor:
 
 
 def _axes_of(part: Any) -> int:
-    """How many axes a part takes."""
+    """How many axes of x a part consumes."""
     if part is None or part is Ellipsis or type(part) is bool:
         return 0
     return part.ndim if isinstance(part, Handle) and part._dtype == _BOOL else 1
 
 
 def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
-    """A view of x, and the index into it that is made of index tensors, if there are some."""
+    """(a view of x by the basic parts of index, the AdvancedIndex into that view by the others or None)."""
     parts = [_part(part) for part in (index if type(index) is tuple else (index,))]
     ndim = x.ndim
     wide = [_axes_of(part) for part in parts]
@@ -226,8 +229,8 @@ def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
     axes: list[int] = []
     if sum(part is Ellipsis for part in parts) > 1:
         raise BoundsError(_DOTS)
-    axis = x_axis = kept = 0  # in the view; in x; those of the view that no index takes
-    lead, state = 0, "before"  # the new dimensions replace those of adjacent indices, else they are the first
+    axis = x_axis = kept = 0  # the next axis of the view; that of x; how many axes of the view no tensor indexes
+    lead, state = 0, "before"  # the axes of the index tensors replace those indexed if adjacent, else they come first
     for n, part in zip(wide, parts):
         if part is None or part is Ellipsis or type(part) is slice:
             basic.append(part)

@@ -3,10 +3,9 @@
     tanh = op("tanh", "Hyperbolic tangent.", grad=lambda g, out: tanh_backward(g, out))
     mul = op("mul", "a * b.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
 
-One declaration gives the function, the method of Tensor, the in-place method (``tanh_``) and the node of the graph.
-What the gradient functions name as parameters is what the node saves: x (or a, b, c), out ... (autograd/derivative.py).
-Families with more to say (convolution, indexing) have a file of their own, which holds the call into C, the checks of
-arguments and the derivative: @differentiable, or record().
+One declaration makes the function, the method of Tensor, the in-place method (``tanh_``) and the node class. A node
+saves what the gradient functions name as parameters: x (or a, b, c), out ... (autograd/derivative.py). Other families
+(convolution, indexing) call C, check arguments and record in files of their own, with @differentiable or record().
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from ._rows import OPCODES
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Any)  # a function or a property
 
-# The methods and operators of Tensor that ops/ declares, by name; tensor.py makes the class of them.
+# {name: method or operator of Tensor}, declared in ops/; tensor.py adds them to the class.
 METHODS: dict[str, Any] = {}
 
-# How each form of row is called, and what its nodes save. CHOICE rows are ternary ones.
+# For each form of row: its maker of functions, its inputs, the layout of its nodes. CHOICE rows are ternary.
 _FORMS: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "unary": (_rows.unary, ("x",), _rows.UNARY_LAYOUT),
     "binary": (_rows.binary, ("a", "b"), _rows.BINARY_LAYOUT),
@@ -50,11 +49,13 @@ def op(
     inplace: bool = True,
     **declared: Any,
 ) -> Operation:
-    """The function of a row of csrc/ops.def (that of its name, or row), differentiable where gradients are given.
+    """The function of a row of csrc/ops.def, differentiable if gradients are given.
 
-    aliases     other names of the methods
-    is_method   whether Tensor has it as a method; inplace: and in place, as name_
-    declared    gradients and what else autograd.derivative.derivative() takes
+    row         the name of the row, if it is not name
+    aliases     other names of the method
+    is_method   whether Tensor has it as a method
+    inplace     whether Tensor has the in-place method name_ too
+    declared    grad=, grad_a= ... and the other options of autograd.derivative.derivative()
     """
     row = row or name
     form = lib.norch_op_form(OPCODES[row]).decode()
@@ -79,10 +80,8 @@ def method(
     function: None = ..., *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...
 ) -> Callable[[F], F]: ...
 def method(function: Any = None, *, name: str = "", aliases: tuple[str, ...] = (), inplace: bool = False) -> Any:
-    """Decorates a function of tensors that is a method of Tensor too, and with inplace has an in-place form, name_.
-
-    name: of the method, where it is not the function's. It takes properties too.
-    """
+    """Decorates a function, or a property, that is a method of Tensor too. name: that of the method, if it differs;
+    inplace: Tensor has the in-place method name_ too."""
     if function is None:
         return lambda function: method(function, name=name, aliases=aliases, inplace=inplace)
     names = (name or function.__name__, *aliases)
@@ -105,7 +104,7 @@ def operators(**functions: Function) -> None:
 
 
 def operator(function: Function) -> Function:
-    """A binary row as an operator: what is no tensor, number or array gets the chance to handle the operation."""
+    """A binary row as an operator, which returns NotImplemented for other operands than tensors, numbers and arrays."""
     _, row, node_class = function.row  # type: ignore[attr-defined]
     as_operator = _rows.binary(row, node_class, is_operator=True)
     as_operator.__annotations__["return"] = "Tensor"

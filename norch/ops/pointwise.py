@@ -1,8 +1,8 @@
 """Elementwise operations: rows of csrc/ops.def, each with its derivative beside it.
 
-``a + b`` comes here, is one call into C (csrc/ops/pointwise.c), and, where a gradient is wanted, one node. A row is
-declared by op() of op.py: the parameters of its gradient functions say what the node saves. x (or a, b, c) are the
-inputs, out is the result, g its gradient. The functions that ask for more than a row stand below the rows.
+``a + b`` is one call into C (csrc/ops/pointwise.c) and, if a gradient is wanted, one node. op() of op.py declares a
+row. The parameters of its gradient functions say what the node saves: x (or a, b, c) are the inputs, out is the result,
+g its gradient. Functions that need more than a row follow the rows.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from .op import METHODS, function_op, method, op, operator, operators
 
 
 def _slope_of_acosh(x: Tensor) -> Tensor:
-    """Of complex numbers the product of two roots, as that of the product has the other sign on the left."""
+    """1 / sqrt(x**2 - 1). For complex x a product of two roots: the root of the product has the wrong sign for Re x <
+    0."""
     return (x - 1).rsqrt() * (x + 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
 
 
 def _zeros(g: Tensor) -> Tensor:
-    """The derivative of a step function, 0 wherever there is one."""
+    """The gradient of a step function: 0 wherever it exists."""
     return g.new_zeros(g.shape)
 
 
@@ -128,7 +129,7 @@ def sgn(input: Tensor) -> Tensor:
 
 
 def _grad_of_sgn(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
-    """(g - out Re(conj(g) out)) / |x|: what turns x, and not what lengthens it. 0 at 0, where there is none."""
+    """(g - out Re(conj(g) out)) / |x|: the part of g that is tangential to the unit circle at out. 0 at x = 0."""
     return ((g - out * (g.conj() * out).real) / x.abs()).where(x != 0, 0)
 
 
@@ -170,7 +171,7 @@ fmod = op(
 
 
 def _grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """b a ** (b - 1); b = 0 is a constant, also at a = 0 where a ** -1 is infinite."""
+    """g b a ** (b - 1); 0 for b = 0, also at a = 0, where a ** -1 is infinite."""
     if b._weak:  # b stands for a Python number
         n = b.item()
         return g * (a.pow(n - 1) * n) if n else _zeros(g)
@@ -178,7 +179,7 @@ def _grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
-    """a ** b log(a); 0 ** b is constant for b >= 0, though log(0) is infinite."""
+    """g a ** b log(a); 0 for a = 0 and b >= 0, where log(a) is infinite but 0 ** b is constant."""
     constant = (a == 0) & (b.real >= 0)
     return (g * (a.pow(b) * a.to(g.dtype).log())).where(constant.logical_not(), 0)
 
@@ -187,7 +188,8 @@ _pow = function_op("pow", grad_a=_grad_of_base, grad_b=_grad_of_exponent)
 
 
 def _over_square(g: Any, a: Any, b: Any) -> Any:
-    """g a / (a a + b b), 0 at the origin, where there is none. Integers become floats: their squares could overflow."""
+    """g a / (a a + b b), 0 at the origin, where no gradient exists. Integers become floats, as squares could
+    overflow."""
     a, b = a.to(g.dtype), b.to(g.dtype)
     norm = a * a + b * b
     return g * (a / norm).where(norm != 0, 0)

@@ -1,7 +1,7 @@
 """Reductions over axes: sum, mean, max ... (csrc/ops/reduce.c), with their derivatives. Norms: norm.py.
 
-The rows are declared first. They take the axes as C does (axes_of), and their gradient functions may name axes and
-keepdim, as they were given, and param, the row's parameter.
+The rows come first. They take axes as C does (axes_of). Their gradient functions may name axes and keepdim, the
+arguments of the call, and param, the parameter of the row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Dims = int | Sequence[int] | None
 
 
 def axes_of(dim: Dims) -> Any:
-    """dim as the rows take it: a sequence of axes, None for all."""
+    """dim in the form that rows take: a sequence of axes, or None for all."""
     return dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
 
 
@@ -39,7 +39,7 @@ def axes_of(dim: Dims) -> Any:
 
 
 def expand_reduced(g: Tensor, x_meta: Handle, axes: Any, keepdim: bool) -> Tensor:
-    """g, reduced from the shape of x_meta over axes (None: all), seen in that shape."""
+    """g, the gradient of a reduction of x over axes (None: all), as a view in the shape of x_meta."""
     out = lib.norch_expand_reduced(g, x_meta, axes, keepdim)
     return record_view(_ExpandReduced, out, g, expand_reduced, (x_meta, axes, keepdim))
 
@@ -48,37 +48,38 @@ _ExpandReduced = view_derivative("expand_reduced", grad=lambda g, arguments: sum
 
 
 def _count(x_meta: Tensor, g: Tensor) -> float:
-    """How many elements of x went into one of the result."""
+    """The number of elements of x that were reduced to one of the result."""
     return x_meta._numel / g._numel if g._numel else 0.0
 
 
 def _prod_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """The product of all others: out / x, but where there is a zero, that of those before and those behind."""
-    some = (x == 0).any()
+    """g times the product of the other elements: out / x, or, if an element is 0, the product of those before and those
+    behind."""
+    has_zero = (x == 0).any()
     quotient = None
-    if lib.norch_recording() or not all_samples(some).any().item():  # a replay may meet other elements
+    if lib.norch_recording() or not all_samples(has_zero).any().item():  # a replay may meet other elements
         quotient = expand_reduced(g * out, x, axes, keepdim) / x
         if not lib.norch_recording():
             return quotient
     line, dim = (x.flatten(), 0) if axes is None or x.ndim == 0 else (x, axes[0])
     others = products_of_others(line, dim) * products_of_others(line, dim, True)
     product = expand_reduced(g, x, axes, keepdim) * others.reshape(x.shape)
-    return product if quotient is None else product.where(some, quotient)
+    return product if quotient is None else product.where(has_zero, quotient)
 
 
 def share_among(g: Tensor, chosen: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """g in equal parts to the elements that were chosen, 0 to the others."""
+    """g divided equally among the elements where chosen is True; 0 for the others."""
     share = g / sum_over(chosen, axes, keepdim)
     return expand_reduced(share, chosen, axes, keepdim).where(chosen, 0)
 
 
 def extreme_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """Equal maxima share the gradient; NaNs, where there are some, are the maxima."""
+    """The gradient of max and min: equal extremes share it; NaNs count as extremes."""
     return share_among(g, (x == expand_reduced(out, x, axes, keepdim)) | x.isnan(), axes, keepdim)
 
 
 def _amax_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """As in PyTorch, NaN for all beside a NaN, which equals nothing."""
+    """The gradient of amax and amin: equal extremes share it. As in PyTorch, all get NaN if one element is NaN."""
     chosen = x == expand_reduced(out, x, axes, keepdim)
     return expand_reduced(g / sum_over(chosen, axes, keepdim), x, axes, keepdim) * chosen
 
@@ -144,7 +145,7 @@ def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
 @method
 @numpy_names
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """sum() of what is not NaN."""
+    """The sum of the elements that are not NaN, over all or over the axes dim."""
     x = as_fixed_operand(input, "nansum")
     return sum(where(isnan(x), 0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
 
@@ -166,12 +167,12 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType
 @method
 @numpy_names
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """mean() of what is not NaN; NaN where nothing is left."""
+    """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none."""
     x = as_fixed_operand(input, "nanmean")
     if dtype is not None:
         x = x.to(dtype)
     if x.dtype.kind not in "fc":
-        return mean(x, dim, keepdim)  # which says what is wrong
+        return mean(x, dim, keepdim)  # raises the error
     return nansum(x, dim, keepdim) / sum(isnan(x).logical_not(), dim, keepdim)
 
 
@@ -189,7 +190,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 
 def _complex_prod(x: Any, dim: int | None, keepdim: bool) -> Any:
-    """Halves times each other, until one is left."""
+    """Multiplies the two halves elementwise until one element is left."""
     shape = list(x.shape)
     line = x.flatten() if dim is None or x.ndim == 0 else x.movedim(dim, 0)
     if len(line) == 0:
@@ -331,7 +332,7 @@ def _truth(input: Tensor, row: Any, dim: Dims, keepdim: bool) -> Tensor:
 
 
 def _moment(row: Any, about: str) -> tuple[Any, Any]:
-    """A moment, and the function that gives the mean beside it."""
+    """Two functions: a moment; (moment, mean)."""
     name = row.__name__
 
     def moment(
@@ -368,7 +369,7 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
 
 
 var, var_mean = _moment(
-    _var, "The variance over all elements, or over the axes dim: squared deviations summed, over n - correction."
+    _var, "The variance over all elements, or over the axes dim: the sum of squared deviations / (n - correction)."
 )
 std, std_mean = _moment(_std, "The standard deviation: the square root of var().")
 
@@ -379,8 +380,8 @@ std, std_mean = _moment(_std, "The standard deviation: the square root of var().
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
 
-    The largest (of complex numbers the largest real part) is taken off first, where it is finite: Blanchard, Higham and
-    Higham, IMA J. Numer. Anal. 41 (2021).
+    The maximum (of complex numbers: the largest real part), if finite, is subtracted before exp and added after log:
+    Blanchard, Higham and Higham, IMA J. Numer. Anal. 41 (2021).
 
     >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
@@ -423,6 +424,6 @@ def _sum_method(
 _sum_method.__wrapped__ = sum  # type: ignore[attr-defined]  # its signature
 METHODS["sum"] = named_function(_sum_method, "sum", _sum_method.__doc__ or "")
 
-# the others are for the other families
+# used by other families
 _INTERNAL = "axes_of expand_reduced extreme_grad mean_over mean_square norm_grad norm_over share_among sum_over taken"
 __all__ = public(globals(), *_INTERNAL.split())

@@ -1,8 +1,8 @@
 """Optimizers whose step is a row of csrc/optim.def: one call of the library updates all tensors of a group.
 
-A subclass names its row, and says which of the row's state tensors a group has where it may do without some. The row's
-hyper-parameters are the group's options of these names, written to a C struct that belongs to the group and keeps its
-address: a step reads them when it runs.
+A subclass names its row and, if some state tensors of the row are optional, which of them a group has. The options of a
+group are written to a C struct of the row's hyper-parameters. The struct belongs to the group and keeps its address, so
+a replayed step reads the present values.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Optimizer: parameter groups, their options and state, hooks, saving and loading. Subclasses compute the steps: those
-of this package in fused.py, but for LBFGS.
+"""Optimizer: parameter groups, their options and state, hooks, saving and loading. Subclasses compute the steps
+(fused.py; extras/).
 """
 
 from __future__ import annotations
@@ -27,18 +27,31 @@ required: Any = object()  # as a default: an option that each group must give
 
 
 class Optimizer:
-    """Base of the optimizers. A subclass passes its defaults to the constructor, and has a step() under no_grad() that
-    goes through `self.param_groups` and keeps the state of a parameter in `self.state[param]`, a dict, empty at first.
+    """Base of the optimizers. A subclass passes its defaults to the constructor and defines step(), which runs under
+    no_grad(), updates the parameters of `self.param_groups` and keeps state in the dict `self.state[param]`.
 
-    foreach, fused and capturable, which in PyTorch choose among implementations, are accepted and ignored.
+    params: an iterable of leaf tensors, of (name, tensor) pairs as from named_parameters(), or of groups
+    `{"params": [...], "lr": ...}` whose options override the defaults. ValueError for an empty list, a parameter in two
+    groups and a tensor that is not a leaf; a warning for a parameter that is twice in a group.
+
+    foreach, fused and capturable, which choose among PyTorch's implementations, are accepted and ignored.
     differentiable=True, a step that autograd records, raises NotImplementedError.
 
-    params: an iterable of leaf tensors, or of (name, tensor) as named_parameters() gives them, or of groups
-    `{"params": [...], "lr": ...}` whose options override the defaults. An empty list, a parameter of two groups and a
-    tensor that is not a leaf raise a ValueError; a parameter that is in a group twice gives a warning.
+    >>> class SignSGD(norch.optim.Optimizer):
+    ...     @norch.no_grad()
+    ...     def step(self, closure=None):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 p -= group["lr"] * p.grad.sign()
+    >>> w = norch.ones(2, requires_grad=True)
+    >>> opt = SignSGD([w], {"lr": 0.25})
+    >>> (3 * w).sum().backward()
+    >>> opt.step()
+    >>> w.detach()
+    tensor([0.7500, 0.7500])
     """
 
-    takes_complex = False  # whether a step does the same to the parts of a complex parameter as to real ones
+    takes_complex = False  # whether a step treats a complex parameter as a pair of real ones
 
     _options: dict[str, Option] = {}  # none, for the optimizers of users
 
@@ -59,7 +72,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """A step of its own computes with numbers of Python's, which norch.capture would repeat as they were."""
+        """Makes norch.capture refuse a step() defined in Python: a replay would repeat its Python numbers unchanged."""
         super().__init_subclass__(**named)
         own = cls.__dict__.get("step")
         if own is None or getattr(own, "recordable", False):
@@ -115,7 +128,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and deepcopy: without the hyper-parameters of C, which each step writes again, and the hooks."""
+        """For pickle and deepcopy: without hooks and without C's hyper-parameters, which each step writes again."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_hyper", "_hooks", "step")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -138,8 +151,8 @@ class Optimizer:
                     param._grad = param._grad.detach().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step. `closure`, if given, is called first, computes the loss and its gradients, and its result is
-        returned."""
+        """Updates the parameters once. If `closure` is given, it is called first, with grad mode enabled, to compute
+        the loss and the gradients; its result is returned."""
         raise NotImplementedError
 
     # ---- hooks ---------------------------------------------------------------------------------------------
@@ -172,7 +185,7 @@ class Optimizer:
                 hook(self, args, kwargs)
             return result
 
-        self.__dict__.setdefault("step", step)  # a step without hooks costs nothing more
+        self.__dict__.setdefault("step", step)  # so that a step without hooks has no overhead
         return hook_into(self._hooks[when], hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
@@ -206,8 +219,8 @@ class Optimizer:
             return closure()
 
     def state_dict(self) -> dict[str, Any]:
-        """`{"state": {index: {...}}, "param_groups": [...]}`, with numbers for the parameters. Its tensors are those of
-        the optimizer, which the next step changes.
+        """`{"state": {index: {...}}, "param_groups": [...]}`, in which indices stand for the parameters. The tensors
+        are the optimizer's own, which the next step changes.
 
         >>> opt = norch.optim.SGD(norch.nn.Linear(2, 2).parameters(), lr=0.1)
         >>> opt.state_dict()["param_groups"][0]["params"]
@@ -232,8 +245,9 @@ class Optimizer:
         return self._through_hooks("state_dict done", found)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads copies of the state and the options. Groups of other sizes than the optimizer's raise a ValueError, as
-        does, in the optimizers of this package, state of another shape than its parameter; nothing is changed then."""
+        """Loads copies of the state and the options of state_dict(). Groups of other sizes than the optimizer's raise
+        ValueError, state of another shape than its parameter ShapeError (in norch's optimizers); nothing changes
+        then."""
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ValueError("load_state_dict: expected what state_dict() gave, with 'state' and 'param_groups'")
         state_dict = self._through_hooks("load", dict(state_dict))
@@ -264,7 +278,7 @@ class Optimizer:
             self._check_options(group)
         self.state = state
         for ours, group in zip(self.param_groups, fresh, strict=True):
-            # The dicts stay the same objects: schedules refer to them.
+            # Schedulers refer to these dicts, so they stay the same objects.
             ours.clear()
             ours.update(group)
         for hook in list(self._hooks["load done"].values()):
@@ -296,11 +310,11 @@ NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initi
 
 @options
 class Elementwise(Optimizer):
-    """Base of the optimizers that update each parameter independently. Their annotations are their options, with the
-    defaults; it checks the ranges, and the shapes of the state that is loaded."""
+    """Base of the optimizers that update each parameter independently. The annotations of a subclass are its options
+    and their defaults. Checks the ranges of options and the shapes of loaded state."""
 
     params: Params
-    _any_sign: ClassVar[tuple[str, ...]] = ()  # options of NOT_NEGATIVE that here are something else
+    _any_sign: ClassVar[tuple[str, ...]] = ()  # options of NOT_NEGATIVE that may be negative here
 
     @classmethod
     def _init_body(cls) -> list[str]:
@@ -334,7 +348,7 @@ class Elementwise(Optimizer):
         return super()._adapted(value, name, param)
 
     def _groups(self) -> list[dict[str, Any]]:
-        """The groups of a step, their rates checked: a user may have changed both since the last step."""
+        """The parameter groups, after checking their learning rates, which users may change between steps."""
         for group in self.param_groups:
             rate = group["lr"]
             if type(rate) is not float and not isinstance(rate, (Real, Tensor)):
@@ -343,7 +357,7 @@ class Elementwise(Optimizer):
 
 
 def at_least_0(value: Any) -> bool:
-    """Whether an option is a number, perhaps as a tensor, and neither negative nor NaN."""
+    """Whether value is a number, or a tensor of one, that is neither negative nor NaN."""
     return (isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)) and float(value) >= 0
 
 

@@ -1,11 +1,11 @@
-"""``capture()``: when calls are recorded, when recordings are replayed, and what is said where neither is possible.
+"""``capture()``: which calls of a function are recorded, which are replayed, and the errors if neither is possible.
 
-Calls with arguments of one kind go this way:
+Calls whose arguments have the same shapes, dtypes and values (flatten() of tree.py) take this course:
 
-    1   eager        the first call of all: states of optimizers and .grad are made
-    2   recorded     a trial: what the function does, call by call
-    3   recorded     if it equals a trial, the recording stands; else it is one more trial, of _TRIALS at most
-    4   replayed     from here on, as long as all is as it was
+    1   eager        the first call: makes .grad and the states of optimizers
+    2   recorded     a *trial*: the calls of the library that the function makes
+    3   recorded     equal to a trial: accepted; else a further trial, up to _TRIALS
+    4   replayed     from here on, as long as the guards of the recording hold (tape.py)
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from .tape import Tape, is_in_graph, user_line
 from .tree import LEAF, flatten, is_tensor, rebuild
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_TRIALS = 4  # recordings of one kind of call that may all differ
-_MOST_UNUSED = 20  # recordings in a row after which the user is told that none could be replayed
+_TRIALS = 4  # how many trials may differ before the function is refused
+_MOST_UNUSED = 20  # how many recordings in a row may go unused before a warning
 
 _ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
 
-# What to do about a refusal in these words.
+# {text in a refusal: advice to the user}
 _ADVICE = {
     "Python reads": "return the tensor, and read it after the call",
     "the shape of a result": "use where() or multiply by a mask, or leave this part out of the function",
@@ -64,13 +64,13 @@ T = TypeVar("T")
 
 
 class CapturedFunction(CapturedBase, Generic[P, R]):
-    """A function that norch.capture made: call it as the function itself.
+    """The result of norch.capture(function), called as function itself.
 
     recordings()   how many recordings can be replayed
-    reset()        forgets them; the next call is as the first
+    reset()        discards them; the next call counts as the first
     program        the recording that was made or replayed last, to print; None before there is one
-    replay(n, ...) the calls of the library alone, n times
-    profile(...)   a call with these arguments, and a table of what each call of the library in it took
+    replay(n, ...) runs the recorded calls of the library n times
+    profile(...)   replays a call, and returns a table of the times of its library calls
     """
 
     _verb = "capture"
@@ -82,7 +82,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         _ALL.add(self)
 
     def reset(self) -> None:
-        """Forgets all recordings, and their memory."""
+        """Discards all recordings, and frees their memory."""
         self._programs: list[Program] = []
         self._trials: list[Program] = []
         self._latest = self._program = None  # the first program, and its recording if its arguments are not nested
@@ -99,8 +99,8 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         return self._programs[0] if self._programs else None
 
     def profile(self, *args: Any, **kwargs: Any) -> str:
-        """Calls the function, by a replay, and tells what each call of the library took. Error where there is no
-        recording for these arguments."""
+        """Replays a call with these arguments, and returns a table of the times of its library calls. Error if there is
+        no recording for these arguments."""
         leaves: list[Any] = []
         takes = _taken(args, kwargs, leaves)
         for program in self._programs:
@@ -111,8 +111,8 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         raise Error("profile: there is no recording for these arguments; call the function four times with such first")
 
     def replay(self, times: int, *args: Any, **kwargs: Any) -> None:
-        """Runs the calls of the recording for these arguments so many times, and looks only once whether it may: what
-        there is to time of a replay without Python. Counts of steps stay. Error where there is no such recording."""
+        """Runs the recorded library calls for these arguments so many times, for timing them without Python. Guards are
+        checked once; step counts of optimizers do not advance. Error if there is no recording for these arguments."""
         leaves: list[Any] = []
         takes = _taken(args, kwargs, leaves)
         for program in self._programs:
@@ -122,7 +122,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         raise Error("replay: there is no recording for these arguments; call the function four times with such first")
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickle: recordings belong to the tensors of this process."""
+        """For copies and pickle: without recordings, which hold addresses of this process."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_") or name[1] == "_"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -141,10 +141,10 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
 
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
-    # ---- calls that the latest recording is not for --------------------------------------------------------------
+    # ---- calls that the latest recording does not fit ------------------------------------------------------------
 
     def _otherwise(self, /, *args: Any, **kwargs: Any) -> Any:
-        # recording: a function around this one; within vmap its rules make other calls
+        # norch_recording: an enclosing captured function is recorded. Within vmap, batching rules make other calls.
         if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
             return self.function(*args, **kwargs)
         leaves: list[Any] = []
@@ -219,12 +219,13 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         return [one for one in programs if one.takes == takes and lib.norch_matches(one.recording, given)]
 
     def _compare(self, program: Program, trials: list[Program], given: tuple[Any, ...]) -> str | None:
-        """Takes the program if it does what a trial did. Gives the reason why there are no more trials."""
+        """Accepts the program if it equals a trial, else keeps it as a trial. Returns the reason for a refusal if there
+        were _TRIALS already, else None."""
         differ = [lib.norch_differs(trial.recording, program.recording, False) for trial in trials]
         if -1 in differ:
             same = trials[differ.index(-1)]
             self._trials = [trial for trial in self._trials if trial is not same]
-            outdated = [  # the same calls, on memory that has been replaced
+            outdated = [  # the same calls on other memory, of tensors that were replaced
                 other
                 for other in self._alike(self._programs, program.takes, given)
                 if lib.norch_differs(other.recording, program.recording, True) < 0
@@ -249,15 +250,15 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
 
 
 def _taken(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
-    """What a recording is for: the description of the arguments, whose leaves are appended to leaves, and in autocast
-    what that casts. entries.py sees that calls in autocast go by it."""
+    """The key of a recording: the structure of the arguments and, in autocast, its setting. Tensors are appended to
+    leaves."""
     takes = flatten((args, kwargs), leaves)
     casts = state.setting.effect
     return takes if casts is None else (*takes, casts)
 
 
 def reset_all() -> None:
-    """Forgets the recordings of all functions."""
+    """Discards the recordings of all functions."""
     for function in list(_ALL):
         function.reset()
 
@@ -268,15 +269,15 @@ def line() -> tuple[str, int] | None:
 
 def advised(text: str) -> str:
     for start, advice in _ADVICE.items():
-        if start in text:  # behind the name of an operation, perhaps
+        if start in text:  # the name of an operation may precede it
             return f"{text[text.index(start) :]}; {advice}"
     return text
 
 
 def explained(error: CaptureError, function: Any, verb: str) -> str:
-    """The message with what to do, and the user's line."""
+    """The message of error, with advice and the line of the user's program."""
     text = str(error)
-    if "\n  " in text:  # of a captured function inside this one
+    if "\n  " in text:  # a captured function inside this one has added them
         return text
     place, step = None, error.__traceback__
     while step is not None:
@@ -292,7 +293,7 @@ def explained(error: CaptureError, function: Any, verb: str) -> str:
 
 
 def _is_inside(error: CaptureError, code: Any) -> bool:
-    """Whether the error comes from inside the function, and not from what is done after it."""
+    """Whether the error was raised inside the function, not after it."""
     step = error.__traceback__
     while step is not None:
         if step.tb_frame.f_code is code:
@@ -309,7 +310,7 @@ def leave_to_caller(recording: Any, results: list[Any]) -> None:
 
 
 def note(module: Module) -> None:
-    """Watches modules: tells this thread's tape of their calls."""
+    """Tells the tape of this thread that a module is called (nn/_watch.py)."""
     if here.tape is not None:
         here.tape.called(module)
 
@@ -330,19 +331,21 @@ def capture(
     limit: int = 8,
     fuse: bool = True,
 ) -> Any:
-    """function, recorded and replayed: the calls of the library that it makes are noted once, with the memory that they
-    use, and later calls run them again without Python. docs/capture.md tells what that means and where it ends.
+    """Returns a function that records the library calls of function, and later replays them without Python. Results do
+    not require grad. docs/capture.md explains how it works and its limits.
 
-    The first call runs as it is, the next two are recorded, and if these did the same, calls are replayed from the
-    fourth on. A recording is for arguments of these shapes, strides and dtypes (tensors, also nested in lists, tuples
-    and dicts) and these values (all others), for modules in this mode, this grad mode, default dtype and autocast;
-    anything else is recorded anew. limit: how many recordings are kept, those used last. copy=False: results are the
-    recording's own tensors, which the next replay overwrites. Results require no grad. fuse=False: operations of a
-    chain run one after another, as in function, and not tile by tile, or on a device in one kernel.
+    The first call runs normally, and the next two are recorded. If these made the same calls, calls from the fourth on
+    are replayed. A recording fits arguments with the same shapes, strides and dtypes (tensors, also nested in lists,
+    tuples and dicts) and the same values (all others), the same training mode of modules, grad mode, default dtype and
+    autocast. Other calls are recorded anew. Python's own effects, such as count += 1, happen in the first three calls
+    only.
 
-    Raises CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x > 0),
-    shapes that depend on elements (nonzero(), x[mask]). strict=False gives a warning instead, and calls function as it
-    is from then on. Python's own effects, such as count += 1, take place in the first three calls only.
+    strict   CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x >
+    0)          and shapes that depend on elements (nonzero(), x[mask]). False: a warning, and function is called
+    normally          from then on
+    copy     False: results are the recording's own tensors, which the next replay overwrites
+    limit    how many recordings are kept, those used last; ValueError if it is less than 1
+    fuse     whether chains of pointwise operations run tile by tile (on CUDA: in one kernel)
 
     >>> w = norch.zeros(2, requires_grad=True)
     >>> optimizer = norch.optim.SGD([w], lr=0.5)
