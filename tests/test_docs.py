@@ -49,6 +49,10 @@ def test_the_table_of_operations_says_all_of_each() -> None:
         assert all(cell.strip() for cell in cells[len(cells) == 5 :]), name
         said = re.sub(r"[\[(][^][()]*, [^][()]*[])]", "", cells[-1].strip())  # half-open intervals
         assert said.endswith((".", ":")) and said.count("(") == said.count(")") and said.count("`") % 2 == 0, name
+    operations, _, settings = text.partition("## Settings and questions")
+    names = set(re.findall(r"^\| `norch\.(\w+)`", settings, re.M))
+    assert names and not names & set(re.findall(r"^\| `(?:functional|linalg|special)\.(\w+)`", operations, re.M))
+    assert not [name for name in names if hasattr(getattr(norch, name), "takes_out")]
 
 
 def test_what_differs_is_marked_in_the_reference_and_in_the_table() -> None:
