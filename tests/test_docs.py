@@ -116,6 +116,7 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("page", "count"),
     [
+        ("amp.md", 11),
         ("backward.md", 20),
         ("capture.md", 11),
         ("compatibility.md", 11),
@@ -125,6 +126,7 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
         ("less_common.md", 20),
         ("linalg.md", 6),
         ("seeing.md", 15),
+        ("vmap.md", 10),
     ],
 )
 def test_the_examples_of_a_page_run(page: str, count: int) -> None:
