@@ -36,7 +36,7 @@ def _statements() -> Iterator[tuple[str, str]]:
             heading = block.lstrip("# ")
         elif block.startswith("|") and heading != "Errors":
             rows = [row.strip("| ").split(" | ") for row in block.splitlines()[2:]]
-            yield from ((heading, f"Of {row[0]} are not there: {row[1]}.") for row in rows)
+            yield from ((heading, f"Options of {row[0]} that are not there: {row[1]}.") for row in rows)
         elif heading != "Errors":
             yield from ((heading, sentence) for sentence in re.split(r"(?<=[.:]) (?=[A-Z`])", " ".join(block.split())))
 

@@ -1,6 +1,7 @@
 """Writes docs/operations.md: every operation, what it takes and where it runs. `make docs` runs it from the sources.
 
 The rows are the public functions of norch, the methods that Tensor alone has, and those of nn.functional and linalg.
+What computes nothing of tensors stands at the end, with its sentence alone.
 The dtypes are found by asking: each operation that has a case in tests/cases.py is called with every dtype, and has a
 derivative when its result requires grad. It runs on CUDA when each function of the library that it calls is of a family
 (csrc/ops/x.c) that has kernels there (csrc/cuda/x.cu), or needs none.
@@ -39,7 +40,7 @@ Written by `make docs` from the code; a test fails when it is out of date. A fun
 works in place, where the column "also" says so. The dtypes are those with which it was tried and did its work, out of
 {dtypes}.
 What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there:
-"over the host" is LAPACK on the CPU, between two copies.
+"over the host" is LAPACK on the CPU, between two copies. Of complex numbers it is less ([complex.md](complex.md)).
 
 `out=` says that a function takes tensors to write its result into, as PyTorch's does. Of another shape they are
 resized, with a warning where they had elements. The result must be castable to their dtype, and nothing may require
@@ -77,6 +78,15 @@ SECTIONS = {
     "norch.ops.composed.statistics": "Statistics and distances",
     "norch.ops.composed.distance": "Statistics and distances",
     "norch._stft": "Signals",
+    "norch.ops.complex": "Complex numbers",
+    "norch.ops.composed.numeric": "Pointwise",
+    "norch.ops.composed.histogram": "Statistics and distances",
+    "norch.ops.linalg": "Linear algebra",
+    "norch.ops.conv": "Layers, as functions",
+    "norch.ops.pool": "Layers, as functions",
+    "norch.ops.composed.adaptive_pool": "Layers, as functions",
+    "norch.ops.normalization": "Layers, as functions",
+    "norch.nn.functional": "Layers, as functions",
     "norch.ops.composed.type_properties": "Types and questions",
 }
 SETTINGS = ("norch.autograd", "norch.dtype", "norch._threads", "norch.device", "norch.errors", "norch._repr")
@@ -138,7 +148,11 @@ t.istft(t.stft(x[0], 4, 1, window=p[0], return_complex=True), 4, 1, window=p[0])
 x.byte(); x.char(); x.clone().cauchy_(); x.clone().exponential_(); x.expand_as(b); x.clone().fill_diagonal_(1)
 x.clone().geometric_(0.5); x.clone().log_normal_(); x.clone().uniform_(); x.clone().zero_(); x.new_empty(2)
 x.new_zeros(2); x.new_full((2,), 1); x.new_ones(2); x.new_tensor([1]); x.reshape_as(b[0]); x.sum_to_size(4, 1)
-x.to(t.int64); x.type_as(y); x.view_as(y); x.tolist(); x.numpy()
+x.to(t.int64); x.type_as(y); x.view_as(y); x.tolist(); x.numpy(); t.from_numpy(x.detach().numpy()); t.angle(x)
+t.complex(x, y); t.conj(x); t.conj_physical(x); t.imag(x); t.is_complex(x); t.real(x); t.view_as_real(x); t.gcd(x, y)
+t.lcm(x, y); t.gradient(x); t.heaviside(x, y); t.nextafter(x, y); t.histc(x, 4); t.histogram(x, 4); t.geqrf(x)
+t.lu_solve(x, *t.linalg.lu_factor(spd)); t.lu(spd); t.pca_lowrank(x, 2); t.svd_lowrank(x, 2); t.logdet(spd)
+t.orgqr(x, v); t.ormqr(x, v, y); t.lobpcg(spd.new_ones(9).diag(), 1); t.lu_unpack(spd, i.int() + 1)
 """
 
 NOTES = notes()
@@ -195,12 +209,14 @@ def inputs(case: Any, dtype: Any) -> list[Any]:
 
 def derivable(case: Any) -> bool:
     """Whether what comes out requires grad when the inputs do."""
-    tensors = [x.requires_grad_() if x.is_floating_point() else x for x in inputs(case, norch.float64)]
-    try:
-        made = case.call(norch, *tensors)
-    except norch.Error:
-        return False
-    return any(x.requires_grad for x in (made if isinstance(made, (tuple, list)) else [made]) if norch.is_tensor(x))
+    for dtype in (norch.float64, norch.complex128):
+        tensors = [x.requires_grad_() if x.dtype.kind in "fc" else x for x in inputs(case, dtype)]
+        try:
+            made = case.call(norch, *tensors)
+        except norch.Error:
+            continue
+        return any(x.requires_grad for x in (made if isinstance(made, (tuple, list)) else [made]) if norch.is_tensor(x))
+    return False
 
 
 ROOT = HERE.parent
@@ -231,7 +247,8 @@ def lacking(case: Any) -> set[str]:
             pass
         finally:
             sys.setprofile(None)
-    families = {FAMILIES.get(name) for name in names} - {None, "check"}  # a check asks the device for the elements
+    # A check asks the device for the elements; complex.c has views.
+    families = {FAMILIES.get(name) for name in names} - {None, "check", "complex"}
     return host | {family for family in families if family and not (ROOT / "csrc" / "cuda" / f"{family}.cu").exists()}
 
 
@@ -250,8 +267,9 @@ def taken(prefix: str, name: str, function: Any) -> tuple[str, str, str]:
         return named(accepts(MADE[name])), "yes", "no"
     names = {name, function.__name__}
     known: list[Any] = [case for case in CASES if names & {case.row, case.name.split()[0].removeprefix("linalg.")}]
-    called = re.compile(rf"(?<![\w.]){re.escape(prefix)}(clone\(\)\.)?({'|'.join(map(re.escape, names))})\(")
-    known += [case for case in WRITTEN if called.search(case.text)][: None if known else 1]
+    for spelt in (prefix, "F.", "t.linalg.") if prefix == "t." else (prefix,):
+        called = re.compile(rf"(?<![\w.]){re.escape(spelt)}(clone\(\)\.)?({'|'.join(map(re.escape, names))})\(")
+        known += [case for case in WRITTEN if called.search(case.text)][: None if known else 1]
     if not known:
         return "", "", ""
     dtypes = {d for case in known for d in accepts(lambda d, case=case: case.call(norch, *inputs(case, d)))}
@@ -302,13 +320,14 @@ def text() -> str:
     settings = []
     for name, function in operations(norch):
         module = getattr(inspect.unwrap(function), "__module__", "")
-        if module.startswith(SETTINGS) or module not in SECTIONS:
+        section = next((title for begin, title in SECTIONS.items() if f"{module}.".startswith(f"{begin}.")), None)
+        if module.startswith(SETTINGS) or section is None:
             settings.append(f"| `norch.{name}` | {about(function)} |")
             continue
         forms = [f"`x.{name}`"] if hasattr(norch.Tensor, name) else []
         forms += [f"`x.{name}_`"] if hasattr(norch.Tensor, name + "_") else []
         forms += out_form(function)
-        sections[SECTIONS[module]].append((name, function, forms))
+        sections[section].append((name, function, forms))
     methods = [
         (name, getattr(norch.Tensor, name))
         for name in sorted(set(dir(norch.Tensor)))

@@ -38,7 +38,7 @@ CAPTURED = [
     ("calls 2 and 3", "run, and csrc/program/record.c notes each call with its plan", "two recordings, compared"),
     ("csrc/program/layout.c", "leaves out dead calls; results share one block of memory", "calls, a block"),
     ("csrc/program/fuse.c", "makes chains, which run tile by tile", "a program"),
-    ("call 4, and all after it", "", "arguments"),
+    ("call 4, and all after it", "are replayed: the function itself no longer runs", "arguments"),
     ("csrc/python/replay.c", "sees that all is as it was when it was recorded", "addresses of the arguments"),
     ("csrc/program/run.c", "runs the calls one after the other: Python is not asked", ""),
 ]

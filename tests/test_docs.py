@@ -49,6 +49,10 @@ def test_the_table_of_operations_says_all_of_each() -> None:
         assert all(cell.strip() for cell in cells[len(cells) == 5 :]), name
         said = re.sub(r"[\[(][^][()]*, [^][()]*[])]", "", cells[-1].strip())  # half-open intervals
         assert said.endswith((".", ":")) and said.count("(") == said.count(")") and said.count("`") % 2 == 0, name
+    operations, _, settings = text.partition("## Settings and questions")
+    names = set(re.findall(r"^\| `norch\.(\w+)`", settings, re.M))
+    assert names and not names & set(re.findall(r"^\| `(?:functional|linalg|special)\.(\w+)`", operations, re.M))
+    assert not [name for name in names if hasattr(getattr(norch, name), "takes_out")]
 
 
 def test_what_differs_is_marked_in_the_reference_and_in_the_table() -> None:
@@ -112,6 +116,7 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("page", "count"),
     [
+        ("amp.md", 11),
         ("backward.md", 20),
         ("capture.md", 11),
         ("compatibility.md", 11),
@@ -121,6 +126,7 @@ def test_what_a_page_quotes_is_in_the_files(page: str, count: int) -> None:
         ("less_common.md", 20),
         ("linalg.md", 6),
         ("seeing.md", 15),
+        ("vmap.md", 10),
     ],
 )
 def test_the_examples_of_a_page_run(page: str, count: int) -> None:

@@ -226,8 +226,9 @@ def test_a_device_that_is_not_there_is_said_in_a_sentence(script: str) -> None:
     assert done.stderr.startswith("--device cuda:99: cuda") and done.stderr.count("\n") == 1
 
 
-def test_the_readme_example_runs_as_printed() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_example_runs_as_printed(page: str) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
     example = next(block for block in blocks if block.startswith("import norch"))
     assert len(example.splitlines()) <= 20
     done = run("-c", example)

@@ -1,4 +1,4 @@
-"""Layers, losses, containers and Module, their base. This file only collects names."""
+"""``norch.nn``: layers, losses, containers and Module, their base."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Optimizers and learning-rate schedules: the names that the folder exports; nothing is defined here."""
+"""``norch.optim``: optimizers, with their formulas and papers; lr_scheduler has schedules of the learning rate."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
