@@ -1,6 +1,7 @@
-/* attention_isa: attention and its gradients a head at a time, built once per instruction set (with -ffp-contract=fast, as
- * products are). The scores of some queries against all keys stay in the second cache and are never stored; the backward
- * pass recomputes them, as in Dao et al., "FlashAttention" (2022). A softmax over whole rows needs no rescaling.
+/* attention_isa: attention and its gradients a head at a time, built once per instruction set (with -ffp-contract=fast,
+ * as products are). The scores of some queries against all keys stay in the second cache and are never stored; the
+ * backward pass recomputes them, as in Dao et al., "FlashAttention" (2022). A softmax over whole rows needs no
+ * rescaling.
  *
  * This file cuts the work; attention_loops.h holds the loops and their picture, for each float type. */
 #include <math.h>

@@ -29,8 +29,8 @@ typedef struct NAME(right) {
     int64_t row, panel;
 } NAME(right);
 
-/* k rows, `row` apart, of `cols` neighbours: where they lie, if their vectors cross no lines, and few lines and pages are
- * used; otherwise packed to `to`. */
+/* k rows, `row` apart, of `cols` neighbours: where they lie, if their vectors cross no lines, and few lines and pages
+ * are used; otherwise packed to `to`. */
 static NAME(right) NAME(rows_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row) {
     const int64_t apart = row * (int64_t)sizeof(T);
     const bool whole = cols % LANES == 0 && ((uintptr_t)b | (uintptr_t)apart) % VECTOR == 0;
@@ -56,7 +56,8 @@ static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t col
     }
 }
 
-/* ---- rows of scores, n of them a multiple of LANES; what lies beyond the keys that are seen becomes 0 ------------------ */
+/* ---- rows of scores, n of them a multiple of LANES; what lies beyond the keys that are seen becomes 0
+ * ------------------ */
 
 typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
@@ -73,7 +74,8 @@ INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
     return *(NAME(vec) *)lane;
 }
 
-/* volatile, as compilers make a call of memset of such a loop, which takes longer for the few vectors that there are. */
+/* volatile, as compilers make a call of memset of such a loop, which takes longer for the few vectors that there
+ * are. */
 INLINE void NAME(clear)(T *x, int64_t n) {
     for (int64_t i = 0; i < n; i += LANES) *(volatile NAME(vec_at) *)(x + i) = (NAME(vec)){0};
 }
@@ -86,7 +88,8 @@ static void NAME(clear_rows)(T *c, int64_t c_row, int64_t rows, int64_t cols) {
     }
 }
 
-/* x = scale x for the first `seen` numbers, then -inf to the end of their last vector and 0 from there to n; gives the largest. */
+/* x = scale x for the first `seen` numbers, then -inf to the end of their last vector and 0 from there to n; gives the
+ * largest. */
 INLINE T NAME(scale_row)(T *x, int64_t seen, int64_t n, T scale) {
     NAME(vec) hidden = {0};
     NAME(index) lane;
@@ -120,8 +123,9 @@ INLINE double NAME(exp_row)(T *x, int64_t seen, T peak) {
     return total;
 }
 
-/* In rows of a tile, n wide, x = softmax(scale x) over the first `seen` numbers, in each next row `more` more but `most` at
- * most, and 0 from there on. A step is done for all rows before the next one: those of one row wait for one another. */
+/* In rows of a tile, n wide, x = softmax(scale x) over the first `seen` numbers, in each next row `more` more but
+ * `most` at most, and 0 from there on. A step is done for all rows before the next one: those of one row wait for one
+ * another. */
 static void NAME(softmax_rows)(T *x, int64_t pitch, int64_t rows, int64_t seen, int64_t more, int64_t most, int64_t n,
                                T scale) {
     T peak[TILE_ROWS];

@@ -1,13 +1,13 @@
-/* batch_norm_isa: channels made to have mean 0 and variance 1, and the gradients of that, built once per instruction set; the loops,
- * for each float type, are in batch_norm_loops.h.
+/* batch_norm_isa: channels made to have mean 0 and variance 1, and the gradients of that, built once per instruction
+ * set; the loops, for each float type, are in batch_norm_loops.h.
  *
  *   x (batch, channels, inner)   [ c0 c0 c0 c0 ... | c1 c1 c1 ... ]   long planes: a tile is a channel
  *                                [ c0 c0 c1 c1 c2 c2 ... | c32 ...]   short ones: a tile is as many channels as LANES hold
  *   tile                         lane 0 | lane 1 | ... | lane LANES - 1, of each sample some such rows; the lanes are added up side by
  *                                side, and then those of each channel
  *
- * Ioffe and Szegedy, "Batch Normalization" (2015). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing
- * the Sample Variance" (1983). */
+ * Ioffe and Szegedy, "Batch Normalization" (2015). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for
+ * Computing the Sample Variance" (1983). */
 #ifndef __clang__
 #pragma GCC optimize("no-unswitch-loops") /* whose copies double the code and gain nothing here */
 #endif
@@ -39,7 +39,8 @@ static tile tile_of(const job *j, int64_t number) {
     return (tile){first, channels, channels * p->inner, p->inner > LANES ? LANES : p->inner};
 }
 
-/* Statements for each row of lanes of a tile: `at` is the place of its first element, `width` the number of its lanes. */
+/* Statements for each row of lanes of a tile: `at` is the place of its first element, `width` the number of its
+ * lanes. */
 #define EACH_ROW(p, t, ...)                                                                 \
     for (int64_t sample = 0; sample < (p)->batch; sample++)                                 \
         for (int64_t begin = 0; begin < (t).length; begin += LANES) {                       \

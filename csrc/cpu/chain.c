@@ -3,8 +3,8 @@
  *   chunk   [ tile | tile | tile ]   a thread takes it; shapes decide how many tiles it has
  *   tile    call 0: x, y -> buffer a       call 1: a, b -> buffer c       call 2: c -> memory
  *
- * Tiles do not depend on one another, and a kernel gives an element the same value wherever its tile ends; so the number of
- * threads does not matter, and results are those of the calls one after another. */
+ * Tiles do not depend on one another, and a kernel gives an element the same value wherever its tile ends; so the
+ * number of threads does not matter, and results are those of the calls one after another. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -117,8 +117,8 @@ static void find_ahead(const nr_chain *chain, const tile *t, const char **ahead)
     }
 }
 
-/* While call i runs, a part of what the next tile uses comes into the second cache: a tile is too short for the processor to
- * foresee the next one. */
+/* While call i runs, a part of what the next tile uses comes into the second cache: a tile is too short for the
+ * processor to foresee the next one. */
 static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
     for (int32_t f = 0; f < chain->fetches; f++) {
         const int64_t lines = chain->fetch[f].lines;

@@ -1,5 +1,5 @@
-/* conv_correlate: the outputs of a grid from the taps of a source, for one float type: a template of
- * each_dtype.h. Forward it gives y of x, backward x of y.
+/* conv_correlate: the outputs of a grid from the taps of a source, for one float type: a template of each_dtype.h.
+ * Forward it gives y of x, backward x of y.
  *
  *   C[channel][position] = sum over taps of A[channel][tap] B[tap][position]
  *
@@ -9,8 +9,8 @@
  *            |tap (1, 1)--->                        and multiplied by that tap's weight of each channel
  *
  * Nothing is unfolded: Zhang, Franchetti and Low, "High Performance Zero-Memory Overhead Direct Convolutions" (2018). A
- * vector ends with its row of the grid; where that would leave too many lanes idle (a 7 wide grid), the taps of PANEL_COLS
- * positions across rows are packed into a panel first, as a matrix product would have them. */
+ * vector ends with its row of the grid; where that would leave too many lanes idle (a 7 wide grid), the taps of
+ * PANEL_COLS positions across rows are packed into a panel first, as a matrix product would have them. */
 
 #include "conv_pad.h"
 
@@ -70,7 +70,8 @@ static __attribute__((noinline)) void NAME(pack_positions)(const NAME(moves) * m
     }
 }
 
-/* The vectors of a tile. `lanes_left`: lanes that may be written, as what runs over a row's end is overwritten by the next one. */
+/* The vectors of a tile. `lanes_left`: lanes that may be written, as what runs over a row's end is overwritten by the
+ * next one. */
 typedef struct NAME(spot) {
     const T *from[TILE_VECTORS];                                                   /* in the padded rows or the panel */
     int64_t position[TILE_VECTORS], count[TILE_VECTORS], lanes_left[TILE_VECTORS]; /* in the outputs */
@@ -78,8 +79,8 @@ typedef struct NAME(spot) {
     bool add;
 } NAME(spot);
 
-/* rows channels x vectors of positions: tap k of vector j lies at from[j] + offset[k]. `rows` and `vectors` are constants
- * wherever this is inlined. */
+/* rows channels x vectors of positions: tap k of vector j lies at from[j] + offset[k]. `rows` and `vectors` are
+ * constants wherever this is inlined. */
 INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t a_row, const int64_t *offset,
                       const T *start, T *out, const NAME(spot) * spot) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];

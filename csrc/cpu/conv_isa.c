@@ -8,9 +8,9 @@
  *   | taps see  | band 2     | 0 rows .. 0 | beside: second cache        +----+----+ vectors of positions
  *   +-----------+            +-------------+
  *
- * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next one.
- * This file knows how a source is seen through a kernel; conv_pad.h, conv_correlate.h (y and x) and conv_weight.h hold
- * the loops and are included once for each float type. The way of looking at it: Chetlur et al., "cuDNN: Efficient
+ * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next
+ * one. This file knows how a source is seen through a kernel; conv_pad.h, conv_correlate.h (y and x) and conv_weight.h
+ * hold the loops and are included once for each float type. The way of looking at it: Chetlur et al., "cuDNN: Efficient
  * Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *   source, 3 wide:  a b c      padding 1:  0 a b c 0        stride 2:  0 b 0 | a c .     the columns of one residue
  *                    d e f                  0 d e f 0                   0 e 0 | d f .     after the other
  *
- * So the elements that one tap reads at neighbouring positions are neighbours in memory, and edges need no special case.
- * The rows of a band of a few channels at a time are copied, never a whole input. By residues: a polyphase
+ * So the elements that one tap reads at neighbouring positions are neighbours in memory, and edges need no special
+ * case. The rows of a band of a few channels at a time are copied, never a whole input. By residues: a polyphase
  * decomposition (Vaidyanathan, "Multirate Systems and Filter Banks", 1993, chapter 4). */
 
 #include "gemm_pack.h"
@@ -18,9 +18,9 @@ INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
     return (lane >= (INTEGER)least(at < 0 ? -at : 0, LANES)) & (lane < (INTEGER)(at < n ? least(n - at, LANES) : 0));
 }
 
-/* n elements of each of `rows` rows, `wide` apart from `from` on, into rows of `pitch` at `to`: `before` zeros lead each.
- * Whole vectors are moved: they write up to LANES beyond a row, where the next one will lie. inside: whether they may also
- * be read so. */
+/* n elements of each of `rows` rows, `wide` apart from `from` on, into rows of `pitch` at `to`: `before` zeros lead
+ * each. Whole vectors are moved: they write up to LANES beyond a row, where the next one will lie. inside: whether they
+ * may also be read so. */
 INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from, int64_t wide,
                            bool inside, T *to) {
     const int64_t last = (pitch - 1) / LANES * LANES;
@@ -58,8 +58,8 @@ INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
 #undef EVEN
 }
 
-/* `channels` planes at `from`, the rows that `rows` grid rows from `first` on see, copied to `to`; the source as a whole is
- * [begin, end). */
+/* `channels` planes at `from`, the rows that `rows` grid rows from `first` on see, copied to `to`; the source as a
+ * whole is [begin, end). */
 static __attribute__((noinline)) void NAME(pad_band)(const view *v, const T *from, const T *begin, const T *end,
                                                      int64_t channels, int64_t first, int64_t rows, T *to) {
     int64_t step = v->step[1], residue = v->residue, pitch = v->pitch, high = v->size[0], wide = v->size[1];

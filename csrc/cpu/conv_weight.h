@@ -1,5 +1,4 @@
-/* conv_weight: the gradient of the weight, sums over all positions, for one float type: a template of
- * each_dtype.h.
+/* conv_weight: the gradient of the weight, sums over all positions, for one float type: a template of each_dtype.h.
  *
  *   C[tap][channel] += A[tap][position] B[position][channel]
  *
@@ -7,10 +6,10 @@
  *   B: y, transposed a band at a time              while the positions of a band go by
  *
  * Each task sums a chunk of the images for a block of channels; the chunks are added in their order at the end, so that
- * threads change nothing. A panel's positions are summed before they join the rest: one sum along a million of them would
- * lose a percent to rounding (Higham, "The Accuracy of Floating Point Summation", 1993). The gradient as a product:
- * Chetlur et al., "cuDNN" (2014); a product as rank-1 updates of what stays in registers: Goto and van de Geijn (2008),
- * see gemm.h. */
+ * threads change nothing. A panel's positions are summed before they join the rest: one sum along a million of them
+ * would lose a percent to rounding (Higham, "The Accuracy of Floating Point Summation", 1993). The gradient as a
+ * product: Chetlur et al., "cuDNN" (2014); a product as rank-1 updates of what stays in registers: Goto and van de
+ * Geijn (2008), see gemm.h. */
 
 #include "conv_correlate.h"
 
@@ -80,8 +79,8 @@ static T NAME(sum_of)(int64_t n, const T *y) {
     return total;
 }
 
-/* The sums of a channel's products with what each of some taps reads, added to to[tap * step]; the vectors run along the
- * positions. For few channels, which would leave most lanes of a panel idle. */
+/* The sums of a channel's products with what each of some taps reads, added to to[tap * step]; the vectors run along
+ * the positions. For few channels, which would leave most lanes of a panel idle. */
 static void NAME(dots)(const view *v, int64_t grid_rows, int64_t wide, const T *padded, const int64_t *offset,
                        int64_t taps, const T *y, T *to, int64_t step) {
     for (int64_t t = 0; t < taps; t += OUTER_ROWS) {

@@ -184,8 +184,8 @@ static void stream_block(const job *j, int64_t n0, int64_t n1, char *to, const c
     nr_stream_end();
 }
 
-/* The C library's copies are slow (Zen 4: at a twelfth of the speed) where stores run less than 16 bytes behind the loads,
- * modulo a page; short ones do not. */
+/* The C library's copies are slow (Zen 4: at a twelfth of the speed) where stores run less than 16 bytes behind the
+ * loads, modulo a page; short ones do not. */
 static void copy_row(char *to, const char *from, size_t n) {
     const size_t behind = ((uintptr_t)to - (uintptr_t)from) % 4096, most = behind > 0 && behind < 16 ? 2048 : n;
     for (size_t some; n > 0; n -= some, to += some, from += some) {

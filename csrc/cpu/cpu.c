@@ -1,7 +1,8 @@
 /* cpu: the CPU backend: its choice of instruction set and its tables. Memory: memory.c. Threads: threads.c.
  *
  *   kernels     baseline | avx2 | avx512      each fills the table up to the widest that the machine runs, a later row
- *               neon, on aarch64              replacing an earlier one; of the other families the widest alone is taken */
+ *               neon, on aarch64              replacing an earlier one; of the other families the widest alone is
+ * taken */
 #include "cpu.h"
 
 #include <pthread.h>
@@ -49,8 +50,8 @@ typedef struct isa {
 static bool always(void) { return true; }
 
 #ifdef __x86_64__
-/* Asked of the processor: what __builtin_cpu_supports() reads is in the compiler's runtime library, and not every one fills
- * it. A set counts where the system saves its registers, too (Intel's manual, volume 1, 14.3 and 15.2). */
+/* Asked of the processor: what __builtin_cpu_supports() reads is in the compiler's runtime library, and not every one
+ * fills it. A set counts where the system saves its registers, too (Intel's manual, volume 1, 14.3 and 15.2). */
 static bool has(unsigned features, unsigned registers) {
     unsigned a, b, c, d, saved, high;
     const unsigned basic = bit_OSXSAVE | bit_AVX | bit_FMA;

@@ -1,5 +1,6 @@
-/* cross_entropy_isa: the cross-entropy of logits with class indices, and its gradient, compiled once per instruction set. The largest
- * element is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021).
+/* cross_entropy_isa: the cross-entropy of logits with class indices, and its gradient, compiled once per instruction
+ * set. The largest element is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal.
+ * 41, 2021).
  *
  *   x    [ row | row | row | ... ]   a tile: rows of a few classes together, whose exponentials fill a block, or one long row
  *   kept [ top log_sum | ...     ]   of each row, log_sum = log(sum(exp(x - top))): backward makes one pass

@@ -1,4 +1,5 @@
-/* cross_entropy_loops: the loops of cross_entropy_isa.c, where their picture and source are: a template of each_dtype.h. */
+/* cross_entropy_loops: the loops of cross_entropy_isa.c, where their picture and source are: a template of
+ * each_dtype.h. */
 #include "softmax_rows.h"
 
 /* The sums of exp(x - top) of some rows of a few classes: all their exponentials are taken in one loop. */
@@ -51,7 +52,8 @@ static void OF_DTYPE(reduce)(const nr_cross_entropy_plan *p, const void *of_rows
     if (p->count) *(T *)p->count = (T)count;
 }
 
-/* exp(x - top - log_sum) - smoothing / n, and at the target 1 - smoothing less, times the gradient of the row's loss. */
+/* exp(x - top - log_sum) - smoothing / n, and at the target 1 - smoothing less, times the gradient of the row's
+ * loss. */
 static void OF_DTYPE(backward)(const nr_cross_entropy_plan *p, int64_t first, int64_t last) {
     const int64_t n = p->n;
     const T *g = p->g, all = p->reduced ? (p->count ? *g / *(const T *)p->count : *g) : 0;

@@ -1,5 +1,6 @@
-/* fold: the lanes of a vector added up, and the largest of them, by halves that stay in registers. Included once for each
- * float type T by what calls a vector of VECTOR bytes NAME(vec). By address: not all builds have registers for them.
+/* fold: the lanes of a vector added up, and the largest of them, by halves that stay in registers. Included once for
+ * each float type T by what calls a vector of VECTOR bytes NAME(vec). By address: not all builds have registers for
+ * them.
  *
  *   a b c d e f g h  ->  a+e b+f c+g d+h  ->  (a+e)+(c+g)  (b+f)+(d+h)  ->  their sum
  *

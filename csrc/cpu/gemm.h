@@ -1,7 +1,7 @@
-/* gemm: C = A B (+ bias), or a function of it, for one float type: a template of each_dtype.h, as the files that it includes are.
+/* gemm: C = A B (+ bias), with an epilogue or without, for one float type: a template of each_dtype.h.
  *
- * The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), with
- * the loops of BLIS (Van Zee and van de Geijn 2015):
+ * The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), with the
+ * loops of BLIS (Van Zee and van de Geijn 2015):
  *
  *   for jc in N by BLOCK_N                               |<-PANEL_COLS->|
  *     for pc in K by BLOCK_K: pack B[pc, jc]             +--------------+--------------+
@@ -13,15 +13,15 @@
  *             of C while kc columns               +----+ +--------------+
  *             of A meet kc rows of B      mc: A, panels in the second cache
  *
- * Small and slender products take shorter ways (enum form). Each element of C is summed in the order of k,
- * in blocks cut by the shape of the product alone, so neither chunks nor threads can change a result. */
+ * Small and slender products have simpler algorithms (enum form). Each element of C is summed in the order of k, in
+ * blocks that depend on the shape of the product only, so that chunks and threads do not change a result. */
 
 #include "gemm_pack.h"
 #include "gemm_tile.h"
 
 #define BLOCKS NAME(blocks)
 
-/* The same from packed panels, where every stride is a constant. */
+/* The tile from packed panels, where every stride is a constant. */
 static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const TARGET *to) {
     if (to->cols > LANES)
         NAME(tile)(TILE_ROWS, 2, k, a, 1, TILE_ROWS, b, PANEL_COLS, to);
@@ -35,7 +35,7 @@ INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, 
     NAME(vec) sum[DOT_ROWS][4];
     UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < cols; j++) sum[i][j] = (NAME(vec)){0}; }
     int64_t p = 0;
-    if (rows == 1 && cols == 1) { /* alone, one sum would wait for itself: four take turns */
+    if (rows == 1 && cols == 1) { /* four partial sums hide the latency that a single one has */
         for (int j = 1; j < 4; j++) sum[0][j] = (NAME(vec)){0};
         for (; p + 4 * LANES <= k; p += 4 * LANES) {
             UNROLL for (int j = 0; j < 4; j++) { sum[0][j] += VEC(a + p + j * LANES) * VEC(b + p + j * LANES); }
@@ -60,7 +60,7 @@ INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, 
         }
     }
     UNROLL for (int i = 0; i < rows; i++) {
-        /* lanes are folded to four, the four sums of each column then added across by a transpose */
+        /* folds the lanes of each sum to four, and adds these across by a transpose */
         NAME(four) part[4] = {{0}, {0}, {0}, {0}};
         UNROLL for (int j = 0; j < cols; j++) {
             T lanes[LANES < 4 ? 4 : LANES] __attribute__((aligned(VECTOR))) = {0};
@@ -97,8 +97,8 @@ EACH_DOT_ROW(DOTS)
 static const NAME(dot_of) NAME(dots)[DOT_ROWS][2] = {EACH_DOT_ROW(DOTS)};
 #undef DOTS
 
-/* k x cols of B in panels one behind the other. Contiguous rows are read in long pieces, as pages and
- * prefetchers like it. */
+/* Packs k x cols of B into consecutive panels. Contiguous rows are read in long pieces, for the TLB and the
+ * prefetchers. */
 static __attribute__((noinline)) void NAME(pack_b)(T *restrict to, int64_t k, const T *restrict b, int64_t b_row,
                                                    int64_t b_col, int64_t cols) {
     int64_t j = 0, whole = b_col == 1 && cols >= 2 * PANEL_COLS ? cols / PANEL_COLS : 0;
@@ -117,13 +117,13 @@ static __attribute__((noinline)) void NAME(pack_a)(T *to, int64_t k, const T *a,
     NAME(pack)(TILE_ROWS, to, k, a, a_row, a_col, (int)least(rows, TILE_ROWS));
 }
 
-/* ---- short ways ------------------------------------------------------------------------------ */
+/* ---- algorithms without blocking -------------------------------------------------------------- */
 
 INLINE const T *NAME(bias_at)(const product *p, int64_t j) {
     return p->bias ? (const T *)p->bias + j * p->bias_step : NULL;
 }
 
-/* One row of C as a sum of rows of B, eight at a time: B streams by once, in order. */
+/* One row of C as a sum of rows of B, eight at a time, so that B is read once, in order. */
 static void NAME(run_row)(const product *p) {
     const T *a = p->a, *b = p->b;
     T *restrict c = p->c;
@@ -158,7 +158,7 @@ static void NAME(run_row)(const product *p) {
     }
 }
 
-/* With nothing to sum up a row of C is that of B times a number: written in order, as tiles would not. */
+/* k = 1: a row of C is the row of B times a number, written in order, which tiles would not do. */
 static void NAME(run_outer)(const product *p) {
     const T *restrict b = p->b, *restrict bias = p->bias;
     for (int64_t i = 0; i < p->m; i++) {
@@ -200,13 +200,14 @@ static void NAME(run_dot)(const product *p) {
     }
 }
 
-/* Whether B's rows are read where they lie. Some tiles of A hide that they are apart, but not that vectors cross lines. */
+/* Whether to read B in place, without packing. That pays for few tiles of A, and fewer if vectors of B cross cache
+ * lines. */
 static int NAME(in_place)(const product *p) {
     int aligned = ((uintptr_t)p->b | (uintptr_t)p->b_row * sizeof(T)) % VECTOR == 0;
     return p->b_col == 1 && p->m <= (aligned ? 5 : 2) * TILE_ROWS;
 }
 
-/* Some panels of B at a time, read in place when few rows of A use them, otherwise packed on the stack. */
+/* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed on the stack. */
 static void NAME(run_panel)(const product *p) {
     T packed[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
     int64_t k_blocks = ceil_div(p->k, p->k_block), k_size = ceil_div(p->k, k_blocks);
@@ -238,7 +239,7 @@ static void NAME(run_panel)(const product *p) {
     }
 }
 
-/* ---- the packed way -------------------------------------------------------------------------- */
+/* ---- the blocked algorithm -------------------------------------------------------------------- */
 
 typedef struct BLOCKS {
     const product *p;
@@ -258,7 +259,7 @@ static void NAME(pack_chunk)(void *context, int64_t chunk) {
     NAME(pack_b)(s->packed_b + j * s->kc, s->kc, b, p->b_row, p->b_col, cols);
 }
 
-/* Task: one block of A against a group of panels of B. */
+/* A task: the product of one block of A and a group of panels of B. */
 static void NAME(block_task)(const BLOCKS *s, T *packed_a, int64_t task) {
     const product *p = s->p;
     int64_t i0 = task % s->row_blocks * s->mc, mc = least(s->mc, p->m - i0), kc = s->kc;
@@ -328,15 +329,15 @@ static int32_t NAME(run_batch_blocked)(const nr_matmul_plan *plan, product *p) {
     return NORCH_OK;
 }
 
-/* ---- which way, and in how many chunks -------------------------------------------------------- */
+/* ---- the choice of algorithm and chunks --------------------------------------------------------- */
 
-/* The numbers are where one way overtakes the other on Zen 4, found by timing products around them. */
+/* The thresholds are the crossover points measured on Zen 4. */
 static form NAME(form_of)(const product *p) {
     int along_k = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= LANES;
     if (p->m == 1) return along_k ? DOT : ROW;
     if (p->k == 1 && p->b_col == 1 && p->n >= LANES) return OUTER;
     int64_t padded = ceil_div(p->n, LANES) * LANES;
-    /* a dot product ends in adding lanes across, a panel begins with a transpose */
+    /* a dot product ends with a sum over lanes, a panel begins with a transpose: which costs less decides */
     if (along_k && p->k >= (p->n * 3 <= padded * 2 ? 6 * LANES : p->m * LANES)) return DOT;
     if (p->m <= 7 * TILE_ROWS || p->n <= 3 * PANEL_COLS || work_of(p) <= 320.0 * 320.0 * 320.0) return PANEL;
     return BLOCKED;
@@ -409,8 +410,8 @@ static int32_t NAME(run)(const nr_call *call) {
         return NORCH_OK;
     }
     job.way = NAME(form_of)(p);
-    /* few rows against a B beyond the caches: shorter columns, but more of them in one go, as run_panel's `group` has it,
-     * so that a row of B is read in longer pieces */
+    /* few rows of A, and a B larger than the caches: smaller blocks of k and more panels at a time (`group` of
+     * run_panel), so that rows of B are read in longer pieces */
     int far = p->b_col == 1 && p->m <= 4 * TILE_ROWS && p->n >= 8 * PANEL_COLS &&
               p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES;
     p->k_block = far ? BLOCK_K / PACK_PANELS : BLOCK_K;

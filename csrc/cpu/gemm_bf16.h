@@ -1,12 +1,12 @@
-/* gemm_bf16: products of bfloat16 with AVX512-BF16, whose vdpbf16ps adds a0 b0 + a1 b1 to each float32 of a vector: pairs
- * along k, twice the multiplications of float32. Included by matmul_isa.c in the build for AVX-512, after gemm.h.
+/* gemm_bf16: products of bfloat16 with AVX512-BF16, whose vdpbf16ps adds a0 b0 + a1 b1 to each float32 of a vector:
+ * pairs along k, twice the multiplications of float32. Included by matmul_isa.c in the build for AVX-512, after gemm.h.
  *
- * Panels of A and B are packed as for float32, with a pair (k, k + 1) for an element, and over all of k, so that a tile is
- * summed in registers and rounded to bfloat16 once. A chunk packs the rows of A that it needs, at most BF16_BYTES of them,
- * and then takes panels of B one by one. Sums are float32, in the order of pairs: they differ from those of other builds,
- * which widen first, in the last bits of a float32. Subnormal numbers count as 0, as the instruction has it. It rounds each
- * product, so that two beyond the range of float32 make a NaN of opposite infinities: elements that are not finite are
- * computed again, by fused multiply-adds. */
+ * Panels of A and B are packed as for float32, with a pair (k, k + 1) in place of an element, and over all of k, so
+ * that a tile is summed in registers and rounded to bfloat16 once. A chunk packs the rows of A that it needs, at most
+ * BF16_BYTES, and then takes panels of B one by one. Sums are float32, pair by pair, and differ from those of other
+ * builds, which widen first, in the last bits. The instruction flushes subnormal numbers to 0. It also rounds each
+ * product, so that two that overflow with opposite signs give NaN: elements that are not finite are computed again, by
+ * fused multiply-adds. */
 
 #define BF16 __attribute__((target("avx512bf16")))
 #define BF16_BYTES (1 << 20)
@@ -53,7 +53,7 @@ BF16 static void bf16_pack(int width, bf16_both *to, int64_t k, const bf16_bits 
         for (int i = 0; i < width; i++) to[i] = i < lanes ? bf16_pair(from + i * lane + p * step, step, k - p) : 0;
 }
 
-/* count sums, and the bias of each column, as bfloat16. bias_step 0: one number for all. */
+/* Stores `count` sums, plus the bias of each column, as bfloat16. bias_step 0: one number for all columns. */
 BF16 static inline void bf16_store(bf16_bits *to, __m512 sum, int64_t count, const bf16_bits *bias, int64_t bias_step) {
     const __mmask16 given = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
     if (bias) {
@@ -238,7 +238,7 @@ static int32_t run_bfloat16(const nr_call *call) {
     job.row_blocks = job.dots ? 1 : ceil_div(p->m, most);
     job.rows = ceil_div(ceil_div(p->m, job.row_blocks), TILE_ROWS) * TILE_ROWS;
     job.row_blocks = ceil_div(p->m, job.rows);
-    /* each chunk packs its rows of A again: no more of them than threads can use, and no chunk of one panel */
+    /* each chunk packs its rows of A again, so there are no more chunks than threads can use, and none of one panel */
     const double work = work_of(p) / (double)job.row_blocks;
     const bool alone = nr_threads() == 1 || work * (double)count < SERIAL_WORK;
     const int64_t wanted = alone ? 1 : greatest(1, least((int64_t)(work / CHUNK_WORK), 3 * nr_threads()));

@@ -1,12 +1,11 @@
-/* gemm_isa: what an instruction set offers to kernels that multiply matrices: how wide a register is, which tile of C
- * fits the registers, and how a part of a vector is loaded and stored. Used by matmul_isa.c,
- * conv_isa.c and attention_isa.c. */
+/* gemm_isa: the parameters of an instruction set for matrix products: the width of a register, the tile of C that fits
+ * the registers, and masked loads and stores. Used by matmul_isa.c, conv_isa.c and attention_isa.c. */
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
-/* VECTOR bytes a register; TILE_ROWS x TILE_VECTORS accumulators of a tile of C; DOT_ROWS x 4 of a tile
- * of dot products. Each leaves a few registers for the operands. */
+/* VECTOR: bytes of a register. A tile of C has TILE_ROWS x TILE_VECTORS accumulators, a tile of dot products DOT_ROWS x
+ * 4. Both leave a few registers for the operands. */
 #if defined(__AVX512F__)
 #define VECTOR 64
 #define TILE_ROWS 14

@@ -1,14 +1,14 @@
-/* gemm_pack: panels of A and B copied into the order in which the tile of gemm_tile.h reads them. Included once for each
- * float type T by matmul_isa.c, conv_isa.c and attention_isa.c.
+/* gemm_pack: panels of A and B copied into the order in which the tile of gemm_tile.h reads them. Included once for
+ * each float type T by matmul_isa.c, conv_isa.c and attention_isa.c.
  *
  *   B (k, n), width 4:  a b c d | e f . .          panel 0: a b c d  i j k l  ...     panel 1: e f 0 0  m n 0 0  ...
  *                       i j k l | m n . .                   p = 0    p = 1                     p = 0    p = 1
  *
  * A panel is `width` lanes (rows of A or columns of B) wide and k deep, lane fastest; at the edge it is filled up with
- * zeros, so that the tile reads whole vectors. Source elements may lie at any strides: where k runs contiguously, squares
- * of LANES by LANES, or at an edge of four by four, are transposed in registers. An element is copied once a block and
- * then read mc / TILE_ROWS times (B) or nc / PANEL_COLS times (A), from one stream, as caches, page tables and prefetchers
- * like it: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008). */
+ * zeros, so that the tile reads whole vectors. The source may have any strides: if it is contiguous along k, squares of
+ * LANES by LANES, or at an edge four by four, are transposed in registers. An element is copied once for each block,
+ * and then read mc / TILE_ROWS times (B) or nc / PANEL_COLS times (A), in one sequential stream, which suits caches,
+ * TLB and prefetchers: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008). */
 
 #define LANES ((int)(VECTOR / sizeof(T)))
 #define PANEL_COLS (LANES * TILE_VECTORS)
@@ -33,7 +33,7 @@ typedef INTEGER NAME(lane_order) __attribute__((vector_size(VECTOR)));
 #define SHUFFLE_LANES(a, b, ...) __builtin_shuffle(a, b, (NAME(lane_order)){__VA_ARGS__})
 #endif
 
-/* Rows r0 .. r3 turned into columns. */
+/* Transposes rows r0 .. r3. */
 #define TRANSPOSE_FOUR(r0, r1, r2, r3)               \
     do {                                             \
         NAME(four) t0 = SHUFFLE(r0, r1, 0, 4, 1, 5); \

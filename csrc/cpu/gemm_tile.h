@@ -1,5 +1,5 @@
-/* gemm_tile: the tile of C that stays in registers while columns of A meet rows of B, for one float type T; included
- * after gemm_pack.h. It is the micro-kernel of BLIS (Van Zee and van de Geijn, ACM TOMS 41, 2015).
+/* gemm_tile: the micro-kernel of BLIS (Van Zee and van de Geijn, ACM TOMS 41, 2015): a tile of C in registers, to which
+ * products of columns of A and rows of B are added, for one float type T. Included after gemm_pack.h.
  *
  *                     b: row p of B    +--------+--------+         for each p < k:
  *                                      | row[0] | row[1] |           TILE_VECTORS loads of B,
@@ -8,13 +8,14 @@
  *     TILE_ROWS   | |                  |      sum        |           TILE_ROWS x TILE_VECTORS fused multiply-adds,
  *                 +-+                  +--------+--------+           which depend on none of their neighbours
  *
- * The sums, 28 registers of 32 with AVX-512 and 12 of 16 with AVX2, hide the latency of the additions: two units that
- * take 4 steps each want 8 sums at least. Edges: fewer rows have tiles of their own, fewer columns are stored in part. */
+ * The sums, 28 registers of 32 with AVX-512 and 12 of 16 with AVX2, hide the latency of the additions: two units with a
+ * latency of 4 cycles need 8 sums at least. At the edges, fewer rows have tiles of their own, and fewer columns are
+ * stored in part. */
 
 #define TARGET NAME(target)
 
-/* Where a tile goes: rows x cols of C at c, either added to it (add) or set to the sum plus the bias (a number a
- * column). */
+/* The destination of a tile: rows x cols of C at c. The sum is added to C (add), or C is set to the sum plus the bias,
+ * which has a number for each column. */
 typedef struct TARGET {
     T *c;
     int64_t c_row;
@@ -23,7 +24,7 @@ typedef struct TARGET {
     const T *bias;
 } TARGET;
 
-/* The tile's sums, `width` a row, into a target that is smaller than the tile. */
+/* Stores the sums of a tile, `width` to a row, into a target that is smaller than the tile. */
 static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width, const TARGET *to) {
     for (int i = 0; i < to->rows; i++) {
         T *c = to->c + i * to->c_row;

@@ -3,9 +3,10 @@
  *   index   2 0 1      gather   dense[i] = target[index[i]]      scatter  target[index[i]] = dense[i], or += ...
  *   target  a b c      dense    c a b                            in the order of i: the last of equal places stays
  *
- * Rows of equal indices (x[i] of a matrix) are whole rows of memory, and moved so. A gather is cut anywhere. A scatter is
- * cut only along a loop that moves the target, where no two chunks write to one element; each chunk goes in the order of
- * the nest, so threads change no bit. It is the plain way, one pass: nothing is sorted, and no sum is atomic. */
+ * Rows of equal indices (x[i] of a matrix) are whole rows of memory, and moved so. A gather is cut anywhere. A scatter
+ * is cut only along a loop that moves the target, where no two chunks write to one element; each chunk goes in the
+ * order of the nest, so threads change no bit. It is the plain way, one pass: nothing is sorted, and no sum is
+ * atomic. */
 #include <string.h>
 
 #include "../core/dtype.h"
@@ -38,8 +39,9 @@ typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *i
 #define WANTED(kind, bits) true
 #include "each_dtype.h"
 
-/* NR_OFFSETS: whether each index of a row is in range; one that wraps is so if the sum with the size is. The sign bits of all are
- * joined: no branch an element. What is checked is what is used, even if another thread writes to index meanwhile. */
+/* NR_OFFSETS: whether each index of a row is in range; one that wraps is so if the sum with the size is. The sign bits
+ * of all are joined: no branch an element. What is checked is what is used, even if another thread writes to index
+ * meanwhile. */
 static __attribute__((noinline)) bool offsets(const nr_index_plan *plan, char *dense, const char *index,
                                               const char *before, int64_t n) {
     const int64_t *step[] = {plan->nest.stride[0], plan->nest.stride[1], plan->nest.stride[2]};
@@ -112,7 +114,8 @@ static void run_chunk(void *context, int64_t chunk) {
     }
 }
 
-/* Names the first index out of range. Where offsets() wrote over the indices, they are found by what it made of them. */
+/* Names the first index out of range. Where offsets() wrote over the indices, they are found by what it made of
+ * them. */
 static int32_t fail_lost(const nr_call *call) {
     const nr_index_plan *plan = call->plan;
     const nr_plan *nest = &plan->nest;

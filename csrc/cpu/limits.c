@@ -1,9 +1,9 @@
 /* limits: see limits.h.
  *
  * A container is a control group: a folder whose files hold its limits, in one tree (version 2) or in one for each
- * resource (version 1). /proc/self/cgroup names the folders of this process. Inside a container they may be those that the
- * host sees, while the container's own is the root of the tree; so all folders from there to the root are asked, those
- * that do not exist are passed over, and the smallest limit counts. Of the Linux kernel's documentation: cgroup-v2.rst,
+ * resource (version 1). /proc/self/cgroup names the folders of this process, but in a container they may be paths of
+ * the host, while the container sees its own folder as the root. So all folders on the path up to the root are read,
+ * those that do not exist are skipped, and the smallest limit counts. Linux kernel documentation: cgroup-v2.rst,
  * cgroup-v1/memory.rst, sched-bwc.rst. */
 #include "limits.h"
 
@@ -21,7 +21,7 @@ typedef int64_t limit_of(const char *folder); /* INT64_MAX: none */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The numbers that a file begins with: how many of two it has. */
+/* Reads up to two numbers at the start of a file; returns how many there are. */
 static int read_numbers(const char *folder, const char *name, int64_t *first, int64_t *second) {
     char path[LONGEST_PATH + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);

@@ -43,8 +43,8 @@ NR_INLINE float nr_exp_below_f32(float x) {
     return x < -87.0f ? 0.0f : result;
 }
 
-/* x - x^3 / p(x^2) below 1, which p makes of the continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) as a quotient of
- * few terms; above 1 - 2 / (e^2x + 1). Both have one division. */
+/* x - x^3 / p(x^2) below 1, which p makes of the continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) as a quotient
+ * of few terms; above 1 - 2 / (e^2x + 1). Both have one division. */
 NR_INLINE float nr_tanh_f32(float x) {
     float z = x * x, size = fabsf(x), y = size + size;
     y = y > 18.5f ? 18.5f : y;
@@ -278,8 +278,8 @@ NR_INLINE float nr_sinc_f32(float x) {
     return (float)(y == 0 ? 1.0 : wave / (3.1415926535897931 * y));
 }
 
-/* The distribution function of the normal distribution: left of 0 it is 2^g, g a polynomial good to 4e-8 at 0 and 1e-4 at
- * -6, where it is 1e-9; below that 0. */
+/* The distribution function of the normal distribution: left of 0 it is 2^g, g a polynomial good to 4e-8 at 0 and 1e-4
+ * at -6, where it is 1e-9; below that 0. */
 NR_INLINE float nr_normal_f32(float x) {
     float y = fabsf(x);
     float g = NR_POLY(y, -1.0f, -1.15110636f, -0.459195942f, -0.0525385067f, 0.00712553924f, -0.00017745707f,

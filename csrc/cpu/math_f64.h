@@ -1,5 +1,6 @@
-/* math_f64: the part of math.h for double, and what math_f32.h computes in double. Included by math.h alone, before the names
- * exp, log ... become macros: so here they are still those of libm. The template math_float.h holds what float has alike. */
+/* math_f64: the part of math.h for double, and what math_f32.h computes in double. Included by math.h alone, before the
+ * names exp, log ... become macros: so here they are still those of libm. The template math_float.h holds what float
+ * has alike. */
 
 #define T double
 #define F(name) nr_##name##_f64

@@ -1,10 +1,10 @@
 /* math_float: the part of math.h whose algorithm is the same for float and double: a template that math_f64.h and
- * math_f32.h include once each, with T and F(name), the name of a function of ours for T: nr_exp_f32. They define what it
- * declares.
+ * math_f32.h include once each, with T and F(name), the name of a function of ours for T: nr_exp_f32. They define what
+ * it declares.
  *
  * exp and log reduce the argument as in Tang, "Table-driven implementation of the exponential function" and "... of the
- * logarithm function" (ACM TOMS 1989, 1990), tables replaced by polynomials fitted by Remez exchange. Selects keep NaN: a
- * comparison with NaN is false and the false arm holds the argument. */
+ * logarithm function" (ACM TOMS 1989, 1990), tables replaced by polynomials fitted by Remez exchange. Selects keep NaN:
+ * a comparison with NaN is false and the false arm holds the argument. */
 
 #ifndef NR_MATH_FLOAT_H
 #define NR_MATH_FLOAT_H
@@ -82,8 +82,9 @@ NR_INLINE T F(scaled)(T y, T n) {
     return y * F(two_to)(half) * F(two_to)(n - half);
 }
 
-/* e^x = 2^n e^r: n is added to the exponent's bits, where that leaves a normal number; below, n + EXP_SHIFT is. Results below
- * the least number come from the select at the end: a mask full of -infinity must not cost an underflow an element. */
+/* e^x = 2^n e^r: n is added to the exponent's bits, where that leaves a normal number; below, n + EXP_SHIFT is. Results
+ * below the least number come from the select at the end: a mask full of -infinity must not cost an underflow an
+ * element. */
 NR_INLINE T F(exp)(T x) {
     T y = x < EXP_LEAST ? C(0) : x;
     y = y > EXP_MOST ? EXP_MOST : y;

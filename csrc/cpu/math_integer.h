@@ -1,4 +1,5 @@
-/* math_integer: the functions of one integer type T, a template: of each_dtype.h for the CPU, and of C++ for a GPU (cuda/math.cuh).
+/* math_integer: the functions of one integer type T, a template: of each_dtype.h for the CPU, and of C++ for a GPU
+ * (cuda/math.cuh).
  *   F(name)   the name of a function for T: nr_floor_int32 */
 
 NR_INLINE T F(larger)(T a, T b) { return a > b ? a : b; }

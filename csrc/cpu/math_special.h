@@ -1,7 +1,6 @@
-/* math_special: erfinv, digamma, Hurwitz's zeta, modified Bessel functions and incomplete gamma functions, in double for
- * both floats; the GPU's formulas call them, too.
- * Included by math.h and cuda/math.cuh alone, while log, pow ... are still those of libm. Nothing here is hot enough
- * to do without branches, but erfinv of float.
+/* math_special: erfinv, digamma, Hurwitz's zeta, modified Bessel functions and incomplete gamma functions, in double
+ * for both floats; the GPU's formulas call them, too. Included by math.h and cuda/math.cuh alone, while log, pow ...
+ * are still those of libm. Nothing here is hot enough to do without branches, but erfinv of float.
  *
  * erfinv: powers of log(1 - x^2), as in Giles, "Approximating the erfinv function" (GPU Computing Gems 2, 2011), the
  * coefficients fitted for this library. digamma and zeta: recurrence, reflection and the series of Abramowitz and
@@ -102,7 +101,8 @@ NR_FUNCTION double nr_zeta_f64(double s, double q) {
 }
 NR_FUNCTION float nr_zeta_f32(float s, float q) { return (float)nr_zeta_f64((double)s, (double)q); }
 
-/* ---- modified Bessel functions of the first kind, and incomplete gamma functions ------------------------------------ */
+/* ---- modified Bessel functions of the first kind, and incomplete gamma functions
+ * ------------------------------------ */
 
 /* The sum of c[k] T_k(t), t in [-1, 1], by Clenshaw's recurrence. */
 NR_INLINE double nr_chebyshev(const double *c, int n, double t) {

@@ -1,9 +1,9 @@
-/* matmul_isa: the CPU's matrix products, built once per instruction set (and with -ffp-contract=fast, so
- * that a * b + c becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
+/* matmul_isa: the CPU's matrix products, built once per instruction set (and with -ffp-contract=fast, so that a * b + c
+ * becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
  *
  * This file knows the register tile of each instruction set, the integers and the batch; gemm.h holds the algorithm for
- * floats, its picture and its source: a template of each_dtype.h. Integers go the plain way, bfloat16 that of gemm_bf16.h
- * where the processor has it, else it is widened before. */
+ * floats, its picture and its source: a template of each_dtype.h. Integers go the plain way, bfloat16 that of
+ * gemm_bf16.h where the processor has it, else it is widened before. */
 #if defined(__AVX512F__)
 #include <cpuid.h>
 #endif

@@ -1,13 +1,13 @@
-/* memory: the CPU's allocator. Freed blocks wait in size classes for the next tensor of their size.
+/* memory: the CPU's caching allocator. Freed blocks are kept in lists by size class, and reused.
  *
  *   classes     64  80  96  112 | 128  160  192  224 | 256 ...           bytes of a block: four classes a power of two
  *   take(150)   its class, 160:  waiting[5] -> block -> block -> ...     the first; where none waits, a new one from the
  *   give(150)   a block becomes the first that waits there               system. A full cache first frees its largest
  *
- * Large blocks from the system come as untouched pages, and the first write to each page costs more than most operations
- * spend on it. A class holds blocks of one size, so that at most a fifth of a block is idle. Blocks begin at multiples
- * of 64 bytes, large ones occupy large pages. The cache has a limit: older blocks are freed to make room for a new one,
- * and a block larger than the limit is freed at once.
+ * Reuse pays because the first write to each page of a new block is a page fault, which costs more than most operations
+ * spend on a page. A class holds blocks of one size, so that at most a fifth of a block is unused. Blocks are aligned
+ * to 64 bytes, and large ones use large pages. The cache has a limit: older blocks are freed to make room for a new
+ * one, and a block larger than the limit is freed at once.
  *
  * Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
 #include "cpu.h"
@@ -30,7 +30,7 @@ typedef struct block {
     struct block *next;
 } block;
 
-/* Bytes are those of whole blocks. All but the lists is what norch_memory() reports. */
+/* Sizes in bytes of whole blocks. norch_memory() reports all fields but the lists. */
 static struct {
     block *waiting[CLASS_COUNT];
     int64_t used, most_used;         /* in tensors and scratch memory */
@@ -40,7 +40,7 @@ static struct {
 } memory = {.limit = CACHE_LIMIT};
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Rounds n up to its class; gives the class. */
+/* Rounds n up to the size of its class; returns the class. */
 static int size_class(size_t *n) {
     size_t wanted = *n < SMALLEST ? SMALLEST : *n;
     int power = 63 - __builtin_clzll((unsigned long long)wanted); /* 2^power <= wanted */
@@ -52,7 +52,7 @@ static int size_class(size_t *n) {
 
 static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Under the lock: n bytes more are in use, from the system or out of a list. */
+/* Counts n bytes more in use, fresh from the system or out of a list. The lock is held. */
 static void note_use(size_t n, bool fresh) {
     memory.used += (int64_t)n;
     memory.fresh += fresh;
@@ -61,23 +61,24 @@ static void note_use(size_t n, bool fresh) {
     memory.most_reserved = larger_of(memory.most_reserved, memory.used + memory.cached);
 }
 
-/* Aligned memory; large blocks lie in large pages, where the system has some, which are walked and first touched faster. */
+/* Aligned memory; large blocks use large pages where the system has some, which cost fewer page faults and TLB
+ * misses. */
 static void *aligned(size_t n) {
     void *found = NULL;
     const bool large = n >= LARGE_PAGE;
     if (posix_memalign(&found, large ? LARGE_PAGE : 64, n) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (large) madvise(found, n, MADV_HUGEPAGE); /* advice: nothing is lost where it is not taken */
+    if (large) madvise(found, n, MADV_HUGEPAGE); /* only advice, so that failure does not matter */
 #endif
     return found;
 }
 
-/* n bytes, of which `wanted` will be used. */
+/* n new bytes from the system, of which `wanted` will be used. */
 static void *from_system(size_t n, size_t wanted) {
     if (wanted >= DOUBTED && wanted > (size_t)nr_memory_limit("")) return NULL;
     void *found = aligned(n);
     if (!found) {
-        norch_empty_cache(); /* what waits here may be just what is missing */
+        norch_empty_cache(); /* the blocks in the lists may be enough */
         found = aligned(n);
     }
     if (!found) return NULL;
@@ -102,7 +103,7 @@ static void *take(size_t n) {
     return found ? found : from_system(n, wanted);
 }
 
-/* Gives blocks back, the largest first, until at most `bytes` wait. */
+/* Frees blocks of the lists, the largest first, until they have at most `bytes`. */
 static void shrink_cache(int64_t bytes) {
     for (int i = CLASS_COUNT - 1; i >= 0; i--) {
         const int64_t n = ((int64_t)1 << (6 + i / 4)) / 4 * (4 + i % 4);
@@ -131,7 +132,7 @@ static void give(void *data, size_t n) {
     pthread_mutex_lock(&memory_lock);
     memory.used -= (int64_t)n;
     const int64_t limit = memory.limit, bytes = (int64_t)n;
-    if (NR_CACHING && bytes <= limit && memory.cached + bytes > limit) { /* others have waited for longer */
+    if (NR_CACHING && bytes <= limit && memory.cached + bytes > limit) { /* frees older blocks instead of this one */
         pthread_mutex_unlock(&memory_lock);
         shrink_cache(limit - bytes);
         pthread_mutex_lock(&memory_lock);
@@ -148,10 +149,10 @@ static void give(void *data, size_t n) {
     if (!keep) free(data);
 }
 
-/* No fork finds the lock taken by a thread that the child has not. */
-static void hold_memory(void) { pthread_mutex_lock(&memory_lock); }
-static void let_go_of_memory(void) { pthread_mutex_unlock(&memory_lock); }
-void nr_memory_watch_forks(void) { pthread_atfork(hold_memory, let_go_of_memory, let_go_of_memory); }
+/* The forking thread holds the lock across a fork, so that no thread that the child lacks can hold it there. */
+static void lock_memory(void) { pthread_mutex_lock(&memory_lock); }
+static void unlock_memory(void) { pthread_mutex_unlock(&memory_lock); }
+void nr_memory_watch_forks(void) { pthread_atfork(lock_memory, unlock_memory, unlock_memory); }
 
 int64_t norch_cached_bytes(void) {
     pthread_mutex_lock(&memory_lock);

@@ -1,6 +1,6 @@
 /* narrow_isa: runs of elements of the narrow dtypes (dtypes.def), widened to what kernels compute in and narrowed back,
- * compiled once an instruction set; and float32 from and to float64, the most frequent cast. The plain way, a loop over a
- * run. The conversions are core/convert.h's; float16 has the processor's own where there are some (F16C). */
+ * compiled once an instruction set; and float32 from and to float64, the most frequent cast. The plain way, a loop over
+ * a run. The conversions are core/convert.h's; float16 has the processor's own where there are some (F16C). */
 #if defined(__AVX2__)
 #include <cpuid.h>
 #include <immintrin.h>

@@ -1,5 +1,5 @@
-/* nonzero: the coordinates of what is true, and the elements of another tensor there. Chunks are counted first, so that each
- * knows where it writes.
+/* nonzero: the coordinates of what is true, and the elements of another tensor there. Chunks are counted first, so that
+ * each knows where it writes.
  *
  *   truth    [ chunk: 5 true ][ chunk: 0 ][ chunk: 3 ]     NR_COUNT: a thread takes a chunk and counts it, branch-free
  *   counts   0                5           5           8    then one adds them up: where each chunk begins, and all

@@ -1,14 +1,14 @@
-/* normalize_isa: rows made to have mean 0 and variance 1, and the gradients of that, built once per instruction set; the
- * loops, for each float type, are in normalize_loops.h. The backward pass recomputes the statistics: a row is in the first
- * cache then, and they would cost more to store.
+/* normalize_isa: rows made to have mean 0 and variance 1, and the gradients of that, built once per instruction set;
+ * the loops, for each float type, are in normalize_loops.h. The backward pass recomputes the statistics: a row is in
+ * the first cache then, and they would cost more to store.
  *
  *   x (rows, n)    [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     a thread takes a chunk: whole rows, together
  *   out            [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     about CHUNK elements
  *   sums, going    [ sums of g h, of g ] | [ sums of g h, of g ] | ...     one pair a chunk, added to row by row;
  *   backward         -> the gradients of weight and bias: chunk 0 + chunk 1 + ..., in this order
  *
- * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019); of groups of channels: Wu and
- * He, "Group Normalization" (2018). */
+ * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019); of groups of
+ * channels: Wu and He, "Group Normalization" (2018). */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

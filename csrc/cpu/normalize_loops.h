@@ -1,4 +1,5 @@
-/* normalize_loops: the rows of normalize_isa.c for a float type, a template of each_dtype.h: Ba, Kiros and Hinton, "Layer Normalization" (2016).
+/* normalize_loops: the rows of normalize_isa.c for a float type, a template of each_dtype.h: Ba, Kiros and Hinton,
+ * "Layer Normalization" (2016).
  *
  *   x  [ PIECE                              | PIECE | ... ]     one row, in the first cache from the first pass on
  *        v0 v1 v2 v3 ... rest                                   vectors of VECTOR bytes, in registers:
@@ -15,8 +16,8 @@ typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__ali
 #define MANY(p, i) (*(const NAME(vec) *)((p) + (i)))
 #define ONE(p, i) ((p)[i])
 
-/* The sum over a row of term(LOAD, i), where LOAD(p, i) is p[i] or the vector there: vectors side by side, and pieces in
- * double precision. */
+/* The sum over a row of term(LOAD, i), where LOAD(p, i) is p[i] or the vector there: vectors side by side, and pieces
+ * in double precision. */
 #define ROW_SUM(total, n, term)                                \
     do {                                                       \
         total = 0;                                             \
@@ -39,7 +40,8 @@ typedef struct NAME(moments) {
     T mean, scale;
 } NAME(moments);
 
-/* Those of some rows, AT_ONCE at most. A step is done for all of them before the next: those of one row wait for one another. */
+/* Those of some rows, AT_ONCE at most. A step is done for all of them before the next: those of one row wait for one
+ * another. */
 static inline void NAME(find_moments)(const nr_normalize_plan *p, const T *restrict rows, int64_t count,
                                       NAME(moments) *restrict m) {
     double total;
@@ -81,8 +83,8 @@ static void NAME(forward_row)(const nr_normalize_plan *p, NAME(moments) m, const
         for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale;
 }
 
-/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was; and to sums, if
- * there are any, g h, and behind those of all weights g. */
+/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was; and to
+ * sums, if there are any, g h, and behind those of all weights g. */
 INLINE void NAME(backward_rows)(const nr_normalize_plan *p, const NAME(moments) * m, int64_t first, int64_t count,
                                 const T *restrict xs, const T *restrict gs, T *restrict out, T *restrict all,
                                 const bool weighted) {

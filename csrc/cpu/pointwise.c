@@ -1,15 +1,15 @@
-/* pointwise: walks a loop nest and hands its innermost runs to the kernel of the operation.
+/* pointwise: walks a loop nest and calls the kernel of the operation on its innermost runs.
  *
  *   long runs    row 0 [ CHUNK | CHUNK | rest ]       short runs   [ row 0 ][ row 1 ][ row 2 ] | [ row 3 ][ row 4 ] ...
  *                row 1 [ CHUNK | CHUNK | rest ]
- *                a piece is a chunk                                a row is a piece; a chunk, about CHUNK elements of them
+ *                a piece is a chunk                                a piece is a row; a chunk has about CHUNK elements
  *
- * A thread takes a chunk; shapes and strides decide the chunks, never the number of threads. The kernel is called piece
- * by piece; its loops are in pointwise_loops.h, with a picture. Short rows and a row that is broadcast to them, a bias,
- * are joined into long rows first. The plan chooses the innermost loop (core/plan.c); the result of transposed inputs
- * has their memory layout (ops/pointwise.c), so that it runs through neighbours. Operands of narrow dtypes are widened
- * for the kernel, and its results narrowed, piece by piece. Strip mining: Allen and Kennedy, "Optimizing Compilers for
- * Modern Architectures" (2001). */
+ * A thread takes a chunk; only shapes and strides decide the chunks, not the number of threads. The kernel is called
+ * for each piece; pointwise_loops.h has its loops. Short rows, with a row that is broadcast to them such as a bias, are
+ * first joined into long rows. The plan chooses the innermost loop (core/plan.c); results of transposed inputs have the
+ * layout of the inputs (ops/pointwise.c), so that it is contiguous. Operands of narrow dtypes are widened for the
+ * kernel, and its results narrowed, piece by piece. Strip mining: Allen and Kennedy, "Optimizing Compilers for Modern
+ * Architectures" (2001). */
 #include "pointwise.h"
 #include "stream.h"
 
@@ -17,31 +17,31 @@
 
 #define CHUNK 16384
 #define WORTH_THREADS (4 * CHUNK)
-#define BUFFERED 1024 /* elements of short rows that become one */
-#define SHORT 32      /* longest row whose one number is cheaper to repeat than a call of the kernel a row */
+#define BUFFERED 1024 /* elements of short rows that are joined */
+#define SHORT 32      /* longest row for which repeating a scalar costs less than a kernel call for each row */
 
 nr_row_filler *nr_fill_rows;
 
-/* Short rows one after another as one: the next follows in memory, or each has one number, which is spread over its
- * row, or all are the same row. */
+/* How an operand's short rows can be joined into one: they follow one another in memory; or each is one scalar, which
+ * is repeated; or all are the same row. */
 typedef enum row_kind { FOLLOWS, ONE_NUMBER, THE_SAME, OTHERWISE } row_kind;
 
 typedef struct walk {
     const nr_plan *plan;
     nr_pointwise_run kernel;
     int32_t op, dtype;
-    bool streams;          /* the results go past the cache */
+    bool streams;          /* results bypass the cache (stream.h) */
     int64_t piece, pieces; /* elements of a piece; pieces of a run */
     int64_t units;         /* pieces in all */
     int64_t units_a_chunk;
-    int64_t together;               /* short rows that the kernel takes at once, */
-    row_kind kind[NR_MAX_OPERANDS]; /* and what becomes of an operand's then; */
-    int64_t size[NR_MAX_OPERANDS];  /* bytes of its elements */
+    int64_t together;               /* short rows that are joined for one kernel call */
+    row_kind kind[NR_MAX_OPERANDS]; /* how those of each operand are joined */
+    int64_t size[NR_MAX_OPERANDS];  /* bytes of an element of each operand */
 } walk;
 
 static bool in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
 
-/* n elements of a narrow dtype, those of the plan's own scalars excepted: they are wide already. */
+/* Runs the kernel on n elements of a narrow dtype. Scalars in the plan are wide already. */
 static void run_narrow(const walk *w, int64_t n, char *const *from, const int64_t *stride) {
     const nr_op_row *row = &nr_ops[w->op];
     uint32_t wide[NR_MAX_OPERANDS][NR_PIECE];
@@ -94,7 +94,7 @@ static void run_together(const walk *w, int64_t runs, int64_t n, char **row, con
     }
 }
 
-/* Runs of n elements, one after another along the second loop; row goes with them. */
+/* Runs `runs` rows of n elements along the second loop, and advances `row`. */
 static void run_rows(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
     const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
     const int operands = w->plan->operands;
@@ -150,9 +150,10 @@ static void run_chunk(void *context, int64_t chunk) {
     run_units(w, from, from + w->units_a_chunk < w->units ? from + w->units_a_chunk : w->units);
 }
 
-/* Formulas that integers have too are arithmetic that waits for memory; those of floats alone, exp and its like, take
- * longer than it. Lines that an input brings into the cache anyway need no reading. */
-static bool past_cache(const nr_call *call, const nr_plan *plan) {
+/* Whether results should bypass the cache. Formulas that integers have too are cheap, so that memory limits them; those
+ * for floats only, such as exp, are limited by arithmetic. If an input shares the result's memory, its lines are read
+ * anyway. */
+static bool bypasses_cache(const nr_call *call, const nr_plan *plan) {
     const nr_op_row *row = &nr_ops[call->op];
     const int64_t size = row->result == NR_TRUTH ? 1 : nr_size_of(call->dtype);
     if (nr_is_complex(call->dtype)) return false;
@@ -177,7 +178,7 @@ static row_kind kind_of(const nr_plan *plan, int o, int64_t size) {
     return step[1] == 0 && step[0] == size && o > 0 ? THE_SAME : OTHERWISE;
 }
 
-/* How many rows to take at once: more than one where they are short and a number belongs to each. */
+/* Decides how many rows to join: more than one if they are short and an operand has one scalar for each. */
 static void find_together(const nr_call *call, walk *w) {
     const nr_plan *plan = w->plan;
     bool numbers = false;
@@ -194,7 +195,7 @@ static void find_together(const nr_call *call, walk *w) {
 
 static void run_nest(const nr_call *call, const nr_plan *plan) {
     walk w = {.plan = plan, .kernel = (nr_pointwise_run)call->kernel, .op = call->op, .dtype = call->dtype};
-    w.streams = past_cache(call, plan);
+    w.streams = bypasses_cache(call, plan);
     find_together(call, &w);
     if (plan->ndim == 1 && plan->numel < WORTH_THREADS) {
         int64_t stride[NR_MAX_OPERANDS];
@@ -214,7 +215,8 @@ static void run_nest(const nr_call *call, const nr_plan *plan) {
 
 /* ---- short rows ----------------------------------------------------------------------------------------------- */
 
-/* A row that is broadcast to all rows, a bias for example, is repeated `times` times, and as many rows become one:
+/* Whether an operand is one row that is broadcast to all rows, such as a bias. It is repeated, and as many rows are
+ * joined:
  *
  *   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x     r0 r0 r0 r1 r1 r1  |  r2 ...
  *   bias  b0 b1 b2  |  b0 b1 b2  |  b0 ...        bias  b0 b1 b2 b0 b1 b2  |  b0 ... */
@@ -236,7 +238,7 @@ static int64_t rows_in_one(const nr_call *call, const nr_plan *plan) {
     return times < plan->size[1] ? times : plan->size[1];
 }
 
-/* `rows` of the second loop of a nest, from row `first` on. */
+/* The part of a nest with `rows` rows of its second loop, from row `first` on. */
 static nr_plan rows_of(const nr_plan *plan, int64_t first, int64_t rows) {
     nr_plan part = *plan;
     part.numel = plan->numel / plan->size[1] * rows;
@@ -246,7 +248,7 @@ static nr_plan rows_of(const nr_plan *plan, int64_t first, int64_t rows) {
     return part;
 }
 
-/* Kernels that write nothing: data[0] becomes 1 where an element is 0. (x - 1) & ~x has the sign bit set for 0 alone. */
+/* Kernels that only search: they set *data[0] to 1 if an element is 0. (x - 1) & ~x has the sign bit set only for 0. */
 #define FIND_ZERO(T)                                                                                                  \
     static void zero_##T(int64_t n, char *const *data, const int64_t *stride, bool streams) {                         \
         T signs = 0;                                                                                                  \
@@ -265,7 +267,7 @@ FIND_ZERO(uint16_t)
 FIND_ZERO(uint32_t)
 FIND_ZERO(uint64_t)
 
-/* Fails if an integer divisor is 0, each looked at once. */
+/* Fails if an integer divisor is 0; reads each divisor once, although broadcast. */
 static int32_t check_divisor(const nr_call *call, const nr_plan *plan) {
     static const nr_pointwise_run find[] = {zero_uint8_t, zero_uint16_t, zero_uint32_t, zero_uint64_t};
     const int32_t dtype = in_plan(plan, 2) ? nr_wide(call->dtype) : call->dtype;

@@ -1,5 +1,5 @@
-/* pointwise: the shape of an elementwise kernel: n elements in one run, operand o starting at data[o]
- * and moving by stride[o] bytes; operand 0 is the output, which may go past the cache (stream.h). */
+/* pointwise: the type of an elementwise kernel: n elements, of operand o from data[o] on at steps of stride[o] bytes.
+ * Operand 0 is the output, which may bypass the cache (stream.h). */
 #ifndef NR_CPU_POINTWISE_H
 #define NR_CPU_POINTWISE_H
 

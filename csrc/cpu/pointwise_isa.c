@@ -1,7 +1,7 @@
-/* pointwise_isa: the elementwise kernels, compiled once per instruction set. The formulas are ops.def's,
- * the functions that they call math.h's, the loops and their picture pointwise_loops.h's; included here once for each dtype. */
+/* pointwise_isa: the elementwise kernels, compiled once per instruction set: the formulas of ops.def, with the
+ * functions of math.h, in the loops of pointwise_loops.h, for each dtype. */
 #if defined(__GNUC__) && !defined(__clang__)
-/* A copy of the loop for each value of a condition on one number: they come out scalar. */
+/* Unswitching copies the loop for each value of a condition on a scalar operand, and the copies are not vectorised. */
 #pragma GCC optimize("no-unswitch-loops")
 #endif
 
@@ -11,16 +11,16 @@
 #include "stream.h"
 
 #define C(number) ((T)(number))
-#define PACKED 128 /* elements that are brought into order at once */
-#define EASY(stride) ((stride) == 0 || (stride) == sizeof(S) || (stride) == 2 * sizeof(S)) /* to pack */
+#define PACKED 128 /* elements of a packing buffer */
+#define EASY(stride) ((stride) == 0 || (stride) == sizeof(S) || (stride) == 2 * sizeof(S)) /* cheap to pack */
 
 #if defined(__clang__)
 #define IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#pragma clang diagnostic ignored "-Wpass-failed" /* not every formula becomes vectors, and need not */
+#pragma clang diagnostic ignored "-Wpass-failed" /* not every formula can be vectorised */
 #else
 #define IVDEP _Pragma("GCC ivdep")
 #endif
-/* A formula for all dtypes compares unsigned numbers with 0, and integers with themselves. */
+/* Formulas for all dtypes compare unsigned numbers with 0, and (for NaN) integers with themselves. */
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #ifndef __clang__
@@ -28,7 +28,8 @@
 #pragma GCC diagnostic ignored "-Wint-in-bool-context"
 #endif
 
-/* SSE2 compares no 64 bits, AVX2 does; each build takes what it has not from the one above it. */
+/* The kernels that a build has; for others the table keeps those of the narrower build (cpu.c). AVX2 repeats what gains
+ * by it, such as 64-bit comparisons, which SSE2 lacks. */
 #if defined(NR_ISA_BASELINE)
 #define BUILT(kind, bits) 1
 #elif !defined(__AVX512F__)
@@ -41,7 +42,8 @@
 #define WANTED BUILT
 #include "each_dtype.h"
 
-/* Each of `rows` numbers, `step` bytes apart, n times, by whole vectors: each overwrites the excess of the one before. */
+/* Repeats each of `rows` scalars, `step` bytes apart, n times, by whole vectors: a row overwrites the excess of the one
+ * before. */
 void NR_ISA(nr_fill_rows)(char *buffer, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size) {
 #define FILL(WORD)                                                                             \
     for (; rows > 0; rows--, from += step, buffer += n * (int64_t)sizeof(WORD)) {              \

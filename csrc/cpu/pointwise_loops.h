@@ -2,23 +2,23 @@
  *   T, S  the type that formulas see, and the type in memory      R, RS  the same of the result
  *   LOOP_NAME(form)                                               the name to define
  *
- * Plain C: compilers make vectors of loops over neighbours. What is neither neighbours nor, in the usual places, one
- * number is brought into that form piece by piece, of a[::3] + b say:
+ * Plain C: compilers vectorise loops over contiguous operands. Other operands, except scalars in some places, are
+ * packed piece by piece first, as in a[::3] + b:
  *
  *   a  0 . . 1 . . 2 . . 3      x  0 1 2 3
  *   b  0 1 2 3                  y  0 1 2 3, where it lies        out[i] = f(x[i], y[i])
  *
- * Results pass a buffer likewise, when they have gaps, or are too many for the cache (stream.h). Neighbours are one piece of
- * the same loop where its code is mostly the formula: copies of those would make the library 0.7 MB larger.
- * IVDEP promises that an output is an input itself or does not touch it. */
+ * Results pass a buffer likewise if they are strided, or too large for the cache (stream.h). For long formulas one loop
+ * serves contiguous operands too, as a piece without packing: more copies would make the library 0.7 MB larger. IVDEP
+ * asserts that an output either is an input or does not overlap it. */
 
-/* n elements of an operand from element `first` on: where they lie, or packed into buffer; one number fills it once. */
+/* n elements of an operand from element `first` on, in place or packed into buffer, which a scalar fills only once. */
 static __attribute__((noinline)) const S *LOOP_NAME(packed)(S *buffer, const char *p, int64_t stride, int64_t first,
                                                             int64_t n) {
     if (stride == sizeof(S)) return (const S *)(const void *)p + first;
     if (stride == 0 && first > 0) return buffer;
     p += first * stride;
-    if (stride == 2 * sizeof(S)) { /* known in advance, vectors can do it */
+    if (stride == 2 * sizeof(S)) { /* a constant stride, which compilers vectorise */
         for (int64_t i = 0; i < n; i++) buffer[i] = ((const S *)(const void *)p)[2 * i];
         return buffer;
     }
@@ -26,7 +26,7 @@ static __attribute__((noinline)) const S *LOOP_NAME(packed)(S *buffer, const cha
     return buffer;
 }
 
-/* The results in a buffer to where they belong: past the cache, if they are neighbours. */
+/* Writes the results in a buffer to the output, bypassing the cache if that is contiguous. */
 static __attribute__((noinline)) void LOOP_NAME(put)(const RS *buffer, char *p, int64_t stride, int64_t n) {
     if (stride == sizeof(RS))
         nr_stream(p, buffer, (size_t)n * sizeof(RS));
@@ -49,9 +49,9 @@ INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool s
     }
 }
 
-/* pack_scalars: one number is packed as operands with gaps are, because a formula with conditions on it would not become
- * vectors. one_loop: numbers are packed, too. quick, if given: a formula equal to f for easy arguments,
- * used where all of a piece are easy. */
+/* pack_scalars: a scalar is packed like a strided operand, because formulas with conditions on it are not vectorised.
+ * one_loop: there is one loop only, for which scalars are packed too. quick, if given, is a faster formula, equal to f
+ * for arguments that are `easy`; it is used for pieces of which all are. */
 INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T, T),
                               const bool pack_scalars, const bool one_loop, bool (*easy)(T, T), T (*quick)(T, T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
@@ -72,7 +72,7 @@ INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool 
         return;
     }
     const bool packs = pack_scalars || one_loop || streams || (EASY(s[1]) && EASY(s[2]));
-    if (!packs) { /* short formulas gain less by vectors than packing costs */
+    if (!packs) { /* for short formulas packing costs more than vectors gain */
         char *to = p[0], *x = p[1], *y = p[2];
         for (int64_t i = 0; i < n; i++, to += s[0], x += s[1], y += s[2])
             *(RS *)(void *)to = f((T) * (const S *)(void *)x, (T) * (const S *)(void *)y);

@@ -1,12 +1,12 @@
-/* pointwise_rows: makes a kernel of every row of ops.def in whose domain one dtype lies: a template of each_dtype.h, which
- * says what it takes. Defines fill_DTYPE(kernels). */
+/* pointwise_rows: makes a kernel of every elementwise row of ops.def whose domain has the dtype: a template of
+ * each_dtype.h. Defines fill_DTYPE(kernels). */
 #ifndef NR_POINTWISE_ROWS_H
 #define NR_POINTWISE_ROWS_H
 
 #define FORMULA(name) NR_JOIN2(formula_##name, DTYPE_NAME)
 #define KERNEL(name) NR_JOIN2(kernel_##name, DTYPE_NAME)
 
-/* The loop for the result of a row, with the two types that the result may have. */
+/* The loop for a row: there are two, by the type of the result. */
 #define LOOP_FOR(form, result) NR_JOIN2(form##_##result, DTYPE_NAME)
 #define LOOP_OF_SAME(form) LOOP_FOR(form, SAME)
 #define LOOP_OF_FLOAT(form) LOOP_FOR(form, SAME)
@@ -15,8 +15,9 @@
 #define RESULT_FLOAT T
 #define RESULT_TRUTH bool
 
-/* For a BINARY row: whether numbers are packed, whether it has one loop, as its formula is long or rarely meets numbers, and
- * the functions for easy arguments, or NULL (pointwise_loops.h). A TERNARY row: whether it has one loop. */
+/* Arguments of the loops (pointwise_loops.h). For a BINARY row: whether scalars are packed; whether it has one loop, as
+ * its formula is long or rarely has scalars; the functions for easy arguments, or NULL. For a TERNARY row: whether it
+ * has one. */
 #define ONE_LOOP(name)                                                                                               \
     (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||            \
      NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                    \

@@ -1,5 +1,5 @@
-/* pool_isa: windows over planes, built once per instruction set. A row of windows is computed side by side, tap by tap, so
- * that the inner loops run along rows and become vectors; pool_loops.h holds them, for each float type.
+/* pool_isa: windows over planes, built once per instruction set. A row of windows is computed side by side, tap by tap,
+ * so that the inner loops run along rows and become vectors; pool_loops.h holds them, for each float type.
  *
  *   planes    [ about CHUNK elements of whole planes ][ about CHUNK ][ ... ]      a thread takes a chunk, plane by plane
  *

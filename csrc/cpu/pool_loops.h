@@ -4,8 +4,8 @@
  *      p q r s t u ...     tap (0, 1):                     1 3 5     means, for RUN of them), and compared (max) or
  *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     added (avg) lane by lane
  *
- * That is the plain way, turned inside out: taps outside, windows inside. No running sums or maxima are kept, as windows of
- * networks are small. Which tap reads what: Dumoulin and Visin (2016), see pool_isa.c. */
+ * That is the plain way, turned inside out: taps outside, windows inside. No running sums or maxima are kept, as
+ * windows of networks are small. Which tap reads what: Dumoulin and Visin (2016), see pool_isa.c. */
 
 #define LANES ((int)(VECTOR / sizeof(T)))
 
@@ -96,8 +96,8 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
     for (int64_t u = 0; u < n; u++) y[u] = best[u], y_index[u] = begin + index[u];
 }
 
-/* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow the
- * plane, for what runs over a row's end is overwritten by the next one. */
+/* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow
+ * the plane, for what runs over a row's end is overwritten by the next one. */
 INLINE void NAME(max_plane)(const pool *s, int64_t plane, bool twos, int64_t after) {
     const nr_pool_plan own = *s->plan, *p = &own; /* of its own, which no store can alter */
     int64_t n = p->result[1], count = p->result[0] * n, wide = p->size[1], area = p->size[0] * wide;

@@ -1,8 +1,9 @@
-/* recurrent_isa: a step of an LSTM or a GRU behind its matrix products, forward and backward, compiled once per instruction set.
- * The formulas are those of cells.h, which CUDA shares.
+/* recurrent_isa: a step of an LSTM or a GRU behind its matrix products, forward and backward, compiled once per
+ * instruction set. The formulas are those of cells.h, which CUDA shares.
  *
  *   from_x, from_h   a row   [ gate 0: size | gate 1 | gate 2 | gate 3 ]    a loop over the units of a row reads all of its
- *   kept             a row   [ i            | f      | n      | o      ]    gates side by side: vectors of neighbouring units */
+ *   kept             a row   [ i            | f      | n      | o      ]    gates side by side: vectors of neighbouring
+ * units */
 #include <math.h>
 #include <stdbool.h>
 

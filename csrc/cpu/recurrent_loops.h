@@ -1,5 +1,5 @@
-/* recurrent_loops: the rows of recurrent_isa.c, where their picture is, a template of each_dtype.h; cells.h has the formulas and
- * their sources. */
+/* recurrent_loops: the rows of recurrent_isa.c, where their picture is, a template of each_dtype.h; cells.h has the
+ * formulas and their sources. */
 #define C(number) ((T)(number))
 #define CELL(name) INLINE void OF_DTYPE(name)
 #include "../cells.h"

@@ -1,10 +1,10 @@
-/* reduce: cuts a reduction into tiles of outputs and parts of the reduced range, and hands runs of
- * elements to the kernels of reduce_isa.c. Shapes and strides decide the cuts, never the number of
- * threads, so the result does not depend on it. Sums stay near pairwise summation (Higham, SIAM J. Sci.
- * Comput. 14, 1993): lanes take few steps, and what they hold is merged level by level.
+/* reduce: cuts a reduction into tiles of outputs and parts of the reduced range, and calls the kernels of reduce_isa.c
+ * on runs of elements. Only shapes and strides decide the cuts, so that the result does not depend on the number of
+ * threads. Sums are as accurate as pairwise summation, nearly (Higham, SIAM J. Sci. Comput. 14, 1993): each lane takes
+ * few steps, and the lanes are merged level by level.
  *
- *   along   x  [ run: at most LEAF elements ][ run ][ run ]   each into one state, and these pair by pair
- *           sum(1), sum((0, 2, 3)): the runs of many outputs go to the kernel in one call
+ *   along   x  [ run: at most LEAF elements ][ run ][ run ]   each gives one state; states are merged pair by pair
+ *           sum(1), sum((0, 2, 3)): one call of the kernel takes the runs of many outputs
  *   across  x  [ row of up to 1024 outputs ]   STEPS rows are added into lanes, lane k of each into lane k;
  *              [ row                       ]   then the lanes are folded into states and cleared
  *              ...                             sum(0)
@@ -17,9 +17,9 @@
 #include "tiles.h"
 
 #define ALONE 65536    /* elements up to which one thread does it all */
-#define CHUNK 32768    /* elements from which a second thread pays */
-#define MOST_CHUNKS 64 /* into which few outputs are cut */
-#define OUTPUTS 64     /* of a tile whose elements run along */
+#define CHUNK 32768    /* elements of a chunk: a second thread pays from there */
+#define MOST_CHUNKS 64 /* into which a reduction to few outputs is cut */
+#define OUTPUTS 64     /* of a tile that is reduced along */
 
 typedef union tile_memory {
     char bytes[NR_REDUCE_BYTES];
@@ -30,14 +30,14 @@ typedef union tile_memory {
 typedef struct job {
     const nr_reduce_plan *plan;
     const nr_reduce_ops *ops;
-    int32_t narrow, result;    /* the dtype, if narrow, else -1; the result rule */
+    int32_t narrow, result;    /* the dtype, if narrow, else -1; the result column of ops.def */
     int64_t size;              /* of an element, for the kernel */
-    nr_conversion pack;        /* elements with gaps, or narrow ones, into neighbours for the kernel */
-    bool across;               /* neighbours in memory belong to different outputs */
+    nr_conversion pack;        /* makes strided or narrow elements contiguous and wide for the kernel */
+    bool across;               /* elements that are neighbours in memory belong to different outputs */
     int64_t width, row, tiles; /* row: tiles along the innermost kept dimension */
     int64_t parts, part_size;  /* of the reduced range */
     int64_t tiles_in_chunk;
-    char *partials; /* states, part by part of a tile */
+    char *partials; /* the states of each part of each tile */
 } job;
 
 /* ---- walking the reduced elements --------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static void walk_begin(walk *w, const nr_reduce_plan *plan, const char *x, int64
     w->x = x;
 }
 
-/* The length of the run that begins here, at most `limit`. */
+/* The length of the run that begins at the present position, at most `limit`. */
 static int64_t walk_run(const walk *w, int64_t limit) {
     int64_t rest = w->plan->size[0] - w->at[0];
     return rest < limit ? rest : limit;
@@ -86,7 +86,7 @@ PACK(uint8_t)
 PACK(uint32_t)
 PACK(uint64_t)
 
-/* n elements into each of `outputs` states, as nr_reduce_ops.run. */
+/* nr_reduce_ops.run, for elements that may be narrow or strided. */
 static void run_elements(const job *j, char *states, const char *x, int64_t n, int64_t position, int64_t outputs,
                          int64_t x_step) {
     const int64_t stride = j->plan->stride[0];
@@ -103,7 +103,7 @@ static void run_elements(const job *j, char *states, const char *x, int64_t n, i
         }
 }
 
-/* rows of elements into lanes, as nr_reduce_across; position: of the first row since the lanes were cleared. */
+/* nr_reduce_across, for rows that may be narrow or strided; position: of the first row since the lanes were cleared. */
 static void run_rows(const job *j, void *lanes, const char *x, int64_t width, int64_t rows, int64_t row_stride,
                      int64_t position) {
     const int64_t stride = j->plan->kept.stride[1][0];
@@ -118,7 +118,7 @@ static void run_rows(const job *j, void *lanes, const char *x, int64_t width, in
     }
 }
 
-/* Run by run, each for all outputs. */
+/* Reduces [begin, end) run by run, each for all outputs. */
 static void run_leaf(const job *j, const char *x, int64_t begin, int64_t end, char *states, int64_t outputs) {
     walk w;
     walk_begin(&w, j->plan, x, begin);
@@ -130,7 +130,7 @@ static void run_leaf(const job *j, const char *x, int64_t begin, int64_t end, ch
     }
 }
 
-/* Halves the range until it is a leaf, which is smaller where it may consist of many short runs. */
+/* Halves the range until it is a leaf, which is smaller if it may consist of many short runs; merges the halves. */
 static void run_range(const job *j, const char *x, int64_t begin, int64_t end, char *states, int64_t outputs) {
     const int64_t leaf = j->plan->ndim == 1 ? NR_REDUCE_LEAF : NR_REDUCE_LEAF / 4;
     if (end - begin <= leaf) {
@@ -146,7 +146,8 @@ static void run_range(const job *j, const char *x, int64_t begin, int64_t end, c
     j->ops->merge(states, right, outputs);
 }
 
-/* Rows of `width` elements: lanes take STEPS rows, `middle` takes STEPS lanes, the states take those. */
+/* Reduces rows of `width` elements in three levels: lanes add STEPS rows, `middle` merges STEPS lanes, `states` the
+ * rest. */
 static void across_range(const job *j, const char *x, int64_t width, int64_t begin, int64_t end, void *states) {
     const nr_reduce_plan *p = j->plan;
     const nr_reduce_ops *ops = j->ops;
@@ -182,7 +183,7 @@ static void reduce_tile(const job *j, const char *x, int64_t width, int64_t begi
 
 /* ---- tiles --------------------------------------------------------------------------------------- */
 
-/* Where tile t begins in the input and in the output; gives its width. */
+/* Finds the addresses of tile t in the input and the output; returns its width. */
 static int64_t find_tile(const job *j, int64_t t, const char **x, char **out) {
     const nr_plan *kept = &j->plan->kept;
     int64_t first = t % j->row * j->width, rest = t / j->row;
@@ -255,8 +256,8 @@ static void merge_parts(const job *j) {
 
 static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; }
 
-/* True when a row of outputs should be reduced at once: its elements lie closer than those of one
- * output, or one output has too few neighbouring elements to be worth a run, or a call. */
+/* Whether to reduce a row of outputs side by side: because elements of neighbouring outputs are closer in memory than
+ * those of one output, or one output has too few contiguous elements for a run, or a call. */
 static bool choose_across(const nr_reduce_plan *p, bool narrow) {
     const int64_t few = narrow || p->ndim > 1 ? 32 : 8;
     int64_t columns = p->kept.size[0];
@@ -276,7 +277,7 @@ static void cut(job *j) {
     j->tiles_in_chunk = j->tiles;
     if (p->kept.numel * (p->count + 1) <= ALONE) return;
 
-    int64_t work = j->width * (p->count + 1); /* of a tile; an empty range costs an output, too */
+    int64_t work = j->width * (p->count + 1); /* of a tile; + 1: writing an output has a cost too */
     j->tiles_in_chunk = work < CHUNK ? CHUNK / work : 1;
     int64_t parts = j->tiles < MOST_CHUNKS ? MOST_CHUNKS / j->tiles : 1;
     if (parts > work / CHUNK) parts = work / CHUNK;

@@ -1,7 +1,7 @@
-/* reduce_isa: the reduction kernels, compiled once per instruction set. ops.def says what a reduction
- * computes, reduce_kind.h how it loops, with a picture; each dtype is included once. */
+/* reduce_isa: the reduction kernels, compiled once per instruction set: the formulas of ops.def in the loops of
+ * reduce_kind.h, for each dtype. */
 #if defined(__GNUC__) && !defined(__clang__)
-/* This pass turns the selects of neighbouring steps into branches, and the loop stays scalar. */
+/* This pass turns selects into branches, which keeps loops from being vectorised. */
 #pragma GCC optimize("no-tree-pre")
 #define ONE_COPY __attribute__((noinline, noclone))
 #define VECTORS_FIRST _Pragma("GCC unroll 1") /* vectorizes short loops before they are unrolled */
@@ -9,7 +9,7 @@
 #define ONE_COPY __attribute__((noinline))
 #define VECTORS_FIRST
 #endif
-#define IN_MEMORY(block) __asm__("" : "+m"(block)) /* else halves of it become scalars */
+#define IN_MEMORY(block) __asm__("" : "+m"(block)) /* keeps compilers from splitting the block into scalars */
 
 #include <math.h>
 #include <stdbool.h>
@@ -20,10 +20,11 @@
 #include "reduce.h"
 #include "reduce_states.h"
 
-/* Without this the formulas stay calls, and the loops around them scalar. */
+/* A formula that is not inlined keeps the loop around it from being vectorised. */
 #define UNUSED __attribute__((unused))
 
-/* SSE2 has no extremes of integers and compares no 64 bits, AVX2 does; each build takes what it has not from the one above. */
+/* The kernels that a build has; for others the table keeps those of the narrower build (cpu.c). AVX2 repeats what SSE2
+ * lacks instructions for, such as integer minima and 64-bit comparisons. */
 #if defined(NR_ISA_BASELINE)
 #define BUILT(kind, bits) 1
 #elif !defined(__AVX512F__)

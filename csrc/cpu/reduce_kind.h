@@ -1,11 +1,11 @@
-/* reduce_kind: the loops of one kind of state over one dtype; included once per kind by reduce_loops.h.
- * The row's formulas come as functions known at compile time, so that they melt into the loops.
+/* reduce_kind: the loops of one kind of state over one dtype; included once per kind by reduce_loops.h. The formulas
+ * are parameters that are functions known at compile time, so that they are inlined into the loops.
  *
  * A state is a struct of FIELDS, values and indices (of the largest element, for example), and comes in three forms:
  *
  *   PART    one of them, while a loop runs: indices count from the last fold, in an integer as narrow as the elements
  *   LANES   many, field by field:   value[ 0 1 2 ... ]  index[ 0 1 2 ... ]   so that a field of all lanes is a vector
- *   STATE   one of them at rest, its indices 64 bits wide
+ *   STATE   one of them between runs, its indices 64 bits wide
  *
  *   x  [ run ] --step--> LANES --join, halves on halves--> PART --widen--> STATE --merge--> the STATE of all runs
  *
@@ -16,12 +16,12 @@
 #define STATE OF_KIND(state)
 #define LANES OF_KIND(lanes)
 #define FIELDS NR_JOIN2(NR_FIELDS, KIND)
-/* Lanes of a run that has NR_REDUCE_ENOUGH elements: many additions under way at once, and few enough for the registers. ROWS
- * runs are finished at a time. */
+/* Lanes of a run of NR_REDUCE_ENOUGH elements: enough independent additions to hide their latency, and few enough for
+ * the registers. The lanes of ROWS runs are folded together. */
 #define RUN_LANES (sizeof(PART) <= 4 ? 64 : 32)
 #define ROWS 16
 
-/* part: a state while it is in lanes, where indices are narrow and count from the last fold. */
+/* PART: a state in lanes, where indices are narrow and count from the last fold. */
 #define VALUE(type, name) type name;
 #define INDEX(name) POSITION name;
 typedef struct PART {
@@ -77,7 +77,8 @@ static inline STATE OF_KIND(widen)(PART part, int64_t position) {
     return s;
 }
 
-/* Dense rows, four at a time, so that lanes travel to memory once in four steps; gives the rows done. */
+/* Dense rows, four at a time, so that lanes are loaded and stored once for four steps; returns the number of rows
+ * done. */
 INLINE int64_t OF_KIND(four_rows)(LANES *restrict lanes, const char *x, int64_t width, int64_t rows, int64_t row_stride,
                                   POSITION first, POSITION row_step, POSITION lane_step, OF_KIND(step) step) {
     int64_t r = 0;
@@ -132,8 +133,8 @@ INLINE void OF_KIND(clear_lanes)(LANES *lanes, int64_t width, OF_KIND(begin) beg
  *   x      0 1 2 ... 63 | 64 65 ... 127 | ... |  32  |  16  |  8   | up to 7 left
  *   lanes  0 1 2 ... 63 |  0  1 ...  63 | ... | 0-31 | 0-15 | 0-7  | 0-7
  *
- * Before there are fewer lanes than before, the upper half is joined to the lower one; where no element is left, in
- * registers. The last eight elements are read together, and what was seen before is left out: no loop for the odd ones. */
+ * To halve the number of lanes, the upper half is joined to the lower one, in registers. The last eight elements are
+ * read as one vector, in which those already taken are masked, so that no loop for the remainder is needed. */
 #define STEP(to, at, k, from, keep)                                          \
     {                                                                        \
         PART s = OF_KIND(get)(&work, k), old = s;                            \
@@ -194,7 +195,7 @@ INLINE void OF_KIND(run_lanes)(LANES *restrict lanes, int64_t base, int64_t coun
 #undef STEP
 #undef HALF
 
-/* Row by row, eight lanes become one. */
+/* Joins the eight lanes of each row. */
 INLINE void OF_KIND(join_rows)(LANES *restrict out, const LANES *restrict lanes, int64_t rows, OF_KIND(join) join) {
     for (int64_t r = 0; r < rows; r++) {
         PART s[8];
@@ -206,7 +207,7 @@ INLINE void OF_KIND(join_rows)(LANES *restrict out, const LANES *restrict lanes,
     }
 }
 
-/* For each of `outputs` states, x_step bytes apart in x, a run of n elements. */
+/* nr_reduce_ops.run. */
 INLINE void OF_KIND(run)(STATE *states, const char *x, int64_t n, int64_t stride, int64_t position, int64_t outputs,
                          int64_t x_step, OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join,
                          OF_KIND(merge) merge) {

@@ -1,5 +1,5 @@
-/* reduce_loops: every REDUCE row of ops.def over one dtype: a template of each_dtype.h. How elements become states is drawn
- * in reduce_kind.h, and how a reduction is cut in reduce.c, with the source. */
+/* reduce_loops: every REDUCE row of ops.def over one dtype: a template of each_dtype.h. reduce_kind.h has the loops,
+ * reduce.c cuts a reduction into their calls. */
 #ifndef NR_REDUCE_LOOPS_H
 #define NR_REDUCE_LOOPS_H
 
@@ -14,7 +14,7 @@
 #define LEAST _Generic((T)0, float: -(float)INFINITY, double: -(double)INFINITY, default: LEAST_INTEGER)
 #define MOST _Generic((T)0, float: (float)INFINITY, double: (double)INFINITY, default: (T) ~(int64_t)LEAST_INTEGER)
 
-/* What finish writes, by result rule. */
+/* The type that finish writes, by the result column of ops.def. */
 #define OUT_SAME S
 #define OUT_FLOAT S
 #define OUT_SUM ACC

@@ -1,7 +1,6 @@
-/* reduce_states: what the REDUCE rows of ops.def name: the fields of each kind of state, and the steps
- * that are too long for a row. T is the type of an element, ACC that of sums; larger
- * and similar functions come from math.h. Loops and memory are left to the backend. As these macros expand inside
- * arguments of others, a comma in them needs parentheses around it.
+/* reduce_states: the fields of each kind of state that REDUCE rows of ops.def name, and steps that are too long for a
+ * row, for all backends. T is the type of an element, ACC that of sums; larger() and the like come from math.h. These
+ * macros expand inside arguments of other macros, so that a comma in them needs parentheses around it.
  *
  * Moments: Welford, Technometrics 4 (1962), merged as Chan, Golub and LeVeque do (1979). */
 #ifndef NR_REDUCE_STATES_H
@@ -14,7 +13,7 @@
 #define NR_FIELDS_VALUE_INDEX(VALUE, INDEX) VALUE(T, v) INDEX(i)
 #define NR_FIELDS_MOMENTS(VALUE, INDEX) VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
 
-/* The first of the best elements wins, and a NaN wins over everything: bit operations, no branches. */
+/* Keeps the first of equal best elements, and the first NaN before all. | and & avoid branches. */
 #define arg_step(s, x, at, over)                                          \
     do {                                                                  \
         bool take = (s.i < 0) | (x over s.v) | ((x != x) & (s.v == s.v)); \
@@ -39,7 +38,7 @@
         s.m2 += delta * (x - s.mean); \
     } while (0)
 
-/* The share comes first, so that an empty side adds nothing even where delta * delta overflows. */
+/* Multiplies by the share of a side first, so that an empty side adds 0 even if delta * delta overflows. */
 #define moments_merge(s, t)                           \
     do {                                              \
         ACC whole = s.n + t.n;                        \

@@ -1,6 +1,7 @@
-/* softmax_isa: softmax and log-softmax along rows, or along columns some of which go side by side, forward and backward;
- * compiled once per instruction set. Sums of a block are kept in lanes, those of blocks in double. The largest element
- * is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021).
+/* softmax_isa: softmax and log-softmax along rows, or along columns some of which go side by side, forward and
+ * backward; compiled once per instruction set. Sums of a block are kept in lanes, those of blocks in double. The
+ * largest element is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41,
+ * 2021).
  *
  *   x    [ block of 1024 | block | block | ... ]   1. the largest of the row
  *   out  [ e^(x - top)   | ...                 ]   2. block by block, and its sum while it is in the first cache

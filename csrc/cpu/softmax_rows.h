@@ -1,6 +1,6 @@
-/* softmax_rows: what the loops of softmax and of cross-entropy ask of a row: its largest element, sums, and the sum of exponentials.
- * Part of a template of each_dtype.h, for a float type; its includer says how many elements wait in the first cache for their sum
- * (BLOCK), and how many a vector has (LANES). */
+/* softmax_rows: what the loops of softmax and of cross-entropy ask of a row: its largest element, sums, and the sum of
+ * exponentials. Part of a template of each_dtype.h, for a float type; its includer says how many elements wait in the
+ * first cache for their sum (BLOCK), and how many a vector has (LANES). */
 typedef T VEC __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
 typedef INTEGER BITS __attribute__((vector_size(32), aligned(sizeof(T))));
 

@@ -1,8 +1,9 @@
 /* sort: elements become unsigned keys of the same order beside their indices, and those are sorted: few by insertion,
- * many by their bytes from the lowest up (radix sort, Knuth vol. 3, 5.2.5), where bytes that all keys share cost nothing.
- * A few of many (topk) come from a heap. Every way is stable, so equal elements keep their order.
+ * many by their bytes from the lowest up (radix sort, Knuth vol. 3, 5.2.5), where bytes that all keys share cost
+ * nothing. A few of many (topk) come from a heap. Every way is stable, so equal elements keep their order.
  *
- *   x  3.0 -1.0 2.0   ->   (key, index)  bf.. 0 | 40.. 1 | c0.. 2   ->   by byte 0, by byte 1, ... 7   ->   values, indices */
+ *   x  3.0 -1.0 2.0   ->   (key, index)  bf.. 0 | 40.. 1 | c0.. 2   ->   by byte 0, by byte 1, ... 7   ->   values,
+ * indices */
 #include <string.h>
 
 #include "../families/sort.h"

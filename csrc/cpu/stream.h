@@ -1,9 +1,9 @@
-/* stream: results larger than the cache, stored past it. An ordinary store first reads the line that it changes, and
- * evicts another: of the 12 bytes that c = a + b moves a float, and the 4 more of that reading, a quarter is saved
- * (non-temporal stores: Intel's optimization manual, "Cacheability Hints").
+/* stream: non-temporal stores, which bypass the cache, for results larger than it (Intel's optimization manual,
+ * "Cacheability Hints"). An ordinary store first reads the cache line that it changes: c = a + b moves 12 bytes for
+ * each float, and 4 more for that read, which non-temporal stores save.
  *
- * A piece of the result is computed in a buffer in the first cache, and goes from there line by line. That costs a
- * second store, so it pays only where memory is what a loop waits for. */
+ * A piece of the result is computed in a buffer in the first cache, and stored from there line by line. The second
+ * store pays only if the loop is limited by memory. */
 #ifndef NR_CPU_STREAM_H
 #define NR_CPU_STREAM_H
 
@@ -19,7 +19,7 @@
 #define NR_LINE 64
 
 /* Whether a result of so many bytes, written in dense runs that begin multiples of `apart` bytes from one another,
- * goes past the cache. Runs must begin with a line: the rest of a shared one would be read after all. */
+ * should bypass the cache. Runs must begin at a cache line: one that two runs share would be read. */
 static inline bool nr_streams(const char *to, int64_t bytes, int64_t apart) {
 #if defined(__SSE2__)
     return bytes >= NR_STREAM_BYTES && (uintptr_t)to % NR_LINE == 0 && apart % NR_LINE == 0;
@@ -29,7 +29,7 @@ static inline bool nr_streams(const char *to, int64_t bytes, int64_t apart) {
 #endif
 }
 
-/* memcpy past the cache, from within a line on or from its start. */
+/* memcpy that bypasses the cache; `to` need not be the start of a line. */
 static inline void nr_stream(char *to, const void *from, size_t n) {
     const char *x = from;
 #if defined(__AVX512F__)

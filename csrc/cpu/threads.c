@@ -1,13 +1,14 @@
-/* threads: a few workers that help with chunks of one job at a time.
+/* threads: a pool of workers that share the chunks of one job at a time.
  *
- * Chunks are handed out by an atomic counter, so a worker that is late (or descheduled) costs only what
- * it has not begun. The caller works too, and waits for those alone that are in the job. A second
- * caller while a job runs does its own work alone. After a fork the child starts without workers.
+ * An atomic counter hands out chunks, so that a late (or descheduled) worker delays nobody: others take its chunks. The
+ * caller works too, and at the end waits only for workers that have joined the job. A second caller while a job runs
+ * does all its work itself. After a fork the child starts without workers.
  *
  *   caller   write job, open it |  take chunks ...  | close it, wait until no worker is inside
  *   worker        look, sleep ..| join, take chunks ... leave |  look, sleep
  *
- * Both look for a while before they sleep: in a training step the next job comes sooner than a sleeper wakes. */
+ * Both spin for a while before they sleep: in a training step the next job comes sooner than a sleeping thread
+ * wakes. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,7 @@
 #include "limits.h"
 
 #define MAX_THREADS 256
-#define LOOK 100000 /* nanoseconds that one looks before it sleeps: a sleeper takes up to 50,000 to wake */
+#define SPIN 100000 /* nanoseconds of spinning before a sleep: waking takes up to 50,000 */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_arrived = PTHREAD_COND_INITIALIZER;
@@ -28,14 +29,14 @@ static pthread_cond_t spares_wanted = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t worker_left = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t one_job = PTHREAD_MUTEX_INITIALIZER;
 
-static int32_t wanted_threads; /* 0: not yet asked for */
+static int32_t wanted_threads; /* 0: not yet set */
 static int32_t started;        /* workers alive */
-static int32_t helpers;        /* how many of them jobs are for; the spare ones sleep on; changed under the lock */
+static int32_t helpers;        /* how many workers jobs use; the others sleep; changed under the lock */
 static _Thread_local int32_t thread_index;
-static _Thread_local uint64_t seen; /* the job that this worker had last, as open_job has it */
+static _Thread_local uint64_t seen; /* the value of open_job for the last job of this worker */
 static _Thread_local bool inside_job;
 
-/* The current job; written while it is closed and no worker is inside. */
+/* The current job; it is written only while open_job is 0 and no worker is inside. */
 static struct {
     int64_t chunks;
     void (*body)(void *context, int64_t chunk);
@@ -43,8 +44,8 @@ static struct {
     _Atomic int64_t next;
 } job;
 
-static uint64_t jobs; /* that there have been */
-/* The one that may be joined, or 0: its number, times MAX_THREADS, and how many workers it is for. */
+static uint64_t jobs; /* the number of jobs so far */
+/* The job that workers may join: its number times MAX_THREADS, plus how many workers it uses. 0: none. */
 static _Atomic uint64_t open_job;
 static _Atomic int32_t inside; /* workers in the job */
 
@@ -69,8 +70,8 @@ static int64_t nanoseconds(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static void look_for(bool (*there)(void)) {
-    const int64_t end = nanoseconds() + LOOK;
+static void spin_until(bool (*there)(void)) {
+    const int64_t end = nanoseconds() + SPIN;
     do {
         for (int i = 0; i < 16; i++) {
             if (there()) return;
@@ -80,7 +81,7 @@ static void look_for(bool (*there)(void)) {
             __asm__ volatile("yield");
 #endif
         }
-        sched_yield(); /* lets other threads run: perhaps the one that is waited for */
+        sched_yield(); /* the thread that this one waits for may need the core */
     } while (nanoseconds() < end);
 }
 
@@ -100,12 +101,13 @@ static void sleep_until_job(void) {
 
 static void leave(void) {
     if (atomic_fetch_sub(&inside, 1) > 1) return;
-    pthread_mutex_lock(&lock); /* or the signal could fall between the caller's look and its sleep */
+    pthread_mutex_lock(&lock); /* otherwise the signal could come between the caller's check and its sleep */
     pthread_cond_signal(&worker_left);
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether the job is still open to this worker, which is inside from then on. Whoever closes a job afterwards waits. */
+/* Enters a job, if it is still open. `inside` is increased before the check, so that a caller that closes the job after
+ * the check waits for this worker. */
 static bool join(uint64_t number) {
     atomic_fetch_add(&inside, 1);
     if (open_job == number) return true;
@@ -123,13 +125,13 @@ static void *worker(void *argument) {
             seen = number;
             take_chunks();
             leave();
-            look_for(is_new_job);
+            spin_until(is_new_job);
         }
     }
     return NULL;
 }
 
-/* ---- fork: nothing is held across it, and the child forgets the workers it does not have --------- */
+/* ---- fork: no lock stays held in the child, which forgets the workers that it does not have -------- */
 
 static void before_fork(void) {
     pthread_mutex_lock(&one_job);
@@ -150,14 +152,14 @@ static void after_fork_in_child(void) {
     after_fork_in_parent();
 }
 
-/* Before a fork the last made handler runs first: one_job is taken before the allocator's lock, as it is by a job whose
- * chunks allocate memory. */
+/* Handlers before a fork run in reverse order of registration, so that one_job is taken before the allocator's lock:
+ * the order of a job whose chunks allocate memory. */
 __attribute__((constructor)) static void watch_forks(void) {
     nr_memory_watch_forks();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* Those that this process may run on, or all there are; no more than its containers give it time on. */
+/* The cores that this process may run on, as far as its containers grant it time. */
 static long usable_cores(void) {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef CPU_COUNT /* Linux */
@@ -168,7 +170,7 @@ static long usable_cores(void) {
     return granted < count ? (long)granted : count;
 }
 
-/* norch/_lib.py refuses other texts. */
+/* From NORCH_NUM_THREADS, of which norch/_lib.py refuses texts that are no numbers. */
 static int32_t default_threads(void) {
     const char *text = getenv("NORCH_NUM_THREADS");
     long count = text ? strtol(text, NULL, 10) : 0;
@@ -197,7 +199,7 @@ int32_t norch_set_num_threads(int64_t count) {
 
 int32_t nr_threads(void) { return inside_job ? 1 : thread_count(); }
 
-/* Starts the missing workers; having fewer is no failure. The lock is held. */
+/* Starts the missing workers; if that fails there are fewer, which is no error. The lock is held. */
 static void start_workers(int32_t count) {
     while (started < count) {
         pthread_t thread;
@@ -234,7 +236,7 @@ void nr_share(int64_t chunks, void (*body)(void *context, int64_t chunk), void *
     inside_job = false;
 
     open_job = 0;
-    look_for(nobody_inside);
+    spin_until(nobody_inside);
     sleep_until_empty();
     pthread_mutex_unlock(&one_job);
 }

@@ -8,7 +8,7 @@
 #define PYTHON(result, name, ...) extern result name(__VA_ARGS__) __attribute__((weak, visibility("default")))
 #define PYTHON_OBJECT(name) extern void *name __attribute__((weak, visibility("default")))
 
-/* Layouts of an object's head, and of the descriptions of members, types and functions. */
+/* The layouts of PyObject, PyMemberDef, PyGetSetDef, PyType_Slot and PyType_Spec. */
 typedef struct nr_object {
     int64_t references;
     void *type;

@@ -1,5 +1,5 @@
-/* batched: tensors that norch.vmap has made one sample of a batch of (norch/batching). Calls do not take them: the rule of
- * the call runs instead, on the whole batch. */
+/* batched: tensors of norch.vmap, which look like one sample and hold a batch (norch/batching). Calls do not take them:
+ * the batching rule of the call runs instead, on the whole batch. */
 #include "../core/error.h"
 #include "../core/tensor.h"
 #include "abi.h"
@@ -16,14 +16,14 @@ void *nr_py_set_batched(void *self, void *const *given, int64_t n) {
         PyErr_SetString(PyExc_TypeError, "set_batched: takes a class of tensors and a function");
         return NULL;
     }
-    for (int i = 0; i < 2; i++) Py_IncRef(given[i]); /* for good */
+    for (int i = 0; i < 2; i++) Py_IncRef(given[i]); /* never released */
     nr_batched_class = given[0];
     dispatch = given[1];
     return Py_NewRef(NR_NONE);
 }
 
-/* sample_of(batch, mixed): a batched tensor of the shape that a sample has, the first axis of batch being that of the
- * samples. sample_of(batch, mixed, out): makes out such a tensor, whatever it was. */
+/* sample_of(batch, mixed): a batched tensor with the shape of one sample; the first axis of batch counts the samples.
+ * sample_of(batch, mixed, out): turns the tensor out into such a tensor. */
 void *nr_py_sample_of(void *self, void *const *given, int64_t n) {
     (void)self;
     if ((n != 2 && n != 3) || !nr_batched_class || !nr_is_tensor(given[0]) || !nr_is_tensor(given[n == 3 ? 2 : 0])) {

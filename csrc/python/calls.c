@@ -1,6 +1,7 @@
-/* calls: the public C API as builtin functions of Python. A builtin gets its arguments as an array of objects. Here each of
- * them is converted to what norch.h asks for, or raises an exception that names the call, what it expected and what it
- * got. make_calls.py writes the builtins, from the prototypes of norch.h, into calls.inc. */
+/* calls: the public C API as builtin functions of Python. A builtin gets its arguments as an array of objects, and
+ * converts each to the C type of the parameter, or raises an exception that names the call, what it expected and what
+ * it got. make_calls.py generates the builtins from the prototypes of norch.h, into calls.inc; the functions here
+ * convert. */
 #include <string.h>
 
 #include "../core/memory.h"
@@ -10,7 +11,7 @@
 #include "calls.h"
 #include "object.h"
 
-/* ---- from Python: one function a kind of argument ----------------------------------------------------- */
+/* ---- from Python: a function for each kind of argument, take_KIND -------------------------------------- */
 
 typedef norch_tensor *tensor, *optional;
 typedef int64_t integer, opcode;
@@ -55,7 +56,7 @@ static inline bool take_opcode(const char *name, void *from, opcode *to) { retur
 
 /* Like PyTorch: a number is not accepted for a bool. */
 static inline bool take_flag(const char *name, void *from, flag *to) {
-    if (((const nr_object *)from)->type != &PyBool_Type) /* false: gcc -O1 does not see what refuse returns */
+    if (((const nr_object *)from)->type != &PyBool_Type) /* `, false`: gcc -O1 does not see that nr_refuse() is false */
         return nr_refuse(name, "True or False", from), false;
     *to = PyLong_AsLongLong(from) != 0;
     return true;
@@ -67,7 +68,8 @@ static bool take_number(const char *name, void *from, number *to) {
     return PyErr_ExceptionMatches(PyExc_TypeError) && nr_refuse(name, "a number", from);
 }
 
-/* What is no integer is refused without an error, as a batched tensor is: it asks for the numbers of a batch. */
+/* Refuses an object that is not an integer without setting an error, as for a batched tensor: nr_stopped() then runs
+ * the batching rule. */
 static bool take_address(const char *name, void *from, address *to) {
     int64_t value = 0;
     if (!(PyType_GetFlags(((const nr_object *)from)->type) & NR_TYPE_IS_INTEGER)) return false;
@@ -108,7 +110,7 @@ static bool take_device(const char *name, void *from, device *to) {
 
 #include "columns.h"
 
-/* ---- to Python: one function a kind of result. A failure has raised already ------------------------------ */
+/* ---- to Python: a function for each kind of result, give_KIND. A failure has raised already --------------- */
 
 static void *failed(const char *name) {
     nr_name_shortage(name);
@@ -122,7 +124,7 @@ static inline void *give_status(const char *name, int32_t status) {
     return Py_NewRef(NR_NONE);
 }
 
-/* false and -1 can mean a failure. */
+/* A result of false or -1 may mean a failure. */
 static inline void *give_truth(const char *name, bool truth) {
     return !truth && PyErr_Occurred() ? failed(name) : PyBool_FromLong(truth);
 }
@@ -135,9 +137,9 @@ static inline void *give_integer(const char *name, int64_t value) {
 
 #include "calls.inc"
 
-/* ---- those that are written by hand, here and in files of their own -------------------------------------- */
+/* ---- builtins that are written by hand, here and in other files ------------------------------------------ */
 
-static void *py_complex_seen(void *self, void *const *given, int64_t n) { /* each backward() asks */
+static void *py_complex_seen(void *self, void *const *given, int64_t n) { /* by hand, as each backward() calls it */
     (void)self, (void)given;
     return nr_counted("complex_seen", 0, n) ? PyBool_FromLong(nr_complex_seen) : NULL;
 }

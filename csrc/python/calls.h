@@ -1,4 +1,4 @@
-/* calls: arguments of builtins that are written by hand, and those of them that have files of their own. */
+/* calls: conversion of arguments, and the list of builtins that are written by hand in other files than calls.c. */
 #ifndef NR_CALLS_H
 #define NR_CALLS_H
 
@@ -6,9 +6,9 @@
 #include "abi.h"
 #include "object.h"
 
-/* ---- arguments: what does not fit raises, and NULL or false is returned ---------------------------------- */
+/* ---- arguments: a wrong one raises, and NULL or false is returned ---------------------------------------- */
 
-/* TypeError; false. Does not say which argument: the Python function that calls the builtin counts its own. */
+/* Raises TypeError; returns false. Does not count the argument: the Python function around the builtin has others. */
 static inline bool nr_refuse(const char *name, const char *wanted, const void *object) {
     void *kind = PyObject_GetAttrString(((const nr_object *)object)->type, "__name__");
     if (!kind) return false;
@@ -23,7 +23,8 @@ static inline bool nr_counted(const char *name, int64_t wanted, int64_t given) {
     return false;
 }
 
-/* Whether a tensor of a subclass may be taken. A batched one is refused without an error: see nr_stopped(). */
+/* Whether `from`, which is not of nr_tensor_class itself, is a tensor that calls take. A batched one is refused without
+ * an error: see nr_stopped(). */
 static __attribute__((noinline, unused)) bool nr_may_be_taken(const char *name, const void *from) {
     if (!nr_is_tensor(from)) return nr_refuse(name, "a tensor", from);
     return ((const nr_object *)from)->type != nr_batched_class;
@@ -36,19 +37,19 @@ static inline norch_tensor *nr_take_tensor(const char *name, void *from) {
     return from;
 }
 
-/* A tensor of which only the shape and the dtype are read: a batched one has those of a sample. */
+/* A tensor of which only the shape and the dtype are read, so that a batched one, with those of a sample, is taken
+ * too. */
 static inline norch_tensor *nr_take_header(const char *name, void *from) {
     return nr_is_tensor(from) ? from : (nr_refuse(name, "a tensor", from), NULL);
 }
 
-/* ---- builtins with files of their own -------------------------------------------------------------------- */
+/* ---- builtins in other files ------------------------------------------------------------------------------ */
 
-/* item(x): the only element as a number. shape(x), strides(x): tuples. adopt(class, x): an instance of a subclass of Tensor
- * over the elements of x.
- * region(x, index): a view, or None if the index holds more than integers, slices, ... and None.
- * to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
- * guard_class(): a new class, the base of context managers that put a setting back (guard.c).
- * set_batched(), sample_of(): of tensors of vmap (batched.c). mpi_all_reduce(): mpi.c. */
+/* item(x): the only element as a number. shape(x), strides(x): tuples. adopt(class, x): an instance of a subclass of
+ * Tensor over the elements of x. region(x, index): a view, or None if the index holds more than integers, slices, ...
+ * and None. to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
+ * guard_class(): a new class, the base of context managers that restore a setting (guard.c). set_batched(),
+ * sample_of(): for vmap (batched.c). mpi_all_reduce(): mpi.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
     ROW(shape)               \
@@ -56,11 +57,11 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(adopt)               \
     ROW(region) ROW(to_dlpack) ROW(from_dlpack) ROW(guard_class) ROW(set_batched) ROW(sample_of) ROW(mpi_all_reduce)
 
-/* What a call gives that one of its arguments has stopped: the error that is set, or where none is, as the argument is a
- * batched tensor, what the rule for the call gives. */
+/* The result of a call of which an argument was refused: NULL if an error is set; otherwise the argument is a batched
+ * tensor, and the result is that of the batching rule of the call. */
 void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__((cold));
 
-/* Recording and replay: recording.c, replay.c and captured.c say what they take. */
+/* Recording and replay: see recording.c, replay.c, parts.c, listing.c and captured.c. */
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \
     ROW(record_cancel)        \
@@ -82,7 +83,7 @@ void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__(
     ROW(captured_class)       \
     ROW(call_by_setting)      \
     ROW(differs) ROW(refusal) ROW(is_running) ROW(is_own) ROW(program_calls) ROW(program_memory) ROW(line_of)
-/* What norch.profiler asks: profile.c says what they take. */
+/* For norch.profiler: see profile.c. */
 #define NR_PROFILE_CALLS(ROW) ROW(profile_start) ROW(profile_tell) ROW(profile_stop) ROW(profile_time)
 #define NR_DECLARE(name) void *nr_py_##name(void *self, void *const *given, int64_t n);
 NR_TENSOR_CALLS(NR_DECLARE)

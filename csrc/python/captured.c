@@ -1,12 +1,13 @@
-/* captured: the base class of captured functions. A call replays the latest recording, and is Python's where that may not run. */
+/* captured: the base class of captured functions. A call replays the latest recording; if that is not possible, it
+ * calls the method _otherwise() of Python. */
 #include <stddef.h>
 
 #include "holder.h"
 #include "recording.h"
 
-static bool by_setting; /* some thread casts: Python looks for a recording of its setting */
+static bool by_setting; /* a thread has autocast on: Python must look up the recording for the setting */
 
-/* call_by_setting(whether): while true, calls are Python's. */
+/* call_by_setting(whether): while true, all calls go to _otherwise(). */
 void *nr_py_call_by_setting(void *self, void *const *given, int64_t n) {
     (void)self;
     if (!nr_counted("call_by_setting", 1, n)) return NULL;
@@ -27,7 +28,7 @@ static void *otherwise(nr_holder *self, void *arguments, void *named) {
     return result;
 }
 
-/* self._replayed(program, out, arguments): results that are nested, or joined to a graph */
+/* self._replayed(program, out, arguments): for results that are nested, or that autograd records */
 static void *replayed(nr_holder *self, void *program, void *out, void *arguments) {
     static void *name;
     return name_of(&name, "_replayed") ? PyObject_CallMethodObjArgs(self, name, program, out, arguments, NULL) : NULL;
@@ -55,7 +56,8 @@ static void *call(nr_holder *self, void *arguments, void *named) {
     return out;
 }
 
-/* captured_class(whether dicts have versions): a new class, whose instances have _latest, a recording of arguments that are not nested, or None, and its _program. */
+/* captured_class(whether dicts have versions): a new class. Its instances have _latest, the latest recording if its
+ * arguments are not nested, or None; and _program, which belongs to it. */
 void *nr_py_captured_class(void *self, void *const *given, int64_t n) {
     (void)self;
     if (!nr_counted("captured_class", 1, n)) return NULL;

@@ -1,6 +1,7 @@
-/* columns: sequences of tensors as arguments, for calls.c: of cat, of indices, of all parameters of an optimizer. */
+/* columns: sequences of tensors as arguments of calls.c: those of cat, index tensors, the parameters of an
+ * optimizer. */
 
-/* Sequences of tensors of one length, each an array. `own` holds the arrays of few tensors, `memory` those of more. */
+/* Sequences of tensors of one length, each as an array: in `own` if they are few, otherwise in `memory`. */
 #define OWN 80
 #define MOST_COLUMNS 5
 typedef struct columns {

@@ -1,10 +1,10 @@
-/* dlpack: capsules by which array libraries hand each other memory, without a copy.
+/* dlpack: capsules by which array libraries share memory without a copy.
  *
  *   to_dlpack      storage +1 reference -> { shape, strides, deleter } in a capsule -> the consumer, who renames it and
  *                                                                                     calls the deleter when it is done
- *   from_dlpack    capsule, renamed -> a storage over the producer's memory -> its deleter when the last tensor is gone
+ *   from_dlpack    capsule, renamed -> a storage over the producer's memory -> its deleter when the last tensor is freed
  *
- * Structs: DLPack 1.0 (dmlc.github.io/dlpack), and 0.x, whose head is shorter and has no flags. */
+ * Structs: DLPack 1.0 (dmlc.github.io/dlpack), and 0.x, whose header is shorter and has no flags. */
 #include <string.h>
 
 #include "../core/check.h"
@@ -46,9 +46,9 @@ typedef struct dl_versioned {
 static const char *const names[] = {"dltensor", "dltensor_versioned"};
 static const char *const used_names[] = {"used_dltensor", "used_dltensor_versioned"};
 
-/* ---- out ------------------------------------------------------------------------------------------------- */
+/* ---- export ---------------------------------------------------------------------------------------------- */
 
-/* What a capsule of ours points to; both heads begin it, and one of them is used. */
+/* What an exported capsule points to. It begins with the header of one of the two versions. */
 typedef struct exported {
     union {
         dl_managed managed;
@@ -58,9 +58,9 @@ typedef struct exported {
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
 } exported;
 
-/* Called by consumers, in any thread, with the GIL or without. */
+/* The deleter. Consumers call it in any thread, with the GIL or without. */
 static void delete_exported(exported *self) {
-    if (!Py_IsInitialized()) return; /* the memory may be an object of the interpreter that has ended */
+    if (!Py_IsInitialized()) return; /* the memory may belong to an object of the interpreter, which has ended */
     const int state = PyGILState_Ensure();
     if (self->storage) nr_storage_release(self->storage);
     nr_free(self);
@@ -69,7 +69,7 @@ static void delete_exported(exported *self) {
 static void delete_managed(dl_managed *self) { delete_exported(self->context); }
 static void delete_versioned(dl_versioned *self) { delete_exported(self->context); }
 
-/* Of a capsule that was not consumed. */
+/* The destructor of a capsule; frees one that was not consumed. */
 static void drop_capsule(void *capsule) {
     for (int versioned = 0; versioned < 2; versioned++)
         if (PyCapsule_IsValid(capsule, names[versioned])) {
@@ -126,7 +126,7 @@ void *nr_py_to_dlpack(void *self, void *const *given, int64_t n) {
     return capsule;
 }
 
-/* ---- in -------------------------------------------------------------------------------------------------- */
+/* ---- import ---------------------------------------------------------------------------------------------- */
 
 static void release_managed(void *context) {
     dl_managed *from = context;
@@ -137,7 +137,7 @@ static void release_versioned(void *context) {
     if (from->deleter) from->deleter(from);
 }
 
-/* -1: norch has no such dtype. */
+/* The dtype of norch; -1: there is none. */
 static int32_t dtype_of(const dl_tensor *from) {
     for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT && from->lanes == 1; dtype++)
         if (code_of(dtype) == from->code && nr_size_of(dtype) * 8 == from->bits) return dtype;
@@ -168,7 +168,7 @@ static norch_tensor *tensor_over(const dl_tensor *from, void (*release)(void *),
                           strides, dtype, release, context);
 }
 
-/* from_dlpack(capsule): (a tensor over the producer's memory, whether it is read-only); the capsule is used up. */
+/* from_dlpack(capsule): (a tensor over the producer's memory, whether it is read-only); consumes the capsule. */
 void *nr_py_from_dlpack(void *self, void *const *given, int64_t n) {
     (void)self;
     int versioned = 0;

@@ -1,4 +1,4 @@
-/* getitem: x[...] for integers, slices, ... and None: one view, from one call. For other indices it returns None, and
+/* getitem: x[...] with integers, slices, Ellipsis and None, as one view. For other indices it returns None, and
  * norch/ops/getitem.py handles them. */
 #include "../core/observer.h"
 #include "../core/tensor.h"
@@ -88,7 +88,7 @@ void *nr_py_region(void *self, void *const *given, int64_t n) {
     for (int64_t i = 0; i < parts; i++) {
         void *part = many ? PyTuple_GetItem(given[1], i) : given[1];
         part_kind kind = kind_of(part);
-        /* Bounds may run the user's code, which may change x: they are read before x is. */
+        /* Reading bounds may run __index__ of the user, which may change x: so it comes before x is read. */
         if (kind == SLICE && found < NORCH_MAX_DIMS) {
             bounds *b = &unpacked[found++];
             if (PySlice_Unpack(part, &b->start, &b->stop, &b->step) < 0) return NULL;
@@ -101,7 +101,7 @@ void *nr_py_region(void *self, void *const *given, int64_t n) {
     if (dots > 1) {
         status = nr_fail(NORCH_ERROR_INDEX, "an index can hold only one ellipsis (...)");
     } else if (axes > r.x->ndim) {
-        /* unlike PyTorch: loss[0] of a 0-d loss is the loss */
+        /* unlike in PyTorch, x[0] of a 0-d x is x */
         void *only = many && parts == 1 ? PyTuple_GetItem(given[1], 0) : given[1];
         if (r.x->ndim == 0 && parts == 1 && kind_of(only) == INTEGER && PyLong_AsLongLong(only) == 0)
             return norch_alias(r.x);

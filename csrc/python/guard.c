@@ -1,17 +1,17 @@
-/* guard: the base class of context managers that put a setting back. Its __exit__ is a function of C: an asynchronous
- * exception, which a signal's handler raises between two bytecodes, cannot come before its work is done. */
+/* guard: the base class of context managers that restore a setting. Its __exit__ is in C, so that an exception from a
+ * signal handler, which comes between two bytecodes, cannot interrupt it before the setting is restored. */
 #include <stddef.h>
 
 #include "calls.h"
 #include "holder.h"
 
-/* A list of functions, the last of which __exit__ takes away and calls. */
+/* _restores: a list of functions; __exit__ pops the last one and calls it. */
 static nr_member members[] = {
     {"_restores", NR_MEMBER_OBJECT, offsetof(nr_holder, held[0]), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
-/* Once more where an exception interrupts it: it is a function of Python then. */
+/* Calls restore(), and again if an exception interrupts it, which may be a function of Python. */
 static void *called(void *restore) {
     void *result = PyObject_CallObject(restore, NULL), *type, *value, *traceback;
     if (result) return result;

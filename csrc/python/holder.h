@@ -1,4 +1,4 @@
-/* holder: base classes of Python's whose instances hold a few objects for functions of C. */
+/* holder: makes Python classes whose instances have a few object fields that C reads directly. */
 #ifndef NR_PYTHON_HOLDER_H
 #define NR_PYTHON_HOLDER_H
 
@@ -10,7 +10,7 @@ typedef struct nr_holder {
     void *held[NR_HELD]; /* or NULL */
 } nr_holder;
 
-/* A new class with these attributes, and one slot more: its methods, or what a call does. */
+/* A new class with these attributes, and one more type slot, such as its methods or its call. */
 void *nr_holder_class(const char *name, nr_member *members, nr_slot slot);
 
 #endif

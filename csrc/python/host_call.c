@@ -1,4 +1,4 @@
-/* host_call: calls of Python's that a recording makes again: what talks to other processes, above all. */
+/* host_call: Python functions that a replay calls again, such as communication with other processes. */
 #include "../program/host_call.h"
 
 #include "../core/gate.h"
@@ -7,7 +7,7 @@
 #include "../core/observer.h"
 #include "recording.h"
 
-/* Calls callable(addresses), where the memory now lies; a program runs with Python's lock, or without it. */
+/* Calls callable(addresses of the memory in this run). A program may run with or without the GIL. */
 static int32_t run(const nr_host_call_plan *plan) {
     const int state = PyGILState_Ensure();
     nr_gate_hold(1);
@@ -44,9 +44,9 @@ static int32_t tell(nr_observer *observer, void *const *given, nr_host_memory *m
     return observer->host_call(observer, &call);
 }
 
-/* record_host_call(callable, what, tensors, written): callable has just done what it does when it is called with the
- * addresses of the tensors, which are contiguous; a recording calls it again at this point. written: a bool for each
- * tensor, whether its elements are written to. what: a text that tells calls apart. The recording does not keep callable. */
+/* record_host_call(callable, what, tensors, written): notes a call of callable(addresses of the tensors), which the
+ * caller has just made; replays call it at this point. The tensors are contiguous; written: for each, whether the call
+ * writes to it. what: a text, equal for calls that do the same. The recording holds no reference to callable. */
 void *nr_py_record_host_call(void *self, void *const *given, int64_t n) {
     (void)self;
     const int64_t count = n == 4 ? PyTuple_Size(given[2]) : -1;
@@ -73,7 +73,7 @@ void *nr_py_record_host_call(void *self, void *const *given, int64_t n) {
     return Py_NewRef(NR_NONE);
 }
 
-/* unobserved(callable): what callable() gives; a recording of this thread does not see what it does. */
+/* unobserved(callable): the result of callable(), whose calls a recording of this thread does not see. */
 void *nr_py_unobserved(void *self, void *const *given, int64_t n) {
     (void)self;
     if (n != 1) {

@@ -1,8 +1,8 @@
-/* listing: what a recording tells of its calls, for norch/program/listing.py. */
+/* listing: queries of the calls and the memory of a recording, for norch/program/listing.py. */
 #include "../program/plans.h"
 #include "recording.h"
 
-/* line_of(recording, i): what line() gave for the i-th call, or None. */
+/* line_of(recording, i): what line() returned for the i-th call, or None. */
 void *nr_py_line_of(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 2 ? nr_recording_of("line_of", given[0]) : NULL;
@@ -15,7 +15,7 @@ void *nr_py_line_of(void *self, void *const *given, int64_t n) {
 
 static void put(void *tuple, int64_t i, int64_t value) { PyTuple_SetItem(tuple, i, PyLong_FromLongLong(value)); }
 
-/* The number of the graph that a step belongs to, from 1 on; 0: of none. */
+/* The number of the graph that a step belongs to, from 1 on; 0: none. */
 static int64_t graph_of(const nr_program *program, int64_t step) {
     for (int64_t i = 0; i < program->segment_count; i++) {
         const nr_segment *segment = &program->segments[i];
@@ -24,8 +24,8 @@ static int64_t graph_of(const nr_program *program, int64_t step) {
     return 0;
 }
 
-/* program_calls(recording, i): (family, op, dtype, whether it is dead, its number as recorded, whether it belongs to the chain
- * of the call before it, its graph, sizes...) of the i-th call; None past the end. */
+/* program_calls(recording, i): (family, op, dtype, whether it is dead, its position in the recording, whether it
+ * belongs to the chain of the call before it, its graph, sizes...) of the i-th call; None past the end. */
 void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
@@ -48,8 +48,8 @@ void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
     return tuple;
 }
 
-/* program_memory(recording): bytes of {temporary results, results and copies of arguments, what stays after a run, constants},
- * and the most that the first of these take in the function itself. */
+/* program_memory(recording): the bytes of temporary results, of results and copies of arguments, of memory that stays
+ * after a run, of constants; and the peak of the first in the function itself. */
 void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 1 ? nr_recording_of("program_memory", given[0]) : NULL;
@@ -72,8 +72,8 @@ void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
     return tuple;
 }
 
-/* program_uses(recording, i): (block, whether it is written) of each address of the i-th call, flat; of an argument -1 - its
- * number. */
+/* program_uses(recording, i): block, whether it is written, ... of each address of the i-th call, as one flat tuple;
+ * the block of argument a is -1 - a. */
 void *nr_py_program_uses(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 2 ? nr_recording_of("program_uses", given[0]) : NULL;

@@ -1,17 +1,18 @@
-/* mpi: MPI's all_reduce on the memory of a tensor, in one call of Python. norch does not link to MPI: Python hands over the
- * address of its function, and its handles (norch/distributed/mpi.py). */
+/* mpi: MPI_Allreduce on the memory of a tensor. norch does not link with MPI: Python passes the address of the
+ * function, and MPI's handles (norch/distributed/mpi.py). */
 #include "../core/tensor.h"
 #include "calls.h"
 
-/* MPI_Allreduce(sent, received, count, datatype, op, comm). A handle is a pointer or an int, as the MPI has it; both go in a
- * register of 64 bits, of which an int is the low half. */
+/* MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm). Handles are pointers in some MPI libraries and ints in
+ * others; either is passed in a 64-bit register, of which a callee reads the low half for an int. */
 typedef int (*all_reduce)(const void *, void *, int, intptr_t, intptr_t, intptr_t);
 
-/* What Python hands over, an array of int64: these, and then the datatype for each dtype of norch, 0 for none. */
+/* The int64 array that Python passes: these, and then the MPI datatype of each dtype of norch, 0 for none. */
 enum { FUNCTION, IN_PLACE, OP, COMM, DATATYPES };
 
-/* mpi_all_reduce(x, address of the array): what MPI returns for x, in place. None, and nothing is done, where more is needed: x
- * is not contiguous, not on the CPU, batched, empty or too large for an int, has no datatype, or this thread records. */
+/* mpi_all_reduce(x, address of the array): reduces x in place, and returns the status of MPI. Does nothing and returns
+ * None if x is not contiguous, not on the CPU, batched, empty, too large for an int, or has no datatype, or if this
+ * thread records. */
 void *nr_py_mpi_all_reduce(void *self, void *const *given, int64_t n) {
     (void)self;
     if (!nr_counted("mpi_all_reduce", 2, n)) return NULL;

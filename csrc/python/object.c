@@ -1,4 +1,4 @@
-/* object: the tensor as a Python object, failures as exceptions, and the GIL: Python's hooks in core/interpreter.h. */
+/* object: tensors as Python objects, failures as exceptions, and the GIL: CPython's hooks for core/interpreter.h. */
 #include <stddef.h>
 
 #include "object.h"
@@ -10,7 +10,7 @@
 _Static_assert(offsetof(norch_tensor, references) == offsetof(nr_object, references), "begins as an object does");
 _Static_assert(offsetof(norch_tensor, type) == offsetof(nr_object, type), "begins as an object does");
 
-/* Fields that Python reads without a call. Python also writes those of autograd. */
+/* The fields that Python reads as attributes, without a call. Python also writes those of autograd. */
 static nr_member members[] = {
 #define FIELD(text, name, kind, flags) {text, NR_MEMBER_##kind, offsetof(norch_tensor, name), flags, NULL}
 #define AUTOGRAD(name) FIELD("_" #name, name, OBJECT, 0)
@@ -60,7 +60,7 @@ static int clear(norch_tensor *x) {
     void **held[] = {&x->node, &x->grad, &x->version_counter, &x->view, &x->attributes};
     for (int i = 0; i < 5; i++) {
         void *object = *held[i];
-        *held[i] = NULL; /* first: the release may run code that uses x */
+        *held[i] = NULL; /* before the release, which may run code that uses x */
         if (object) Py_DecRef(object);
     }
     return 0;
@@ -75,10 +75,11 @@ static void dealloc(norch_tensor *x) {
     Py_DecRef(type);
 }
 
-/* ---- what the core asks of Python ------------------------------------------------------------------- */
+/* ---- the hooks --------------------------------------------------------------------------------------- */
 
-/* Up to Python 3.11 an allocation may collect garbage, whose finalizers run any code, other threads' included: in the middle of
- * a call that has read the header of a tensor, and will read it again. The next container that Python makes collects. */
+/* Up to Python 3.11 an allocation may run the garbage collector, whose finalizers may run any code, in other threads
+ * too, and so change a tensor in the middle of a call that reads it. The collector is off here; it runs at the next
+ * allocation of Python's own. */
 norch_tensor *nr_new_instance(void *class) {
     const int collects = PyGC_Disable();
     norch_tensor *x = PyType_GenericAlloc(class, 0);
@@ -114,7 +115,7 @@ static const nr_interpreter_hooks hooks = {new_tensor, retain, release, raise, r
 
 void *norch_bind_python(const void *const *classes) {
     if (!PyType_FromSpec || !PyType_GenericAlloc || !PyCFunction_NewEx) return NULL;
-    if (base) { /* tensors of a first type may exist, which could not be told from those of a second */
+    if (base) { /* tensors of the first type may exist, which a second type would not recognise */
         PyErr_SetString(PyExc_ImportError, "norch: its library serves one interpreter and one import of the package; "
                                            "start a new process");
         return NULL;

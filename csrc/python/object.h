@@ -6,12 +6,12 @@
 
 #include "../norch.h"
 
-/* The class of results: norch.TensorBase, or the subclass of it that norch_set_class() names. */
+/* The class of results: norch.TensorBase, or the subclass of it that was set by norch_set_class(). */
 extern void *nr_tensor_class;
-/* The subclass of it that calls do not take (batched.c); NULL before norch.vmap is used. */
+/* Its subclass for batched tensors, which calls do not take (batched.c); NULL before norch.vmap is used. */
 extern void *nr_batched_class;
 
-/* A new tensor of a subclass of it, without elements; NULL with an exception when there is no memory. */
+/* A new instance of such a class, without elements; NULL with an exception if there is no memory. */
 norch_tensor *nr_new_instance(void *class);
 bool nr_is_tensor(const void *object);
 

@@ -1,8 +1,8 @@
-/* parts: a recording in two parts, of a function and of its gradient, which is recorded when backward() comes to it; and where the
- * results of a recording lie. */
+/* parts: a recording in two parts, a function and its gradient, which is recorded later, in backward(); and queries of
+ * the memory of results. */
 #include "recording.h"
 
-/* record_pause(recording, leaves, results): the function ends, which takes so many leaves and gives so many results. */
+/* record_pause(recording, leaves, results): ends the first part; numbers of arguments and results of the function. */
 void *nr_py_record_pause(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 3 ? nr_recording_of("record_pause", given[0]) : NULL;
@@ -19,8 +19,8 @@ void *nr_py_record_pause(void *self, void *const *given, int64_t n) {
     return Py_NewRef(NR_NONE);
 }
 
-/* record_resume(recording): its gradient is computed from here on, to record_end() or record_suspend(); False: another
- * recording is under way. */
+/* record_resume(recording): records the gradient from here on, until record_end() or record_suspend(). False if another
+ * recording is active. */
 void *nr_py_record_resume(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 1 ? nr_recording_of("record_resume", given[0]) : NULL;
@@ -30,7 +30,7 @@ void *nr_py_record_resume(void *self, void *const *given, int64_t n) {
     return PyBool_FromLong(1);
 }
 
-/* record_suspend(recording): nothing is recorded until its end. */
+/* record_suspend(recording): stops recording. */
 void *nr_py_record_suspend(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 1 ? nr_recording_of("record_suspend", given[0]) : NULL;
@@ -39,7 +39,8 @@ void *nr_py_record_suspend(void *self, void *const *given, int64_t n) {
     return Py_NewRef(NR_NONE);
 }
 
-/* is_own(recording, i): whether the memory of the i-th result stays the recording's own, and is written to by each run. */
+/* is_own(recording, i): whether the memory of the i-th result belongs to the recording, so that each run overwrites
+ * it. */
 void *nr_py_is_own(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 2 ? nr_recording_of("is_own", given[0]) : NULL;
@@ -50,8 +51,8 @@ void *nr_py_is_own(void *self, void *const *given, int64_t n) {
     return PyBool_FromLong(one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT);
 }
 
-/* result_of(recording, i): the argument that the i-th result is a view of; -1: it has memory of its own; -2: another tensor
- * that was there before, or an argument itself. */
+/* result_of(recording, i): the argument that the i-th result is a view of; -1: it has memory of its own; -2: it is an
+ * argument itself, or another tensor from before the recording. */
 void *nr_py_result_of(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 2 ? nr_recording_of("result_of", given[0]) : NULL;

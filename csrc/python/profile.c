@@ -1,7 +1,7 @@
-/* profile: an observer of all threads that notes what each call took: what norch.profiler and NORCH_TRACE show. There is one,
- * which lives as long as the process, since storages that it saw made tell it when they are gone.
+/* profile: an observer of all threads that notes the time and memory of each call, for norch.profiler and NORCH_TRACE.
+ * There is one, which lives as long as the process, because storages that it saw made call it when they are freed.
  *
- * Python holds its lock whenever an observer is told something, but where another library frees memory that it shares. */
+ * Observers are called with the GIL held, except when another library frees memory that it shares with a storage. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -14,23 +14,23 @@
 #include "calls.h"
 #include "object.h"
 
-enum { TO_HOST = -1, FROM_HOST = -2 }; /* in place of a family: copies of bytes */
+enum { TO_HOST = -1, FROM_HOST = -2 }; /* copies of bytes; values of row.family */
 enum { SHAPES = 1, MEMORY = 2, DEVICE_TIME = 4 };
 
 typedef struct row {
     int32_t family, op, dtype;
     bool failed;
     int64_t thread, start, end; /* nanoseconds */
-    int64_t bytes;              /* of storages that it is the first to write to; of a copy all */
+    int64_t bytes;              /* of the storages that the call is the first to write to; of a copy its size */
     int64_t multiply_adds;
     const nr_backend *backend;
-    void *events[2];        /* of a device, around the call; or NULL */
-    double device_start_ms; /* after the first event of all; -1: unknown */
+    void *events[2];        /* of a device, before and after the call; or NULL */
+    double device_start_ms; /* since the first event; -1: unknown */
     double device_ms;
     void *place, *shapes; /* objects of Python, or NULL */
 } row;
 
-/* A storage that came (bytes above 0) or went. */
+/* A storage that was made (bytes above 0) or freed (below 0). */
 typedef struct change {
     int64_t time, bytes;
     const nr_backend *backend;
@@ -65,7 +65,7 @@ static struct {
 static int64_t next_pending;
 
 static _Thread_local row current;
-static _Thread_local bool inside; /* a callable of Python's */
+static _Thread_local bool inside; /* a callable of Python runs, whose calls are not noted */
 static _Thread_local input seen[SEEN];
 static _Thread_local int64_t next_seen;
 
@@ -122,7 +122,7 @@ static void gone(nr_observer *self, norch_storage *storage) {
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- what a call was given -------------------------------------------------------------------------------- */
+/* ---- arguments of a call ---------------------------------------------------------------------------------- */
 
 static void see(nr_observer *self, norch_tensor *x) {
     (void)self;
@@ -168,14 +168,14 @@ static void take_address(void *context, void **at, bool written) {
 
 static void take_numbers(void *context, const void *at, size_t bytes) { (void)context, (void)at, (void)bytes; }
 
-/* The latest tensor before the i-th that begins at an address; -1: none. */
+/* The latest seen tensor before number `before` whose elements begin at an address; -1: none. */
 static int64_t find_seen(const void *data, int64_t before) {
     for (int64_t i = before - 1; i >= 0 && i >= next_seen - SEEN; i--)
         if (seen[i % SEEN].data == data) return i;
     return -1;
 }
 
-/* The shapes of the tensors that the call reads, and which Python handed over; of two that begin at one address, as in x @ x.T,
+/* The shapes of those tensors that the call reads and that Python passed. Of two with the same address, as in x @ x.T,
  * the later one is the later operand. */
 static void *shapes_of(const reading *from) {
     int64_t found[SEEN], count = 0;
@@ -211,7 +211,8 @@ static bool event(const nr_backend *backend, int64_t action, void **of, void *ot
     return norch_device_event(backend->device_type, backend->device_index, action, -1, of, other, value) == NORCH_OK;
 }
 
-/* The present point of the current stream; NULL: the device has an error, which it tells where it is next waited for. */
+/* An event recorded in the current stream; NULL: the device has an error, which is raised when it is next waited
+ * for. */
 static void *mark(const nr_backend *backend) {
     void *made = NULL;
     double timed = 1;
@@ -229,7 +230,7 @@ static bool is_timed(const nr_backend *backend) {
     return the.recording && backend->device && (the.flags & DEVICE_TIME);
 }
 
-#define DEVICES 16 /* whose times are placed; further ones have none */
+#define DEVICES 16 /* devices with start times; further ones have none */
 
 static void measure_devices(void) {
     void *first[DEVICES] = {NULL};
@@ -267,7 +268,7 @@ static int32_t starts(nr_observer *self, const nr_call *call) {
         inside = true;
         current.place = PyObject_CallObject(the.place, NULL);
         inside = false;
-        if (!current.place) return NORCH_ERROR_VALUE; /* raised: an interrupt */
+        if (!current.place) return NORCH_ERROR_VALUE; /* it raised, KeyboardInterrupt for example */
     }
     if (call) {
         current.op = call->op;
@@ -380,7 +381,7 @@ static nr_observer observer = {.starts = starts,
                                .host_wrote = host_wrote,
                                .refuse = refuses_nothing};
 
-/* ---- what Python asks -------------------------------------------------------------------------------------- */
+/* ---- builtins ---------------------------------------------------------------------------------------------- */
 
 static void observe(void) { nr_observe_all(the.recording || the.tell ? &observer : NULL); }
 
@@ -410,8 +411,8 @@ static bool counted(const char *name, int64_t n, int64_t wanted) {
     return false;
 }
 
-/* profile_start(flags, place or None): forgets what was noted, and notes calls, copies and, by its flags, more. place() is
- * called before each, and what it gives is kept. */
+/* profile_start(flags, place or None): clears all rows, and begins to note calls and copies, and what flags add.
+ * place() is called before each, and its result kept in the row. */
 void *nr_py_profile_start(void *self, void *const *given, int64_t n) {
     (void)self;
     if (!counted("profile_start", n, 2)) return NULL;
@@ -424,7 +425,7 @@ void *nr_py_profile_start(void *self, void *const *given, int64_t n) {
     return none();
 }
 
-/* profile_tell(tell or None): tell(row) is called after each call, with what profile_stop() lists. */
+/* profile_tell(tell or None): tell(row) is called after each call, with a row as of profile_stop(). */
 void *nr_py_profile_tell(void *self, void *const *given, int64_t n) {
     (void)self;
     if (!counted("profile_tell", n, 1)) return NULL;
@@ -450,10 +451,10 @@ static void *list_changes(void) {
     return list;
 }
 
-/* profile_stop(): waits for devices; (rows, memory, whether all is there, as no memory lacked). A row is (family, op, dtype,
- * device type, device index, thread, start, end, bytes, multiply-adds, failed, start on the device, time on the device, place,
- * shapes), times in ns; families -1 and -2 are copies to and from the host. memory: (time, bytes, device type, device index) of
- * each storage that came or, bytes below 0, went. */
+/* profile_stop(): waits for devices, and returns (rows, memory, whether they are complete: false after a lack of
+ * memory). A row is (family, op, dtype, device type, device index, thread, start, end, bytes, multiply-adds, failed,
+ * start on the device, time on the device, place, shapes), times in ns; families -1 and -2 are copies to and from the
+ * host. memory: (time, bytes, device type, device index) of each storage made or, bytes below 0, freed. */
 void *nr_py_profile_stop(void *self, void *const *given, int64_t n) {
     (void)self, (void)given;
     if (!counted("profile_stop", n, 0)) return NULL;
@@ -471,7 +472,7 @@ void *nr_py_profile_stop(void *self, void *const *given, int64_t n) {
     return all;
 }
 
-/* profile_time(): now, on the clock of the rows. */
+/* profile_time(): the present time on the clock of the rows. */
 void *nr_py_profile_time(void *self, void *const *given, int64_t n) {
     (void)self, (void)given, (void)n;
     return PyLong_FromLongLong(now());

@@ -1,4 +1,4 @@
-/* recording: see recording.h; this file begins and ends one. replay.c runs it. */
+/* recording: see recording.h. This file begins and ends a recording; replay.c runs it. */
 #include "recording.h"
 
 #include <stddef.h>
@@ -136,7 +136,7 @@ static void see(nr_observer *self, norch_tensor *x) {
                                          .first_data = grad ? grad->data : NULL};
 }
 
-/* record_begin(strict, line, mode, counter, earlier or None, joins): a recording of what this thread does. */
+/* record_begin(strict, line, mode, counter, earlier or None, joins): begins to record the calls of this thread. */
 void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
     (void)self;
     if (n != 6 || nr_observer_here()) {
@@ -180,7 +180,7 @@ void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
     return r;
 }
 
-/* record_cancel(recording): it ends, and cannot be run. */
+/* record_cancel(recording): ends a recording, which then cannot be run. */
 void *nr_py_record_cancel(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 1 ? nr_recording_of("record_cancel", given[0]) : NULL;
@@ -197,11 +197,11 @@ void *nr_py_record_cancel(void *self, void *const *given, int64_t n) {
 
 /* ---- the end --------------------------------------------------------------------------------------------- */
 
-/* Python may keep a count in the lower half only. */
+/* Newer versions of CPython keep the reference count in the lower half only. */
 static bool is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
 
-/* Forgets tensors that nobody else holds: views and aliases that the function made. The last first, as a view holds its base;
- * and again, while that sets others free. */
+/* Forgets tensors that only the recording still holds: views and aliases that the function made. From the last back, as
+ * a view holds its base, and again as long as that frees others. */
 static void forget_temporary(nr_recording *r) {
     int64_t before = -1;
     while (before != r->seen_count) {
@@ -220,7 +220,7 @@ static int32_t refuse_end(nr_recording *r, const char *why) {
     return NORCH_ERROR_CAPTURE;
 }
 
-/* Every storage that was there before is reached by a tensor that somebody holds, and that a run can look at. */
+/* Checks that every external storage in use belongs to a tensor that is still alive, so that a run can check it. */
 static int32_t check_reached(nr_recording *r) {
     for (int64_t b = 0; b < r->program->block_count; b++) {
         const nr_block *block = &r->program->blocks[b];
@@ -256,7 +256,7 @@ static void settle_seen(nr_recording *r) {
         const int32_t block = nr_program_find(r->program, one->storage);
         one->written = block >= 0 && r->program->blocks[block].written;
         one->later = used_later(r->program, one->storage);
-        if (r->program->divided) continue; /* .grad is a matter of the walk that calls the second part */
+        if (r->program->divided) continue; /* backward(), which calls the second part, sets .grad */
         const norch_tensor *after = one->grad_after;
         if (after) {
             const int32_t of_after = nr_program_find(r->program, after->storage);
@@ -276,14 +276,14 @@ static void settle_seen(nr_recording *r) {
     }
 }
 
-/* Reads the arguments, and finds those that a run binds. A tensor that requires a gradient, or whose memory the function
- * reaches in another way too, is bound for good. */
 static bool is_in(void *tuple, const void *object) {
     for (int64_t i = 0; i < PyTuple_Size(tuple); i++)
         if (PyTuple_GetItem(tuple, i) == object) return true;
     return false;
 }
 
+/* Reads the arguments, and finds those that each run binds. The others are fixed: a tensor that requires a gradient,
+ * unless autograd records the results, and one whose memory the function uses through another tensor too. */
 static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     const int64_t count = PyTuple_Size(leaves);
     if (!(r->leaves = nr_malloc((size_t)count * sizeof *r->leaves)))
@@ -309,7 +309,7 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
         }
         if (fixed) leaf->object = Py_XNewRef(object);
     }
-    for (int64_t i = 0; i < count; i++) { /* those over one storage are fixed together */
+    for (int64_t i = 0; i < count; i++) { /* if one of several over one storage is fixed, all are */
         nr_leaf *leaf = &r->leaves[i], *first = &r->leaves[leaf->shares];
         if (!leaf->is_tensor) continue;
         if (leaf->object && !first->object) first->object = Py_XNewRef(PyTuple_GetItem(leaves, leaf->shares));
@@ -322,7 +322,7 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     return NORCH_OK;
 }
 
-/* Arguments that are bound at each run, and views of them, are no tensors that must stay. */
+/* Forgets arguments that are bound at each run, and views of them: a run need not check that they are unchanged. */
 static void forget_bound(nr_recording *r) {
     int64_t kept = 0;
     for (int64_t s = 0; s < r->seen_count; s++) {
@@ -357,7 +357,8 @@ static int32_t finish_program(nr_recording *r, void *results) {
     return status;
 }
 
-/* The block of each result, while the recording knows storages that only results hold. */
+/* Finds the block of each result. Comes before the end of the program, which forgets storages that only results
+ * hold. */
 static int32_t read_results(nr_recording *r, void *results, void *leaves) {
     const int64_t count = PyTuple_Size(results);
     if (!(r->results = nr_malloc((size_t)count * sizeof *r->results)))
@@ -380,7 +381,7 @@ static int32_t read_results(nr_recording *r, void *results, void *leaves) {
     return NORCH_OK;
 }
 
-/* Results are read where runs leave them. */
+/* Sets the headers of results to the memory that runs write. */
 static void place_results(nr_recording *r) {
     for (int64_t i = 0; i < r->result_count; i++) {
         nr_returned *one = &r->results[i];
@@ -402,11 +403,12 @@ static int32_t list_held(nr_recording *r) {
         if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0))
             r->held[r->held_count++] = block->storage;
     }
-    if (program->slab && !program->divided) r->held[r->held_count++] = program->slab; /* else nothing of it is given */
+    if (program->slab && !program->divided)
+        r->held[r->held_count++] = program->slab; /* a divided one changes its slab */
     return NORCH_OK;
 }
 
-/* rows: a list of tuples (container, key, value), or (container, None, size). */
+/* Reads guards from a list of tuples (container, key, value), or (container, None, size). */
 static int32_t read_guards(void *rows, nr_guard **guards, int64_t *read) {
     const int64_t count = PyList_Size(rows);
     if (!(*guards = nr_malloc((size_t)count * sizeof **guards)))
@@ -457,8 +459,8 @@ int32_t nr_recording_note_modes(nr_recording *r) {
     return NORCH_OK;
 }
 
-/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone, fuses): from
- * now on the recording can be run. False: it cannot, as refusal() says. */
+/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone, fuses):
+ * ends a recording, which then can be run. False if it cannot; refusal() says why. */
 void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 12 ? nr_recording_of("record_end", given[0]) : NULL;
@@ -486,7 +488,7 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     return PyBool_FromLong(r->ready);
 }
 
-/* ---- what Python asks ---------------------------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------------------------------------- */
 
 /* recording(): whether this thread records. */
 void *nr_py_recording(void *self, void *const *given, int64_t n) {
@@ -494,7 +496,8 @@ void *nr_py_recording(void *self, void *const *given, int64_t n) {
     return PyBool_FromLong(nr_observing() != NULL);
 }
 
-/* note_unseen(what): Python is about to do what a recording cannot follow; raises if one refuses it. */
+/* note_unseen(what): Python is about to do something that a recording cannot follow; raises if the recording is
+ * strict. */
 void *nr_py_note_unseen(void *self, void *const *given, int64_t n) {
     (void)self;
     if (n == 1 && nr_observing()) {
@@ -504,7 +507,7 @@ void *nr_py_note_unseen(void *self, void *const *given, int64_t n) {
     return Py_NewRef(NR_NONE);
 }
 
-/* refusal(recording): why it cannot be run, or None. */
+/* refusal(recording): why the recording cannot be run, or None. */
 void *nr_py_refusal(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *r = n == 1 ? nr_recording_of("refusal", given[0]) : NULL;
@@ -513,7 +516,7 @@ void *nr_py_refusal(void *self, void *const *given, int64_t n) {
     return Py_NewRef(NR_NONE);
 }
 
-/* differs(a, b, loosely): the first call in which they differ; -1: none. */
+/* differs(a, b, loosely): the first call in which two recordings differ; -1: none. */
 void *nr_py_differs(void *self, void *const *given, int64_t n) {
     (void)self;
     const nr_recording *a = n == 3 ? nr_recording_of("differs", given[0]) : NULL;

@@ -1,4 +1,5 @@
-/* replay: runs a recording again, if everything is as it was: arguments, Python's conditions, tensors and their gradients. */
+/* replay: runs a recording again, if its conditions hold: the arguments, the guards, the tensors in use and their
+ * gradients. */
 #include <string.h>
 
 #include "../core/memory.h"
@@ -15,7 +16,7 @@ static bool same_layout(const norch_tensor *x, const norch_tensor *as) {
     return true;
 }
 
-/* Numbers and texts are the same if they are equal and of one type; other objects if they are one. */
+/* Numbers and strings are the same if they are equal and of one type, other objects if they are identical. */
 static bool same_object(void *a, void *b) {
     if (a == b) return true;
     void *type = ((nr_object *)a)->type;
@@ -28,7 +29,7 @@ static bool same_object(void *a, void *b) {
     return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
 }
 
-/* Also two storages may lie over the same memory: arrays of other libraries. */
+/* Whether two storages overlap. Two over an array of another library may do so. */
 static bool meet(const norch_storage *a, const norch_storage *b) {
     const char *x = a->data, *y = b->data;
     return a == b || (x < y + b->bytes && y < x + a->bytes);
@@ -51,7 +52,7 @@ static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, 
         return other->storage == x->storage &&
                (char *)x->data - (char *)other->data == (char *)leaf->tensor.data - (char *)first->tensor.data;
     }
-    for (int64_t k = 0; k < leaf - r->leaves; k++) { /* memory that was apart is still apart */
+    for (int64_t k = 0; k < leaf - r->leaves; k++) { /* arguments that did not overlap still do not */
         const norch_tensor *other = PyTuple_GetItem(leaves, k);
         if (r->leaves[k].is_tensor && meet(other->storage, x->storage)) return false;
     }
@@ -60,7 +61,7 @@ static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, 
 
 bool nr_dicts_have_versions;
 
-/* 0: unknown. */
+/* The version of the dict of a guard; 0: unknown. */
 static uint64_t version_of(const nr_guard *guard) {
     typedef struct dict {
         nr_object object;
@@ -78,7 +79,7 @@ static int look_up(const nr_guard *guard) {
     } else if (guard->kind == NR_IN_DICT) {
         found = PyDict_GetItemWithError(guard->container, guard->key);
         if (!found && PyErr_Occurred()) return -1;
-    } else { /* a cell, which nobody empties while its function runs */
+    } else { /* a cell of a closure */
         found = PyObject_GetAttr(guard->container, guard->key);
         if (!found) return PyErr_Clear(), false;
         Py_DecRef(found);
@@ -86,7 +87,7 @@ static int look_up(const nr_guard *guard) {
     return found == guard->value || (found && same_object(found, guard->value));
 }
 
-/* The version is that before the comparison, which may call functions of Python. */
+/* The version is read before the comparison, which may call Python and so change the dict. */
 static int guard_holds(nr_guard *guard) {
     const uint64_t version = version_of(guard);
     if (version && version == guard->version) return true;
@@ -101,7 +102,7 @@ static bool leaves_stand(const nr_recording *r, void *leaves, int64_t count) {
     return true;
 }
 
-/* Whether the arguments are as recorded, and Python's conditions hold; -1 after an exception. */
+/* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
 static int matches(nr_recording *r, void *leaves) {
     if (PyTuple_Size(leaves) != r->first_leaves || r->default_dtype != nr_default_dtype) return false;
     static void *name;
@@ -118,7 +119,7 @@ static int matches(nr_recording *r, void *leaves) {
     return true;
 }
 
-/* Whether the tensors that the calls use are where they were, and their gradients of the kind that they were. */
+/* Whether the tensors that the calls use still have their memory, and their .grad follows its rule. */
 static bool tensors_stand(const nr_recording *r) {
     for (int64_t i = 0; i < r->seen_count; i++) {
         const nr_seen *one = &r->seen[i];
@@ -133,7 +134,7 @@ static bool tensors_stand(const nr_recording *r) {
     return true;
 }
 
-/* Whether the arguments that a run binds lie apart from all that it uses besides. */
+/* Whether the arguments that a run binds overlap nothing else that it uses. */
 static bool arguments_apart(const nr_recording *r, void *leaves) {
     for (int64_t i = 0; i < PyTuple_Size(leaves); i++) {
         nr_leaf *leaf = &r->leaves[i];
@@ -149,7 +150,7 @@ static bool arguments_apart(const nr_recording *r, void *leaves) {
 
 /* ---- a run ------------------------------------------------------------------------------------------------ */
 
-/* Notes the time of a write in the version counter that all tensors over a storage share (norch/_handle.py). */
+/* Sets the version counter that all tensors over a storage share (norch/_handle.py) to the sequence number `time`. */
 static bool note_write(norch_tensor *x, void *time) {
     Py_IncRef(time);
     if (x->version_counter != NR_NONE) return PyList_SetItem(x->version_counter, 0, time) == 0;
@@ -181,7 +182,7 @@ static bool leave_gradients(nr_recording *r) {
     return good;
 }
 
-#define FEW 64 /* elements that are copied here: a loss, above all */
+#define FEW 64 /* elements up to which a result, such as a loss, is copied here */
 
 static norch_tensor *copied(const norch_tensor *x) {
     if (!x->contiguous || x->numel > FEW || x->device_type != NORCH_CPU) return norch_cast(x, x->dtype);
@@ -208,7 +209,8 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves
     return r->copies ? copied(&one->header) : norch_alias(&one->header);
 }
 
-/* Memory for the results of a part that a run writes there itself, and views of arguments, whose .data may be set meanwhile. */
+/* Makes new memory for the fresh results of a part, and the results that are views of arguments; these are made before
+ * the run, in which the .data of an argument may be set. */
 static int32_t make_results(nr_recording *r, void *leaves, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
         nr_returned *one = &r->results[i];
@@ -235,7 +237,7 @@ static void drop_made(nr_recording *r) {
     }
 }
 
-/* What the second part will need of this run: the slab, as a tensor; None: nothing. */
+/* The slab of this run, as a tensor, for the second part; None if there is no slab. */
 static void *give_slab(const nr_recording *r) {
     norch_storage *slab = r->program->slab;
     if (!slab) return Py_NewRef(NR_NONE);
@@ -250,7 +252,7 @@ static void *give_slab(const nr_recording *r) {
     return norch_alias(&header);
 }
 
-/* The results of a part; and of the first of two the slab, as the last. */
+/* The results of a part; after those of the first of two parts the slab. */
 static void *give_results(nr_recording *r, void *leaves, int64_t from, int64_t to) {
     const bool waits = r->program->divided && from == 0;
     if (r->alone && !r->program->divided) return give_result(r, &r->results[0], leaves);
@@ -265,8 +267,8 @@ static void *give_results(nr_recording *r, void *leaves, int64_t from, int64_t t
     return tuple;
 }
 
-/* What a call of Python's gives as true or false; -1 after an exception. */
-static int ask(void *callable) {
+/* Whether the result of callable() is true; -1 after an exception. */
+static int is_true(void *callable) {
     void *answer = PyObject_CallObject(callable, NULL);
     if (!answer) return -1;
     const int truth = PyObject_IsTrue(answer);
@@ -274,7 +276,7 @@ static int ask(void *callable) {
     return truth;
 }
 
-/* Whether an entry that is watched is another object than the last time. */
+/* Whether a watched entry is another object than at the last check. */
 static int watched_change(nr_recording *r) {
     bool changed = false;
     for (int64_t i = 0; i < r->watch_count; i++) {
@@ -301,10 +303,10 @@ static int may_run(nr_recording *r, void *leaves) {
     const int changed = watched_change(r);
     if (changed < 0) return -1;
     if (!changed && !r->asks) return true;
-    const int may = ask(r->before_run);
-    if (may != 1) r->asks = true; /* what has changed is no longer known */
+    const int may = is_true(r->before_run);
+    if (may != 1) r->asks = true; /* it did not handle the change, so that it must be called again */
     if (may != 1) return may;
-    /* Python has run, other threads perhaps, which may have set the .data of a tensor */
+    /* Python code has run, perhaps of other threads, which may have set the .data of a tensor */
     return leaves_stand(r, leaves, r->first_leaves) && tensors_stand(r) && arguments_apart(r, leaves);
 }
 
@@ -322,16 +324,16 @@ static void *run(nr_recording *r, void *leaves) {
     bind(r, leaves);
     if (make_results(r, leaves, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
-    if (r->after_run && ask(r->after_run) < 0) return NULL;
+    if (r->after_run && is_true(r->after_run) < 0) return NULL;
     return give_results(r, leaves, 0, r->first_results);
 }
 
-/* Whether the elements of x have been written to since a time. */
+/* Whether the elements of x were written to after a time (a sequence number). */
 static bool written_since(const norch_tensor *x, int64_t time) {
     return x->version_counter != NR_NONE && PyLong_AsLongLong(PyList_GetItem(x->version_counter, 0)) > time;
 }
 
-/* A tensor that the second part uses, and that has been written to since the first; NULL: none. */
+/* A tensor that the second part uses, and that was written to after the first; NULL: none. */
 static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t time) {
     for (int64_t i = 0; i < r->seen_count; i++)
         if (r->seen[i].later && written_since(r->seen[i].x, time)) return r->seen[i].x;
@@ -355,12 +357,12 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
     return give_results(r, leaves, r->first_results, r->result_count);
 }
 
-/* What a body gives while the program is this thread's; NotImplemented where it cannot be. */
-static void *alone(nr_recording *r, void *(*body)(nr_recording *r, void *const *given), void *const *given) {
+/* Runs body() while no other thread may use the program; NotImplemented if one does. */
+static void *run_exclusively(nr_recording *r, void *(*body)(nr_recording *r, void *const *given), void *const *given) {
     if (!r->ready || r->program->running || nr_observing()) return Py_NewRef(NR_NOT_IMPLEMENTED);
     nr_program *program = r->program;
     Py_IncRef(r);
-    program->running = true; /* to the end: the results lie in its memory until they are copied */
+    program->running = true; /* until the results are copied out of the program's memory */
     void *results = body(r, given);
     if (!results) drop_made(r);
     program->running = false;
@@ -370,10 +372,10 @@ static void *alone(nr_recording *r, void *(*body)(nr_recording *r, void *const *
 
 static void *first(nr_recording *r, void *const *given) { return run(r, given[0]); }
 
-void *nr_recording_replay(nr_recording *r, void *leaves) { return alone(r, first, &leaves); }
+void *nr_recording_replay(nr_recording *r, void *leaves) { return run_exclusively(r, first, &leaves); }
 
-/* replay(recording, arguments): the results, or NotImplemented. Of a recording in two parts: (results of the first..., what
- * the second needs). */
+/* replay(recording, arguments): the results, or NotImplemented. Of a recording in two parts: (results of the first...,
+ * the slab). */
 void *nr_py_replay(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
@@ -385,12 +387,12 @@ static void *second(nr_recording *r, void *const *given) {
     return run_second(r, given[1], PyLong_AsLongLong(given[2]), slab);
 }
 
-/* replay_gradient(recording, arguments and gradients of results, time, what the first part gave last): the gradients, or
- * NotImplemented; a tensor: it is needed, and was written to after that time. */
+/* replay_gradient(recording, arguments and gradients of results, time, slab of the first part): the gradients, or
+ * NotImplemented; or a tensor that is needed, but was written to after that time. */
 void *nr_py_replay_gradient(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 4 ? nr_recording_of("replay_gradient", given[0]) : NULL;
-    return r ? alone(r, second, given) : NULL;
+    return r ? run_exclusively(r, second, given) : NULL;
 }
 
 /* replay_timed(recording, arguments): (results, seconds of each call), or NotImplemented. */
@@ -401,7 +403,7 @@ void *nr_py_replay_timed(void *self, void *const *given, int64_t n) {
     const int64_t count = program ? program->count : 0;
     double *seconds = nr_malloc((size_t)count * sizeof *seconds);
     if (!seconds) return nr_fail(NORCH_ERROR_MEMORY, "profile: out of memory"), NULL;
-    memset(seconds, 0, (size_t)count * sizeof *seconds); /* of a part that is not run */
+    memset(seconds, 0, (size_t)count * sizeof *seconds); /* a second part is not run */
     if (program) program->seconds = seconds;
     void *results = nr_py_replay(self, given, n), *pair = results;
     if (program) program->seconds = NULL;
@@ -418,7 +420,7 @@ void *nr_py_replay_timed(void *self, void *const *given, int64_t n) {
     return pair;
 }
 
-/* The calls alone, again and again, as one run binds them. */
+/* Binds the arguments once, and runs the calls repeatedly. */
 static void *repeated(nr_recording *r, void *const *given) {
     const int64_t times = PyLong_AsLongLong(given[2]);
     const int may = r->program->divided ? 0 : may_run(r, given[1]);
@@ -432,14 +434,15 @@ static void *repeated(nr_recording *r, void *const *given) {
     return Py_NewRef(NR_NONE);
 }
 
-/* replay_repeated(recording, arguments, n): None; runs n times and checks once, to time the calls alone: step counts stay. */
+/* replay_repeated(recording, arguments, n): checks once and runs n times, to time the calls alone; returns None.
+ * after_run is not called, so that step counts do not change. */
 void *nr_py_replay_repeated(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 3 ? nr_recording_of("replay_repeated", given[0]) : NULL;
-    return r ? alone(r, repeated, given) : NULL;
+    return r ? run_exclusively(r, repeated, given) : NULL;
 }
 
-/* matches(recording, arguments): whether it was recorded for such arguments, and Python's conditions hold. */
+/* matches(recording, arguments): whether the arguments are as recorded, and the guards hold. */
 void *nr_py_matches(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;

@@ -1,4 +1,4 @@
-/* values: what Python reads of a tensor, as its own numbers and tuples; and tensors of subclasses. */
+/* values: elements, shapes and strides as Python numbers and tuples; and instances of subclasses of Tensor. */
 #include <string.h>
 
 #include "../core/tensor.h"
