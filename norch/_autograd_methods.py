@@ -1,4 +1,4 @@
-"""What users see of autograd on a Tensor, besides backward(): requires_grad, grad, grad_fn, data, detach(), hooks."""
+"""The autograd attributes and methods of Tensor besides backward(): requires_grad, grad, grad_fn, detach(), hooks."""
 
 from __future__ import annotations
 

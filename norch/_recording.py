@@ -1,4 +1,4 @@
-"""What a recording of norch.capture that is under way in this thread wants to be told (norch/program/)."""
+"""The active recording of norch.capture in this thread, for modules that report to it (norch/program/)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What load() reads from: anything with read(), which may give less than it is asked for, as pipes do."""
+"""The source of load(): any object with read(), which may return fewer bytes than asked for, as pipes do."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What `import norch` begins with: it refuses a Python that the library was not built for, and imports Tensor.
+"""The first step of `import norch`: refuses a Python that the library was not built for, and imports Tensor.
 
-The garbage collector is disabled meanwhile: it would take a tenth of the time and find nothing, since all objects that
-are made here stay.
+The garbage collector is disabled meanwhile: it would take a tenth of the time and free nothing.
 """
 
 import gc

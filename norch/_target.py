@@ -1,4 +1,4 @@
-"""Where save() writes: a file that takes the place of the one that was there when it is complete."""
+"""The target of save(): a temporary file that replaces the old file when it is complete."""
 
 from __future__ import annotations
 

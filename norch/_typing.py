@@ -1,6 +1,5 @@
-"""What annotations name, for the modules that `import norch` loads: importing `typing`, and the `re` and `enum` that it
-needs, would take a tenth of that time, and Tensor is made of modules that annotate their functions with it.
-Type checkers read _typing.pyi, which has the real ones.
+"""Stand-ins for the names in annotations of modules that `import norch` loads: importing `typing`, with `re` and
+`enum`, would take a tenth of that time. Type checkers read _typing.pyi, which has the real types.
 """
 
 from __future__ import annotations

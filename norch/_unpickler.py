@@ -1,7 +1,8 @@
-"""Unpicklers of files that hold tensors: one makes tensors, numbers, strings and containers only, the other trusts.
+"""Unpicklers of files with tensors: a restricted one, which makes only tensors, numbers, strings and containers, and
+one for trusted files.
 
-The work and the memory that the first spends are bounded by the size of the file: each call and each key of a dict or
-set that a file asks for is checked before it is done.
+Time and memory of the restricted one are bounded by the size of the file: each call, and each key of a dict or set, is
+checked before it is executed.
 """
 
 from __future__ import annotations

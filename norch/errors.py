@@ -1,4 +1,4 @@
-"""What norch raises of its own, beside Python's TypeError for an argument of another type (docs/differences.md).
+"""norch's exceptions (docs/differences.md). Arguments of a wrong type raise Python's TypeError.
 
 Each error is both a ``norch.Error`` and the built-in that Python programs expect, so that
 ``except ValueError`` works as well as ``except norch.Error``, or PyTorch's ``except RuntimeError``.

@@ -1,11 +1,14 @@
 """save and load: objects that hold tensors, in files.
 
-A file is a line that says whose it is; then the storages of its tensors, each a size, zeros up to a multiple of
-ALIGNMENT, its bytes and their checksum, once however many views share them; then a size of -1, and a pickle (protocol
-4) in which a storage is its number, with its size and checksum, too. A checksum is a CRC-32; that of the pickle covers
-all of the file before it but the bytes of storages, so that it can be checked where these are mapped and not read. The
-bytes of a tensor go between its memory and the file without a second copy of them. Loading a pickle can run any code,
-so load() builds tensors, numbers, strings and containers only, unless it is told that the file can be trusted.
+The format:
+
+- a line that identifies norch and the format
+- each storage once: its size, zeros up to a multiple of ALIGNMENT, its bytes, their checksum
+- the size -1, and a pickle (protocol 4) in which a storage is its number; with the size and the checksum of the pickle
+
+A checksum is a CRC-32. That of the pickle covers the file before it except the bytes of storages, so that it can be
+checked if these are mapped and not read. The bytes of a storage are read and written without a second copy. A pickle
+can run any code, so load() makes only tensors, numbers, strings and containers, unless the file is trusted.
 """
 
 from __future__ import annotations

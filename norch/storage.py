@@ -1,4 +1,4 @@
-"""Storage: the bytes behind tensors as an object, so that copies, pickles and files of views go on sharing them."""
+"""Storage: the bytes of tensors as an object, so that views still share them after copies, pickling and saving."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""How operations come to be cast: while autocast is on in a thread, the functions of lists.py begin at another entry.
+"""How autocast casts: while it is on in any thread, the functions of lists.py run an *entry* first.
 
-A function of Python has a code that can be exchanged. The function stays the same object, under whatever names programs
-have imported it, and while autocast is off not one instruction of it is another than before. An entry looks at the
-setting of its thread: where that is off, as in other threads, it goes on to the function as it was. Otherwise it casts
-the arguments by the policy of the operation, and calls the function with autocast off: an operation that is composed of
-others is cast as one.
+The entry replaces the __code__ of a function. So the function stays the same object, under all names that programs have
+imported, and costs nothing more while autocast is off. An entry reads the setting of its thread. If autocast is off
+there, it runs the original code. Otherwise it casts the arguments by the policy of the operation and runs the original
+code with autocast off, so that a composed operation is cast as one.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ..ops.copy import cast
 from . import lists
 from .state import DEVICE_TYPES, Setting, state, within
 
-_FLOATS = (float16.code, bfloat16.code, float32.code)  # what is cast: float64 and complex numbers stay as they are
+_FLOATS = (float16.code, bfloat16.code, float32.code)  # the dtypes that are cast; float64 and complex ones stay
 
 
 # ---- which dtype ---------------------------------------------------------------------------------------------------
@@ -84,7 +83,7 @@ _POLICIES = {"given": _given, "lower": _lower, "float32": _float32, "widest": _w
 
 
 def _cast(value: Any, to: DType, device: int, setting: Setting) -> Any:
-    """An argument with its tensors of that type of device in a dtype."""
+    """An argument, its tensors on devices of type device cast to a dtype."""
     if isinstance(value, Handle):
         x: Any = value
         if x._dtype == to.code or x._dtype not in _FLOATS or x._device_type != device:
@@ -99,7 +98,7 @@ def _cast(value: Any, to: DType, device: int, setting: Setting) -> Any:
 
 
 def _kept_cast(x: Any, to: DType, kept: dict[Any, Any]) -> Any:
-    """The cast of a weight, made once in an autocast, and again when the weight was written to or replaced."""
+    """The cast of a weight, cached until the weight is written to or replaced."""
     key = id(x), to.code, mode.enabled  # without a graph it has no history
     count = x._version_counter
     now = (x, x._node, x._data, 0 if count is None else count[0])

@@ -1,4 +1,4 @@
-"""What autocast does, in each thread: autocast_mode.py says it, entries.py obeys."""
+"""The setting of autocast in each thread. autocast_mode.py changes it, entries.py reads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEVICE_TYPES = ("cpu", "cuda")  # in the order of their numbers in C
 
 
 class Setting:
-    """What autocast does. A setting stays as it is: a change makes another one.
+    """An immutable setting of autocast.
 
     enabled, dtypes  whether something is cast on devices of each type, and to which dtype
     caching, cache   whether casts of weights are kept, and where; None outside any autocast
@@ -37,7 +37,7 @@ class Setting:
         self._off = None
 
     def changed(self, **changes: Any) -> Setting:
-        """This setting with other values of some attributes."""
+        """A copy of this setting with some attributes changed."""
         now: dict[str, Any] = {"enabled": self.enabled, "dtypes": self.dtypes, "caching": self.caching}
         return Setting(**(now | {"cache": self.cache} | changes))
 
@@ -52,7 +52,7 @@ class Setting:
 
     @property
     def effect(self) -> tuple[Any, ...] | None:
-        """The dtypes that this setting casts to, and whether it keeps casts; None where nothing is cast."""
+        """(the dtype for each type of device or None, caching); None if nothing is cast."""
         if not self.active:
             return None
         return (*(dtype if on else None for on, dtype in zip(self.enabled, self.dtypes, strict=True)), self.caching)
@@ -66,7 +66,7 @@ state = _State()
 
 
 def position(device_type: str, name: str) -> int:
-    """The place of a type of device in a Setting. ValueError for what is no str, DeviceError for what is no type."""
+    """The index of a type of device in a Setting. ValueError if it is no str, DeviceError for an unknown type."""
     if not isinstance(device_type, str):
         raise ValueError(f"{name}: device_type must be a str, not {type(device_type).__name__}")
     if device_type not in DEVICE_TYPES:

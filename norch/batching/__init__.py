@@ -1,9 +1,9 @@
 """norch.vmap: a function of one sample runs once for all samples of a batch.
 
-level.py has batched tensors, which stand for one sample and hold all of them. A call of the library that gets one runs
-its rule instead, which makes the same call for the whole batch. There is a rule for each call, not for each operation:
-what operations are composed of is calls. The other files hold the rules, family by family. It is imported when it is
-first needed.
+level.py has batched tensors, which represent one sample and hold all samples. A library call with a batched tensor runs
+its batching rule instead, which makes the same call for the whole batch. There is a rule for each library call, not for
+each operation, as all operations consist of library calls. The other files hold the rules, family by family. The
+package is imported when it is first needed.
 """
 
 from __future__ import annotations

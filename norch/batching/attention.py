@@ -1,4 +1,4 @@
-"""Rules of attention: samples are one leading axis more."""
+"""Rules of attention: the samples become a further leading axis."""
 
 from __future__ import annotations
 

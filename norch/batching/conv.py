@@ -1,4 +1,4 @@
-"""Rules of convolutions. Samples of the input alone make a longer batch, those of the weight groups of channels."""
+"""Rules of convolutions. Samples of the input become part of the batch axis; samples of the weight become groups."""
 
 from __future__ import annotations
 

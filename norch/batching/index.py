@@ -1,4 +1,5 @@
-"""Rules of reads and writes at indices. Where indices differ from sample to sample, the sample is one index more."""
+"""Rules of reads and writes at indices. If indices differ between samples, the number of the sample becomes a further
+index."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Batched tensors, and how a call of the library finds its rule.
+"""Batched tensors, and the dispatch of library calls to batching rules.
 
 A Batched tensor has the shape, dtype and device of one sample. Its `_physical` tensor holds the samples of its `_level`
-along the first axis, and may itself be batched, at a level further out. A rule handles one level, the innermost of its
-arguments; its calls find their rules for the levels around it.
+along the first axis, and may itself be batched, at an outer level. A rule handles the innermost level of its arguments;
+its own calls are dispatched to the rules of the outer levels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorates the rule of calls of the library, by name: a function of the level and of the call's arguments."""
+    """Decorates the batching rule of library calls: a function of the level and of the arguments of the call."""
 
     def declare(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))
@@ -33,7 +33,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 class Batched(Tensor, BatchedBase):
-    """A tensor that stands for one sample of those that vmap maps a function over."""
+    """A tensor that represents one of the samples that vmap maps a function over."""
 
     __slots__ = ()
     _physical: Any

@@ -1,4 +1,4 @@
-"""Rules of the cross-entropy of logits: a loss for each row of all samples, reduced by sample then."""
+"""Rules of the cross-entropy of logits: the losses of all rows of all samples, then a reduction for each sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of pointwise operations and reductions: those of their forms, as rows of csrc/ops.def are all called alike."""
+"""Rules of pointwise operations and reductions: one for each form of row of csrc/ops.def."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of matrix products: one product of all samples, of as few and as large matrices as there can be."""
+"""Rules of matrix products: one product for all samples, of as few and as large matrices as possible."""
 
 from __future__ import annotations
 

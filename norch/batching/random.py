@@ -1,4 +1,4 @@
-"""Rules of random numbers: what randomness= of vmap asks for."""
+"""Rules of random operations, by the option randomness= of vmap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of what runs along one axis: scans, sorts, softmax."""
+"""Rules of operations along one axis: scans, sorts, softmax."""
 
 from __future__ import annotations
 

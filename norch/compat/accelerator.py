@@ -1,4 +1,4 @@
-"""``norch.accelerator``: the device that programs take where there is one, here CUDA, by names that name no device."""
+"""``norch.accelerator``: device-independent names for the accelerator of the machine, here CUDA."""
 
 from __future__ import annotations
 

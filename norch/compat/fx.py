@@ -1,4 +1,4 @@
-"""``norch.fx``: what modules say for PyTorch's tracer. norch has none: autograd records calls as they run."""
+"""``norch.fx``: the names of PyTorch's tracer, which norch has not: wrap() has no effect, most others raise."""
 
 from __future__ import annotations
 

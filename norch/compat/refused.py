@@ -1,4 +1,4 @@
-"""Names of PyTorch that can be imported, and say when they are called why norch does not do what they stand for."""
+"""Names of PyTorch that can be imported, but raise NotImplementedError with the reason when they are called."""
 
 from __future__ import annotations
 

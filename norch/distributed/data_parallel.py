@@ -1,8 +1,8 @@
 """DistributedDataParallel: the same model on every rank, each with its own part of the batch.
 
-Gradients are averaged in buckets (Li et al., PyTorch Distributed, VLDB 2020, section 3.2): a hook on each parameter
-notes that its gradient is there; a bucket whose gradients are all there is summed over the ranks while backward goes on
-with the others. Parameters get their gradients from the last layer to the first, so buckets take them in that order.
+Gradients are averaged in buckets (Li et al., PyTorch Distributed, VLDB 2020, section 3.2). A hook on each parameter
+notes that its gradient is ready. When all gradients of a bucket are ready, it is summed over the ranks while backward
+continues. Gradients are ready from the last layer to the first, so buckets take parameters in that order.
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ _FIRST_BUCKET = _MIB  # bytes: small, so that the first sum begins early
 
 
 class DistributedDataParallel(Module):
-    """Calls module, and in backward() averages the gradients of its parameters over all ranks, the same bits on each.
+    """Calls module, and in backward() averages the gradients of its parameters over all ranks. The averages are the
+    same on all ranks, bit for bit. At construction, rank 0 broadcasts its parameters and buffers.
 
-    At the start rank 0 gives the others its parameters and buffers; with broadcast_buffers it gives them its buffers
-    before each forward in training. bucket_cap_mb: how many MiB of gradients are averaged at a time.
-    find_unused_parameters: parameters that the outputs do not depend on count as 0; without it the next forward raises
-    an Error that names them. static_graph: they are looked for in the first forward only. device_ids, output_device:
-    one device at most. The state dict has the keys of PyTorch's, "module.weight". Other options of PyTorch are taken,
-    and change nothing.
+    broadcast_buffers       rank 0 broadcasts its buffers before each forward in training
+    bucket_cap_mb           how many MiB of gradients are averaged at a time
+    find_unused_parameters  parameters that the outputs do not depend on have a gradient of 0. False: the next forward
+                            raises an Error that names them
+    static_graph            unused parameters are searched in the first forward only
+    device_ids              one device at most; likewise output_device
+
+    The state dict has PyTorch's keys, "module.weight". PyTorch's other options are accepted and have no effect.
 
     >>> norch.distributed.init_process_group("mpi")  # doctest: +SKIP
     >>> model = norch.nn.parallel.DistributedDataParallel(norch.nn.Linear(2, 1))  # doctest: +SKIP

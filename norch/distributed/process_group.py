@@ -1,4 +1,4 @@
-"""Process groups: who takes part in a collective. One process is one rank; all of them are the world."""
+"""Process groups: the ranks that take part in a collective. A rank is one process; all ranks are the world."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ __all__ = [
 
 
 class ProcessGroup:
-    """Ranks that compute together; made by init_process_group() and new_group().
+    """Ranks that communicate; made by init_process_group() and new_group().
 
-    ranks: their numbers in the world, in the order of the group. comm: the communicator of MPI, or, without MPI, what
-    does the same with objects. links: for "cpu" and "cuda" what moves tensors of such devices. direct: the link of
-    calls that are not compared with those of other ranks first.
+    ranks    their numbers in the world, in the order of the group
+    comm     the MPI communicator, or without MPI an object with its interface
+    links    {"cpu" or "cuda": the transport of tensors of such devices}
+    direct   the link for calls that are not first compared with those of other ranks
     """
 
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, links: dict[str, Any], check: bool) -> None:

@@ -1,4 +1,4 @@
-"""What monitored_barrier() does: ranks report to the first one, which says who is missing."""
+"""monitored_barrier(): all ranks report to the first one, which names the missing ones."""
 
 from __future__ import annotations
 

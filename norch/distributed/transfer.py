@@ -1,7 +1,7 @@
-"""A collective as a call of this rank: what it is given, checked; tensors as a link takes them; a Work that goes on.
+"""The call of a collective on this rank: checks, contiguous tensors for the link, and Work for asynchronous calls.
 
-A link is mpi.Link or nccl.Link. In a recording of norch.capture each call of a link is a host call: a replay makes it
-again between the library's own, with the memory as it then lies.
+A link is mpi.Link or nccl.Link. norch.capture records each call of a link as a host call, which a replay repeats
+between the library calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Watch: a thread that sees calls which wait for other ranks, and ends the program where one waits too long."""
+"""Watch: a thread that monitors calls waiting for other ranks, and ends the program if one waits too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``norch.distributions.utils``: what distributions that are written elsewhere share."""
+"""``norch.distributions.utils``: helpers for user-defined distributions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Arguments of composed operations: ones that stay as they are from call to call, sequences of tensors; errors that
-name the operation, and names for functions that are made. _operand.py has what every operation asks."""
+"""Helpers of composed operations: arguments read once, sequences of tensors, errors that name the operation, names of
+functions made at run time. _operand.py has the helpers of all operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions demand of a tensor, each a check that raises an error with the function's name."""
+"""Checks of arguments that raise an error with the name of the function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of Tensor whose module is imported when they are called first."""
+"""Methods whose module is imported at their first call."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""In-place methods, made of functions: what is computed is written into the tensor, with its history (getitem.py says
-what `x[0] += 1` calls)."""
+"""In-place methods, made from functions: the result and its history replace those of the tensor (getitem.py explains
+`x[0] += 1`)."""
 
 from __future__ import annotations
 

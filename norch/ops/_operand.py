@@ -1,4 +1,4 @@
-"""The arguments of operations as tensors: Python numbers and arrays too; and errors that name the operation."""
+"""Converts arguments of operations (Python numbers, arrays) to tensors; errors that name the operation."""
 
 from __future__ import annotations
 

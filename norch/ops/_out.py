@@ -1,8 +1,8 @@
-"""out=: what a function computes is written into tensors that the caller gives.
+"""out=: writes the result of a function into tensors that the caller passes.
 
-The functions of norch, norch.linalg, norch.fft and norch.special that PyTorch lets take it are wrapped where these
-modules gather their names (take_out()); methods and operators have none, and pay nothing. Functions that take NumPy's
-names have a wrapper already, which asks here (numpy_names() of _operand.py).
+take_out() wraps the functions of norch, norch.linalg, norch.fft and norch.special that take out= in PyTorch, where
+these modules collect their names. Methods and operators have no out= and no overhead. Functions with NumPy's argument
+names handle out= in the wrapper that they already have (numpy_names() of _operand.py).
 """
 
 from __future__ import annotations

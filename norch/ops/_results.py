@@ -1,6 +1,6 @@
-"""What operations with two results give: tuples whose elements have names, as PyTorch's do.
+"""Named tuples for operations with two results, as in PyTorch.
 
-Plain classes: to make a NamedTuple takes ten times as long, and these are made at import.
+They are plain classes, made at import: to make a NamedTuple takes ten times as long.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The functions of rows of csrc/ops.def: the call into C, and the node where a gradient is wanted, in one body.
+"""Makers of the functions of rows of csrc/ops.def: one body calls C and, if a gradient is wanted, makes the node.
 
-This is the hot path. It does what record() does (autograd/record.py), written out for one, two and three inputs and for
-reductions: what a row does not need is decided when its function is made, not when it runs.
+This is the hot path: record() (autograd/record.py), specialized for one, two and three inputs and for reductions. What
+a row does not need is decided when its function is made, not when it runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOTHING = [(False, False, False)] * 2
 
 
 def _saved_for(node_class: type[OpNode] | None, *names: str) -> list[tuple[bool, ...]]:
-    """For each input, which of names are saved for its gradient. Below, a_for_b is whether a is, for that of b."""
+    """For each input, whether each of names is saved for its gradient. Below, a_for_b: whether b's gradient needs a."""
     return [] if node_class is None else [tuple([name in saved for name in names]) for saved in node_class.saved_for]
 
 
@@ -38,7 +38,7 @@ def _saved_for(node_class: type[OpNode] | None, *names: str) -> list[tuple[bool,
 
 
 def unary(name: str, node_class: type[OpNode] | None) -> Any:
-    """The function of a UNARY row; node_class is its derivative, None where there is none."""
+    """The function of a UNARY row. node_class: that of its derivative, or None."""
     op, call = OPCODES[name], lib.norch_unary
     ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
 

@@ -1,4 +1,4 @@
-"""The rows of the table that are activations, and glu; nn/functional gives them their signatures."""
+"""Activation functions that are rows of csrc/ops.def, and glu. nn/functional wraps them with PyTorch's signatures."""
 
 from __future__ import annotations
 

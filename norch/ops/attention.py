@@ -1,4 +1,4 @@
-"""Attention (Vaswani et al., "Attention Is All You Need", 2017): one call where there is a kernel for it
+"""Attention (Vaswani et al., "Attention Is All You Need", 2017): one call if there is a kernel for the arguments
 (csrc/ops/attention.c), else composed of products and a softmax.
 """
 

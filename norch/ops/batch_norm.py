@@ -1,5 +1,5 @@
-"""Normalisation of channels over a batch (Ioffe and Szegedy, "Batch Normalization", 2015): one call where there is a
-kernel for it (csrc/ops/batch_norm.c), else composed of reductions.
+"""Normalisation of channels over a batch (Ioffe and Szegedy, "Batch Normalization", 2015): one call if there is a
+kernel for the arguments (csrc/ops/batch_norm.c), else composed of reductions.
 """
 
 from __future__ import annotations

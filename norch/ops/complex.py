@@ -2,7 +2,7 @@
 
 The gradient of a real L by z = x + iy is dL/dx + i dL/dy, as in PyTorch: twice the Wirtinger derivative by the
 conjugate of z, the direction in which L grows fastest (Kreutz-Delgado, "The Complex Gradient Operator and the
-CR-Calculus", 2009, section 4). Of holomorphic functions autograd/engine.py makes it from their complex derivatives.
+CR-Calculus", 2009, section 4). For holomorphic functions, autograd/engine.py computes it from the complex derivative.
 """
 
 from __future__ import annotations

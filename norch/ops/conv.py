@@ -1,8 +1,8 @@
 """Convolutions and their adjoints (csrc/ops/conv.c), with the arguments of torch.nn.functional.
 
-C knows two axes, one geometry and three products: y of x and weight, x of y and weight (a transposed convolution),
-weight of x and y. Each is the derivative of the other two. One axis is two of which the first has size 1. Three are for
-conv3d.py.
+C has convolutions over two axes, as three products: y from x and weight; x from y and weight (a transposed
+convolution); weight from x and y. The derivatives of each are the other two. A convolution over one axis adds an axis
+of size 1; conv3d.py has those over three.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convolutions over three axes and their adjoints, with the arguments of torch.nn.functional.
 
-As in conv.py there are three products, each the derivative of the other two. They are those over two axes: the
-positions of a kernel along the depth become batches, and what it covers of the depth there becomes channels.
+They call the three products over two axes (conv.py): the positions of the kernel along the depth become batches, and
+the depth that it covers at each position becomes channels.
 """
 
 from __future__ import annotations

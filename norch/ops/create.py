@@ -1,6 +1,6 @@
-"""Tensors made by a rule: constants, ranges, the identity, the indices of triangles. values.py makes those of data.
+"""Tensors made by a rule: constants, ranges, the identity, the indices of triangles. values.py makes tensors from data.
 
-The elements are computed on the default device, or on the one that is given, as leaves where requires_grad asks for it.
+The elements are computed on the given device, or on the default device.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Indexing by tensors of indices (csrc/ops/index.c). Every index is checked before anything is read or written.
 
-Index tensors that are broadcast together form an AdvancedIndex; the functions here read and write the elements that it
-names. An index for each element along one axis: scatter.py. ``x[...]``: getitem.py. A function ``f_`` writes into its
-first argument; ``f`` gives a copy.
+Index tensors, broadcast together, form an AdvancedIndex; the functions here read and write the elements at it.
+scatter.py has one index per element along one axis, getitem.py ``x[...]``. A function ``f_`` writes into its first
+argument; ``f`` returns a copy.
 """
 
 from __future__ import annotations

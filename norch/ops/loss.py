@@ -1,4 +1,4 @@
-"""Elements of losses whose derivative is simpler, or more exact, than that of what they are composed of."""
+"""Parts of losses whose own derivative is simpler, or more exact, than that of the composed operations."""
 
 from __future__ import annotations
 

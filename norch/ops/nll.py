@@ -1,6 +1,6 @@
-"""The negative log likelihood of class indices, as one node: what nll_loss and cross_entropy are made of.
+"""The negative log likelihood of class indices as one node, for nll_loss and cross_entropy.
 
-Its gradient writes back to the elements that were read. Each of the two is linear, and the derivative of the other.
+The gradient is written to the elements that were read. Both are linear, and each is the derivative of the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pooling (csrc/ops/pool.c), with the arguments of torch.nn.functional.
 
-C reduces windows over the last two axes. One axis is two of which the first has size 1. Three are the last two, and
-then the depth, beside all of these as one axis.
+C reduces windows over the last two axes. Pooling over one axis adds an axis of size 1. Pooling over three reduces the
+last two axes first, and then the depth, with these flattened to one axis.
 """
 
 from __future__ import annotations

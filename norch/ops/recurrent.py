@@ -1,5 +1,5 @@
 """LSTM and GRU over all steps of a sequence as one node: one call forward and one backward (csrc/ops/recurrent.c). The
-products for the gradients of the weights are of all steps at once, and stand here.
+gradients of the weights are matrix products over all steps at once, made here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Order (csrc/ops/sort.c): sorting, medians, and the search in what is sorted. The rest: composed/order.py.
+"""Sorting, medians, and search in sorted sequences (csrc/ops/sort.c). The rest: composed/order.py.
 
-C gives places, and with sort() and topk() the values, whose history is that of gather().
+C returns indices, and for sort() and topk() values too; the gradient of the values is that of gather().
 """
 
 from __future__ import annotations

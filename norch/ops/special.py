@@ -1,5 +1,5 @@
 """Modified Bessel functions and incomplete gamma functions, rows of csrc/ops.def whose formulas are in
-csrc/cpu/math_special.h, and what is composed for ``norch.special`` alone."""
+csrc/cpu/math_special.h; and functions composed for ``norch.special`` alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tensors of values that exist already: Python numbers, nested lists, arrays, buffers, memory of others.
+"""Tensors made from data: Python numbers, nested lists, arrays, buffers, memory of other libraries.
 
-The operations make tensors of their numbers and arrays through this module, so it knows none of them.
+Operations convert their arguments with this module, so it imports no operation.
 """
 
 from __future__ import annotations

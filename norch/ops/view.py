@@ -1,7 +1,7 @@
-"""Views: other shapes over the same elements (csrc/ops/view.c), with their derivatives. Writes are seen by all.
+"""Views: tensors of other shapes and strides that share elements (csrc/ops/view.c), with their derivatives.
 
-Each is a step that autograd can take again: from another base, or from a gradient (autograd/view_history.py). Its
-gradient function may name x_meta, the meta tensor of what the view was taken of, and the arguments of the step.
+Each is a step that autograd can repeat on another base or on a gradient (autograd/view_history.py). Its gradient
+function may name x_meta, the meta tensor of the input, and arguments, those of the step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Averages: events of one name added up, and the table of them."""
+"""Averages: the sums of events with the same name, and their table."""
 
 from __future__ import annotations
 

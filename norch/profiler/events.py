@@ -1,4 +1,4 @@
-"""Event: a call of the library, or a range; events_of() makes them of what a Recording noted."""
+"""Event: a library call, or a range; events_of() makes them from a Recording."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is noted while a profile runs: C notes the calls (csrc/python/profile.c), ops/linalg/lapack.py those of NumPy
-and SciPy; here are the ranges of record_function() and of modules, and what tells for each call the line, the module
-and the node of backward() that it is part of."""
+"""The recording of a profile. C records library calls (csrc/python/profile.c), ops/linalg/lapack.py those of NumPy and
+SciPy. This file records the ranges of record_function() and of modules, and for each call its line, its module and its
+node of backward()."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Functions and their gradients as programs, joined to the graph as one node each call.
+"""The nodes of compiled functions: each call of one is a single node of the graph.
 
-A function whose results have a graph is recorded in two parts: its own calls, and those of its gradient when backward()
-first comes to it. Trial is the node of a call that is being recorded, and walks the graph that the function made.
-Replayed is the node of a call that was replayed: it keeps the arguments, and the memory in which the first part left
-what the second reads. Where that is not enough (a derivative of the derivative, a second walk, gradients of other
-results than before) it calls the function again, as a checkpoint does.
+A function whose results require grad is recorded in two parts: its forward calls, and the calls of its gradient when
+backward() first reaches it. Trial is the node of a call that is being recorded; it walks the graph that the function
+made. Replayed is the node of a replayed call; it keeps the arguments, and the memory through which the first part
+passes values to the second. If that is not enough (a derivative of the derivative, a second walk, gradients of other
+results than before), it calls the function again, as a checkpoint does.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _new: Any = object.__new__
 
 
 class Call:
-    """What calls of one function with arguments of one kind have in common.
+    """Shared by the calls of one function whose arguments have the same structure, shapes and dtypes.
 
-    takes, gives     how arguments and results are put together
-    outputs          which results get gradients; metas: their meta tensors
-    edges            where gradients of the arguments go: the number of an argument, or a node that is always the same
-    draws            of each generator of random numbers how far a call moves it
-    reached          for each output the edges that its gradient comes to
+    takes, gives     the structure of arguments and results (tree.py)
+    outputs          positions of the results that get gradients; metas: their meta tensors
+    edges            where gradients of the arguments go: the position of an argument, or a node shared by all calls
+    draws            by how much a call advances each generator of random numbers
+    reached          for each output, the edges that its gradient reaches
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Call:
         self.draws: list[tuple[Any, int]] = []
 
     def again(self, node: Any, given: dict[int, Any], start: list[tuple[Any, int, int]]) -> tuple[Any, ...]:
-        """The gradients, by the function itself, called with the same random numbers; start: where these began."""
+        """The gradients, by calling the function again with the same random numbers, which began at start."""
         args, kwargs = rebuild(self.takes, iter(node.leaves))
         with enable_grad(), _at(start), _undone(self.tape):
             out = self.function(*args, **kwargs)
@@ -74,7 +74,7 @@ class Call:
 
 @contextmanager
 def _at(start: list[tuple[Any, int, int]]) -> Iterator[None]:
-    """Generators of random numbers are at these positions, and afterwards where they were."""
+    """Sets generators of random numbers to these positions, and restores them afterwards."""
     before = [(state, state[0], state[1]) for state, _, _ in start]
     try:
         for state, seed, counter in start:
@@ -87,7 +87,7 @@ def _at(start: list[tuple[Any, int, int]]) -> Iterator[None]:
 
 @contextmanager
 def _undone(tape: Tape) -> Iterator[None]:
-    """Buffers of the modules that were called, such as running statistics, are afterwards what they were."""
+    """Restores the buffers of the modules that were called, such as running statistics, afterwards."""
     buffers = {id(b): b for module in tape.modules() for b in module._buffers.values() if b is not None}
     with no_grad():
         kept = [(b, b.clone(), version_counter_of(b)[0]) for b in buffers.values()]

@@ -1,14 +1,14 @@
-"""Tape: what a recording notes of Python, beside the calls that C notes.
+"""Tape: the Python side of a recording. C records the calls of the library.
 
-slots    what is read anew at each replay: hyper-parameters of optimizers before it (refresh), step counts after it
-         (advance); watches: options that are compared, so that refresh runs only when one has changed, unless asks
-guards   conditions (container, key, value): while container[key] is value, or equals it where it is a number or a text,
-         a replay does what the function would do. The key None stands for the size of the container
-kept     objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
-drawn    (state, seed, counter) of each generator before its first numbers
-walked   nodes that backward() has used up
-unfinished  collectives that were begun, and not yet waited for
-in_parts whether the function and its gradient are recorded apart, as by norch.compile
+before, after  functions to call before and after each replay: they update hyper-parameters and step counts
+watches        options of optimizers, as guards: the functions of before run only if one has changed, unless asks
+guards         conditions (container, key, value) for a replay: container[key] must be value, or equal it if it is a
+               number or a string. The key None stands for the size of the container
+kept           objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
+drawn          (state, seed, counter) of each generator before its first random numbers
+walked         nodes that backward() has visited
+unfinished     collectives that were begun, and not yet waited for
+in_parts       whether the function and its gradient are recorded separately, as by norch.compile
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 
 class Tape:
-    """Where the package notes things while a function is recorded."""
+    """See above. here.tape is the tape of the recording in this thread (norch/_recording.py)."""
 
     def __init__(self, in_parts: bool = False) -> None:
         self.in_parts = in_parts
@@ -48,13 +48,13 @@ class Tape:
         self.walked: set[Any] = set()
         self._modules: dict[int, Module] = {}
 
-    # ---- what the package tells ------------------------------------------------------------------------------
+    # ---- called by other modules while a function is recorded ---------------------------------------------------
 
     def slot(
         self, before: Callable[[], bool], after: Callable[[], None] | None, options: dict[str, Any] | None
     ) -> None:
-        """before() writes numbers into C memory that the calls read, and says whether the calls are still the right
-        ones; after() counts the replay. options: before() is only needed when one of these changes; None: always."""
+        """before() writes numbers to C memory that the calls read, and returns whether the recording still fits;
+        after() advances step counts. options: before() is needed only if one of these has changed; None: always."""
         self.before.append(before)
         if options is None:
             self.asks = True
@@ -64,25 +64,25 @@ class Tape:
             self.after.append(after)
 
     def guard(self, container: Any, key: Any, value: Any) -> None:
-        """container[key], of a dict or list, has to be value."""
+        """Adds the guard that container[key], of a dict or list, is value."""
         self.guards.append((container, key, value))
 
     def guard_size(self, container: Any) -> None:
-        """len(container) has to stay what it is."""
+        """Adds the guard that len(container) does not change."""
         self.guards.append((container, None, len(container)))
 
     def keep(self, thing: Any) -> None:
-        """thing lives as long as the recording."""
+        """Keeps thing alive as long as the recording."""
         self.kept.append(thing)
 
     def draw(self, state: Any) -> None:
-        """Random numbers are drawn from a generator of this state."""
+        """Notes that random numbers are drawn from a generator of this state."""
         if all(state is not known for known, *_ in self.drawn):
             self.drawn.append((state, state[0], state[1]))
             self.kept.append(state)
 
     def walk(self, roots: list[Any]) -> None:
-        """backward() goes from these nodes, and frees their graph."""
+        """Notes that backward() walks from these nodes, and frees their graph."""
         waiting = [root for root in roots if root not in self.walked]
         while waiting:
             node = waiting.pop()
@@ -90,14 +90,14 @@ class Tape:
             waiting += [edge for edge in node.edges if edge is not None and edge not in self.walked]
 
     def refresh(self) -> Callable[[], bool] | None:
-        """All before() in one."""
+        """All functions of before in one."""
         slots = tuple(self.before)
         if len(slots) < 2:
             return slots[0] if slots else None
         return lambda: all(slot() for slot in slots)
 
     def advance(self) -> Callable[[], None] | None:
-        """All after() in one."""
+        """All functions of after in one."""
         slots = tuple(self.after)
         if not slots:
             return None
@@ -109,7 +109,7 @@ class Tape:
         return slots[0] if len(slots) == 1 else each
 
     def called(self, module: Module) -> None:
-        """A module is called."""
+        """Notes that a module is called."""
         self._modules[id(module)] = module
 
     def modules(self) -> list[Module]:
@@ -119,7 +119,7 @@ class Tape:
     def end(
         self, recording: Any, given: tuple[Any, ...], results: list[Any], copy: bool, alone: bool, fuse: bool
     ) -> bool:
-        """The recording can be replayed from here on; False: it cannot, as norch_refusal() says."""
+        """Ends the recording. False if it cannot be replayed; norch_refusal() has the reason."""
         if self.unfinished:
             unseen("a collective that the function begins goes on after it; wait() for its Work in the function")
         return lib.norch_record_end(
@@ -130,7 +130,7 @@ class Tape:
     # ---- conditions --------------------------------------------------------------------------------------------
 
     def look_at(self, function: Any, leaves: tuple[Any, ...]) -> None:
-        """Guards what the function reads by name, and the modules that it reaches."""
+        """Adds guards for the variables that the function reads, and for the modules that it reaches."""
         self.guard(anomaly.__dict__, "check", anomaly.check)
         seen: set[int] = set()
         for value in (function, getattr(function, "__self__", None), *leaves):
@@ -147,7 +147,8 @@ class Tape:
             self._look_at_names(type(module).forward, seen)
 
     def _look_at_names(self, function: Any, seen: set[int]) -> None:
-        """What a function reads by name, and what the functions that it names do, but for those of libraries."""
+        """Adds guards for the variables that a function reads, and those that the functions it names read; code of
+        libraries is left out."""
         if hasattr(function, "__wrapped__"):  # by a decorator
             self._look_at_names(function.__wrapped__, seen)
         function = getattr(function, "__func__", function)
@@ -180,7 +181,7 @@ class Tape:
                 self._look_into(part, deep=False)
         elif deep and not isinstance(value, (Handle, *_SOURCE)) and hasattr(value, "__dict__"):
             if type(value).__module__.startswith("norch."):
-                return  # optimizers and the like say themselves what counts
+                return  # norch's own objects add their guards themselves
             self.guard_size(value.__dict__)
             for name, part in list(value.__dict__.items())[:_MOST]:
                 self.guard(value.__dict__, name, part)
@@ -201,7 +202,7 @@ class Tape:
 
 
 _LIBRARIES = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__))
-_MOST = 1000  # entries of one container that are looked at
+_MOST = 1000  # entries of one container that get a guard
 
 
 def _is_of_library(file: str) -> bool:
@@ -209,7 +210,7 @@ def _is_of_library(file: str) -> bool:
 
 
 def _names(function: Any, code: CodeType) -> Iterator[Guard]:
-    """(container, name, value) for each variable of its module, and of functions around it, that a function reads."""
+    """(container, name, value) for each global and closure variable that a function reads."""
     for cell in function.__closure__ or ():
         try:
             yield cell, "cell_contents", cell.cell_contents
@@ -230,7 +231,7 @@ def _read_names(code: CodeType) -> set[str]:
 
 
 def is_in_graph(x: Any) -> bool:
-    """Whether gradients would go from x to what it was computed from."""
+    """Whether x requires grad and is no leaf."""
     return x._node is not None and type(x._node) is not Leaf
 
 

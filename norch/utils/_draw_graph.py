@@ -1,4 +1,4 @@
-"""draw_graph(): what backward() would go through, as a picture."""
+"""draw_graph(): the graph that backward() walks, as a picture."""
 
 from __future__ import annotations
 

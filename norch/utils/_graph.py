@@ -1,5 +1,4 @@
-"""The picture of a graph before it has places: vertices, the boxes of their modules, and edges; and what of it
-repeats."""
+"""A graph before its layout: vertices, the boxes of their modules, edges; and its repeated parts."""
 
 from __future__ import annotations
 

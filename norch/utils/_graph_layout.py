@@ -1,6 +1,6 @@
-"""Places for a picture: in layers, from the inputs above to the result below (Sugiyama, Tagawa and Toda, Methods for
-Visual Understanding of Hierarchical System Structures, 1981), each box for itself and then as one item of the box
-around it; or those of Graphviz's dot."""
+"""Layout of a graph: in layers, from the inputs above to the result below (Sugiyama, Tagawa and Toda, Methods for
+Visual Understanding of Hierarchical System Structures, 1981), each box separately and then as one item of the box
+around it; or by Graphviz's dot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture with places as SVG: light and, where the reader prefers that, dark."""
+"""SVG of a graph with a layout, in light and dark mode."""
 
 from __future__ import annotations
 

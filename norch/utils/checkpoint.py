@@ -1,4 +1,4 @@
-"""Checkpoints, which save memory for time: what a function saves for its derivative is freed, and recomputed in
+"""Checkpoints, which trade time for memory: the tensors that a function saves for backward are freed, and recomputed in
 backward.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["checkpoint", "checkpoint_sequential", "get_device_states", "set_devi
 
 
 class Checkpoint(Node):
-    """Replaces the graph of a function. recompute: calls it again; edges: the nodes to which its gradients go."""
+    """The node that replaces the graph of a function. recompute() calls it again."""
 
     __slots__ = ("recompute",)
     recompute: Callable[[], list[Any]] | None

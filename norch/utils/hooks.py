@@ -1,4 +1,4 @@
-"""``norch.utils.hooks``: the class of what register_..._hook() gives."""
+"""``norch.utils.hooks``: RemovableHandle, which register_..._hook() returns."""
 
 from ..autograd.hooks import RemovableHandle
 

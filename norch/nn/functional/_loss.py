@@ -100,7 +100,8 @@ def mse_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """(input - target)^2; different shapes that broadcast give a warning.
+    """(input - target)^2, for input and target of the same shape; other shapes broadcast, with a warning. A 0-d tensor,
+    or of the shape of input with reduction="none". Complex numbers raise DTypeError.
 
     >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)

@@ -1,4 +1,4 @@
-"""Pooling over windows that divide an axis into so many parts, with the arguments of torch.nn.functional."""
+"""Adaptive pooling: the output size is given, and windows divide each axis into so many parts."""
 
 from __future__ import annotations
 

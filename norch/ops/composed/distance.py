@@ -1,4 +1,4 @@
-"""Distances and angles between vectors, and lengths kept below a bound."""
+"""Distances and angles between vectors; renorm."""
 
 from __future__ import annotations
 

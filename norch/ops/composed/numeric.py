@@ -1,4 +1,4 @@
-"""Functions of numbers that few programs use: divisors, the next float, steps, slopes of samples."""
+"""Less common numeric functions: gcd and lcm, nextafter, heaviside, gradient and others."""
 
 from __future__ import annotations
 

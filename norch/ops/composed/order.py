@@ -1,4 +1,4 @@
-"""What is composed of sorting and scans: quantiles, modes, distinct elements, membership, differences, counts."""
+"""Functions composed of sorting and scans: quantiles, modes, distinct elements, membership, differences, counts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Shapes, composed of views and copies: splitting, joining, flipping, rolling, repeating.
 
-What only looks at elements differently is a chain of views (view.py), so writes through it reach the input; what
-needs another order of memory ends in one copy (copy.py). Nothing here has a kernel or a derivative of its own.
+If strides can express the result, it is a chain of views (view.py), and writes through it reach the input. Otherwise
+one copy follows (copy.py). Nothing here has a kernel or a derivative of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What programs written for PyTorch ask of a tensor before they do something else, and its names of types."""
+"""Predicates of tensors and dtypes in PyTorch's API, such as is_floating_point(), and the names of tensor types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric matrices, singular values, and what is made of them: pseudoinverses and least squares."""
+"""Eigenvalues of symmetric matrices, singular values, pseudoinverses and least squares."""
 
 # ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
 

@@ -1,4 +1,4 @@
-"""Linear algebra under the names and with the arguments that stand on ``torch`` and Tensor itself."""
+"""Linear algebra by the names and arguments that it has in ``torch`` itself and as methods of Tensor."""
 
 # ruff: noqa: F401, N803, N806  (names that are the same in norch.linalg; matrices are capitals, as in PyTorch)
 

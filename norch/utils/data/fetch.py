@@ -1,4 +1,4 @@
-"""What makes a batch of indices, or of the next samples of an IterableDataset, in a worker or in the program."""
+"""Fetchers, which make a batch from indices, or from the next samples of an IterableDataset, in any process."""
 
 from __future__ import annotations
 

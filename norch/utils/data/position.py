@@ -1,4 +1,4 @@
-"""Where a loader is: what an epoch began with, and which of its batches have been given; to be saved and resumed."""
+"""The position of a loader, to be saved and resumed: the state at the start of the epoch, and the batches delivered."""
 
 from __future__ import annotations
 

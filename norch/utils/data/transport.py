@@ -1,8 +1,7 @@
-"""How batches come from a worker to the consumer: their tensors in shared memory, the rest pickled.
+"""The transport of batches from a worker to the consumer: tensors in shared memory, the rest pickled.
 
-A worker writes the tensors of a batch into one block, which the consumer maps: no byte of them is copied there. The
-tensors of the consumer hold a lease of the block; when the last of them is gone, the worker takes the block again for
-another batch.
+A worker writes the tensors of a batch into one block, which the consumer maps without a copy. The tensors of the
+consumer hold a lease of the block; when the last of them is freed, the worker reuses the block for another batch.
 
     worker (Outbox)      block 0 | block 1 | ...    -- (number, layout, pickle), a new block's descriptor -->
     consumer (Inbox)     tensors -> Lease -> block  <-- numbers of the blocks that are free again --

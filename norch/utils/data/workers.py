@@ -1,7 +1,7 @@
 """The consumer's side of a loader with workers: the processes, what they are asked for, and what they send.
 
-Each worker has a socket of its own and shares no lock and no queue: one that is killed leaves nothing behind that the
-others could wait for, and its socket says so at once.
+Each worker has its own socket, and no lock or queue is shared. So if one is killed, the others do not wait for it, and
+its closed socket is noticed at once.
 """
 
 from __future__ import annotations
