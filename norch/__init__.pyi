@@ -264,7 +264,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | Non
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: Any = ...) -> Any: """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
 def matmul(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
-def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor: """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for negative n, LinAlgError where there is none."""
+def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor: """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n. LinAlgError if there is no inverse, ShapeError if a matrix is not square."""
 @overload
 def max(input: Tensor, dim: None = ..., keepdim: builtins.bool = ..., *, other: None = ..., out: Tensor | None = ...) -> Tensor: ...
 @overload
@@ -299,13 +299,13 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor: """A 
 def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor: """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
 nan: builtins.float
 def nan_to_num(input: Tensor, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor: """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest."""
-def nanmean(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """mean() of what is not NaN; NaN where nothing is left."""
+def nanmean(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none."""
 @overload
 def nanmedian(input: Tensor, dim: None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: builtins.int, keepdim: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> nanmedian_result: ...
-def nanquantile(input: Tensor, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: """quantile() of what is not NaN."""
-def nansum(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """sum() of what is not NaN."""
+def nanquantile(input: Tensor, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: """quantile() of the elements that are not NaN."""
+def nansum(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The sum of the elements that are not NaN, over all or over the axes dim."""
 def ne(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a != b."""
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """-x. Not for bool."""
 def negative(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """-x. Not for bool."""
@@ -383,7 +383,7 @@ def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ..
 def true_divide(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a / b as floats."""
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x without its fraction."""
 uint8: dtype
-def var(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor: """The variance over all elements, or over the axes dim: squared deviations summed, over n - correction."""
+def var(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor: """The variance over all elements, or over the axes dim: the sum of squared deviations / (n - correction)."""
 def var_mean(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> tuple[Tensor, Tensor]: """(var(), mean())."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """dot() with input conjugated."""
 def vsplit(input: Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the first axis, into equal sections or cut before indices."""

@@ -32,7 +32,7 @@ class DeclaredMethods(Handle):
     def __eq__(input, other: Any) -> Tensor: """Where a == b."""  # type: ignore[override]
     def __floordiv__(input, other: Operand) -> Tensor: """a / b rounded down. Integer division by 0 raises ZeroDivisionError."""
     def __ge__(input, other: Operand) -> Tensor: """Where a >= b."""
-    def __getitem__(x, index: Index) -> Tensor: """x[index]: a view for integers, slices, ... and None, else a new tensor."""
+    def __getitem__(x, index: Index) -> Tensor: """x[index]: a view for integers, slices, ... and None, else a new tensor. Raises BoundsError."""
     def __gt__(input, other: Operand) -> Tensor: """Where a > b."""
     def __iadd__(self, other: Operand) -> Self: """add() in place."""
     def __iand__(self, other: Operand) -> Self: """bitwise_and() in place."""
@@ -72,7 +72,7 @@ class DeclaredMethods(Handle):
     def __rsub__(self, other: Operand) -> Tensor: ...
     def __rtruediv__(self, other: Operand) -> Tensor: ...
     def __rxor__(self, other: Operand) -> Tensor: ...
-    def __setitem__(x, index: Index, value: Operand) -> None: """x[index] = value: value is broadcast and cast."""
+    def __setitem__(x, index: Index, value: Operand) -> None: """x[index] = value, which is broadcast and cast. Raises BoundsError, ShapeError."""
     def __sub__(input, other: Operand) -> Tensor: ...
     def __truediv__(input, other: Operand) -> Tensor: """a / b as floats."""
     def __xor__(input, other: Operand) -> Tensor: """a ^ b, for integers and bool."""
@@ -390,7 +390,7 @@ class DeclaredMethods(Handle):
     def masked_select(input, mask: Tensor) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
     def matmul(input, other: Operand) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
     def matrix_exp(A) -> Tensor: """The sums of A^k / k! over all k, for A (..., N, N)."""
-    def matrix_power(input, n: builtins.int) -> Tensor: """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for negative n, LinAlgError where there is none."""
+    def matrix_power(input, n: builtins.int) -> Tensor: """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n. LinAlgError if there is no inverse, ShapeError if a matrix is not square."""
     @overload
     def max(input, dim: None = ..., keepdim: builtins.bool = ..., *, other: None = ...) -> Tensor: ...
     @overload
@@ -429,13 +429,13 @@ class DeclaredMethods(Handle):
     def mvlgamma_(input, p: builtins.int) -> Self: """mvlgamma() in place."""
     def nan_to_num(input, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor: """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest."""
     def nan_to_num_(input, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Self: """nan_to_num() in place."""
-    def nanmean(input, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """mean() of what is not NaN; NaN where nothing is left."""
+    def nanmean(input, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none."""
     @overload
     def nanmedian(input, dim: None = ..., keepdim: builtins.bool = ...) -> Tensor: ...
     @overload
     def nanmedian(input, dim: builtins.int, keepdim: builtins.bool = ...) -> nanmedian_result: ...
-    def nanquantile(input, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor: """quantile() of what is not NaN."""
-    def nansum(input, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """sum() of what is not NaN."""
+    def nanquantile(input, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor: """quantile() of the elements that are not NaN."""
+    def nansum(input, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """The sum of the elements that are not NaN, over all or over the axes dim."""
     def narrow(input, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor: """length elements of an axis, from start on."""
     def ne(input, other: Operand) -> Tensor: """Where a != b."""
     def ne_(self, other: Operand) -> Self: """ne() in place."""
@@ -529,7 +529,7 @@ class DeclaredMethods(Handle):
     def sinh(input) -> Tensor: """Hyperbolic sine."""
     def sinh_(self) -> Self: """sinh() in place."""
     def slice_scatter(input, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor: """A copy of input whose part start:end:step along dim is src."""
-    def slogdet(A) -> slogdet_result: """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular matrix has 0 and -inf. Of a complex matrix the sign is a number of absolute value 1."""
+    def slogdet(A) -> slogdet_result: """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular matrix has 0 and -inf. The sign of a complex determinant has absolute value 1."""
     def softmax(input, dim: builtins.int, dtype: _dtype | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
     def sort(input, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest."""
     def split(tensor, split_size_or_sections: Any = ..., dim: builtins.int = ..., *, split_size: Any = ...) -> tuple[Tensor, ...]: """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes."""
@@ -608,7 +608,7 @@ class DeclaredMethods(Handle):
     def unique_consecutive(input, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any: ...
     def unsqueeze(input, dim: builtins.int) -> Tensor: """With a new axis of size 1 at dim."""
     def unsqueeze_(input, dim: builtins.int) -> Self: """unsqueeze() in place: this tensor itself gets the shape. Views of it keep theirs."""
-    def var(input, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor: """The variance over all elements, or over the axes dim: squared deviations summed, over n - correction."""
+    def var(input, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor: """The variance over all elements, or over the axes dim: the sum of squared deviations / (n - correction)."""
     def vdot(input, other: Tensor) -> Tensor: """dot() with input conjugated."""
     def view(x, *shape: Any, size: Any = ..., dtype: _dtype | None = ...) -> Tensor: """x in another shape of as many elements, one size may be -1; ShapeError where the strides would need a copy."""
     def view_as(self, other: Tensor) -> Tensor: """view(other.shape)."""
