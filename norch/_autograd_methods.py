@@ -29,7 +29,8 @@ class AutogradMethods(Handle):
         self.requires_grad_(value)
 
     def requires_grad_(self: T, requires_grad: bool = True) -> T:
-        """Begins (or ends) collecting a gradient in .grad; floats or complex numbers. TypeError for what is no bool."""
+        """Sets whether this tensor collects a gradient in .grad; floats or complex numbers only. TypeError for other
+        than a bool."""
         if requires_grad is not True and requires_grad is not False:
             raise TypeError(f"requires_grad_: requires_grad must be a bool, not {type(requires_grad).__name__}")
         node = gradient_edge(self)
@@ -122,7 +123,7 @@ class AutogradMethods(Handle):
                 node.hooks = [*hooks, Keep(self)]
 
     def register_hook(self: T, hook: Callable[[T], Any]) -> RemovableHandle:
-        """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces it."""
+        """Calls hook(gradient) when the gradient of this tensor is complete; a result other than None replaces it."""
         if not callable(hook):
             raise TypeError(f"register_hook: expected a function of the gradient, not {type(hook).__name__}")
         return hook_onto(self._hookable("register_hook"), hook)

@@ -24,7 +24,7 @@ def publish(
     more: str = "",
     name: str = "",
 ) -> None:
-    """Gives a module with these globals() a `__dir__` of its public names alone, and a `__getattr__`.
+    """Gives the module with these globals() a `__dir__` of its public names alone, and a `__getattr__`.
 
     Public names are those of `__all__`. Where there is none they are listed on demand: those that
     public() gives or, by default, of the classes, functions and instances that the module defines, and more.

@@ -55,6 +55,6 @@ class MappedSource(Source):
         return mapped, None
 
     def move_to(self, place: int) -> None:
-        """What is read next begins there."""
+        """Sets the position of the next read."""
         self.mapping.bytes.seek(place)
         self.taken = place

@@ -163,7 +163,7 @@ _copies: dict[Storage, Block] | None = None  # of what is sent to several proces
 
 @contextmanager
 def one_copy() -> Iterator[None]:
-    """A context in which what is sent to several processes is copied into shared memory once."""
+    """A context in which a tensor sent to several processes is copied into shared memory only once."""
     global _copies
     before, _copies = _copies, {}
     try:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Parts(Protocol):
-    """What a file is made of, checked and ready to be written."""
+    """The contents of a file, checked and ready to be written."""
 
     def write_to(self, file: Any) -> None:
         """Writes all of it to something with write(), which takes all that it is given."""
@@ -37,7 +37,7 @@ def _detach(buffered: Any) -> None:
 
 
 def _write_at(parts: Parts, path: str) -> None:
-    """Writes a file beside path, which then takes its place: a failure leaves what is there."""
+    """Writes a file beside path and renames it to path, so that a failure leaves the old file."""
     folder, there = os.path.dirname(path), os.path.exists(path)
     beside = os.access(folder, os.W_OK | os.X_OK)
     if there and not (os.path.isfile(path) and os.access(path, os.W_OK)):

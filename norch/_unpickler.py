@@ -68,7 +68,7 @@ DEEPEST = 100  # tuples in tuples of a key
 
 
 class Refusal(pickle.UnpicklingError):
-    """What a file asks for is not done."""
+    """A file asks for an operation that is refused."""
 
 
 class TrustingUnpickler(pickle.Unpickler):

@@ -97,7 +97,7 @@ def device_of(x: Any) -> device:
 
 
 class _Current:
-    """The CUDA device that "cuda" stands for, and the device of tensors made without one."""
+    """The current CUDA device, and the default device of new tensors."""
 
     cuda: int = 0
     default: device = CPU
@@ -108,7 +108,7 @@ _defaults_before: list[device] = []  # what with statements restore
 
 
 def device_code(wanted: Any) -> tuple[int, int]:
-    """The type and index of a device as C takes them; None stands for the default device."""
+    """The type and index of a device, for C; None is the default device."""
     if wanted is None:
         wanted = current.default
     elif not isinstance(wanted, device):
@@ -118,7 +118,7 @@ def device_code(wanted: Any) -> tuple[int, int]:
 
 
 def set_default_device(device: Any) -> None:  # noqa: F811
-    """Sets the device of tensors that are made without one. None stands for the CPU."""
+    """Sets the default device of new tensors. None is the CPU."""
     wanted = CPU if device is None else _named(device)
     current.default = CPU if wanted.code == CPU.code else wanted
 

@@ -87,12 +87,18 @@ __all__ = [
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803  (PyTorch's name)
-    """The diagonals of matrices: norch.diagonal() of the last two axes."""
+    """The diagonals (..., K) of matrices (..., M, N): norch.diagonal() of the last two axes."""
     return _diagonal(A, offset, dim1, dim2)
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyTorch's name)
-    """The powers x^0 ... x^(N - 1) of a vector as columns; N is its length unless given."""
+    """The Vandermonde matrix (n, N) of a vector x (n): columns x^0 ... x^(N - 1). N is n unless given. ShapeError for
+    other shapes.
+
+    >>> norch.linalg.vander(norch.tensor([2.0, 3.0]), N=3)
+    tensor([[1., 2., 4.],
+            [1., 3., 9.]])
+    """
     return _vander(x, N, True)
 
 

@@ -72,7 +72,7 @@ class Storage:
 
 
 def restored(data: Any) -> Storage:
-    """What was pickled, on the CPU."""
+    """A storage from a pickle, on the CPU."""
     from pickle import PickleBuffer
 
     if not isinstance(data, (bytes, bytearray, memoryview, PickleBuffer)):

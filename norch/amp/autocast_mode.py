@@ -1,4 +1,4 @@
-"""autocast, which sets in which precision operations compute, and what asks for it."""
+"""autocast, which sets the precision of operations, and functions that read the setting."""
 
 from __future__ import annotations
 

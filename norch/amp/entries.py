@@ -113,7 +113,7 @@ def _kept_cast(x: Any, to: DType, kept: dict[Any, Any]) -> Any:
 
 @cache
 def _template(cells: int) -> CodeType:
-    """The code of an entry, but for the entry; with as many free variables as the code in whose place it comes."""
+    """The code of an entry, without the entry itself; with as many free variables as the code that it replaces."""
     names = ", ".join(f"cell{i}" for i in range(cells))
     text = f"""
 def around({names}):
@@ -148,7 +148,7 @@ class _Entry:
         self.function.__code__ = self.casting_code if begin else self.original_code
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """What a call of the function does."""
+        """A call of the function through its entry."""
         raise NotImplementedError
 
 

@@ -174,7 +174,7 @@ STANDARD = {
 
 
 class __array_namespace_info__:  # noqa: N801  (the standard's name)
-    """What a program may ask of the namespace: its dtypes and devices."""
+    """The dtypes and devices of the namespace, for programs to query."""
 
     def capabilities(self) -> dict[str, Any]:
         """What of the standard's optional parts there is."""

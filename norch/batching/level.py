@@ -129,7 +129,7 @@ def aligned(x: Any, level: Level, ndim: int) -> Any:
 
 
 def samples(x: Any, level: Level) -> Any:
-    """(samples, ...) of any tensor: what is not batched is seen as often as there are samples."""
+    """(samples, ...) of any tensor; one that is not batched is expanded."""
     if is_here(x, level):
         return x._physical
     return lib.norch_expand(x, (level.size, *lib.norch_shape(x))) if x is not None else None
@@ -142,7 +142,7 @@ def fresh(x: Any, level: Level) -> Any:
 
 
 def written(name: str, x: Any, level: Level) -> Any:
-    """The samples of what a call writes to; Error where it is not batched, but what is written is."""
+    """The samples of the tensor that a call writes to; Error if it is not batched but the values are."""
     if is_here(x, level):
         return x._physical
     raise Error(
@@ -192,7 +192,7 @@ def _batched(x: Any, dim: int, level: Level) -> Any:
 
 
 def unbatch(x: Any, dim: int, level: Level) -> Any:
-    """x with the samples of a level along a new axis dim (0 or more); what is not batched there is expanded."""
+    """x with the samples of a level along a new axis dim (0 or more); expanded if it is not batched there."""
     if not is_batched_at(x, level):
         shape = list(x.shape)
         return x.unsqueeze(dim).expand(*shape[:dim], level.size, *shape[dim:])
@@ -260,7 +260,7 @@ def _innermost(given: Sequence[Any]) -> Level | None:
 
 
 def dispatch(name: str, given: tuple[Any, ...]) -> Any:
-    """What a call of the library gives that an argument has stopped (csrc/python/batched.c)."""
+    """The result of a library call with a batched argument (called by csrc/python/batched.c)."""
     level = _innermost(given)
     if level is None:
         raise TypeError(f"{name}: an argument is of the wrong type")

@@ -1,4 +1,4 @@
-"""``norch.fx``: the names of PyTorch's tracer, which norch has not: wrap() has no effect, most others raise."""
+"""``norch.fx``: the names of PyTorch's tracer, which norch lacks: wrap() has no effect, most others raise."""
 
 from __future__ import annotations
 

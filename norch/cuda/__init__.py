@@ -60,7 +60,7 @@ def init() -> None:
 
 
 def current_device() -> int:
-    """The index of the device that "cuda" stands for."""
+    """The index of the current device, which "cuda" means."""
     init()
     return current.cuda
 
@@ -79,14 +79,14 @@ def _exists(index: int) -> None:
 
 
 def set_device(device: Any) -> None:
-    """Sets the device that "cuda" stands for; DeviceError where it does not exist."""
+    """Sets the current device, which "cuda" means; DeviceError if it does not exist."""
     index = _place(device)[1]
     _exists(index)
     current.cuda = index
 
 
 class device:  # noqa: N801  (PyTorch's name)
-    """A context in which "cuda" stands for a device: ``with norch.cuda.device(1): ...``."""
+    """A context in which a device is the current one: ``with norch.cuda.device(1): ...``."""
 
     def __init__(self, device: Any):
         self.index = _place(device)[1]
@@ -306,7 +306,7 @@ class Stream:
         return bool(done[0])
 
     def wait_stream(self, stream: Stream) -> None:
-        """Lets what this stream is given from now on wait for what the other has been given so far."""
+        """Work submitted to this stream from now on waits for all work submitted to the other so far."""
         if stream != self:
             self.wait_event(stream.record_event())
 

@@ -246,7 +246,7 @@ class Link:
     # ---- calls ------------------------------------------------------------------------------------
 
     def begin(self, what: tuple[Any, ...], method: str, *arguments: Any) -> _Request:
-        """Gives the stream a call, behind what the current stream has been given."""
+        """Submits a call to the stream, after the work of the current stream."""
         self._raise(what[0])
         self.stream.wait_stream(cuda.current_stream(self.device))
         self.watch.run(what, getattr(self, method), what[0], *arguments)  # NCCL may connect ranks first
@@ -260,7 +260,7 @@ class Link:
 
     @contextmanager
     def together(self, what: str) -> Iterator[None]:
-        """What is begun inside is given to the stream as one call."""
+        """A context whose calls are submitted to the stream as one."""
         grouped: list[_Request] = []
         self._grouped = grouped
         try:
@@ -290,7 +290,7 @@ class Link:
             self._raise(what[0])
 
     def status(self) -> None:
-        """NCCL tells nothing of what was received."""
+        """None: NCCL reports nothing about received data."""
 
     def sender(self, status: None, source: int) -> tuple[int, None]:
         """(who has sent, None)."""

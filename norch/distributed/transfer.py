@@ -36,7 +36,7 @@ class _Spec(list[Any]):
 
 
 class _Replayed:
-    """What a replay has begun, and not yet waited for."""
+    """Calls that a replay has begun, and not yet waited for."""
 
     request: Any = None
 

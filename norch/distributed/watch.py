@@ -92,7 +92,7 @@ class Watch:
         self._ended.set()
 
     def late(self, what: str, seconds: float) -> str:
-        """What is said of a call that waits too long."""
+        """The message for a call that waits too long."""
         return f"rank {self.rank}: {what} has waited for other ranks for {seconds:.1f} s; ending all"
 
     def _look(self) -> None:

@@ -77,11 +77,11 @@ class Transform:
         return _InverseTransform(self)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of what a tensor of this shape becomes."""
+        """The shape of the result for a tensor of this shape."""
         return shape
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of what a tensor of this shape becomes by the inverse."""
+        """The shape of the inverse for a tensor of this shape."""
         return shape
 
     def _call(self, x: Tensor) -> Tensor:

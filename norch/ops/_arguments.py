@@ -29,19 +29,19 @@ def as_fixed_operand(value: Operand, name: str) -> Tensor:
 
 
 def tensors_of(values: Any, name: str) -> list[Tensor]:
-    """A list of the tensors in a sequence: TypeError for what is none."""
+    """A list of the tensors in a sequence; TypeError for other elements."""
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
     return [tensor_of(x, name) for x in values]
 
 
 def as_fixed_tensor(value: Any, name: str) -> Any:
-    """as_fixed_operand() of a tensor: TypeError for what is none."""
+    """as_fixed_operand() of a tensor; TypeError for other arguments."""
     return as_fixed_operand(tensor_of(value, name), name)
 
 
 def as_fixed_tensors(values: Any, name: str) -> list[Any]:
-    """as_fixed_operand() of each tensor in a sequence: TypeError for what is none."""
+    """as_fixed_operand() of each tensor in a sequence; TypeError for other elements."""
     return [as_fixed_operand(x, name) for x in tensors_of(values, name)]
 
 

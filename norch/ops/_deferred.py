@@ -15,7 +15,7 @@ class DeferredMethod:
         self.name = name
 
     def function(self) -> Callable[..., Any]:
-        """The function that it stands for."""
+        """The deferred function."""
         from importlib import import_module  # lazy, for the time of `import norch`
 
         return getattr(import_module(self.module), self.name)

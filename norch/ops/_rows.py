@@ -87,7 +87,7 @@ def _node(node_class: type[OpNode], edges: tuple[Any, ...], metas: Any) -> OpNod
 
 
 def snapshot(x: Tensor) -> Tensor:
-    """A copy of x with its history: what a node saves of a tensor that is about to be written to."""
+    """A copy of x with its history, for a node to save before x is written to."""
     old = lib.norch_clone(x)
     old._node = gradient_edge(x)
     return old

@@ -36,7 +36,7 @@ class _Geometry(NamedTuple):
 
 
 def _seen(x: Any, taps: int, geometry: _Geometry) -> Any:
-    """What a kernel of so many taps along the depth covers of x (N, C, D, H, W): (N, D', taps C, H, W)."""
+    """The parts of x (N, C, D, H, W) under a kernel of so many taps along the depth: (N, D', taps C, H, W)."""
     steps, before, after, dilations, groups = geometry
     batch, channels, depth, *sizes = x.shape
     count = _windows(depth + before[0] + after[0], taps, steps[0], dilations[0])

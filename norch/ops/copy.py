@@ -224,7 +224,7 @@ def padded(x: Tensor, ends: Sequence[tuple[int, int, int]], value: float) -> Ten
 
 
 def _pad_grad(g: Tensor, ends: Any) -> Tensor:
-    """What was added has no gradient, what was removed has 0."""
+    """Added elements have no gradient; that of removed ones is 0."""
     return padded(g, [(dim, -before, -after) for dim, before, after in ends], 0)
 
 

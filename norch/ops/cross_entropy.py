@@ -21,7 +21,7 @@ _FLOAT32, _FLOAT64 = constants["FLOAT32"], constants["FLOAT64"]
 
 
 class _Kept(TensorHolder):
-    """What the gradient needs beside the logits.
+    """What the gradient needs besides the logits.
 
     target     class indices (N) or (), int64; ignored: the one that does not count
     log_sums   (N, 2): of each row the largest element, and the logarithm of the sum of exp(x - that)
@@ -37,7 +37,7 @@ class _Kept(TensorHolder):
         self.count = lib.norch_empty((), *place) if reduction == "mean" else None
 
     def tensors(self) -> tuple[Tensor, Tensor]:
-        """What a node keeps."""
+        """The tensors that a node saves."""
         return self.target, self.log_sums
 
 

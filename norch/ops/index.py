@@ -45,7 +45,7 @@ def check_index(index: Tensor, name: str) -> Tensor:
 
 
 def values_for(x: Tensor, value: Operand, name: str) -> Tensor:
-    """What is written into x, in its dtype; numbers must fit it."""
+    """The values of a write into x, in the dtype of x; numbers must fit it."""
     if isinstance(value, (int, float)):
         check_fits(value, x.dtype, name)
     return to_device_of(cast(as_operand(value, name), x.dtype), x)
@@ -93,7 +93,7 @@ class AdvancedIndex(TensorHolder):
         return x.ndim - len(self.indices) + max(index.ndim for index in self.indices)
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """What a node keeps."""
+        """The tensors that a node saves."""
         return self.indices
 
 
@@ -134,7 +134,7 @@ def index_read(x: Tensor, index: AdvancedIndex, kind: int = _GET) -> Tensor:
 
 
 def mask_read(x: Tensor, mask: Any) -> Tensor:
-    """The elements of x where a mask of its shape holds; what is recorded is their indices."""
+    """The elements of x where a mask of its shape is True; the node saves their indices."""
     out = lib.norch_mask_get(x, mask)
     return record_one(_IndexGet, out, x, index_of_mask(mask)) if x.requires_grad else out
 

@@ -86,7 +86,10 @@ _VectorMatmul = derivative("matmul", ("a", "b"), backward=_vector_backward)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
     """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N).
 
-    A weight (K), with a bias (), gives (...). Other biases broadcast to the result.
+    A weight (K), with a bias (), gives (...). Other biases broadcast to the result. ShapeError for other shapes.
+
+    >>> norch.nn.functional.linear(norch.ones(2, 3), norch.ones(4, 3)).shape
+    norch.Size([2, 4])
     """
     x = input
     try:
@@ -110,7 +113,7 @@ def _linear_of_other_shapes(x: Tensor, weight: Tensor, bias: Tensor | None, refu
 def linear_with_epilogue(function: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """function(linear(x, weight, bias)) for the function of a UNARY row with a derivative, in one pass.
 
-    The graph is the same. So where a derivative may need what lies between, as gelu's does, there are two passes.
+    The graph is the same. If the derivative of function needs the product itself, as gelu's does, there are two passes.
     """
     node_class = function.node_class
     if mode.enabled and "x" in node_class.saved_for[0]:
@@ -187,7 +190,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
 
 
 def _named(a: Tensor, b: Tensor, name: str, a_rank: int, b_rank: int) -> Tensor:
-    """matmul() for operands of given ranks, with errors that name what was called."""
+    """matmul() for operands of given ranks, with errors that name the function called."""
     a, b = as_operand(a, name), as_operand(b, name)
     for x, rank in ((a, a_rank), (b, b_rank)):
         if x.ndim != rank:

@@ -37,7 +37,7 @@ class Targets(TensorHolder):
         self.count: Any = _sum(self.valid) if reduction == "mean" else None
 
     def tensors(self) -> tuple[Tensor, Tensor]:
-        """What a node keeps."""
+        """The tensors that a node saves."""
         return self.index, self.valid
 
 

@@ -110,7 +110,7 @@ def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> nanmedian_result:
 @method
 @numpy_names
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
-    """median() of what is not NaN."""
+    """median() of the elements that are not NaN."""
     return _median(as_fixed_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
 
 

@@ -104,7 +104,7 @@ class Fused(Elementwise):
         return loss
 
     def _record(self, tape: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
-        """Tells a recording what a replay of this step reads again, what it counts, and what must be as it is."""
+        """Adds the slots and guards of this step to a recording (norch/program/tape.py)."""
         state, kept, counts = self.state, self._structure(group), self.row.counts
         entries = [state[param] for param in params if param in state]
         absent = [param for param in group["params"] if param._grad is None]

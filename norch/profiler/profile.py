@@ -29,7 +29,7 @@ class ProfilerActivity(Enum):
 
 
 class ProfilerAction(Enum):
-    """What a schedule asks of a step."""
+    """The action of a profile at a step, chosen by a schedule."""
 
     NONE = 0
     WARMUP = 1

@@ -97,7 +97,7 @@ class Recording:
         self.begin = lib.norch_profile_time()
 
     def stop(self) -> Recorded:
-        """Ends it, and gives what was noted."""
+        """Ends the recording, and returns it."""
         end = lib.norch_profile_time()
         try:
             rows, memory, complete = lib.norch_profile_stop()

@@ -1,4 +1,4 @@
-"""``norch.capture``: a function is recorded once, call by call at the gate, and then replayed without Python."""
+"""``norch.capture``: records the library calls of a function, and replays them without Python."""
 
 from .captured import CapturedFunction, capture
 from .compiled import CompiledFunction, OptimizedModule, compile  # noqa: A004

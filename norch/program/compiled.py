@@ -1,4 +1,4 @@
-"""``norch.compile``: functions and modules whose calls, and those of their gradients, are replayed as programs."""
+"""``norch.compile``: records the forward and the backward of functions and modules, and replays them."""
 
 from __future__ import annotations
 
@@ -222,16 +222,16 @@ def compile(  # noqa: A001  (PyTorch's name)
     disable: bool = False,
     recompile_limit: int | None = None,
 ) -> Any:
-    """model, a module or a function, whose calls are recorded once and then replayed, and so are those of its gradient:
-    torch.compile's signature, by the means of norch.capture. Results and gradients are those of model, bit for bit.
+    """Returns model, a module or a function, with its forward and its backward recorded once and then replayed, as by
+    norch.capture. The signature is torch.compile's. Results and gradients are those of model, bit for bit.
 
-    The first three calls with arguments of one kind run as they are; docs/capture.md says what a kind is, and what
-    cannot be recorded. That runs as it is from then on, with one warning that says why, or, with fullgraph, raises
-    CaptureError. A module gives an OptimizedModule; without model, the result is a decorator.
+    The first three calls with arguments of the same shapes, dtypes and values run normally. What cannot be recorded
+    (docs/capture.md) runs normally from then on, with a warning that gives the reason; with fullgraph it raises
+    CaptureError. A module becomes an OptimizedModule. Without model, the result is a decorator.
 
-    dynamic, mode, options and name have no effect: each shape has a recording of its own, recompile_limit of them, by
-    default 8. backend="eager" and disable leave calls as they are. Raises ArgumentError for another backend or mode,
-    RuntimeError for mode and options at once.
+    dynamic, mode, options and name have no effect: each shape has its own recording, up to recompile_limit, by default
+    8. backend="eager" and disable switch recording off. Raises ArgumentError for another backend or mode, RuntimeError
+    for mode and options together.
 
     >>> model = norch.compile(norch.nn.Linear(2, 1))
     >>> for _ in range(5):

@@ -189,7 +189,7 @@ class Trial(_CallNode):
         return False
 
     def release(self) -> None:
-        """The graph goes, and with it all that only the gradient needs: what is left then is no temporary memory."""
+        """Frees the graph, and all memory that only the gradient needs."""
         outs, ended, self.outs, self.ended = self.outs, self.ended, None, None
         if outs is None:
             return

@@ -1,4 +1,4 @@
-"""Program: a recording as text, call by call."""
+"""Program: a recording, printed call by call."""
 
 from __future__ import annotations
 

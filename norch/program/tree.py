@@ -12,7 +12,7 @@ _VALUE = object()  # and: what follows, itself
 
 
 def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """The description of tree, whose leaves are appended to leaves. What is no leaf is part of the description."""
+    """The structure of tree, which includes all values but its leaves; these are appended to leaves."""
     kind = type(tree)
     if kind is tuple or kind is list:
         return (kind, tuple([flatten(part, leaves, is_leaf) for part in tree]))

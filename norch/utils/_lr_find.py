@@ -164,7 +164,7 @@ def _moved(batch: Any, device: Any) -> list[Any]:
 
 @contextmanager
 def _restored(model: Module, optimizer: Optimizer) -> Iterator[None]:
-    """Parameters, gradients and the optimizer's state and options are at the end what they were."""
+    """Restores parameters, gradients, and the optimizer's state and options at the end."""
     params = {id(p): p for p in [*model.parameters(), *(p for g in optimizer.param_groups for p in g["params"])]}
     values = [(p, p.detach().clone(), p.grad) for p in params.values()]
     groups = [dict(group) for group in optimizer.param_groups]

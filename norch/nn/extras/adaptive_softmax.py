@@ -60,7 +60,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(first, Linear(hidden, high - low, bias=False, **place)))
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Initializes all weights again."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()

@@ -101,6 +101,9 @@ def nll_loss(
 
     target: class indices (N, ...) or (); weight: (C). Samples with target ignore_index contribute 0. "mean" divides by
     the sum of the weights of the other samples. A class out of range raises IndexError.
+
+    >>> norch.nn.functional.nll_loss(norch.tensor([[-0.5, -1.0], [-2.0, -0.25]]), norch.tensor([0, 1]))
+    tensor(0.3750)
     """
     input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
     classes = _Classes("nll_loss", input, target, weight, ignore_index, reduction)
@@ -197,6 +200,9 @@ def binary_cross_entropy_with_logits(
 
     input, target: the same shape, ShapeError otherwise. weight and pos_weight, the factor of the positive term,
     broadcast to it.
+
+    >>> norch.nn.functional.binary_cross_entropy_with_logits(norch.tensor([0.0, 100.0]), norch.ones(2))
+    tensor(0.3466)
     """
     _check_shapes("binary_cross_entropy_with_logits", input, target)
     if pos_weight is None:

@@ -119,7 +119,7 @@ def mse_loss(
 
 @loss_function
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """|input - target|."""
+    """|input - target|; shapes as in mse_loss()."""
     return reduced(_difference("l1_loss", input, target).abs(), reduction)
 
 
@@ -159,6 +159,9 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     """target * (log(target) - input), with input log-probabilities. log_target: target is log-probabilities as well.
 
     reduction "batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
+
+    >>> norch.nn.functional.kl_div(norch.tensor([[0.5, 0.5]]).log(), norch.ones(1, 2) / 2, reduction="batchmean")
+    tensor(0.)
     """
     if log_target:
         loss = real_of(target, "kl_div").exp() * (target - input)

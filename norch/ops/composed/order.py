@@ -48,7 +48,7 @@ def quantile(
 def nanquantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """quantile() of what is not NaN."""
+    """quantile() of the elements that are not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 

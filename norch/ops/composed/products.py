@@ -367,8 +367,13 @@ def _between(factors: list[Any], cut: dict[tuple[int, int], int], first: int, la
 
 @method
 def matrix_power(input: Tensor, n: int) -> Tensor:  # noqa: A002
-    """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for
-    negative n, LinAlgError where there is none."""
+    """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n.
+    LinAlgError if there is no inverse, ShapeError if a matrix is not square.
+
+    >>> norch.linalg.matrix_power(norch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     x = input = as_fixed_operand(input, "matrix_power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: expected square matrices, got shape {tuple(x.shape)}")

@@ -268,9 +268,9 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
-    """(LU, pivots) of A = P L U with partial pivoting, A (..., M, N): L (its unit diagonal left out) and U in one
-    matrix, and for each step the row that was swapped, counted from 1, int32 (..., min(M, N)). LinAlgError where U has
-    a zero on its diagonal; lu_factor_ex() and lu() give such factors."""
+    """(LU, pivots) of A = P L U with partial pivoting, A (..., M, N). LU (..., M, N) holds U and, below its diagonal, L
+    without its unit diagonal. pivots, int32 (..., min(M, N)): the row that each step swapped, counted from 1.
+    LinAlgError if U has a zero on its diagonal; lu_factor_ex() and lu() return such factors."""
     LU, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
     return lu_factor_result(LU, pivots)
 

@@ -197,7 +197,11 @@ def det(A: Tensor) -> Tensor:
 
 def slogdet(A: Tensor) -> slogdet_result:
     """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular
-    matrix has 0 and -inf. Of a complex matrix the sign is a number of absolute value 1."""
+    matrix has 0 and -inf. The sign of a complex determinant has absolute value 1.
+
+    >>> norch.linalg.slogdet(norch.tensor([[1.0, 0.0], [0.0, -1.0]])).sign
+    tensor(-1.)
+    """
     np = numpy()
     found = call("slogdet", lambda a: tuple(_nan_of_nan(a, x) for x in np.linalg.slogdet(a)), square(A, "slogdet"))
     sign, logabsdet = found

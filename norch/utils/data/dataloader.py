@@ -20,7 +20,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Samples(Protocol[T_co]):
-    """What has samples by index: a Dataset, a list."""
+    """An object with samples by index: a Dataset, a list."""
 
     def __getitem__(self, index: int, /) -> T_co: ...
 

@@ -50,7 +50,7 @@ class Position:
             restore([default_generator], [kept])
 
     def numbered(self) -> Iterator[tuple[int, Any]]:
-        """The numbers of the batches to come, and what they are made of."""
+        """The numbers of the next batches, and the indices that they consist of."""
         for number, task in enumerate(self.tasks, self.given):
             if number >= self.given and number not in self.beyond:  # or it was given before the state was saved
                 yield number, task

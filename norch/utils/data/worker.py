@@ -49,7 +49,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Post(NamedTuple):
-    """What a worker gets when it starts."""
+    """The message that a worker gets when it starts."""
 
     id: int
     workers: int
@@ -61,7 +61,7 @@ class Post(NamedTuple):
 
 
 def run(post: Post) -> None:
-    """What the process does, until the consumer closes the connection or is gone."""
+    """The main loop of the process, until the consumer closes the connection or ends."""
     # Ctrl-C goes to the consumer as well, which ends the workers. As an exception it would be lost, and printed, in a
     # finalizer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -139,7 +139,7 @@ class _Worker:
         return self.stream.next_batch(), self.stream.state_dict()
 
     def failed(self, error: Exception) -> tuple[Any, str]:
-        """What the consumer gets of an error: its type, and a text with the traceback."""
+        """An error as it is sent to the consumer: its type, and a text with the traceback."""
         import traceback
 
         kind = type(error)

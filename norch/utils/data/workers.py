@@ -141,7 +141,7 @@ class Pool:
         return self.epochs
 
     def messages(self, seconds: float) -> list[tuple[Worker, Any]]:
-        """What the workers have sent; waits so long for the first of it. An Error where one of them is gone."""
+        """The messages from workers; waits so long for the first. Error if a worker has died."""
         found = []
         events = self.poller.poll(seconds * 1000)
         for file, _ in events:
@@ -335,7 +335,7 @@ class _Verbatim(str):
 
 
 def _raise(kind: type[Exception], text: str) -> None:
-    """Raises what a worker told of."""
+    """Raises an error that a worker has sent."""
     error: Exception
     try:
         error = kind(_Verbatim(text))
