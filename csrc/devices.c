@@ -1,5 +1,5 @@
-/* devices: registers the devices. The CPU is built in; CUDA is a plugin, a library of its own that is loaded when
- * it is first needed: libnorch_cuda.so beside this library, or the file that NORCH_CUDA_LIBRARY names. */
+/* devices: registers the devices. The CPU is built in. CUDA is a plugin, a library that is loaded when first needed:
+ * libnorch_cuda.so in the folder of this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "core/memory.h"
 #include "cpu/cpu.h"
 
-static const nr_backend *const *devices; /* one a device, once the plugin is open */
+static const nr_backend *const *devices; /* of the plugin, once it is open */
 static int32_t device_count;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
@@ -60,7 +60,7 @@ static int32_t open_plugin(const char *path) {
     return status;
 }
 
-/* After a failure the message is kept and given again, unless NORCH_CUDA_LIBRARY names another file now. */
+/* After a failure the same message is given again, until NORCH_CUDA_LIBRARY names another file. */
 static int32_t find_devices(void) {
     static char tried[4096], why[512];
     char path[sizeof tried];
@@ -85,7 +85,7 @@ static const nr_backend *find_cuda(int64_t device_index) {
                      (long long)device_index, device_count, device_count == 1 ? "" : "s");
 }
 
-/* find_devices() sees what the machine has; enter() checks whether this process may use it. */
+/* find_devices() lists the devices of the machine; enter() checks whether this process can use them. */
 static int64_t count_cuda(void) {
     return find_devices() == NORCH_OK && devices[0]->device->enter(devices[0]) == NORCH_OK ? device_count : -1;
 }

@@ -1,5 +1,5 @@
-/* slopes: derivatives of activations that the rows *_backward of ops.def call, for the CPU and for GPUs, in terms of what
- * both have under one name: exp, exp_beside_1, normal. Whoever includes it defines before
+/* slopes: derivatives of activations that the rows *_backward of ops.def call, for the CPU and for GPUs, which both
+ * define exp, exp_beside_1 and normal. A file that includes it defines before
  *   T               the type; SLOPE(name) begins a function of one T, named x
  *   C(number)       the number in T
  *   NR_FMA(a, b, c) a * b + c, rounded once where the processor can

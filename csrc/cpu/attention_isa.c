@@ -21,7 +21,7 @@
 #define IN_PLACE (128 << 10) /* bytes from the first to the last row of an operand that tiles read where it lies */
 #define PIECE 1024           /* numbers of a row after which their sum goes into double precision */
 
-/* How one head is cut: queries at a time, in a task; bytes of scratch memory a thread. */
+/* How one head is cut into tasks and blocks of queries, and the scratch memory of each thread. */
 typedef struct cut {
     const nr_attention_plan *plan;
     int64_t items, queries, parts, pitch;

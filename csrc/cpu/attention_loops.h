@@ -29,8 +29,8 @@ typedef struct NAME(right) {
     int64_t row, panel;
 } NAME(right);
 
-/* k rows, `row` apart, of `cols` neighbours: where they lie, if their vectors cross no lines, and few lines and pages
- * are used; otherwise packed to `to`. */
+/* k rows, `row` apart, of `cols` contiguous elements: in place, if vectors cross no cache lines and the rows are on few
+ * pages; otherwise packed to `to`. */
 static NAME(right) NAME(rows_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row) {
     const int64_t apart = row * (int64_t)sizeof(T);
     const bool whole = cols % LANES == 0 && ((uintptr_t)b | (uintptr_t)apart) % VECTOR == 0;
@@ -39,7 +39,7 @@ static NAME(right) NAME(rows_of)(T *to, int64_t k, int64_t cols, const T *b, int
     return (NAME(right)){to, PANEL_COLS, k * PANEL_COLS};
 }
 
-/* The transposed of k neighbours in each of `cols` rows, packed to `to`. */
+/* The transpose of k contiguous elements of each of `cols` rows, packed to `to`. */
 static NAME(right) NAME(columns_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row) {
     NAME(pack_panels)(to, k, cols, b, 1, row);
     return (NAME(right)){to, PANEL_COLS, k * PANEL_COLS};
@@ -74,8 +74,7 @@ INLINE NAME(vec) NAME(exp_of)(NAME(vec) v) {
     return *(NAME(vec) *)lane;
 }
 
-/* volatile, as compilers make a call of memset of such a loop, which takes longer for the few vectors that there
- * are. */
+/* volatile keeps compilers from making this loop a call of memset, which is slower for a few vectors. */
 INLINE void NAME(clear)(T *x, int64_t n) {
     for (int64_t i = 0; i < n; i += LANES) *(volatile NAME(vec_at) *)(x + i) = (NAME(vec)){0};
 }
@@ -103,7 +102,7 @@ INLINE T NAME(scale_row)(T *x, int64_t seen, int64_t n, T scale) {
         *(NAME(vec_at) *)(x + i) = here;
     }
     NAME(clear)(x + i, n - i);
-    const NAME(vec) found = top; /* a register has no address */
+    const NAME(vec) found = top; /* a copy, so that `top` can stay in a register */
     return NAME(largest_across)(&found);
 }
 
@@ -302,11 +301,11 @@ static int32_t NAME(attend)(const nr_attention_plan *p, bool is_backward) {
     NAME(head) none;
     if (s.items == 0) return NORCH_OK;
     s.pitch = ceil_div(p->keys, PANEL_COLS) * PANEL_COLS;
-    if (s.pitch * (int64_t)sizeof(T) % 1024 == 0) s.pitch += LANES; /* columns of scores are read, too */
+    if (s.pitch * (int64_t)sizeof(T) % 1024 == 0) s.pitch += LANES; /* avoids cache conflicts of columns of scores */
     int64_t most = least(SCORES / s.pitch, MOST_QUERIES), queries = p->queries > 0 ? p->queries : 1;
     if (most < TILE_ROWS) most = TILE_ROWS;
     s.queries = ceil_div(queries, ceil_div(queries, most));
-    /* going backward, all queries add to the gradient of a key, in order */
+    /* in the backward pass all queries add to the gradient of a key, in order, so that a head is one task */
     if (!is_backward) s.parts = least(ceil_div(queries, s.queries), ceil_div(TASKS_WANTED, s.items));
     s.scratch_size = NAME(lay_out)(&none, &s, is_backward, NULL);
     double work = (double)s.items * (double)queries * (double)p->keys * (double)(p->width + p->value_width);

@@ -1,15 +1,15 @@
-/* batch_norm_isa: channels made to have mean 0 and variance 1, and the gradients of that, built once per instruction
- * set; the loops, for each float type, are in batch_norm_loops.h.
+/* batch_norm_isa: batch normalisation and its gradients, built once per instruction set; batch_norm_loops.h has the loops
+ * for each float type.
  *
  *   x (batch, channels, inner)   [ c0 c0 c0 c0 ... | c1 c1 c1 ... ]   long planes: a tile is a channel
- *                                [ c0 c0 c1 c1 c2 c2 ... | c32 ...]   short ones: a tile is as many channels as LANES hold
- *   tile                         lane 0 | lane 1 | ... | lane LANES - 1, of each sample some such rows; the lanes are added up side by
- *                                side, and then those of each channel
+ *                                [ c0 c0 c1 c1 c2 c2 ... | c32 ...]   short ones: a tile is the channels that fit LANES
+ *   tile                         lane 0 | lane 1 | ... | lane LANES - 1: rows of LANES elements of each sample, summed
+ *                                lane by lane, and then over the lanes of each channel
  *
  * Ioffe and Szegedy, "Batch Normalization" (2015). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for
  * Computing the Sample Variance" (1983). */
 #ifndef __clang__
-#pragma GCC optimize("no-unswitch-loops") /* whose copies double the code and gain nothing here */
+#pragma GCC optimize("no-unswitch-loops") /* the copies of loops double the code and gain nothing here */
 #endif
 #include <math.h>
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 #include "../families/batch_norm.h"
 #include "cpu.h"
 
-#define LANES 64    /* elements that lie side by side */
-#define STEPS 64    /* rows of these that are added up before they go into sums of double precision */
+#define LANES 64    /* contiguous elements that are summed side by side */
+#define STEPS 64    /* rows of LANES that are added before they go into double-precision sums */
 #define CHUNK 16384 /* elements a thread takes at a time */
 
 /* Some channels: runs of `length` elements, one a sample. */
@@ -49,7 +49,7 @@ static tile tile_of(const job *j, int64_t number) {
             __VA_ARGS__                                                                     \
         }
 
-/* What runs once for many rows is not copied into each loop. */
+/* For what runs once for many rows: not inlined, to keep the code small. */
 #define ONCE static __attribute__((noinline))
 
 #define NAME OF_DTYPE

@@ -1,14 +1,14 @@
 /* batch_norm_loops: the tiles of batch_norm_isa.c, where their picture is, for a float type, a template of
  * each_dtype.h: Ioffe and Szegedy, "Batch Normalization" (2015).
  *
- *   TRAINING   1. mean = sum / n    2. the squares about it, so that nothing cancels    3. out = (x - mean) scale weight + bias
+ *   TRAINING   1. mean = sum / n    2. the squares about it, without cancellation    3. out = (x - mean) scale weight + bias
  *   BACKWARD   1. the sums of g and of g (x - mean)    2. out = scale weight (g - mean(g) - h mean(g h)) */
 
 typedef struct NAME(lanes) {
     T v[LANES];
 } NAME(lanes);
 
-/* Moves the sums of some rows to those of all. */
+/* Adds the sums of some rows to the double-precision sums of all, and clears them. */
 ONCE void NAME(flush)(double *restrict sums, NAME(lanes) *restrict part) {
     for (int64_t k = 0; k < LANES; k++) {
         sums[k] += (double)part->v[k];
@@ -24,13 +24,13 @@ ONCE void NAME(fold)(const tile *t, const double *sums, double *of_channel) {
     }
 }
 
-/* A number for each channel, for each of its lanes. */
+/* Copies the number of each channel to each of its lanes. */
 ONCE void NAME(spread)(const tile *t, const double *of_channel, NAME(lanes) *restrict to) {
     for (int64_t c = 0; c < t->channels; c++)
         for (int64_t k = 0; k < t->each; k++) to->v[c * t->each + k] = (T)of_channel[c];
 }
 
-/* Of each lane the sums of d = x - center and of d^2. */
+/* For each lane the sums of d = x - center and of d^2. */
 ONCE void NAME(deviations)(const nr_batch_norm_plan *p, const tile *t, const NAME(lanes) * center, double *sums,
                            double *squares) {
     const T *restrict x = p->x;
@@ -70,7 +70,7 @@ INLINE void NAME(move)(void *running, int64_t channel, double momentum, double t
     if (running) *one = (T)((1 - momentum) * (double)*one + momentum * to);
 }
 
-/* The statistics of a batch, to where they are kept. */
+/* Stores the statistics of a batch, and updates the running ones. */
 static void NAME(store_moments)(const nr_batch_norm_plan *p, const tile *t, const double *mean,
                                 const double *variance) {
     const double n = (double)(p->batch * p->inner);

@@ -1,10 +1,10 @@
-/* chain: runs the calls of a chain (families/chain.h) tile by tile, each by the kernel that it has alone.
+/* chain: runs the calls of a chain (families/chain.h) tile by tile, each with its own kernel.
  *
- *   chunk   [ tile | tile | tile ]   a thread takes it; shapes decide how many tiles it has
+ *   chunk   [ tile | tile | tile ]   the work of a thread; shapes decide how many tiles it has
  *   tile    call 0: x, y -> buffer a       call 1: a, b -> buffer c       call 2: c -> memory
  *
- * Tiles do not depend on one another, and a kernel gives an element the same value wherever its tile ends; so the
- * number of threads does not matter, and results are those of the calls one after another. */
+ * Tiles do not depend on one another, and a kernel computes the same value for an element in any tile. So the results
+ * are the same for any number of threads, and those of the calls one after another. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ static char *data_of(const nr_link *link, int o) {
     return ((const nr_plan *)link->call->plan)->data[o]; /* of a reduction: its first field */
 }
 
-/* Where operands that are fetched lie in a tile. */
+/* The addresses of prefetched operands in a tile. */
 static void find_ahead(const nr_chain *chain, const tile *t, const char **ahead) {
     for (int32_t f = 0; f < chain->fetches; f++) {
         const nr_link *link = &chain->links[chain->fetch[f].link];
@@ -117,8 +117,8 @@ static void find_ahead(const nr_chain *chain, const tile *t, const char **ahead)
     }
 }
 
-/* While call i runs, a part of what the next tile uses comes into the second cache: a tile is too short for the
- * processor to foresee the next one. */
+/* Before call i, prefetches a part of the operands of the next tile into the second cache: a tile is too short for the
+ * hardware prefetcher. */
 static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
     for (int32_t f = 0; f < chain->fetches; f++) {
         const int64_t lines = chain->fetch[f].lines;
@@ -127,7 +127,7 @@ static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
     }
 }
 
-/* The leaf that a chunk is, into the states of the reductions into one element. */
+/* Reduces a chunk, which is a leaf, into the states of the reductions into one element. */
 static void reduce_leaves(const work *w, int64_t first, char *buffers) {
     const nr_chain *chain = w->chain;
     for (int64_t i = 0; i < chain->count; i++) {

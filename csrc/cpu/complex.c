@@ -1,5 +1,5 @@
-/* complex: the kernels of complex.def, compiled once: the arithmetic waits for memory, and the functions are the C
- * library's. The loops are those of the real dtypes (pointwise_loops.h). */
+/* complex: the kernels of complex.def, compiled for the baseline only, as arithmetic is limited by memory and functions
+ * are the C library's. The loops are those of the real dtypes (pointwise_loops.h). */
 #include <tgmath.h>
 #undef I
 

@@ -129,7 +129,7 @@ EACH_TILE_ROW(SEES)
 static const NAME(see_of) NAME(sees)[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(SEES)};
 #undef SEES
 
-/* A tile whose outputs do not lie side by side. */
+/* A tile whose outputs are not contiguous. */
 static __attribute__((noinline)) void NAME(see_apart)(const NAME(correlation) * s, int64_t rows, int64_t vectors,
                                                       int64_t depth, const T *a, int64_t a_row, const T *start, T *out,
                                                       const NAME(spot) * spot) {

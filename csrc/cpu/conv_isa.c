@@ -9,9 +9,9 @@
  *   +-----------+            +-------------+
  *
  * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next
- * one. This file knows how a source is seen through a kernel; conv_pad.h, conv_correlate.h (y and x) and conv_weight.h
- * hold the loops and are included once for each float type. The way of looking at it: Chetlur et al., "cuDNN: Efficient
- * Primitives for Deep Learning" (2014). */
+ * one. This file computes the geometry; conv_pad.h, conv_correlate.h (y and x) and conv_weight.h have the loops, and
+ * are included once for each float type. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN:
+ * Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/conv.h"
@@ -96,8 +96,8 @@ static void forward_taps(const nr_conv_plan *p, int64_t (*tap)[2]) {
     }
 }
 
-/* Taps by which the positions phase + i * stride of x see y; gives their number, and in `which` their places in the
- * kernel. */
+/* The taps that contribute to the positions phase + i * stride of x, as offsets in y; returns their number, and in
+ * `which` their indices in the kernel. */
 static int64_t phase_taps(const nr_conv_plan *p, const int64_t phase[2], int64_t (*tap)[2], int64_t *which) {
     int64_t count = 0;
     for (int64_t r = 0; r < p->kernel[0]; r++) {

@@ -79,8 +79,8 @@ static T NAME(sum_of)(int64_t n, const T *y) {
     return total;
 }
 
-/* The sums of a channel's products with what each of some taps reads, added to to[tap * step]; the vectors run along
- * the positions. For few channels, which would leave most lanes of a panel idle. */
+/* Adds the dot product of a channel of y and the positions that a tap reads to to[tap * step], for some taps, with
+ * vectors along the positions. For few channels, of which vectors would leave most lanes idle. */
 static void NAME(dots)(const view *v, int64_t grid_rows, int64_t wide, const T *padded, const int64_t *offset,
                        int64_t taps, const T *y, T *to, int64_t step) {
     for (int64_t t = 0; t < taps; t += OUTER_ROWS) {
@@ -102,7 +102,7 @@ static void NAME(dots)(const view *v, int64_t grid_rows, int64_t wide, const T *
     }
 }
 
-/* What a panel adds to the sums of a block of channels: grid_rows x wide positions, of y from `y` on. */
+/* Adds the products of one panel, grid_rows x wide positions of y from `y` on, to the sums of a block of channels. */
 static void NAME(add_positions)(const NAME(weights) * s, int64_t grid_rows, int64_t wide, int64_t channels, const T *y,
                                 const T *padded, T *panel, T *sums) {
     const view *v = &s->v;

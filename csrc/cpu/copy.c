@@ -58,7 +58,7 @@ static mover conversion_of(int32_t from, int32_t to) {
     return conversions[from] ? conversions[from][to] : NULL; /* none where one is narrow */
 }
 
-/* Squares of a cache line a side, transposed: by shuffles of four rows (of two), or plainly. */
+/* Transposes a square of elements, one cache line a side: by shuffles, or in plain loops. */
 static inline void flip_1(uint8_t *restrict to, const uint8_t *restrict from) {
     for (int i = 0; i < 64; i++)
         for (int j = 0; j < 64; j++) to[64 * i + j] = from[64 * j + i];
@@ -137,7 +137,7 @@ typedef struct job {
     const char *from;
 } job;
 
-/* A row to or from a narrow dtype: through what it is computed in, in pieces that stay in the cache. */
+/* Converts a row to or from a narrow dtype by way of its wide dtype, in pieces that stay in the cache. */
 static void convert_row(const job *j, char *to, const char *from, int64_t n) {
     const int32_t wide_from = nr_wide(j->from_dtype), wide_to = nr_wide(j->dtype);
     const int64_t wide_step[2] = {NR_WIDE, 0};
@@ -166,7 +166,8 @@ static void convert_row(const job *j, char *to, const char *from, int64_t n) {
     }
 }
 
-/* Piece by piece into a buffer, and from there past the cache: of rows, a part of one; of squares, all. */
+/* Copies a block to a destination that bypasses the cache, through a buffer: part of a row, or a whole square, at a
+ * time. */
 static void stream_block(const job *j, int64_t n0, int64_t n1, char *to, const char *from) {
     char buffer[SQUARE * SQUARE * sizeof(int64_t)];
     const int64_t wide = j->turned ? SQUARE : BUFFERED, high = j->turned ? SQUARE : 1;
@@ -184,8 +185,8 @@ static void stream_block(const job *j, int64_t n0, int64_t n1, char *to, const c
     nr_stream_end();
 }
 
-/* The C library's copies are slow (Zen 4: at a twelfth of the speed) where stores run less than 16 bytes behind the
- * loads, modulo a page; short ones do not. */
+/* memcpy() is slow (on Zen 4 at a twelfth of the speed) if the destination is less than 16 bytes behind the source
+ * modulo a page, except for short copies: so long ones are split. */
 static void copy_row(char *to, const char *from, size_t n) {
     const size_t behind = ((uintptr_t)to - (uintptr_t)from) % 4096, most = behind > 0 && behind < 16 ? 2048 : n;
     for (size_t some; n > 0; n -= some, to += some, from += some) {
@@ -250,7 +251,7 @@ static void swap_dims(job *j, int32_t a, int32_t b) {
     }
 }
 
-/* The dimension along which the source moves least, when that is not dimension 0; else 0. */
+/* The dimension along which the source has the smallest stride. */
 static int32_t across(const job *j) {
     int32_t best = 0;
     for (int32_t d = 1; d < j->ndim; d++) {
@@ -261,7 +262,7 @@ static int32_t across(const job *j) {
     return best;
 }
 
-/* Whether all elements come from one. */
+/* Whether the source is one broadcast element. */
 static bool one_number(const job *j) {
     for (int32_t d = 0; d < j->ndim; d++)
         if (j->size[d] > 1 && j->from_step[d] != 0) return false;

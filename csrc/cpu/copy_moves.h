@@ -1,5 +1,5 @@
-/* copy_moves: elements that move unchanged, included by copy.c once per element size. WORD is an unsigned integer
- * of that size, SIZE its name. Pictures and source: copy.c, rows (move, fill) and turned (turn). */
+/* copy_moves: copies without conversion, included by copy.c once per element size. WORD is an unsigned integer of that
+ * size, SIZE its name. move and fill copy what copy.c calls rows, turn what it calls turned. */
 
 /* n1 rows of n0 elements, any strides; backwards (flip) by vectors, as the step is known. */
 static void NR_JOIN2(move, SIZE)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step,

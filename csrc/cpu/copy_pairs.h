@@ -1,5 +1,5 @@
-/* copy_pairs: the conversions out of one dtype into every other, a template of each_dtype.h for copy.c, where the
- * picture is: the table from_DTYPE[to]. */
+/* copy_pairs: conversions from one dtype to every other, as the table from_DTYPE[to]: a template of each_dtype.h for
+ * copy.c. */
 
 /* dtype is a constant wherever this and convert are inlined. */
 INLINE void OF_DTYPE(store)(char *to, S x, int32_t dtype) {

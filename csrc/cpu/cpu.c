@@ -50,8 +50,9 @@ typedef struct isa {
 static bool always(void) { return true; }
 
 #ifdef __x86_64__
-/* Asked of the processor: what __builtin_cpu_supports() reads is in the compiler's runtime library, and not every one
- * fills it. A set counts where the system saves its registers, too (Intel's manual, volume 1, 14.3 and 15.2). */
+/* Reads cpuid, because __builtin_cpu_supports() depends on the compiler's runtime library, which does not always fill
+ * in what it reads. The operating system must also save the registers of the set (Intel's manual, volume 1, 14.3 and
+ * 15.2). */
 static bool has(unsigned features, unsigned registers) {
     unsigned a, b, c, d, saved, high;
     const unsigned basic = bit_OSXSAVE | bit_AVX | bit_FMA;
@@ -147,14 +148,15 @@ static nr_backend backend = {
 
 const nr_backend *nr_cpu_backend(void) { return &backend; }
 
-/* Runs when the library is loaded: the widest build that the machine has, or the one that NORCH_ISA names, unless it
- * is empty. With an unknown name the baseline stays: Python refuses it. */
+/* Runs when the library is loaded. Chooses the widest build that the machine supports, or the one that NORCH_ISA names;
+ * with an unknown name the baseline, and Python refuses the name. */
 __attribute__((constructor)) static void choose_isa(void) {
     const char *wanted = getenv("NORCH_ISA");
     if (wanted && !*wanted) wanted = NULL;
     for (int i = 0; i < BUILD_COUNT; i++)
         if (builds[i].supported() && (!wanted || !strcmp(wanted, builds[i].name))) chosen = &builds[i];
-    for (const isa *build = builds; build <= chosen; build++) { /* what a build lacks stays with a narrower one */
+    for (const isa *build = builds; build <= chosen;
+         build++) { /* a build keeps kernels of the one before that it lacks */
         build->fill_pointwise(kernels);
         build->fill_reduce(kernels);
     }

@@ -1,5 +1,4 @@
-/* cpu: what the CPU's families share: threads, scratch memory, and which builds
- * of a family exist. */
+/* cpu: what the CPU's families share: threads, scratch memory, and the functions of each ISA build. */
 #ifndef NR_CPU_H
 #define NR_CPU_H
 
@@ -14,15 +13,15 @@ INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Under a memory checker freed blocks go straight back, so that it sees every use after free. */
+/* With a sanitizer freed blocks are not cached, so that it sees every use after free. */
 #ifdef __SANITIZE_ADDRESS__
 #define NR_CACHING 0
 #else
 #define NR_CACHING 1
 #endif
 
-/* Calls body(context, chunk) for each chunk in [0, chunks), on as many threads as are free. Which
- * thread runs which chunk is chance; so cut chunks by shape alone, and let none depend on another. */
+/* Calls body(context, chunk) for each chunk in [0, chunks), on as many threads as are free. Any thread may run any
+ * chunk, so results are the same only if shapes alone decide the chunks, and no chunk depends on another. */
 void nr_share(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
 static inline void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context) {
     if (chunks == 1)
@@ -32,7 +31,7 @@ static inline void nr_parallel(int64_t chunks, void (*body)(void *context, int64
 }
 /* 1 when nr_parallel would run everything in the caller. */
 int32_t nr_threads(void);
-/* Index in [0, 256) of the thread that runs the present chunk, for scratch memory a thread. */
+/* The index in [0, 256) of the calling thread, for scratch memory of each thread. */
 int32_t nr_thread_index(void);
 
 /* The memory of tensors, for the table of the backend. */
@@ -51,7 +50,7 @@ extern const struct nr_chain_runner nr_cpu_chains;
 #define NR_JOIN(a, b) a##_##b
 #define NR_JOIN2(a, b) NR_JOIN(a, b)
 #define NR_ISA(name) NR_JOIN2(name, NR_ISA_NAME)
-/* The build that every machine of its kind runs. It has all kernels (NR_ISA_BASELINE); others replace some. */
+/* The build that every machine of the architecture runs. It has all kernels (NR_ISA_BASELINE); others replace some. */
 #ifdef __aarch64__
 #define NR_FIRST_ISA neon
 #else
@@ -59,14 +58,15 @@ extern const struct nr_chain_runner nr_cpu_chains;
 #endif
 #define NR_FIRST(name) NR_JOIN2(name, NR_FIRST_ISA)
 
-/* n elements from one strided run to another, steps in bytes; by narrow dtype, to and from what it is computed in,
- * which has NR_WIDE bytes; and by float32, to and from float64. A buffer of NR_PIECE such elements fits the stack. */
+/* Conversions of n elements, steps in bytes. Of a narrow dtype to and from its wide one, whose elements have NR_WIDE
+ * bytes; of float32 to and from float64. A buffer of NR_PIECE wide elements fits the stack. */
 typedef void (*nr_conversion)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n);
 extern nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 #define NR_WIDE 4
 #define NR_PIECE 1024
 
-/* Each of `rows` numbers of `size` bytes, step bytes apart, n times into buffer, which has NR_FILL_BYTES bytes more. */
+/* Repeats each of `rows` scalars of `size` bytes, step bytes apart, n times in buffer, which has NR_FILL_BYTES bytes
+ * more. */
 typedef void nr_row_filler(char *buffer, const char *from, int64_t step, int64_t n, int64_t rows, int64_t size);
 extern nr_row_filler *nr_fill_rows;
 #define NR_FILL_BYTES 64
@@ -74,7 +74,7 @@ extern nr_row_filler *nr_fill_rows;
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
 void nr_fill_complex(nr_kernel_rows kernels); /* those of complex.def, for every machine */
 
-/* What each of those builds defines. The fill functions put their kernels into the table. */
+/* The functions of an ISA build. The fill functions put their kernels into the table. */
 #define NR_DECLARE_ISA(isa)                                                 \
     void nr_fill_pointwise_##isa(nr_kernel_rows kernels);                   \
     nr_row_filler nr_fill_rows_##isa;                                       \
@@ -96,12 +96,13 @@ NR_DECLARE_ISA(avx2)
 NR_DECLARE_ISA(avx512)
 NR_DECLARE_ISA(neon)
 
-/* Families compiled once: the loops that hand runs of elements to those kernels, and the rest. */
+/* Families compiled once: those that call kernels of the ISA builds on runs of elements, and those without such
+ * kernels. */
 int32_t nr_run_pointwise(const nr_call *call);
 int32_t nr_run_reduce(const nr_call *call);
 int32_t nr_run_copy(const nr_call *call);
 int32_t nr_run_index(const nr_call *call);
-int32_t nr_run_nonzero(const nr_call *call); /* what nr_run_index hands on */
+int32_t nr_run_nonzero(const nr_call *call); /* called by nr_run_index */
 int32_t nr_run_random(const nr_call *call);
 int32_t nr_run_scan(const nr_call *call);
 int32_t nr_run_sort(const nr_call *call);

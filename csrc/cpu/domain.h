@@ -1,5 +1,5 @@
-/* domain: IN_DOMAIN(domain)(text) is the text if the domain of a row of ops.def contains KIND_OF_DTYPE, the kind of a
- * dtype (F, I or B), and otherwise nothing. */
+/* domain: IN_DOMAIN(domain)(text) expands to text if the domain of a row of ops.def contains KIND_OF_DTYPE, the kind of
+ * a dtype (F, I or B), and otherwise to nothing. */
 #ifndef NR_DOMAIN_H
 #define NR_DOMAIN_H
 

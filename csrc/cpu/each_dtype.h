@@ -6,7 +6,7 @@
  *   S, T, ACC        the types that dtypes.def calls stored, computed and sum
  *   INTEGER          a signed integer as wide as an element
  *   KIND_OF_DTYPE    F, I or B; IS_FLOAT is 1 or 0, for #if
- *   OF_DTYPE(name)   name with that of the dtype behind it */
+ *   OF_DTYPE(name)   name_float32 */
 #ifndef NR_EACH_DTYPE_H
 #define NR_EACH_DTYPE_H
 

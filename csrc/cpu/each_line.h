@@ -1,2 +1,2 @@
-/* each_line: the TEMPLATE of each_dtype.h that is one line: LINE. */
+/* each_line: a TEMPLATE of each_dtype.h that consists of the macro LINE, to repeat one line for each dtype. */
 LINE

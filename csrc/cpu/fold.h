@@ -1,6 +1,6 @@
-/* fold: the lanes of a vector added up, and the largest of them, by halves that stay in registers. Included once for
- * each float type T by what calls a vector of VECTOR bytes NAME(vec). By address: not all builds have registers for
- * them.
+/* fold: the sum and the largest of the lanes of a vector, by halves, in registers. Included once for each float type T
+ * by files that define NAME(vec), a vector of VECTOR bytes. Vectors are passed by address, as not all builds have such
+ * registers.
  *
  *   a b c d e f g h  ->  a+e b+f c+g d+h  ->  (a+e)+(c+g)  (b+f)+(d+h)  ->  their sum
  *

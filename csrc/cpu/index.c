@@ -1,12 +1,11 @@
-/* index: reads from and writes to indexed places, row by row of the innermost loop; indices are checked.
+/* index: gather and scatter, row by row of the innermost loop, and the check of indices.
  *
  *   index   2 0 1      gather   dense[i] = target[index[i]]      scatter  target[index[i]] = dense[i], or += ...
  *   target  a b c      dense    c a b                            in the order of i: the last of equal places stays
  *
- * Rows of equal indices (x[i] of a matrix) are whole rows of memory, and moved so. A gather is cut anywhere. A scatter
- * is cut only along a loop that moves the target, where no two chunks write to one element; each chunk goes in the
- * order of the nest, so threads change no bit. It is the plain way, one pass: nothing is sorted, and no sum is
- * atomic. */
+ * If a row has one index (x[i] of a matrix), it is copied as a whole. A gather can be cut anywhere. A scatter is cut
+ * only along a loop that moves the target, so that no two chunks write to one element; each chunk runs in the order of
+ * the nest, so that threads do not change the result. No sorting and no atomic sums are needed. */
 #include <string.h>
 
 #include "../core/dtype.h"
@@ -29,7 +28,7 @@
 #define SIZE 8
 #include "index_moves.h"
 
-/* n elements of the innermost loop from these three places on. */
+/* Runs n elements of the innermost loop from these three addresses on. */
 typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n);
 
 #ifndef __clang__
@@ -39,9 +38,9 @@ typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *i
 #define WANTED(kind, bits) true
 #include "each_dtype.h"
 
-/* NR_OFFSETS: whether each index of a row is in range; one that wraps is so if the sum with the size is. The sign bits
- * of all are joined: no branch an element. What is checked is what is used, even if another thread writes to index
- * meanwhile. */
+/* NR_OFFSETS for a row: writes the offsets, and returns whether all indices are in range, after wrapping negative ones.
+ * Ors sign bits instead of branching for each element. Reads each index once, so that another thread cannot change it
+ * after the check. */
 static __attribute__((noinline)) bool offsets(const nr_index_plan *plan, char *dense, const char *index,
                                               const char *before, int64_t n) {
     const int64_t *step[] = {plan->nest.stride[0], plan->nest.stride[1], plan->nest.stride[2]};
@@ -114,8 +113,8 @@ static void run_chunk(void *context, int64_t chunk) {
     }
 }
 
-/* Names the first index out of range. Where offsets() wrote over the indices, they are found by what it made of
- * them. */
+/* Sets an error for the first index out of range. If offsets() has overwritten the indices, recovers it from the
+ * offset. */
 static int32_t fail_lost(const nr_call *call) {
     const nr_index_plan *plan = call->plan;
     const nr_plan *nest = &plan->nest;
@@ -147,8 +146,8 @@ int32_t nr_run_index(const nr_call *call) {
     job j = {.plan = plan, .kernel = kernel_of(call->op, call->dtype)};
     int64_t wanted = nr_threads() == 1 ? 1 : (nest->numel + CHUNK - 1) / CHUNK, parts = 1;
     if (writing && wanted > CUTS) wanted = CUTS;
-    /* The outermost loop that gives as many parts, or the longest; for a scatter, short rows cost more than threads
-     * give. */
+    /* Cuts the outermost loop that is long enough, or the longest. The innermost loop of a scatter counts as 64 times
+     * shorter: short rows cost more than threads gain. */
     for (int32_t d = nest->ndim - 1; d >= 0 && parts < wanted; d--) {
         int64_t most = nest->size[d];
         if (writing && nest->stride[2][d] == 0) continue;

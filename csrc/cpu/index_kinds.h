@@ -1,5 +1,5 @@
-/* index_kinds: the ways to combine elements in indexed places, a template of each_dtype.h for index.c, where the
- * picture is: the table combine_DTYPE. A NaN wins over all; bools are added by or, and multiplied by and. */
+/* index_kinds: scatter with add, prod, amax and amin, as the table combine_DTYPE: a template of each_dtype.h for
+ * index.c. NaN propagates; bools are added by or, and multiplied by and. */
 #define NAME OF_DTYPE(add)
 #define COMBINE(a, b) ((a) + (b))
 #include "index_loops.h"

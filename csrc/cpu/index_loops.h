@@ -1,6 +1,5 @@
-/* index_loops: dense elements combined into indexed positions, included once per dtype and way (NAME, of both; S;
- * COMBINE joins two elements) by index_kinds.h. The order of the nest is the order of the additions. Picture:
- * index.c. */
+/* index_loops: a scatter that combines two elements by COMBINE, in the order of the nest. index_kinds.h includes it for
+ * each dtype (S) and operation; NAME is the name to define. */
 static void NAME(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n) {
     const int64_t dense_step = plan->nest.stride[0][0], index_step = plan->nest.stride[1][0];
     const int64_t target_step = plan->nest.stride[2][0], axis_step = plan->axis_stride;

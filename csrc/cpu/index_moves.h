@@ -1,5 +1,4 @@
-/* index_moves: elements read from indexed positions and written to them, included by index.c once per element size
- * (WORD, SIZE). Picture: index.c, gather (take) and scatter (put). */
+/* index_moves: gather (take) and scatter (put), included by index.c once per element size (WORD, SIZE). */
 static void NR_JOIN2(take, SIZE)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n) {
     const int64_t dense_step = plan->nest.stride[0][0], index_step = plan->nest.stride[1][0];
     const int64_t target_step = plan->nest.stride[2][0], axis_step = plan->axis_stride;

@@ -1,8 +1,7 @@
 /* math: the functions that the formulas of ops.def call on the CPU, under one name for every type.
  *
- * All is static inline and free of branches, so that a loop around a formula turns into vectors; what
- * calls libm instead says so below. Reduction states live with the reductions, not here. Include this
- * after every system header: exp, log ... are macros from here on.
+ * All functions are static inline and branch-free, so that a loop around a formula is vectorised, except those listed
+ * below that call libm. Include this after every system header: exp, log ... are macros from here on.
  *
  * Largest error met in ulp over all exponents (tests/native/math_accuracy.c); edges as in C99 Annex F.
  *   float32, in float   exp 0.98  exp2 0.99  expm1 1.45  log 0.83  log1p, log1p_unit 1.39  tanh 1.20  erf 1.33
@@ -11,8 +10,8 @@
  *   float64             exp 1.01  exp2 1.08  expm1 2.12  log 0.82  log1p, log1p_unit 1.35  tanh 2.52  erfinv 1.9
  *                       sinc 2.8  digamma 4.5 right of 0, zeta 8 of whole exponents
  *                       i0 i0e 4, i1 i1e 9, igamma igammac 14 above 1e-3 (tests/test_special.py)
- * The others of float64 are libm's. Remainders branch to fmod now and then, float32's only
- * where nr_easy_f32 does not hold, and powers of integers loop; math_special.h says what it does. */
+ * The others of float64 are libm's. Remainders branch to fmod now and then, float32's only where nr_easy_f32 does not
+ * hold, and powers of integers loop; math_special.h says what it does. */
 #ifndef NR_MATH_H
 #define NR_MATH_H
 

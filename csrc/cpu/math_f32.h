@@ -1,9 +1,9 @@
-/* math_f32: the part of math.h for float. What networks call most is float arithmetic alone; the rest
- * is computed in double, whose 29 spare bits buy short formulas and correct rounding nearly always.
- * Included by math.h alone, after math_f64.h. The template math_float.h holds what double has alike.
+/* math_f32: the part of math.h for float. The functions that networks call most use float arithmetic only; the others
+ * are computed in double, whose 29 more bits allow short formulas and nearly always correct rounding. Included by
+ * math.h only, after math_f64.h. The template math_float.h has what float and double share.
  *
- * Ranges are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980); the
- * polynomials were fitted by Remez exchange. */
+ * Ranges are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980); the polynomials were
+ * fitted by Remez exchange. */
 
 #define T float
 #define F(name) nr_##name##_f32
@@ -77,7 +77,7 @@ NR_INLINE float nr_erf_f32(float x) {
 
 /* ---- in double --------------------------------------------------------------------------------- */
 
-/* e^x where that lies well within float's range, else far outside it. */
+/* e^x in double, with x clamped to [-200, 200], beyond the range of float. */
 NR_INLINE double nr_exp_wide(double x) {
     x = x < -200.0 ? -200.0 : x;
     x = x > 200.0 ? 200.0 : x;
@@ -209,7 +209,7 @@ NR_INLINE float nr_acos_f32(float x) {
     return (float)(2.0 * nr_atan_wide(sqrt((1.0 - y) / (1.0 + y))));
 }
 
-/* The angle within the eighth next to an axis, then unfolded: across the diagonal, the y axis, the x axis. */
+/* Computes the angle in the first octant, then reflects it: across the diagonal, the y axis, the x axis. */
 NR_INLINE float nr_atan2_f32(float y, float x) {
     double b = (double)y, a = (double)x, p = fabs(b), q = fabs(a);
     double least = p < q ? p : q, most = p < q ? q : p;

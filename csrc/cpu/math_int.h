@@ -3,7 +3,7 @@
  * the template math_integer.h. */
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtype-limits" /* it compares what may be unsigned with 0 */
+#pragma GCC diagnostic ignored "-Wtype-limits" /* the template compares unsigned numbers with 0 too */
 #define F(name) OF_DTYPE(nr_##name)
 #define TEMPLATE "math_integer.h"
 #define WANTED(kind, bits) (kind == 'i' || kind == 'u')

@@ -21,7 +21,7 @@ NR_INLINE T F(shifted_right)(T x, T n) {
     return (T)((x >> (inside ? n : (T)(8 * sizeof(T) - 1))) >> !inside);
 }
 
-/* Divisors 0 and -1 are kept from the division, which would trap on the least integer / -1. */
+/* Division by 0 and of the least integer by -1 would trap: divisors 0 and -1 are handled apart. */
 #define IS_SIGNED ((T)(-1) < (T)1)
 #define NEGATIVE(x) ((T)(0 - (uint64_t)(x)))
 NR_INLINE T F(absolute)(T x) { return x < 0 ? NEGATIVE(x) : x; }

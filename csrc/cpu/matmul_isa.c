@@ -1,9 +1,9 @@
 /* matmul_isa: the CPU's matrix products, built once per instruction set (and with -ffp-contract=fast, so that a * b + c
  * becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
  *
- * This file knows the register tile of each instruction set, the integers and the batch; gemm.h holds the algorithm for
- * floats, its picture and its source: a template of each_dtype.h. Integers go the plain way, bfloat16 that of
- * gemm_bf16.h where the processor has it, else it is widened before. */
+ * This file has the block sizes, the integers and the loop over the batch. gemm.h has the algorithm for floats;
+ * integers have plain loops; bfloat16 uses gemm_bf16.h if the processor has the instruction, and is widened
+ * otherwise. */
 #if defined(__AVX512F__)
 #include <cpuid.h>
 #endif
@@ -26,7 +26,7 @@
 #define BLOCK_BYTES (192 * 1024)
 #define PACK_PANELS 4
 #define FAR_BYTES (1 << 20)
-/* The same for dot products, whose operands lie along k. */
+/* The block of k of dot products. */
 #define DOT_K 1024
 
 /* One product of the batch: a plan without its nest. */
@@ -46,7 +46,7 @@ typedef enum form { ROW, OUTER, DOT, PANEL, BLOCKED } form;
 
 INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 
-/* The product without its batch; n = 1 is transposed, C^T = B^T A^T, so that ROW computes it as well. */
+/* The first product of the batch; n = 1 is transposed, C^T = B^T A^T, so that ROW computes it as well. */
 static void first_product(const nr_call *call, product *p) {
     const nr_matmul_plan *plan = call->plan;
     *p = (product){plan->m, plan->n, plan->k,    plan->a_row, plan->a_col, plan->b_row, plan->b_col, plan->c_row,

@@ -1,8 +1,8 @@
 /* memory: the CPU's caching allocator. Freed blocks are kept in lists by size class, and reused.
  *
  *   classes     64  80  96  112 | 128  160  192  224 | 256 ...           bytes of a block: four classes a power of two
- *   take(150)   its class, 160:  waiting[5] -> block -> block -> ...     the first; where none waits, a new one from the
- *   give(150)   a block becomes the first that waits there               system. A full cache first frees its largest
+ *   take(150)   its class, 160:  waiting[5] -> block -> block -> ...     the first; if there is none, one from the system
+ *   give(150)   puts the block first in that list                        a full cache first frees its largest
  *
  * Reuse pays because the first write to each page of a new block is a page fault, which costs more than most operations
  * spend on a page. A class holds blocks of one size, so that at most a fifth of a block is unused. Blocks are aligned

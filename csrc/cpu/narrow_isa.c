@@ -1,6 +1,6 @@
-/* narrow_isa: runs of elements of the narrow dtypes (dtypes.def), widened to what kernels compute in and narrowed back,
- * compiled once an instruction set; and float32 from and to float64, the most frequent cast. The plain way, a loop over
- * a run. The conversions are core/convert.h's; float16 has the processor's own where there are some (F16C). */
+/* narrow_isa: conversions of runs of elements between narrow dtypes (dtypes.def) and their wide ones, and between
+ * float32 and float64, the most frequent cast; compiled once per instruction set. Loops around core/convert.h; float16
+ * uses the instructions of F16C where there are some. */
 #if defined(__AVX2__)
 #include <cpuid.h>
 #include <immintrin.h>

@@ -1,10 +1,10 @@
-/* nonzero: the coordinates of what is true, and the elements of another tensor there. Chunks are counted first, so that
- * each knows where it writes.
+/* nonzero: the coordinates of true elements, and masked reads and writes. Chunks are counted first, so that each knows
+ * where to write.
  *
  *   truth    [ chunk: 5 true ][ chunk: 0 ][ chunk: 3 ]     NR_COUNT: a thread takes a chunk and counts it, branch-free
  *   counts   0                5           5           8    then one adds them up: where each chunk begins, and all
  *   out      [ rows 0 to 4   ]            [ 5 to 7   ]     NR_NONZERO: the same chunks, of each row a BLOCK at a time;
- *                                                          the indices found stay in the first cache for each coordinate
+ *                                                          the indices found stay in the first cache
  *
  * Counts, their running sums, writes: Blelloch, "Prefix Sums and Their Applications" (1990). */
 #include <string.h>
@@ -25,7 +25,7 @@ static void count_chunk(void *context, int64_t chunk) {
     plan->counts[chunk + 1] = count;
 }
 
-/* The numbers below n of the true ones among n <= BLOCK. */
+/* Writes the positions of the true ones among n <= BLOCK bytes to found; returns their number. */
 static int64_t find(const uint8_t *truth, int64_t n, int64_t *found) {
     int64_t count = 0, i = 0;
     for (; i + 8 <= n; i += 8) {

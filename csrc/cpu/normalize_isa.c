@@ -1,6 +1,6 @@
-/* normalize_isa: rows made to have mean 0 and variance 1, and the gradients of that, built once per instruction set;
- * the loops, for each float type, are in normalize_loops.h. The backward pass recomputes the statistics: a row is in
- * the first cache then, and they would cost more to store.
+/* normalize_isa: layer, group and RMS normalisation and their gradients, built once per instruction set;
+ * normalize_loops.h has the loops for each float type. The backward pass recomputes the statistics, from a row in the
+ * first cache, which costs less than to store them.
  *
  *   x (rows, n)    [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     a thread takes a chunk: whole rows, together
  *   out            [ row ][ row ][ row ] | [ row ][ row ][ row ] | ...     about CHUNK elements
@@ -30,7 +30,7 @@ typedef struct norm {
     void *sums;   /* for each chunk, the two sums, where they are wanted */
 } norm;
 
-/* Where the weights of a row begin. */
+/* The index of the first weight of a row. */
 static int64_t weights_of(const nr_normalize_plan *p, int64_t row) { return row * (p->n / p->each) % p->weights; }
 
 #define NAME OF_DTYPE

@@ -122,7 +122,7 @@ INLINE void NAME(backward_rows)(const nr_normalize_plan *p, const NAME(moments) 
 #undef FH
 }
 
-/* The same where a weight stands for more than one element: the sums for it are parts of those of the row. */
+/* The same if a weight applies to several elements (group normalisation): their sums are parts of those of the row. */
 static void NAME(backward_channels)(const nr_normalize_plan *p, NAME(moments) m, const T *restrict row,
                                     const T *restrict grad, const T *restrict weight, T *restrict out,
                                     T *restrict sums) {

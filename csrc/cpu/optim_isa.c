@@ -1,4 +1,5 @@
-/* optim_isa: runs an optimizer's step, tensor by tensor, in parts that threads share; built once per instruction set.
+/* optim_isa: runs a step of an optimizer, tensor by tensor, in parts that threads share; built once per instruction
+ * set.
  *
  *   param  [ 16384 elements | 16384 | ... ]    all that belongs to an element is read once and written once; the
  *   grad   [                |       |     ]    formulas are the rows of optim.def, the loops around them
@@ -46,7 +47,7 @@ INLINE void specialized(step_loop *step, int needed, int count, const nr_optim_p
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
 
-/* One tensor on its way through the threads. */
+/* The step of one tensor, which threads share. */
 typedef struct job {
     const nr_call *call;
     const nr_optim_item *item;

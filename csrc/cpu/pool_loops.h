@@ -4,8 +4,8 @@
  *      p q r s t u ...     tap (0, 1):                     1 3 5     means, for RUN of them), and compared (max) or
  *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     added (avg) lane by lane
  *
- * That is the plain way, turned inside out: taps outside, windows inside. No running sums or maxima are kept, as
- * windows of networks are small. Which tap reads what: Dumoulin and Visin (2016), see pool_isa.c. */
+ * The loop over taps is outside, that over windows inside. No running sums or maxima are kept, as windows of networks
+ * are small. Shapes and strides: Dumoulin and Visin (2016), see pool_isa.c. */
 
 #define LANES ((int)(VECTOR / sizeof(T)))
 

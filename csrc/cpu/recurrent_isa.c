@@ -1,9 +1,8 @@
 /* recurrent_isa: a step of an LSTM or a GRU behind its matrix products, forward and backward, compiled once per
  * instruction set. The formulas are those of cells.h, which CUDA shares.
  *
- *   from_x, from_h   a row   [ gate 0: size | gate 1 | gate 2 | gate 3 ]    a loop over the units of a row reads all of its
- *   kept             a row   [ i            | f      | n      | o      ]    gates side by side: vectors of neighbouring
- * units */
+ *     from_x, from_h   a row   [ gate 0: size | gate 1 | gate 2 | gate 3 ]    a loop over the units of a row, of which
+ *   kept             a row   [ i            | f      | n      | o      ]    vectors hold several, reads all gates */
 #include <math.h>
 #include <stdbool.h>
 
@@ -13,7 +12,7 @@
 
 #define CHUNK 2048 /* units a thread takes at a time */
 
-/* No iteration of the loop behind it touches what another one writes. */
+/* Asserts that no iteration of the loop reads or writes what another one writes. */
 #ifdef __clang__
 #define IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else

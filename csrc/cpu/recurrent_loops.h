@@ -35,7 +35,7 @@ static void OF_DTYPE(gru_forward_row)(const nr_recurrent_plan *p, int64_t row) {
 
 #define UNITS 256 /* whose gradients are added up together */
 
-/* The gradient of h' of some units of a row: the sum of those that there are. */
+/* The gradient of h' of some units of a row: the sum of those given. */
 INLINE void OF_DTYPE(add_gradients)(const nr_recurrent_plan *p, int64_t first, int64_t n, T *restrict to) {
     for (int64_t u = 0; u < n; u++) to[u] = 0;
     for (int k = 0; k < 3; k++) {

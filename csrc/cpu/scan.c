@@ -1,12 +1,12 @@
-/* scan: running sums, products and extremes, some lanes (places of the other axes) side by side: neighbours in memory
- * as vectors, strided ones by fours, so that their chains of additions overlap. float sums run in double, as PyTorch's
- * do. An axis is never cut, so threads change no bit.
+/* scan: cumsum, cumprod, cummax and the like, for several lanes (positions of the other axes) side by side: contiguous
+ * ones as vectors, strided ones by fours, so that their dependent additions overlap. float sums are in double, as in
+ * PyTorch. An axis is never cut, so that threads do not change the result.
  *
  *   cumsum(0)   state  [ up to 64 neighbours ]       cumsum(1)   four rows    0 -> 1 -> 2 -> ...
  *   row i       out = state += x, as vectors                     at a time:   0 -> 1 -> 2 -> ...
  *
- * It is the plain way, one pass in order. One that cuts the axis, too (Blelloch, "Prefix Sums and Their Applications",
- * 1990), would read it twice, and its sums would depend on the cuts: cuda/scan.cu needs that, for its many threads. */
+ * A parallel scan (Blelloch, "Prefix Sums and Their Applications", 1990) would read the axis twice, and its sums would
+ * depend on the cuts; cuda/scan.cu needs it, for its many threads. */
 #include <math.h>
 
 #include "../families/scan.h"

@@ -1,8 +1,8 @@
-/* scan_loops: the loops of scan.c, where their picture is: a template of each_dtype.h. RUNNING holds what runs. */
+/* scan_loops: the loops of scan.c: a template of each_dtype.h. RUNNING is the type of the running value. */
 #define RUNNING OF_DTYPE(running)
 typedef __typeof__(_Generic((T)0, float: 0.0, default: (T)0)) RUNNING;
 
-/* `width` lanes at `at`, known at compile time but where lanes are neighbours. */
+/* Scans `width` lanes from `at` on; width is a constant at compile time unless lanes are contiguous. */
 INLINE void OF_DTYPE(fold_some)(const lanes *l, int64_t at, int64_t width, const int64_t next[2], RUNNING identity,
                                 RUNNING (*combine)(RUNNING, RUNNING)) {
     RUNNING state[WIDTH];

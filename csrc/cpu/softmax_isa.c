@@ -1,11 +1,10 @@
-/* softmax_isa: softmax and log-softmax along rows, or along columns some of which go side by side, forward and
- * backward; compiled once per instruction set. Sums of a block are kept in lanes, those of blocks in double. The
- * largest element is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41,
- * 2021).
+/* softmax_isa: softmax and log-softmax, forward and backward, along rows, or along several columns side by side;
+ * compiled once per instruction set. A block is summed in lanes, and blocks in double. The largest element is
+ * subtracted first, so that nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021).
  *
  *   x    [ block of 1024 | block | block | ... ]   1. the largest of the row
  *   out  [ e^(x - top)   | ...                 ]   2. block by block, and its sum while it is in the first cache
- *   out  [ times 1 / sum | ...                 ]   3. what is left to do; log-softmax: x - (top + log(sum)) */
+ *   out  [ times 1 / sum | ...                 ]   3. the division by the sum; log-softmax: x - (top + log(sum)) */
 #include <math.h>
 #include <stdbool.h>
 

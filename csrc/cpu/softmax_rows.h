@@ -62,7 +62,8 @@ INLINE double OF_DTYPE(row_sum)(const T *x, const T *y, int64_t n) {
     return sum;
 }
 
-/* exp(x - top) into out: all of it, or with `block` one block over the other; gives the sum. */
+/* Writes exp(x - top) to out and returns the sum. block: out has room for one block only, which each block
+ * overwrites. */
 INLINE double OF_DTYPE(row_exp)(T *restrict out, const T *restrict x, int64_t n, T top, bool block) {
     double sum = 0;
     for (int64_t i = 0; i < n; i += BLOCK) {

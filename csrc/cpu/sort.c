@@ -1,6 +1,6 @@
-/* sort: elements become unsigned keys of the same order beside their indices, and those are sorted: few by insertion,
- * many by their bytes from the lowest up (radix sort, Knuth vol. 3, 5.2.5), where bytes that all keys share cost
- * nothing. A few of many (topk) come from a heap. Every way is stable, so equal elements keep their order.
+/* sort: sorts pairs of an unsigned key, whose order is that of the elements, and an index: few by insertion, many by
+ * least significant digit radix sort (Knuth vol. 3, 5.2.5), which skips bytes that all keys share; a few of many (topk)
+ * by a heap. All are stable: equal elements keep their order.
  *
  *   x  3.0 -1.0 2.0   ->   (key, index)  bf.. 0 | 40.. 1 | c0.. 2   ->   by byte 0, by byte 1, ... 7   ->   values,
  * indices */
@@ -50,7 +50,7 @@ static void sort_few(item *items, int64_t n) {
     }
 }
 
-/* Sorts n items with the help of as much other memory; gives where they are in the end. */
+/* Sorts n items, with a buffer of the same size; returns the one of the two that has the result. */
 static item *sort_many(item *items, item *other, int64_t n) {
     uint64_t low = UINT64_MAX, high = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -84,7 +84,7 @@ static item *sort_many(item *items, item *other, int64_t n) {
 
 static inline bool after(item a, item b) { return a.key != b.key ? a.key > b.key : a.index > b.index; }
 
-/* Puts `moving` in at the root of a heap whose root is the last in order. */
+/* Sifts `moving` down from position `at` of a heap whose root is the last in order. */
 static void sink(item *heap, int64_t n, int64_t at, item moving) {
     for (int64_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && after(heap[child + 1], heap[child])) child++;

@@ -5,14 +5,16 @@
 #include <stdbool.h>
 #include "../norch.h"
 
-/* out = softmax(q k^T scale + mask) v for each step of the batch nest: q (queries, width), k (keys, width), v (keys, value_width). row:
- * elements from one row to the next of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous; batch strides in the
- * same order. causal: query i sees the keys up to i. BACKWARD: the gradients of q, k and v from that of out, g.
+/* out = softmax(q k^T scale + mask) v for each item of the batch: q (queries, width), k (keys, width), v (keys,
+ * value_width). row: the row strides of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous;
+ * batch strides in the same order. causal: query i attends to keys 0 to i. BACKWARD: the gradients of q, k and v from
+ * that of out, g.
  *
- * The fused kinds, which a backend has if fuses_attention is set, know more. `group` heads of q, group_stride apart in every operand
- * but k and v, share keys and values. mask, bools (true: is seen) or numbers of the dtype to add, has strides of its own;
- * a query that sees no key gives 0. seed: of dropout, which zeroes weights with that probability and divides the others by 1 minus it.
- * logsumexp of the scores of each query, contiguous, is written forward (NULL: unwanted) and read backward, as out is. */
+ * The fused kinds, which a backend has if fuses_attention is set, support more. `group` heads of q, group_stride apart
+ * in every operand but k and v, share keys and values. mask has strides of its own, and is bool (true: attended to) or
+ * of the dtype, to be added; a query that attends to no key gives 0. seed: of dropout, which zeroes weights with a
+ * probability and divides the others by 1 minus it. logsumexp of the scores of each query, contiguous, is written by
+ * the forward kind (unless NULL), and read, like out, by the backward kind. */
 typedef enum nr_attention_operand {
     NR_ATTENTION_Q,
     NR_ATTENTION_K,

@@ -4,10 +4,11 @@
 
 #include "../norch.h"
 
-/* x (batch, channels, inner), contiguous, is seen as h = (x - mean) / sqrt(variance + eps), of its channel. forward: out = h weight
- * + bias; backward: out = the gradient of x from that of the output, g; and in sums, unless it is NULL, for each channel the sum
- * of g h, then of g. TRAINING: the statistics are those of x, with the biased variance: forward writes them, and moves the
- * running ones, unless NULL, towards them (the variance: towards the unbiased one) by momentum; backward reads them. */
+/* x (batch, channels, inner) is contiguous; h = (x - mean) / sqrt(variance + eps), with the statistics of each channel.
+ * forward: out = h weight + bias. backward: out = the gradient of x from g, that of the output; sums, unless NULL, are
+ * those of g h for each channel, then those of g. TRAINING: the statistics are those of x, with the biased variance.
+ * The forward kind writes them, and updates the running ones, unless NULL, with momentum (with the unbiased variance);
+ * the backward kind reads them. */
 typedef enum nr_batch_norm_kind {
     NR_BATCH_NORM_TRAINING,
     NR_BATCH_NORM_EVALUATION,

@@ -1,4 +1,4 @@
-/* check: the plan of conditions on elements, which fail where one does not hold. */
+/* check: the plan of conditions on elements. */
 #ifndef NR_FAMILIES_CHECK_H
 #define NR_FAMILIES_CHECK_H
 
@@ -6,8 +6,8 @@
 
 #define NR_CHECKS 16 /* conditions, at most: a call's op is the number of one */
 
-/* n bytes, each of which has to be other than 0; else the call fails with the error and its text, which stay where they are. On a
- * device the next synchronization does. */
+/* The call fails with this error and text if any of n bytes is 0; on a device the next synchronization fails. The text
+ * must stay valid. */
 typedef struct nr_check_plan {
     int64_t n;
     const void *x;

@@ -5,10 +5,10 @@
 #include "../norch.h"
 
 /* y[n][o] = bias[o] + sum over channels and taps of x[n][i] weight[o][i], for each group; the other two are its
- * adjoints, x from y and weight, and weight from x and y. Tensors are contiguous: x (batch, groups * in, size),
- * y (batch, groups * out, result), weight (groups * out, in, kernel). Output position p and tap t meet at
- * p * stride + t * dilation - padding; x is 0 outside its size. bias: of the channels that are written, or NULL. sums: gets
- * the sums of y by channel besides the weight, or NULL; only the CPU computes them. */
+ * adjoints, x from y and weight, and weight from x and y. Tensors are contiguous: x (batch, groups * in, size), y
+ * (batch, groups * out, result), weight (groups * out, in, kernel). Output position p and tap t meet at p * stride + t
+ * * dilation - padding; x is 0 outside its size. bias: of the channels that are written, or NULL. sums, of
+ * NR_CONV_WEIGHT: the sums of y by channel are written too, unless NULL; only the CPU computes them. */
 typedef enum nr_conv_kind { NR_CONV_FORWARD, NR_CONV_INPUT, NR_CONV_WEIGHT } nr_conv_kind;
 typedef struct nr_conv_plan {
     int64_t batch, groups, in, out;

@@ -4,14 +4,13 @@
 
 #include "../core/plan.h"
 
-/* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the
- * indexed tensor, with stride 0 along the axis of the index), data and strides in nest; element at
- * data[2] + index * axis_stride (bytes). On the CPU indices come from NR_OFFSETS, which has checked them; a device checks them
- * as it goes.
- * NR_SCATTER goes through the nest in order: the last write to an element is the one that stays.
- * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64. A negative index counts from the end of
- * axis_size if it wraps. One that is out of range makes the call fail on the CPU; messages name the dimension.
- * NR_COUNT and what follows it have a plan of their own. */
+/* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the indexed tensor,
+ * with stride 0 along the axis of the index). The indexed element is at data[2] + index * axis_stride, in bytes. On the
+ * CPU NR_OFFSETS has checked the indices before; on a device the kernels check them.
+ * NR_SCATTER runs in the order of the nest: of several writes to one element the last one stays.
+ * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64. A negative index counts from
+ * the end of axis_size if it wraps. One out of range makes the call fail on the CPU; the message names the dimension.
+ * NR_COUNT and the kinds after it have an nr_nonzero_plan. */
 typedef enum nr_index_kind {
     NR_GATHER,
     NR_SCATTER,
@@ -33,10 +32,11 @@ typedef struct nr_index_plan {
     bool wraps;
 } nr_index_plan;
 
-/* n bytes, dense, of shape size; 1 where an element counts. NR_COUNT: counts, of a number for each NR_NONZERO_CHUNK elements and
- * one more, becomes what the next call wants to know of them; total, on the host: how many there are. NR_NONZERO:
- * coordinate d of the i-th of them into out[i * row + d * column]. NR_MASK_GET: the i-th of them of dense x, whose elements have
- * item bytes, into out[i]; NR_MASK_PUT: x[i] to the i-th of them of out. */
+/* truth: n bytes, dense, of shape size; 1 for a selected element. NR_COUNT: writes counts, which has a number for each
+ * NR_NONZERO_CHUNK elements and one more, in a form that the next call of the backend reads; total, on the host: the
+ * number of selected elements. NR_NONZERO: out[i * row + d * column] = coordinate d of the i-th selected element.
+ * NR_MASK_GET: out[i] = the i-th selected element of x, which is dense with item bytes an element; NR_MASK_PUT: the
+ * i-th of out = x[i]. */
 #define NR_NONZERO_CHUNK 4096
 typedef struct nr_nonzero_plan {
     const uint8_t *truth;

@@ -4,10 +4,11 @@
 
 #include "../norch.h"
 
-/* Rows of n contiguous elements, seen as h = (x - mean) / sqrt(variance + eps), or without the mean. forward: out = h weight +
- * bias; back: out = the gradient of x from that of the output, g; and in sums, unless it is NULL, the sums over rows of g h, then
- * of g. Of the weights, each stands for `each` elements, and a row of n elements goes on where the row before it ended, from the
- * last weight to the first: all of them in each row, or in a few (groups). */
+/* x: rows of n contiguous elements; h = (x - mean) / sqrt(variance + eps), with the statistics of the row, or without
+ * the mean. forward: out = h weight + bias. backward: out = the gradient of x from g, that of the output; sums, unless
+ * NULL, are those of g h over rows for each weight, then those of g. A weight applies to `each` contiguous elements.
+ * The weights run through the rows cyclically: a row has all of them (layer normalisation), or several rows share them
+ * (groups). */
 typedef enum nr_normalize_kind { NR_NORMALIZE_FORWARD, NR_NORMALIZE_BACKWARD } nr_normalize_kind;
 typedef struct nr_normalize_plan {
     int64_t rows, n, weights, each;

@@ -4,7 +4,7 @@
 
 #include "../norch.h"
 
-/* Optimizer steps: the rows of optim.def, each with the struct of its hyper-parameters. */
+/* For each row of optim.def its number and the struct of its hyperparameters. */
 #define NR_UNPACK(...) __VA_ARGS__
 typedef enum nr_optim_kind {
 #define OPTIMIZER(name, ...) NR_OPTIM_##name,
@@ -25,8 +25,8 @@ typedef enum nr_optim_kind {
 #define NR_EACH3(m, a, b, c) m(0, a) m(1, b) m(2, c)
 #define NR_OPTIM_STATES 3
 
-/* The tensors of a step: n elements each, contiguous; a state tensor that is not there is NULL. hyper points at the struct of
- * the call's kind, in memory of the caller: it is read when the call runs. */
+/* The tensors of a step: n elements each, contiguous; a missing state tensor is NULL. hyper points at the struct of the
+ * call's kind in memory of the caller, and is read when the call runs, so that replays see changed options. */
 typedef struct nr_optim_item {
     void *param;
     const void *grad;

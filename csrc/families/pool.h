@@ -4,9 +4,10 @@
 
 #include "../norch.h"
 
-/* Windows over planes (size) into planes (result): window p sees p * stride + t * dilation - padding, t below kernel,
- * where that lies inside. max: y and index (the position in the plane) from x; avg: y from x, the sum over divisor, or (0) over the
- * size of the window, with or without its padding. BACK: their adjoints, x from y. All contiguous. */
+/* Windows over planes (size) into planes (result): window p has the positions p * stride + t * dilation - padding, t <
+ * kernel, that are inside the plane. MAX: y and index (the position in the plane) from x. AVG: y from x, the sum
+ * divided by divisor, or if that is 0 by the size of the window, with or without padding. BACKWARD: their adjoints, x
+ * from y. All are contiguous. */
 typedef enum nr_pool_kind { NR_POOL_MAX, NR_POOL_MAX_BACKWARD, NR_POOL_AVG, NR_POOL_AVG_BACKWARD } nr_pool_kind;
 typedef struct nr_pool_plan {
     int64_t planes;

@@ -1,9 +1,9 @@
-/* random: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011), and how
- * its words become numbers. All backends compile this text, so that a seed gives the same numbers on each; a
- * backend defines NR_SHARED (how it declares an inline function) and has loops of its own.
+/* random: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011), the
+ * conversion of its words to numbers, and the plan. All backends compile this file, so that a seed gives the same
+ * numbers on each; a backend defines NR_SHARED (how it declares an inline function) and has loops of its own.
  *
- * Words become elements in order: float32 takes one (its upper 24 bits; normals: two for two), the others
- * two, the first of them low (float64: the upper 53 bits). Normals: Box and Muller (1958), cosine first. */
+ * Words become elements in order: float32 takes one (its upper 24 bits; normals: two for two), the others two, the
+ * first of them low (float64: the upper 53 bits). Normals: Box and Muller (1958), cosine first. */
 #ifndef NR_FAMILIES_RANDOM_H
 #define NR_FAMILIES_RANDOM_H
 
@@ -15,7 +15,7 @@
 #define NR_SHARED static inline
 #endif
 
-/* The four words of a block: its number in the stream, low and high half, under the key `seed`. */
+/* The four words of a block, from its number in the stream (low and high half) and the key `seed`. */
 NR_SHARED void philox_of(uint64_t seed, uint32_t low, uint32_t high, uint32_t words[4]) {
     uint32_t a = low, b = high, c = 0, d = 0;
     uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
@@ -80,7 +80,7 @@ NR_SHARED void normals_of(const uint32_t words[2], float out[2]) {
     float x = (float)(int32_t)(angle << 2) * (0.78539816f * 0x1p-31f), t = x * x;
     float s = x + x * t * (-1.6666667e-1f + t * (8.3333333e-3f + t * (-1.9841270e-4f + t * 2.7557319e-6f)));
     float c = 1.0f + t * (-0.5f + t * (4.1666667e-2f + t * (-1.3888889e-3f + t * (2.4801587e-5f - t * 2.7557319e-7f))));
-    uint32_t swap = 0u - (quadrant & 1); /* every other quadrant exchanges sine and cosine */
+    uint32_t swap = 0u - (quadrant & 1); /* odd quadrants exchange sine and cosine */
     uint32_t cosine = (bits_of_float(c) & ~swap) | (bits_of_float(s) & swap);
     uint32_t sine = (bits_of_float(s) & ~swap) | (bits_of_float(c) & swap);
     out[0] = radius * float_of_bits(cosine ^ ((quadrant + 1) & 2) << 30);
@@ -110,13 +110,13 @@ typedef enum nr_random_kind {
 typedef struct nr_random_plan {
     void *out;
     const void *probability; /* bernoulli: contiguous, of the output's dtype; one outside [0, 1] fails */
-    const void *x; /* dropout: out = x where the draw is below `least` times 0, elsewhere times scale; mask: 0, or 1 */
+    const void *x;           /* dropout: out = 0 x if the random number is below `least`, else scale x; mask: 0 or 1 */
     uint8_t *mask;
     double least, scale;
     int64_t n;
     uint64_t seed, counter;
     int64_t low, span; /* uniform: span equally spaced values in [0, 1) */
-    uint64_t *state;   /* the caller's {seed, counter}, which a replayed call reads again and advances by blocks */
+    uint64_t *state;   /* the caller's {seed, counter}, which a replay reads again and advances by `blocks` */
     uint64_t blocks;
     const void *slot; /* see core/device.h */
 } nr_random_plan;

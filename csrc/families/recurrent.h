@@ -1,17 +1,18 @@
-/* recurrent: the plan of one step of an LSTM or a GRU, behind its matrix products. */
+/* recurrent: the plan of one step of an LSTM or a GRU, after its matrix products. */
 #ifndef NR_FAMILIES_RECURRENT_H
 #define NR_FAMILIES_RECURRENT_H
 
 #include "../norch.h"
 
-/* All contiguous: (rows, size), or the values of several gates side by side, (rows, gates, size). from_x and from_h: what the input
- * and the state give the gates, biases included. The formulas stand in cells.h.
+/* All tensors are contiguous: (rows, size), or (rows, gates, size) for all gates. from_x and from_h: the products of
+ * the input and of the state with the weights, plus biases. cells.h has the formulas.
  *
- * LSTM: gates i, f, n, o, of from_x + from_h; `state` is c; h, c and kept, the values of the gates, are written.
- * GRU: gates r, z, n; `state` is h; h and kept are written: the values of the gates, and what from_h gives n.
+ * LSTM: gates i, f, n, o of from_x + from_h; `state` is c; writes h, c and kept, the values of the gates. GRU: gates r,
+ * z, n; `state` is h; writes h and kept, the values of the gates and from_h of gate n.
  *
- * backward: g[0] + g[1] + g[2] is the gradient of h, g_c that of c; each may be NULL. Written: the gradients of from_x, of from_h
- * where it is another (GRU), and of `state`, without what goes through from_h; this one may be g_c, or g[2]. */
+ * backward: the gradient of h is g[0] + g[1] + g[2], that of c is g_c; each may be NULL. Writes the gradients of
+ * from_x, of from_h if that differs (GRU), and of `state`, without the part through from_h; the last may be g_c or g[2]
+ * itself. */
 typedef enum nr_recurrent_kind { NR_LSTM_FORWARD, NR_GRU_FORWARD, NR_LSTM_BACKWARD, NR_GRU_BACKWARD } nr_recurrent_kind;
 typedef struct nr_recurrent_plan {
     int64_t rows, size;

@@ -4,8 +4,8 @@
 
 #include "../core/plan.h"
 
-/* kept: operand 0, the output, and 1, the input, over the kept axes; the other nest runs over the
- * reduced axes, in C order (size[0] innermost), strides of the input in bytes. */
+/* Two nests: `kept` over the kept axes, of operand 0, the output, and 1, the input; the other over the reduced axes of
+ * the input, in C order (size[0] innermost), with strides in bytes. */
 typedef struct nr_reduce_plan {
     nr_plan kept;
     int32_t ndim;

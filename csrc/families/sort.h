@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include "../core/plan.h"
 
-/* NR_ARGSORT: the indices (int64) of the first `count` of n elements in ascending order, or, with flag, in descending order,
- * to operand 0, and the elements themselves to operand 2; either may be missing (data NULL).
- * NR_SEARCH: the index of each element of operand 1 among the n sorted elements of operand 2, after equal ones with flag. */
+/* NR_ARGSORT: writes the int64 indices of the first `count` of n elements in ascending order (flag: descending) to
+ * operand 0, and these elements to operand 2; either may be missing (data NULL). NR_SEARCH: the insertion index of each
+ * element of operand 1 among the n sorted elements of operand 2 (flag: after equal ones). */
 typedef enum nr_sort_kind { NR_ARGSORT, NR_SEARCH } nr_sort_kind;
 typedef struct nr_sort_plan {
     nr_plan nest;
