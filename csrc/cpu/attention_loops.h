@@ -56,8 +56,7 @@ static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t col
     }
 }
 
-/* ---- rows of scores, n of them a multiple of LANES; what lies beyond the keys that are seen becomes 0
- * ------------------ */
+/* ---- rows of scores, n of them a multiple of LANES; what lies beyond the keys that are seen becomes 0 ---- */
 
 typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 

@@ -101,8 +101,7 @@ NR_FUNCTION double nr_zeta_f64(double s, double q) {
 }
 NR_FUNCTION float nr_zeta_f32(float s, float q) { return (float)nr_zeta_f64((double)s, (double)q); }
 
-/* ---- modified Bessel functions of the first kind, and incomplete gamma functions
- * ------------------------------------ */
+/* ---- modified Bessel functions of the first kind, and incomplete gamma functions ------------------------- */
 
 /* The sum of c[k] T_k(t), t in [-1, 1], by Clenshaw's recurrence. */
 NR_INLINE double nr_chebyshev(const double *c, int n, double t) {

@@ -111,8 +111,7 @@ static void OF_DTYPE(log_columns_backward)(const nr_softmax_plan *p, int64_t til
     OF_DTYPE(some_columns_backward)(p, tile, true);
 }
 
-/* ---- short rows: where exp is needed they are turned into columns and back
- * ------------------------------------------------------ */
+/* ---- short rows: where exp is needed they are turned into columns and back ------------------------------- */
 
 INLINE void OF_DTYPE(turn)(T *restrict to, const T *restrict from, int64_t rows, int64_t n) {
     for (int64_t i = 0; i < n; i++)

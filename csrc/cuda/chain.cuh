@@ -1,4 +1,5 @@
-/* chain: what the launcher of chains (chain.cu) hands to their kernels (chain_dtype.cu): a small program, a step a call.
+/* chain: the argument that the launcher of chains (chain.cu) passes to their kernels (chain_dtype.cu): a small program,
+ * with a step for each call.
  *
  *   step      op    out         in                          operands   0: x, strides   1: 0.5   2: y, strides
  *   0         mul   register 0  operand 0, operand 1

@@ -1,12 +1,12 @@
-/* conv: convolutions and their adjoints as products of matrices that exist nowhere: kernels read the tensors, with zeros
- * where a tap lies in the padding.
+/* conv: convolutions and their adjoints as implicit matrix products: kernels read the elements of the unfolded matrix
+ * from the tensors, and zeros where a tap is in the padding.
  *
  *   forward    y[channel][position] = weight[channel][tap of a channel of x] x[tap of a channel][position]
  *   input      the same from y, with the taps that reach a phase: positions of x that are equal modulo the stride
  *   weight     weight[channel][tap of a channel] = y[channel][position] x[position][tap of a channel]
  *
- * Positions run over the batch, too. This file makes the plans and chooses kernels; conv.cuh names their files. The lowering
- * to products: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * Positions run over the batch, too. This file makes the plans and chooses kernels; conv.cuh names their files. The
+ * lowering to products: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include "conv.cuh"
 
 #define MOST_POSITIONS ((int64_t)1 << 30) /* of one launch */

@@ -1,5 +1,5 @@
-/* feed: bytes of the host and of the device, moved to where the kernels of a graph read them, by one launch: those of the host
- * travel with it as arguments, so that nobody has to keep them, or to wait.
+/* feed: copies bytes of the host and the device to where the kernels of a graph read them, by one launch. Those of the
+ * host are arguments of the kernel, so that they need not be kept until it has run.
  *
  *   feeds     [ argument x     ][ argument y ][ slots ]
  *   blocks    [ 0  | 1  | 2    ][ 3  | 4     ][ 5     ]    A_BLOCK bytes each, or what is left

@@ -1,4 +1,4 @@
-/* pinned: memory of the host that devices copy from while the program goes on; and copies of other memory through it.
+/* pinned: pinned memory of the host, for asynchronous copies to devices, and copies of pageable memory by way of it.
  *
  *   cudaHostAlloc --> in use --> leaving, while a device may read it --> waiting[class] --> in use, or cudaFreeHost
  *                        |           an event after each copy ends that        ^
