@@ -264,7 +264,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | Non
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: Any = ...) -> Any: """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
 def matmul(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
-def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor: """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for negative n, LinAlgError where there is none."""
+def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor: """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n. LinAlgError if there is no inverse, ShapeError if a matrix is not square."""
 @overload
 def max(input: Tensor, dim: None = ..., keepdim: builtins.bool = ..., *, other: None = ..., out: Tensor | None = ...) -> Tensor: ...
 @overload
@@ -304,7 +304,7 @@ def nanmean(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dty
 def nanmedian(input: Tensor, dim: None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: builtins.int, keepdim: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> nanmedian_result: ...
-def nanquantile(input: Tensor, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: """quantile() of what is not NaN."""
+def nanquantile(input: Tensor, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: """quantile() of the elements that are not NaN."""
 def nansum(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The sum of the elements that are not NaN, over all or over the axes dim."""
 def ne(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a != b."""
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """-x. Not for bool."""

@@ -390,7 +390,7 @@ class DeclaredMethods(Handle):
     def masked_select(input, mask: Tensor) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
     def matmul(input, other: Operand) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
     def matrix_exp(A) -> Tensor: """The sums of A^k / k! over all k, for A (..., N, N)."""
-    def matrix_power(input, n: builtins.int) -> Tensor: """Square matrices (..., M, M) multiplied n times by themselves; the identity for 0, powers of the inverse for negative n, LinAlgError where there is none."""
+    def matrix_power(input, n: builtins.int) -> Tensor: """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n. LinAlgError if there is no inverse, ShapeError if a matrix is not square."""
     @overload
     def max(input, dim: None = ..., keepdim: builtins.bool = ..., *, other: None = ...) -> Tensor: ...
     @overload
@@ -434,7 +434,7 @@ class DeclaredMethods(Handle):
     def nanmedian(input, dim: None = ..., keepdim: builtins.bool = ...) -> Tensor: ...
     @overload
     def nanmedian(input, dim: builtins.int, keepdim: builtins.bool = ...) -> nanmedian_result: ...
-    def nanquantile(input, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor: """quantile() of what is not NaN."""
+    def nanquantile(input, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor: """quantile() of the elements that are not NaN."""
     def nansum(input, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """The sum of the elements that are not NaN, over all or over the axes dim."""
     def narrow(input, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor: """length elements of an axis, from start on."""
     def ne(input, other: Operand) -> Tensor: """Where a != b."""
@@ -529,7 +529,7 @@ class DeclaredMethods(Handle):
     def sinh(input) -> Tensor: """Hyperbolic sine."""
     def sinh_(self) -> Self: """sinh() in place."""
     def slice_scatter(input, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor: """A copy of input whose part start:end:step along dim is src."""
-    def slogdet(A) -> slogdet_result: """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular matrix has 0 and -inf. Of a complex matrix the sign is a number of absolute value 1."""
+    def slogdet(A) -> slogdet_result: """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular matrix has 0 and -inf. The sign of a complex determinant has absolute value 1."""
     def softmax(input, dim: builtins.int, dtype: _dtype | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
     def sort(input, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest."""
     def split(tensor, split_size_or_sections: Any = ..., dim: builtins.int = ..., *, split_size: Any = ...) -> tuple[Tensor, ...]: """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes."""

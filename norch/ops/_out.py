@@ -192,7 +192,8 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
         named = {"device": out.device, **named}
         wants_grad = named.pop("requires_grad", False)
         if wants_grad is not False:
-            out.detach().requires_grad_(wants_grad)  # an error before anything is written
+            detached: Any = lib.norch_alias(out)
+            detached.requires_grad_(wants_grad)  # an error before anything is written
     result = function(*arguments, **named)
     results = (result,) if isinstance(result, Handle) else tuple(result)
     if isinstance(result, Handle) is not isinstance(out, Handle) or len(results) != len(given):
