@@ -160,7 +160,7 @@ $(BUILD)/cpu/pointwise_isa.%.o: EXTRA = -falign-loops=32
 # A product is where fused multiply-adds pay.
 $(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
 # The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
-BUILD_PYTHON = $(or $(PYTHON),$(firstword $(shell for p in python3 $(VENV)/bin/python python; do command -v $$p; done)),python3)
+BUILD_PYTHON = $(or $(PYTHON),$(firstword $(shell for p in python3 $(VENV)/bin/python python; do command -v $$p; done; true)),python3)
 $(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
 	@mkdir -p $(@D)
 	$(Q)$(BUILD_PYTHON) $^ > $@
