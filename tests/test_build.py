@@ -133,6 +133,14 @@ def test_without_a_good_python_make_says_what_to_install(tmp_path, script, word)
     assert word in said[0]
 
 
+def test_the_search_for_a_python_prints_nothing(tmp_path):
+    build = tmp_path / "build"  # on Debian, this PATH has python3, but no python
+    arguments = (f"BUILD={build}", "NVCC=", f"LIB={build}/libnorch.so", build / "python" / "calls.inc")
+    env = {key: value for key, value in BARE.items() if not key.startswith("M")} | {"PATH": "/usr/bin:/bin"}
+    done = run("make", *arguments, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_make_help_lists_every_target():
     text = make("help").stdout
     for (
