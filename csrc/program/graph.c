@@ -9,6 +9,8 @@
  * launched alone, so that graphs never have to be updated. Arguments that kernels can read from fixed memory of the
  * device do not count: options of an optimizer and the position of the random numbers have slots, and small tensors are
  * copied, if that makes fewer launches. */
+#include <string.h>
+
 #include "../core/device.h"
 #include "../core/gate.h"
 #include "../core/memory.h"
@@ -125,6 +127,7 @@ static int32_t place(nr_program *program, int64_t slots) {
     program->slot_bytes = nr_malloc((size_t)slots);
     if (!program->feeds || !program->slot_bytes)
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for what graphs read");
+    memset(program->slot_bytes, 0, (size_t)slots); /* the gaps between slots are copied with them */
     for (int32_t a = 0; a < program->argument_count; a++) {
         nr_argument *one = &program->arguments[a];
         if (!one->copied) continue;
