@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import subprocess
 import sys
 import time
@@ -137,6 +138,17 @@ def test_the_call_of_the_function_of_mpi() -> None:
         lib.norch_mpi_all_reduce(x)
     with pytest.raises(TypeError):
         lib.norch_mpi_all_reduce(x, "sum")
+
+
+@with_mpi
+def test_the_code_of_the_page(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "distributed.md").read_text(), re.M | re.S)
+    code = [block for block in blocks if "nccl" not in block]
+    program = tmp_path / "page.py"
+    ends = "assert x.tolist() == [3.0, 3.0] and state['epoch'] == 3"
+    program.write_text("\n".join([f"import os; os.chdir({str(tmp_path)!r})", *code, ends]))
+    done = launch(program, ranks=2)
+    assert len(code) > 1 and done.returncode == 0, done.stderr
 
 
 @with_mpi
