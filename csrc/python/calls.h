@@ -81,7 +81,7 @@ void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__(
     ROW(replay_repeated)      \
     ROW(matches)              \
     ROW(captured_class)       \
-    ROW(call_by_setting)      \
+    ROW(captured_slow_path)   \
     ROW(differs) ROW(refusal) ROW(is_running) ROW(is_own) ROW(program_calls) ROW(program_memory) ROW(line_of)
 /* For norch.profiler: see profile.c. */
 #define NR_PROFILE_CALLS(ROW) ROW(profile_start) ROW(profile_tell) ROW(profile_stop) ROW(profile_time)

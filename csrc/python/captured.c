@@ -1,17 +1,17 @@
 /* captured: the base class of captured functions. A call replays the latest recording; if that is not possible, it
- * calls the method _otherwise() of Python. */
+ * calls the method _call_slow_path() of Python. */
 #include <stddef.h>
 
 #include "holder.h"
 #include "recording.h"
 
-static bool by_setting; /* a thread has autocast on: Python must look up the recording for the setting */
+static bool slow_path_only; /* a thread has autocast on: Python must look up the recording for the setting */
 
-/* call_by_setting(whether): while true, all calls go to _otherwise(). */
-void *nr_py_call_by_setting(void *self, void *const *given, int64_t n) {
+/* captured_slow_path(whether): while true, all calls go to _call_slow_path(). */
+void *nr_py_captured_slow_path(void *self, void *const *given, int64_t n) {
     (void)self;
-    if (!nr_counted("call_by_setting", 1, n)) return NULL;
-    by_setting = PyObject_IsTrue(given[0]) == 1;
+    if (!nr_counted("captured_slow_path", 1, n)) return NULL;
+    slow_path_only = PyObject_IsTrue(given[0]) == 1;
     return Py_NewRef(NR_NONE);
 }
 
@@ -19,10 +19,10 @@ static void *name_of(void **name, const char *text) {
     return *name ? *name : (*name = PyUnicode_InternFromString(text));
 }
 
-/* self._otherwise(*arguments, **named) */
-static void *otherwise(nr_holder *self, void *arguments, void *named) {
+/* self._call_slow_path(*arguments, **named) */
+static void *call_slow_path(nr_holder *self, void *arguments, void *named) {
     static void *name;
-    void *method = name_of(&name, "_otherwise") ? PyObject_GetAttr(self, name) : NULL;
+    void *method = name_of(&name, "_call_slow_path") ? PyObject_GetAttr(self, name) : NULL;
     void *result = method ? PyObject_Call(method, arguments, named) : NULL;
     if (method) Py_DecRef(method);
     return result;
@@ -36,8 +36,8 @@ static void *replayed(nr_holder *self, void *program, void *out, void *arguments
 
 static void *call(nr_holder *self, void *arguments, void *named) {
     void *latest = self->held[0], *program = self->held[1]; /* NULL before the first reset() */
-    if (!latest || !program || latest == NR_NONE || by_setting || (named && PyDict_Size(named)))
-        return otherwise(self, arguments, named);
+    if (!latest || !program || latest == NR_NONE || slow_path_only || (named && PyDict_Size(named)))
+        return call_slow_path(self, arguments, named);
     nr_recording *r = nr_recording_of("call", latest);
     if (!r) return NULL;
     Py_IncRef(r);
@@ -45,7 +45,7 @@ static void *call(nr_holder *self, void *arguments, void *named) {
     void *out = nr_recording_replay(r, arguments);
     if (out == NR_NOT_IMPLEMENTED) {
         Py_DecRef(out);
-        out = otherwise(self, arguments, named);
+        out = call_slow_path(self, arguments, named);
     } else if (out && (!r->alone || r->program->divided)) {
         void *given = replayed(self, program, out, arguments);
         Py_DecRef(out);

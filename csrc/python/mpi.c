@@ -20,10 +20,8 @@ void *nr_py_mpi_all_reduce(void *self, void *const *given, int64_t n) {
     const norch_tensor *x = call && nr_is_tensor(given[0]) ? given[0] : NULL;
     if (PyErr_Occurred()) return NULL;
     if (!x || !x->contiguous || x->device_type != NORCH_CPU || x->type == nr_batched_class || x->numel == 0 ||
-        x->numel > INT32_MAX || !call[DATATYPES + x->dtype] || nr_observing()) {
-        Py_IncRef(NR_NONE);
-        return NR_NONE;
-    }
+        x->numel > INT32_MAX || !call[DATATYPES + x->dtype] || nr_observing())
+        return Py_NewRef(NR_NONE);
     void *thread = PyEval_SaveThread();
     const int status =
         ((all_reduce)(intptr_t)call[FUNCTION])((const void *)(intptr_t)call[IN_PLACE], x->data, (int)x->numel,

@@ -190,7 +190,7 @@ class _CapturedFunctions:
     devices = (True, True)
 
     def exchange(self, begin: bool) -> None:
-        lib.norch_call_by_setting(begin)
+        lib.norch_captured_slow_path(begin)
 
 
 @cache

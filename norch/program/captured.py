@@ -143,7 +143,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
 
     # ---- calls that the latest recording does not fit ------------------------------------------------------------
 
-    def _otherwise(self, /, *args: Any, **kwargs: Any) -> Any:
+    def _call_slow_path(self, /, *args: Any, **kwargs: Any) -> Any:
         # norch_recording: an enclosing captured function is recorded. Within vmap, batching rules make other calls.
         if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
             return self.function(*args, **kwargs)
