@@ -174,6 +174,12 @@ template <class T, class U, class V> T atomicCAS(T *p, U compare, V x) {
 typedef int cudaStream_t; /* 0: the default one */
 
 namespace cudasim {
+/* Data that come with a launch, in an array of this name, may look like anything. */
+template <class T> auto clear_data(T &one, int) -> decltype((void)one.bytes[0]) {
+    memset(one.bytes, 0, sizeof one.bytes);
+}
+template <class T> void clear_data(T &, long) {}
+
 template <class... Formal, class... Actual>
 void call(void (*kernel)(Formal...), dim3 grid, dim3 block, size_t shared, cudaStream_t stream, Actual... actual) {
     struct alignas(16) packed {
@@ -184,6 +190,7 @@ void call(void (*kernel)(Formal...), dim3 grid, dim3 block, size_t shared, cudaS
 #if __has_builtin(__builtin_clear_padding)
         __builtin_clear_padding(&one); /* what a stack has left there may look like an address */
 #endif
+        clear_data(one, 0);
         memcpy(all.bytes + at, &one, sizeof one);
         at += sizeof one;
     };
