@@ -185,7 +185,7 @@ static int32_t run(job *j, norch_tensor *out) {
             call.load = load_numbers;
         }
     call.in_place = *j->mark;
-    return nr_gate(&call, out);
+    return nr_dispatch(&call, out);
 }
 
 /* The result has the memory layout of the inputs of its shape if they agree, so that one loop steps through all memory
