@@ -21,7 +21,7 @@ ADD = [
         "promotes dtypes, broadcasts shapes, makes the output",
         "a plan: addresses and strides",
     ),
-    ("csrc/core/gate.c", "looks the kernel up; releases the GIL if the work is long", "the plan, and a kernel"),
+    ("csrc/core/dispatch.c", "looks the kernel up; releases the GIL if the work is long", "the plan, and a kernel"),
     ("csrc/cpu/pointwise.c", "cuts the loops into chunks, for several threads", "a chunk"),
     ("csrc/cpu/pointwise_loops.h", "the loop, around the formula a + b of csrc/ops.def", ""),
 ]

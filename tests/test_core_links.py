@@ -36,7 +36,7 @@ INCLUDES = {  # besides the headers and tables in csrc/ itself
 
 @pytest.fixture(scope="module")
 def objects():
-    """The object files of the library in build/, by what csrc/ calls their sources: core/gate, cpu/pool_isa ..."""
+    """The object files of the library in build/, by what csrc/ calls their sources: core/dispatch, cpu/pool_isa ..."""
     if not shutil.which("nm"):
         pytest.skip("needs nm")
     sources = {source.relative_to(ROOT / "csrc").with_suffix("") for source in (ROOT / "csrc").rglob("*.c")}

@@ -49,7 +49,7 @@ struct nr_call {
     int32_t from_dtype; /* copy: the dtype of the source */
     double work;        /* estimated nanoseconds on one core */
     const void *plan;   /* the struct of the family (csrc/families/) */
-    nr_kernel kernel;   /* set by the gate, like backend */
+    nr_kernel kernel;   /* set by nr_dispatch(), like backend */
     const nr_backend *backend;
     const char *name;                  /* for messages, if family and op do not give it; or NULL */
     bool in_place;                     /* pointwise: messages end the name with "_" */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "gate.h"
+#include "dispatch.h"
 #include "interpreter.h"
 #include "memory.h"
 #include "observer.h"
@@ -129,7 +129,7 @@ void norch_release(norch_tensor *x) {
 }
 
 int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
-    if (x->storage && !nr_gate_wait()) /* without a storage x is new, and no running call can use it */
+    if (x->storage && !nr_wait_for_calls()) /* without a storage x is new, and no running call can use it */
         return nr_fail(NORCH_ERROR_VALUE, "data: cannot be set in the middle of a call, by what watches it");
     NR_TRY(nr_check_tensor("data", other));
     norch_storage *before = x->storage;

@@ -22,13 +22,13 @@
 #define PIECE 1024           /* numbers of a row after which their sum goes into double precision */
 
 /* How one head is cut into tasks and blocks of queries, and the scratch memory of each thread. */
-typedef struct cut {
+typedef struct job {
     const nr_attention_plan *plan;
     int64_t items, queries, parts, pitch;
-    int64_t scratch_size; /* elements for one slot */
+    int64_t scratch_size; /* elements for one worker */
     void *scratch;
     _Atomic int64_t next;
-} cut;
+} job;
 
 static int64_t item_count(const nr_attention_plan *p) {
     int64_t items = 1;

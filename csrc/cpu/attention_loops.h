@@ -235,7 +235,7 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
 /* Lays the buffers of a head into scratch memory, or with `from` NULL counts their elements. */
-static int64_t NAME(lay_out)(NAME(head) * h, const cut *s, bool is_backward, T *from) {
+static int64_t NAME(lay_out)(NAME(head) * h, const job *s, bool is_backward, T *from) {
     const nr_attention_plan *p = s->plan;
     int64_t used = 0;
 #define BUFFER(name, size)                                                           \
@@ -259,7 +259,7 @@ static int64_t NAME(lay_out)(NAME(head) * h, const cut *s, bool is_backward, T *
 }
 
 /* A task: an item of the batch, or (forward) a part of its queries. */
-static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool is_backward) {
+static void NAME(run_task)(const job *s, int64_t task, NAME(head) * h, bool is_backward) {
     const nr_attention_plan *p = s->plan;
     int64_t item = task / s->parts, blocks = ceil_div(p->queries, s->queries), part = task % s->parts;
     int64_t begin = part * blocks / s->parts * s->queries, end = (part + 1) * blocks / s->parts * s->queries;
@@ -285,18 +285,18 @@ static void NAME(run_task)(const cut *s, int64_t task, NAME(head) * h, bool is_b
         (is_backward ? NAME(backward) : NAME(forward))(h, first, least(s->queries, p->queries - first));
 }
 
-static void NAME(run_slot)(cut *s, int64_t slot, bool is_backward) {
+static void NAME(run_worker)(job *s, int64_t worker, bool is_backward) {
     NAME(head) h = {.p = s->plan, .pitch = s->pitch};
-    NAME(lay_out)(&h, s, is_backward, (T *)s->scratch + slot * s->scratch_size);
+    NAME(lay_out)(&h, s, is_backward, (T *)s->scratch + worker * s->scratch_size);
     for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->items * s->parts;)
         NAME(run_task)(s, task, &h, is_backward);
 }
 
-static void NAME(forward_slot)(void *context, int64_t slot) { NAME(run_slot)(context, slot, false); }
-static void NAME(backward_slot)(void *context, int64_t slot) { NAME(run_slot)(context, slot, true); }
+static void NAME(forward_worker)(void *context, int64_t worker) { NAME(run_worker)(context, worker, false); }
+static void NAME(backward_worker)(void *context, int64_t worker) { NAME(run_worker)(context, worker, true); }
 
 static int32_t NAME(attend)(const nr_attention_plan *p, bool is_backward) {
-    cut s = {.plan = p, .items = item_count(p), .parts = 1};
+    job s = {.plan = p, .items = item_count(p), .parts = 1};
     NAME(head) none;
     if (s.items == 0) return NORCH_OK;
     s.pitch = ceil_div(p->keys, PANEL_COLS) * PANEL_COLS;
@@ -308,12 +308,12 @@ static int32_t NAME(attend)(const nr_attention_plan *p, bool is_backward) {
     if (!is_backward) s.parts = least(ceil_div(queries, s.queries), ceil_div(TASKS_WANTED, s.items));
     s.scratch_size = NAME(lay_out)(&none, &s, is_backward, NULL);
     double work = (double)s.items * (double)queries * (double)p->keys * (double)(p->width + p->value_width);
-    int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s.items * s.parts);
-    size_t bytes = (size_t)(s.scratch_size * slots) * sizeof(T);
+    int64_t workers = work < SERIAL_WORK ? 1 : least(nr_threads(), s.items * s.parts);
+    size_t bytes = (size_t)(s.scratch_size * workers) * sizeof(T);
     s.scratch = nr_scratch(bytes);
     if (!s.scratch)
         return nr_fail(NORCH_ERROR_MEMORY, "attention: no memory for %lld bytes of scratch", (long long)bytes);
-    nr_parallel(slots, is_backward ? NAME(backward_slot) : NAME(forward_slot), &s);
+    nr_parallel(workers, is_backward ? NAME(backward_worker) : NAME(forward_worker), &s);
     nr_scratch_free(s.scratch, bytes);
     return NORCH_OK;
 }

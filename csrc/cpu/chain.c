@@ -18,12 +18,12 @@
 #define WORTH_THREADS 131072 /* elements of all calls */
 #define ON_STACK NR_CHAIN_BUFFERS
 
-typedef struct work {
+typedef struct job {
     const nr_chain *chain;
     int64_t tiles_a_chunk;
     char **states; /* of each reduction into one element; NULL: there is none */
     atomic_bool failed;
-} work;
+} job;
 
 /* One tile: where it begins, and how many rows it has. */
 typedef struct tile {
@@ -82,7 +82,7 @@ static void run_link(const nr_chain *chain, const nr_link *link, const tile *t) 
         for (int o = 0; o < plan->operands; o++)
             data[o] = in_plan(plan, o) ? plan->data[o] : address(chain, link, o, plan->data[o], t);
         const bool streams = link->streams && (uintptr_t)data[0] % NR_LINE == 0;
-        ((nr_pointwise_run)call->kernel)(link->size[0] * t->rows, data, link->stride[0], streams);
+        ((nr_pointwise_kernel)call->kernel)(link->size[0] * t->rows, data, link->stride[0], streams);
         if (streams) nr_stream_end();
         return;
     }
@@ -128,28 +128,28 @@ static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
 }
 
 /* Reduces a chunk, which is a leaf, into the states of the reductions into one element. */
-static void reduce_leaves(const work *w, int64_t first, char *buffers) {
-    const nr_chain *chain = w->chain;
+static void reduce_leaves(const job *j, int64_t first, char *buffers) {
+    const nr_chain *chain = j->chain;
     for (int64_t i = 0; i < chain->count; i++) {
         const nr_link *link = &chain->links[i];
         if (link->role != NR_INTO_ONE) continue;
         const tile start = {.at = {first}, .buffers = buffers};
         const nr_reduce_plan *plan = link->call->plan;
-        nr_reduce_leaf(link->call, address(chain, link, 1, plan->kept.data[1], &start), first, w->states[i]);
+        nr_reduce_leaf(link->call, address(chain, link, 1, plan->kept.data[1], &start), first, j->states[i]);
     }
 }
 
 static void run_chunk(void *context, int64_t chunk) {
-    work *w = context;
-    const nr_chain *chain = w->chain;
+    job *j = context;
+    const nr_chain *chain = j->chain;
     _Alignas(NR_LINE) char on_stack[ON_STACK];
     const size_t bytes = (size_t)chain->bytes;
     tile t = {.buffers = bytes <= ON_STACK ? on_stack : nr_scratch(bytes)};
     if (!t.buffers) {
-        atomic_store(&w->failed, true);
+        atomic_store(&j->failed, true);
         return;
     }
-    const int64_t first = chunk * w->tiles_a_chunk, last = least(first + w->tiles_a_chunk, chain->tiles);
+    const int64_t first = chunk * j->tiles_a_chunk, last = least(first + j->tiles_a_chunk, chain->tiles);
     for (int64_t index = first; index < last; index++) {
         const char *ahead[NR_CHAIN_FETCHES];
         const bool fetches = index + 2 < chain->tiles; /* the last tile may be a part */
@@ -164,43 +164,43 @@ static void run_chunk(void *context, int64_t chunk) {
         }
         t.in_leaf += t.rows;
     }
-    if (w->states) reduce_leaves(w, first * chain->rows, t.buffers);
+    if (j->states) reduce_leaves(j, first * chain->rows, t.buffers);
     if (t.buffers != on_stack) nr_scratch_free(t.buffers, bytes);
 }
 
-static int32_t run(work *w) {
-    const nr_chain *chain = w->chain;
-    const int64_t chunks = ceil_div(chain->tiles, w->tiles_a_chunk);
-    if (w->states || chain->tiles * chain->rows * chain->row * chain->count >= WORTH_THREADS)
-        nr_parallel(chunks, run_chunk, w);
+static int32_t run(job *j) {
+    const nr_chain *chain = j->chain;
+    const int64_t chunks = ceil_div(chain->tiles, j->tiles_a_chunk);
+    if (j->states || chain->tiles * chain->rows * chain->row * chain->count >= WORTH_THREADS)
+        nr_parallel(chunks, run_chunk, j);
     else
-        for (int64_t chunk = 0; chunk < chunks; chunk++) run_chunk(w, chunk);
-    if (atomic_load(&w->failed))
+        for (int64_t chunk = 0; chunk < chunks; chunk++) run_chunk(j, chunk);
+    if (atomic_load(&j->failed))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for %lld bytes of scratch", (long long)chain->bytes);
-    for (int64_t i = 0; i < chain->count && w->states; i++)
-        if (chain->links[i].role == NR_INTO_ONE) nr_reduce_join(chain->links[i].call, w->states[i]);
+    for (int64_t i = 0; i < chain->count && j->states; i++)
+        if (chain->links[i].role == NR_INTO_ONE) nr_reduce_join(chain->links[i].call, j->states[i]);
     return NORCH_OK;
 }
 
 static int32_t run_chain(const nr_chain *chain) {
     const int64_t elements = chain->rows * chain->row;
-    work w = {.chain = chain, .tiles_a_chunk = elements < CHUNK ? CHUNK / elements : 1};
+    job j = {.chain = chain, .tiles_a_chunk = elements < CHUNK ? CHUNK / elements : 1};
     size_t bytes = 0;
-    const int64_t leaves = ceil_div(chain->tiles, w.tiles_a_chunk);
+    const int64_t leaves = ceil_div(chain->tiles, j.tiles_a_chunk);
     for (int64_t i = 0; i < chain->count; i++)
         if (chain->links[i].role == NR_INTO_ONE) bytes += (size_t)(leaves * nr_reduce_state_size(chain->links[i].call));
-    if (bytes == 0) return run(&w);
-    const size_t all = bytes + (size_t)chain->count * sizeof *w.states;
-    if (!(w.states = nr_scratch(all)))
+    if (bytes == 0) return run(&j);
+    const size_t all = bytes + (size_t)chain->count * sizeof *j.states;
+    if (!(j.states = nr_scratch(all)))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for %zu bytes of scratch", all);
-    char *at = (char *)(w.states + chain->count);
+    char *at = (char *)(j.states + chain->count);
     for (int64_t i = 0; i < chain->count; i++) {
         if (chain->links[i].role != NR_INTO_ONE) continue;
-        w.states[i] = at;
+        j.states[i] = at;
         at += leaves * nr_reduce_state_size(chain->links[i].call);
     }
-    const int32_t status = run(&w);
-    nr_scratch_free(w.states, all);
+    const int32_t status = run(&j);
+    nr_scratch_free(j.states, all);
     return status;
 }
 

@@ -24,7 +24,7 @@ typedef struct NAME(correlation) {
     const int64_t *offset;     /* of each tap, in the padded rows */
     const int64_t *tap_offset; /* of each tap of each channel of a block: its offset there, or in the panel */
     T *scratch;
-    int64_t scratch_size, panel; /* for one slot, and for its panel */
+    int64_t scratch_size, panel; /* for one worker, and for its panel */
     int64_t bands, items, tasks;
     _Atomic int64_t next;
 } NAME(correlation);
@@ -189,10 +189,10 @@ static void NAME(correlate_block)(const NAME(correlation) * s, const T *padded, 
     }
 }
 
-static void NAME(correlate_slot)(void *context, int64_t slot) {
+static void NAME(correlate_worker)(void *context, int64_t worker) {
     NAME(correlation) *s = context;
     const view *v = &s->v;
-    T *panel = s->scratch + slot * s->scratch_size, *padded = panel + s->panel;
+    T *panel = s->scratch + worker * s->scratch_size, *padded = panel + s->panel;
     int64_t k = v->channels * v->taps, source_plane = v->size[0] * v->size[1];
     const T *end = s->source + s->items * v->channels * source_plane;
     for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->tasks;) {
@@ -227,18 +227,18 @@ static int32_t NAME(correlate)(NAME(correlation) * s, int64_t batch, const int64
     s->tasks = s->items * s->bands;
     s->next = 0;
     double work = (double)s->tasks * (double)(v->rows * v->grid[1]) * (double)(v->channels * v->taps) * (double)s->m;
-    int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s->tasks);
+    int64_t workers = work < SERIAL_WORK ? 1 : least(nr_threads(), s->tasks);
     s->panel = s->packed ? (depth + 1) * PANEL_COLS : 0;
     s->scratch_size = ceil_div(s->panel + v->block * v->plane + LANES, 16) * 16;
     size_t tap_bytes = (size_t)ceil_div(depth, 8) * 64,
-           bytes = tap_bytes + (size_t)(s->scratch_size * slots) * sizeof(T);
+           bytes = tap_bytes + (size_t)(s->scratch_size * workers) * sizeof(T);
     int64_t *tap_offset = nr_scratch(bytes);
     if (!tap_offset) return no_scratch(bytes);
     for (int64_t k = 0; k < depth; k++)
         tap_offset[k] = s->packed ? k * PANEL_COLS : k / v->taps * v->plane + offset[k % v->taps];
     s->tap_offset = tap_offset;
     s->scratch = (T *)((char *)tap_offset + tap_bytes);
-    nr_parallel(slots, NAME(correlate_slot), s);
+    nr_parallel(workers, NAME(correlate_worker), s);
     nr_scratch_free(tap_offset, bytes);
     return NORCH_OK;
 }

@@ -149,7 +149,7 @@ static void NAME(add_image)(const NAME(weights) * s, int64_t image, int64_t grou
 }
 
 /* A task: a chunk of the images for a block of channels. */
-static void NAME(weight_slot)(void *context, int64_t slot) {
+static void NAME(weight_worker)(void *context, int64_t worker) {
     NAME(weights) *s = context;
     for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->tasks;) {
         T *sums = s->sums + task * s->part;
@@ -157,7 +157,7 @@ static void NAME(weight_slot)(void *context, int64_t slot) {
         int64_t each = ceil_div(s->p->batch, s->chunks), chunk = task / (s->p->groups * s->blocks);
         int64_t part = task % (s->p->groups * s->blocks), last = least(s->p->batch, (chunk + 1) * each);
         for (int64_t image = chunk * each; image < last; image++) {
-            NAME(add_image)(s, image, part / s->blocks, part % s->blocks, s->scratch + slot * s->scratch_size, sums);
+            NAME(add_image)(s, image, part / s->blocks, part % s->blocks, s->scratch + worker * s->scratch_size, sums);
         }
     }
 }
@@ -219,13 +219,13 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     s.offset = offset;
     double work =
         (double)p->batch * (double)(v->grid[0] * v->grid[1]) * (double)(p->groups * p->out) * (double)(p->in * v->taps);
-    int64_t slots = work < SERIAL_WORK ? 1 : least(nr_threads(), s.tasks), sums = s.tasks * s.part;
+    int64_t workers = work < SERIAL_WORK ? 1 : least(nr_threads(), s.tasks), sums = s.tasks * s.part;
     s.scratch_size = ceil_div(v->rows * s.wide * PANEL_COLS + v->block * v->plane + LANES, 16) * 16;
-    size_t bytes = (size_t)(sums + s.scratch_size * slots) * sizeof(T);
+    size_t bytes = (size_t)(sums + s.scratch_size * workers) * sizeof(T);
     s.sums = nr_scratch(bytes);
     if (s.sums) {
         s.scratch = s.sums + sums;
-        nr_parallel(slots, NAME(weight_slot), &s);
+        nr_parallel(workers, NAME(weight_worker), &s);
         NAME(gather_sums)(&s);
         nr_scratch_free(s.sums, bytes);
     }

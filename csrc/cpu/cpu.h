@@ -21,7 +21,10 @@ INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 #endif
 
 /* Calls body(context, chunk) for each chunk in [0, chunks), on as many threads as are free. Any thread may run any
- * chunk, so results are the same only if shapes alone decide the chunks, and no chunk depends on another. */
+ * chunk, so results are the same only if shapes alone decide the chunks, and no chunk depends on another.
+ *
+ * In the families a `job` is the context: the plan of a call, and how it is cut into chunks. Where threads need scratch
+ * memory a chunk is a `worker`, which has some, and takes tasks from a counter of the job. */
 void nr_share(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
 static inline void nr_parallel(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context) {
     if (chunks == 1)

@@ -13,7 +13,7 @@
  *             of C while kc columns               +----+ +--------------+
  *             of A meet kc rows of B      mc: A, panels in the second cache
  *
- * Small and slender products have simpler algorithms (enum form). Each element of C is summed in the order of k, in
+ * Small and slender products have simpler algorithms (enum algorithm). Each element of C is summed in the order of k, in
  * blocks that depend on the shape of the product only, so that chunks and threads do not change a result. */
 
 #include "gemm_pack.h"
@@ -243,7 +243,7 @@ static void NAME(run_panel)(const product *p) {
 
 typedef struct BLOCKS {
     const product *p;
-    T *packed_a, *packed_b; /* packed_a: one block a slot, a_size apart */
+    T *packed_a, *packed_b; /* packed_a: one block a worker, a_size apart */
     int64_t a_size;
     int64_t pc, kc, jc, nc, mc; /* the present block of K and N; rows of a block of A */
     int64_t row_blocks, group;  /* blocks of A; panels of B that a task takes */
@@ -280,50 +280,50 @@ static void NAME(block_task)(const BLOCKS *s, T *packed_a, int64_t task) {
     if (s->pc + kc == p->k) apply_epilogue(p, (T *)p->c + i0 * p->c_row + s->jc + first, mc, last - first, sizeof(T));
 }
 
-/* A slot owns a buffer for A and takes tasks while there are any. */
-static void NAME(slot_chunk)(void *context, int64_t slot) {
+/* A worker owns a buffer for A and takes tasks while there are any. */
+static void NAME(worker)(void *context, int64_t worker) {
     BLOCKS *s = context;
-    T *packed_a = s->packed_a + slot * s->a_size;
+    T *packed_a = s->packed_a + worker * s->a_size;
     for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->tasks;) {
         NAME(block_task)(s, packed_a, task);
     }
 }
 
-static void NAME(run_blocked)(const product *p, int64_t slots, BLOCKS *s) {
+static void NAME(run_blocked)(const product *p, int64_t workers, BLOCKS *s) {
     int64_t k_size = ceil_div(p->k, ceil_div(p->k, BLOCK_K));
     s->p = p;
     for (s->jc = 0; s->jc < p->n; s->jc += BLOCK_N) {
         s->nc = least(BLOCK_N, p->n - s->jc);
         int64_t panels = ceil_div(s->nc, PANEL_COLS);
-        int64_t groups = slots == 1 ? 1 : least(ceil_div(slots * 3, s->row_blocks), ceil_div(panels, 4));
+        int64_t groups = workers == 1 ? 1 : least(ceil_div(workers * 3, s->row_blocks), ceil_div(panels, 4));
         s->group = ceil_div(panels, groups);
         s->tasks = s->row_blocks * ceil_div(panels, s->group);
         for (s->pc = 0; s->pc < p->k; s->pc += k_size) {
             s->kc = least(k_size, p->k - s->pc);
             nr_parallel(ceil_div(panels, PACK_PANELS), NAME(pack_chunk), s);
             s->next = 0;
-            nr_parallel(least(slots, s->tasks), NAME(slot_chunk), s);
+            nr_parallel(least(workers, s->tasks), NAME(worker), s);
         }
     }
 }
 
 static int32_t NAME(run_batch_blocked)(const nr_matmul_plan *plan, product *p) {
     BLOCKS s;
-    int64_t slots = nr_threads(), count = batch_count(plan), k_size = least(p->k, BLOCK_K);
+    int64_t workers = nr_threads(), count = batch_count(plan), k_size = least(p->k, BLOCK_K);
     int64_t rows = BLOCK_BYTES / (BLOCK_K * (int64_t)sizeof(T));
     s.row_blocks = ceil_div(p->m, rows);
     s.mc = ceil_div(ceil_div(p->m, s.row_blocks), TILE_ROWS) * TILE_ROWS;
     s.row_blocks = ceil_div(p->m, s.mc);
     s.a_size = s.mc * k_size;
     int64_t b_size = ceil_div(least(p->n, BLOCK_N), PANEL_COLS) * PANEL_COLS * k_size;
-    size_t bytes = (size_t)(s.a_size * slots + b_size) * sizeof(T);
+    size_t bytes = (size_t)(s.a_size * workers + b_size) * sizeof(T);
     T *scratch = nr_scratch(bytes);
     if (!scratch) return nr_fail(NORCH_ERROR_MEMORY, "matmul: no memory for %lld bytes of scratch", (long long)bytes);
     s.packed_b = scratch;
     s.packed_a = scratch + b_size;
     for (int64_t item = 0; item < count; item++) {
         move_to(plan, item, sizeof(T), p);
-        NAME(run_blocked)(p, slots, &s);
+        NAME(run_blocked)(p, workers, &s);
     }
     nr_scratch_free(scratch, bytes);
     return NORCH_OK;
@@ -332,7 +332,7 @@ static int32_t NAME(run_batch_blocked)(const nr_matmul_plan *plan, product *p) {
 /* ---- the choice of algorithm and chunks --------------------------------------------------------- */
 
 /* The thresholds are the crossover points measured on Zen 4. */
-static form NAME(form_of)(const product *p) {
+static algorithm NAME(choose)(const product *p) {
     int along_k = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= LANES;
     if (p->m == 1) return along_k ? DOT : ROW;
     if (p->k == 1 && p->b_col == 1 && p->n >= LANES) return OUTER;
@@ -343,12 +343,12 @@ static form NAME(form_of)(const product *p) {
     return BLOCKED;
 }
 
-static void NAME(run_form)(const product *p, form way) {
-    if (way == ROW)
+static void NAME(run_algorithm)(const product *p, algorithm chosen) {
+    if (chosen == ROW)
         NAME(run_row)(p);
-    else if (way == OUTER)
+    else if (chosen == OUTER)
         NAME(run_outer)(p);
-    else if (way == DOT)
+    else if (chosen == DOT)
         NAME(run_dot)(p);
     else
         NAME(run_panel)(p);
@@ -358,7 +358,7 @@ static void NAME(run_form)(const product *p, form way) {
 typedef struct NAME(job) {
     const nr_matmul_plan *plan;
     product first;
-    form way;
+    algorithm chosen;
     int64_t count;      /* products */
     int64_t group;      /* products in a chunk, or ... */
     int64_t rows, cols; /* ... the part of C in a chunk, of which there are `parts` in a product */
@@ -372,7 +372,7 @@ static void NAME(job_chunk)(void *context, int64_t chunk) {
         int64_t last = least(job->count, (chunk + 1) * job->group);
         for (int64_t item = chunk * job->group; item < last; item++) {
             move_to(job->plan, item, sizeof(T), &p);
-            NAME(run_form)(&p, job->way);
+            NAME(run_algorithm)(&p, job->chosen);
         }
         return;
     }
@@ -385,7 +385,7 @@ static void NAME(job_chunk)(void *context, int64_t chunk) {
     p.b = (const T *)p.b + j * p.b_col;
     p.c = (T *)p.c + i * p.c_row + j;
     if (p.bias) p.bias = (const T *)p.bias + j * p.bias_step;
-    NAME(run_form)(&p, job->way);
+    NAME(run_algorithm)(&p, job->chosen);
 }
 
 static int32_t NAME(run)(const nr_call *call) {
@@ -394,7 +394,7 @@ static int32_t NAME(run)(const nr_call *call) {
     product *p = &job.first;
     first_product(call, p);
     if (plan->batch_ndim == 0 && p->m == 1 && p->n * p->k <= 4096) {
-        NAME(run_form)(p, p->k == 0 ? ROW : NAME(form_of)(p));
+        NAME(run_algorithm)(p, p->k == 0 ? ROW : NAME(choose)(p));
         return NORCH_OK;
     }
     job.plan = plan;
@@ -409,13 +409,13 @@ static int32_t NAME(run)(const nr_call *call) {
         }
         return NORCH_OK;
     }
-    job.way = NAME(form_of)(p);
+    job.chosen = NAME(choose)(p);
     /* few rows of A, and a B larger than the caches: smaller blocks of k and more panels at a time (`group` of
      * run_panel), so that rows of B are read in longer pieces */
     int far = p->b_col == 1 && p->m <= 4 * TILE_ROWS && p->n >= 8 * PANEL_COLS &&
               p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES;
     p->k_block = far ? BLOCK_K / PACK_PANELS : BLOCK_K;
-    if (job.way == BLOCKED) return NAME(run_batch_blocked)(plan, p);
+    if (job.chosen == BLOCKED) return NAME(run_batch_blocked)(plan, p);
     job.parts = 1;
     job.group = job.count;
     if (total >= SERIAL_WORK && nr_threads() > 1) {
@@ -423,7 +423,10 @@ static int32_t NAME(run)(const nr_call *call) {
         if (work >= 2 * CHUNK_WORK) {
             /* B is split rather than A, whose panels would be packed again in every chunk */
             int64_t parts = (int64_t)(work / CHUNK_WORK);
-            int64_t unit = job.way == PANEL ? PANEL_COLS : job.way == DOT ? 16 : 256, row_unit = TILE_ROWS * DOT_ROWS;
+            int64_t unit = job.chosen == PANEL ? PANEL_COLS
+                           : job.chosen == DOT ? 16
+                                               : 256,
+                    row_unit = TILE_ROWS * DOT_ROWS;
             int by_cols = p->m == 1 || p->n >= 4 * unit || p->n >= p->m;
             job.rows = by_cols ? p->m : ceil_div(ceil_div(p->m, parts), row_unit) * row_unit;
             job.cols = by_cols ? ceil_div(ceil_div(p->n, parts), unit) * unit : p->n;

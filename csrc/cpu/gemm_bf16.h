@@ -2,7 +2,7 @@
  * pairs along k, twice the multiplications of float32. Included by matmul_isa.c in the build for AVX-512, after gemm.h.
  *
  * Panels of A and B are packed as for float32, with a pair (k, k + 1) in place of an element, and over all of k, so
- * that a tile is summed in registers and rounded to bfloat16 once. A chunk packs the rows of A that it needs, at most
+ * that a tile is summed in registers and rounded to bfloat16 once. A task packs the rows of A that it needs, at most
  * BF16_BYTES, and then takes panels of B one by one. Sums are float32, pair by pair, and differ from those of other
  * builds, which widen first, in the last bits. The instruction flushes subnormal numbers to 0. It also rounds each
  * product, so that two that overflow with opposite signs give NaN: elements that are not finite are computed again, by
@@ -127,13 +127,13 @@ BF16 INLINE void bf16_dot(int rows, int cols, const product *p, const bf16_bits 
 typedef struct bf16_job {
     const nr_matmul_plan *plan;
     product first;
-    int64_t rows, cols;             /* of C in a chunk */
-    int64_t row_blocks, col_blocks; /* chunks of a product */
+    int64_t rows, cols;             /* of C in a task */
+    int64_t row_blocks, col_blocks; /* tasks of a product */
     bool dots;
     char *scratch;
-    size_t bytes; /* of a slot */
-    int64_t chunks;
-    _Atomic int64_t next; /* the next chunk to begin */
+    size_t bytes; /* of a worker */
+    int64_t tasks;
+    _Atomic int64_t next; /* the next task to begin */
 } bf16_job;
 
 BF16 static void bf16_dots(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, bf16_bits *packed) {
@@ -208,10 +208,10 @@ static void bf16_recompute(const product *p, int64_t i0, int64_t i1, int64_t j0,
     }
 }
 
-static void bf16_chunk(const bf16_job *job, int64_t chunk, void *scratch) {
-    const int64_t parts = job->row_blocks * job->col_blocks, part = chunk % parts;
+static void bf16_task(const bf16_job *job, int64_t task, void *scratch) {
+    const int64_t parts = job->row_blocks * job->col_blocks, part = task % parts;
     product p = job->first;
-    move_to(job->plan, chunk / parts, sizeof(bf16_bits), &p);
+    move_to(job->plan, task / parts, sizeof(bf16_bits), &p);
     const int64_t i = part % job->row_blocks * job->rows, j = part / job->row_blocks * job->cols;
     const int64_t last_i = least(p.m, i + job->rows), last_j = least(p.n, j + job->cols);
     if (job->dots)
@@ -221,11 +221,11 @@ static void bf16_chunk(const bf16_job *job, int64_t chunk, void *scratch) {
     bf16_recompute(&p, i, last_i, j, last_j);
 }
 
-/* A slot owns scratch memory and takes chunks while there are any. */
-static void bf16_slot(void *context, int64_t slot) {
+/* A worker owns scratch memory and takes tasks while there are any. */
+static void bf16_worker(void *context, int64_t worker) {
     bf16_job *job = context;
-    for (int64_t chunk; (chunk = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->chunks;)
-        bf16_chunk(job, chunk, job->scratch + (size_t)slot * job->bytes);
+    for (int64_t task; (task = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->tasks;)
+        bf16_task(job, task, job->scratch + (size_t)worker * job->bytes);
 }
 
 static int32_t run_bfloat16(const nr_call *call) {
@@ -238,20 +238,20 @@ static int32_t run_bfloat16(const nr_call *call) {
     job.row_blocks = job.dots ? 1 : ceil_div(p->m, most);
     job.rows = ceil_div(ceil_div(p->m, job.row_blocks), TILE_ROWS) * TILE_ROWS;
     job.row_blocks = ceil_div(p->m, job.rows);
-    /* each chunk packs its rows of A again, so there are no more chunks than threads can use, and none of one panel */
+    /* each task packs its rows of A again, so there are no more tasks than threads can use, and none of one panel */
     const double work = work_of(p) / (double)job.row_blocks;
     const bool alone = nr_threads() == 1 || work * (double)count < SERIAL_WORK;
     const int64_t wanted = alone ? 1 : greatest(1, least((int64_t)(work / CHUNK_WORK), 3 * nr_threads()));
     job.cols = ceil_div(ceil_div(p->n, wanted), 2 * BF16_COLS) * 2 * BF16_COLS;
     job.col_blocks = ceil_div(p->n, job.cols);
-    job.chunks = count * job.row_blocks * job.col_blocks;
+    job.tasks = count * job.row_blocks * job.col_blocks;
     job.bytes = (size_t)(pairs * (BF16_COLS + least(job.rows, p->m)) + 16) * sizeof(bf16_both) / 64 * 64;
-    const int64_t slots = least(nr_threads(), job.chunks);
-    const size_t bytes = job.bytes * (size_t)slots;
+    const int64_t workers = least(nr_threads(), job.tasks);
+    const size_t bytes = job.bytes * (size_t)workers;
     job.scratch = nr_scratch(bytes);
     if (!job.scratch)
         return nr_fail(NORCH_ERROR_MEMORY, "matmul: no memory for %lld bytes of scratch", (long long)bytes);
-    nr_parallel(slots, bf16_slot, &job);
+    nr_parallel(workers, bf16_worker, &job);
     nr_scratch_free(job.scratch, bytes);
     return NORCH_OK;
 }

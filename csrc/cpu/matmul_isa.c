@@ -37,12 +37,12 @@ typedef struct product {
     void *c;
     int64_t bias_step; /* 1, or 0 when one number serves every column */
     int64_t k_block;
-    nr_pointwise_run epilogue; /* the activation that is applied to C, or NULL */
+    nr_pointwise_kernel epilogue; /* the activation that is applied to C, or NULL */
 } product;
 
 /* ROW: m is 1. OUTER: k is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
  * panel on the stack. BLOCKED: both are packed into scratch memory. */
-typedef enum form { ROW, OUTER, DOT, PANEL, BLOCKED } form;
+typedef enum algorithm { ROW, OUTER, DOT, PANEL, BLOCKED } algorithm;
 
 INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 
@@ -55,7 +55,7 @@ static void first_product(const nr_call *call, product *p) {
         *p = (product){1,       p->m,    p->k,       0,    p->b_row, p->a_col, p->a_row, p->m,
                        plan->b, plan->a, plan->bias, p->c, 0,        0,        NULL};
     }
-    p->epilogue = (nr_pointwise_run)call->kernel;
+    p->epilogue = (nr_pointwise_kernel)call->kernel;
 }
 
 /* Offsets in elements of step `index` of the batch, for C, A and B. */

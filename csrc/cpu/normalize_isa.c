@@ -22,13 +22,13 @@
 #define MOST_ROWS 256 /* that a thread takes at a time: their sums make the gradient of the weight ... */
 #define LEAST_ROWS 16 /* ... for which memory is needed beside those of x */
 
-typedef struct norm {
+typedef struct job {
     const nr_normalize_plan *plan;
     bool is_backward;
     int32_t dtype;
     int64_t each; /* rows in a chunk */
     void *sums;   /* for each chunk, the two sums, where they are wanted */
-} norm;
+} job;
 
 /* The index of the first weight of a row. */
 static int64_t weights_of(const nr_normalize_plan *p, int64_t row) { return row * (p->n / p->each) % p->weights; }
@@ -40,7 +40,7 @@ static int64_t weights_of(const nr_normalize_plan *p, int64_t row) { return row 
 #include "each_dtype.h"
 
 static void run_chunk(void *context, int64_t chunk) {
-    const norm *s = context;
+    const job *s = context;
     int64_t first = chunk * s->each, last = least(first + s->each, s->plan->rows);
     (s->dtype == NORCH_FLOAT32 ? run_float32 : run_float64)(s, chunk, first, last);
 }
@@ -48,7 +48,7 @@ static void run_chunk(void *context, int64_t chunk) {
 int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     const nr_normalize_plan *p = call->plan;
     const bool single = call->dtype == NORCH_FLOAT32;
-    norm s = {.plan = p, .is_backward = call->op == NR_NORMALIZE_BACKWARD, .dtype = call->dtype};
+    job s = {.plan = p, .is_backward = call->op == NR_NORMALIZE_BACKWARD, .dtype = call->dtype};
     size_t row = (size_t)(2 * p->weights) * (single ? sizeof(float) : sizeof(double));
     if (p->sums) memset(p->sums, 0, row);
     if (p->rows == 0 || p->n == 0) return NORCH_OK;

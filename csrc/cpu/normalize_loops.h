@@ -152,7 +152,7 @@ static void NAME(backward_channels)(const nr_normalize_plan *p, NAME(moments) m,
 #undef GH
 }
 
-static void NAME(run)(const norm *s, int64_t chunk, int64_t first, int64_t last) {
+static void NAME(run)(const job *s, int64_t chunk, int64_t first, int64_t last) {
     const nr_normalize_plan *p = s->plan;
     const T *x = (const T *)p->x + first * p->n, *g = (const T *)p->g + first * p->n;
     T *out = (T *)p->out + first * p->n, *all = s->sums ? (T *)s->sums + chunk * 2 * p->weights : NULL;

@@ -1,6 +1,6 @@
-/* pointwise: walks a loop nest and calls the kernel of the operation on its innermost runs.
+/* pointwise: calls the kernel of the operation on the rows of a loop nest, which are its innermost loops.
  *
- *   long runs    row 0 [ CHUNK | CHUNK | rest ]       short runs   [ row 0 ][ row 1 ][ row 2 ] | [ row 3 ][ row 4 ] ...
+ *   long rows    row 0 [ CHUNK | CHUNK | rest ]       short rows   [ row 0 ][ row 1 ][ row 2 ] | [ row 3 ][ row 4 ] ...
  *                row 1 [ CHUNK | CHUNK | rest ]
  *                a piece is a chunk                                a piece is a row; a chunk has about CHUNK elements
  *
@@ -26,93 +26,93 @@ nr_row_filler *nr_fill_rows;
  * is repeated; or all are the same row. */
 typedef enum row_kind { FOLLOWS, ONE_NUMBER, THE_SAME, OTHERWISE } row_kind;
 
-typedef struct walk {
+typedef struct job {
     const nr_plan *plan;
-    nr_pointwise_run kernel;
+    nr_pointwise_kernel kernel;
     int32_t op, dtype;
     bool streams;          /* results bypass the cache (stream.h) */
-    int64_t piece, pieces; /* elements of a piece; pieces of a run */
+    int64_t piece, pieces; /* elements of a piece; pieces of a row */
     int64_t units;         /* pieces in all */
     int64_t units_a_chunk;
     int64_t together;               /* short rows that are joined for one kernel call */
     row_kind kind[NR_MAX_OPERANDS]; /* how those of each operand are joined */
     int64_t size[NR_MAX_OPERANDS];  /* bytes of an element of each operand */
-} walk;
+} job;
 
 static bool in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
 
 /* Runs the kernel on n elements of a narrow dtype. Scalars in the plan are wide already. */
-static void run_narrow(const walk *w, int64_t n, char *const *from, const int64_t *stride) {
-    const nr_op_row *row = &nr_ops[w->op];
+static void run_narrow(const job *j, int64_t n, char *const *from, const int64_t *stride) {
+    const nr_op_row *row = &nr_ops[j->op];
     uint32_t wide[NR_MAX_OPERANDS][NR_PIECE];
     char *data[NR_MAX_OPERANDS];
     int64_t step[NR_MAX_OPERANDS];
     const bool narrows = row->result != NR_TRUTH;
     for (int64_t first = 0; first < n; first += NR_PIECE) {
         const int64_t some = n - first < NR_PIECE ? n - first : NR_PIECE;
-        for (int o = 0; o < w->plan->operands; o++) {
+        for (int o = 0; o < j->plan->operands; o++) {
             data[o] = from[o] + first * stride[o];
             step[o] = stride[o];
-            bool as_it_is = o == 0 ? !narrows : (o == 1 && row->form == NR_CHOICE) || in_plan(w->plan, o);
+            bool as_it_is = o == 0 ? !narrows : (o == 1 && row->form == NR_CHOICE) || in_plan(j->plan, o);
             if (as_it_is) continue;
             step[o] = o > 0 && stride[o] == 0 ? 0 : NR_WIDE;
-            if (o > 0) nr_widen[w->dtype]((char *)wide[o], NR_WIDE, data[o], stride[o], step[o] ? some : 1);
+            if (o > 0) nr_widen[j->dtype]((char *)wide[o], NR_WIDE, data[o], stride[o], step[o] ? some : 1);
             data[o] = (char *)wide[o];
         }
-        w->kernel(some, data, step, false);
-        if (narrows) nr_narrow[w->dtype](from[0] + first * stride[0], stride[0], data[0], NR_WIDE, some);
+        j->kernel(some, data, step, false);
+        if (narrows) nr_narrow[j->dtype](from[0] + first * stride[0], stride[0], data[0], NR_WIDE, some);
     }
 }
 
-static void run(const walk *w, int64_t n, char *const *data, const int64_t *stride) {
-    if (nr_is_narrow(w->dtype))
-        run_narrow(w, n, data, stride);
+static void run(const job *j, int64_t n, char *const *data, const int64_t *stride) {
+    if (nr_is_narrow(j->dtype))
+        run_narrow(j, n, data, stride);
     else
-        w->kernel(n, data, stride, w->streams);
-    if (w->streams) nr_stream_end();
+        j->kernel(n, data, stride, j->streams);
+    if (j->streams) nr_stream_end();
 }
 
 /*   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x       r0 r0 r0 r1 r1 r1  |  r2 ...
  *   column    c0    |     c1     |  c2 ...        filled  c0 c0 c0 c1 c1 c1  |  c2 ... */
-static void run_together(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
-    const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
+static void run_together(const job *j, int64_t rows, int64_t n, char **row, const int64_t *stride) {
+    const int64_t (*step)[NORCH_MAX_DIMS] = j->plan->stride;
     char buffer[NR_MAX_OPERANDS][BUFFERED * sizeof(int64_t) + NR_FILL_BYTES], *data[NR_MAX_OPERANDS];
     int64_t dense[NR_MAX_OPERANDS];
     bool begun = false;
-    for (int64_t rows; runs > 0; runs -= rows, begun = true) {
-        rows = runs < w->together ? runs : w->together;
-        for (int o = 0; o < w->plan->operands; o++) {
-            data[o] = w->kind[o] == FOLLOWS ? row[o] : buffer[o];
-            dense[o] = w->kind[o] == FOLLOWS ? stride[o] : w->size[o];
-            if (w->kind[o] == ONE_NUMBER) nr_fill_rows(buffer[o], row[o], step[o][1], n, rows, w->size[o]);
-            if (w->kind[o] == THE_SAME && !begun)
-                for (int64_t r = 0; r < rows; r++)
-                    memcpy(buffer[o] + r * n * w->size[o], row[o], (size_t)(n * w->size[o]));
-            row[o] += rows * step[o][1];
+    for (int64_t some; rows > 0; rows -= some, begun = true) {
+        some = rows < j->together ? rows : j->together;
+        for (int o = 0; o < j->plan->operands; o++) {
+            data[o] = j->kind[o] == FOLLOWS ? row[o] : buffer[o];
+            dense[o] = j->kind[o] == FOLLOWS ? stride[o] : j->size[o];
+            if (j->kind[o] == ONE_NUMBER) nr_fill_rows(buffer[o], row[o], step[o][1], n, some, j->size[o]);
+            if (j->kind[o] == THE_SAME && !begun)
+                for (int64_t r = 0; r < some; r++)
+                    memcpy(buffer[o] + r * n * j->size[o], row[o], (size_t)(n * j->size[o]));
+            row[o] += some * step[o][1];
         }
-        run(w, rows * n, data, dense);
+        run(j, some * n, data, dense);
     }
 }
 
-/* Runs `runs` rows of n elements along the second loop, and advances `row`. */
-static void run_rows(const walk *w, int64_t runs, int64_t n, char **row, const int64_t *stride) {
-    const int64_t (*step)[NORCH_MAX_DIMS] = w->plan->stride;
-    const int operands = w->plan->operands;
-    if (w->together > 1) {
-        run_together(w, runs, n, row, stride);
+/* Runs `rows` rows of n elements along the second loop, and advances `row`. */
+static void run_rows(const job *j, int64_t rows, int64_t n, char **row, const int64_t *stride) {
+    const int64_t (*step)[NORCH_MAX_DIMS] = j->plan->stride;
+    const int operands = j->plan->operands;
+    if (j->together > 1) {
+        run_together(j, rows, n, row, stride);
         return;
     }
-    for (; runs > 0; runs--) {
-        run(w, n, row, stride);
+    for (; rows > 0; rows--) {
+        run(j, n, row, stride);
         for (int o = 0; o < operands; o++) row[o] += step[o][1];
     }
 }
 
-static void run_units(const walk *w, int64_t unit, int64_t end) {
-    const nr_plan *plan = w->plan;
+static void run_units(const job *j, int64_t unit, int64_t end) {
+    const nr_plan *plan = j->plan;
     int64_t stride[NR_MAX_OPERANDS], position[NORCH_MAX_DIMS];
     char *row[NR_MAX_OPERANDS], *data[NR_MAX_OPERANDS];
-    int64_t piece = unit % w->pieces, rest = unit / w->pieces;
+    int64_t piece = unit % j->pieces, rest = unit / j->pieces;
     for (int o = 0; o < plan->operands; o++) {
         stride[o] = plan->stride[o][0];
         row[o] = plan->data[o];
@@ -123,19 +123,19 @@ static void run_units(const walk *w, int64_t unit, int64_t end) {
         for (int o = 0; o < plan->operands; o++) row[o] += position[d] * plan->stride[o][d];
     }
     for (; unit < end; unit++) {
-        int64_t from = piece * w->piece;
-        int64_t n = plan->size[0] - from < w->piece ? plan->size[0] - from : w->piece;
-        if (w->pieces == 1 && plan->ndim > 1) { /* whole runs: as far as the second loop goes */
-            int64_t runs = plan->size[1] - position[1] < end - unit ? plan->size[1] - position[1] : end - unit;
-            run_rows(w, runs - 1, n, row, stride);
-            position[1] += runs - 1;
-            unit += runs - 1;
+        int64_t from = piece * j->piece;
+        int64_t n = plan->size[0] - from < j->piece ? plan->size[0] - from : j->piece;
+        if (j->pieces == 1 && plan->ndim > 1) { /* whole rows: as far as the second loop goes */
+            int64_t rows = plan->size[1] - position[1] < end - unit ? plan->size[1] - position[1] : end - unit;
+            run_rows(j, rows - 1, n, row, stride);
+            position[1] += rows - 1;
+            unit += rows - 1;
         }
         for (int o = 0; o < plan->operands; o++) data[o] = row[o] + from * stride[o];
-        run(w, n, data, stride);
-        if (++piece < w->pieces) continue;
+        run(j, n, data, stride);
+        if (++piece < j->pieces) continue;
         piece = 0;
-        for (int32_t d = 1; d < plan->ndim; d++) { /* the next run: an odometer over the outer loops */
+        for (int32_t d = 1; d < plan->ndim; d++) { /* the next row: an odometer over the outer loops */
             for (int o = 0; o < plan->operands; o++) row[o] += plan->stride[o][d];
             if (++position[d] < plan->size[d]) break;
             for (int o = 0; o < plan->operands; o++) row[o] -= plan->size[d] * plan->stride[o][d];
@@ -145,9 +145,9 @@ static void run_units(const walk *w, int64_t unit, int64_t end) {
 }
 
 static void run_chunk(void *context, int64_t chunk) {
-    const walk *w = context;
-    int64_t from = chunk * w->units_a_chunk;
-    run_units(w, from, from + w->units_a_chunk < w->units ? from + w->units_a_chunk : w->units);
+    const job *j = context;
+    int64_t from = chunk * j->units_a_chunk;
+    run_units(j, from, from + j->units_a_chunk < j->units ? from + j->units_a_chunk : j->units);
 }
 
 /* Whether results should bypass the cache. Formulas that integers have too are cheap, so that memory limits them; those
@@ -179,38 +179,38 @@ static row_kind kind_of(const nr_plan *plan, int o, int64_t size) {
 }
 
 /* Decides how many rows to join: more than one if they are short and an operand has one scalar for each. */
-static void find_together(const nr_call *call, walk *w) {
-    const nr_plan *plan = w->plan;
+static void find_together(const nr_call *call, job *j) {
+    const nr_plan *plan = j->plan;
     bool numbers = false;
-    w->together = 1;
+    j->together = 1;
     if (plan->ndim < 2 || plan->size[0] > SHORT || nr_is_complex(call->dtype)) return;
     for (int o = 0; o < plan->operands; o++) {
-        w->size[o] = size_of(call, o);
-        w->kind[o] = kind_of(plan, o, w->size[o]);
-        if (w->kind[o] == OTHERWISE) return;
-        numbers |= w->kind[o] == ONE_NUMBER;
+        j->size[o] = size_of(call, o);
+        j->kind[o] = kind_of(plan, o, j->size[o]);
+        if (j->kind[o] == OTHERWISE) return;
+        numbers |= j->kind[o] == ONE_NUMBER;
     }
-    if (numbers) w->together = BUFFERED / plan->size[0];
+    if (numbers) j->together = BUFFERED / plan->size[0];
 }
 
 static void run_nest(const nr_call *call, const nr_plan *plan) {
-    walk w = {.plan = plan, .kernel = (nr_pointwise_run)call->kernel, .op = call->op, .dtype = call->dtype};
-    w.streams = bypasses_cache(call, plan);
-    find_together(call, &w);
+    job j = {.plan = plan, .kernel = (nr_pointwise_kernel)call->kernel, .op = call->op, .dtype = call->dtype};
+    j.streams = bypasses_cache(call, plan);
+    find_together(call, &j);
     if (plan->ndim == 1 && plan->numel < WORTH_THREADS) {
         int64_t stride[NR_MAX_OPERANDS];
         for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
-        run(&w, plan->numel, plan->data, stride);
+        run(&j, plan->numel, plan->data, stride);
         return;
     }
-    w.piece = plan->size[0] < CHUNK ? plan->size[0] : CHUNK;
-    w.pieces = (plan->size[0] + w.piece - 1) / w.piece;
-    w.units = plan->numel / plan->size[0] * w.pieces;
-    w.units_a_chunk = CHUNK / w.piece > 1 ? CHUNK / w.piece : 1;
+    j.piece = plan->size[0] < CHUNK ? plan->size[0] : CHUNK;
+    j.pieces = (plan->size[0] + j.piece - 1) / j.piece;
+    j.units = plan->numel / plan->size[0] * j.pieces;
+    j.units_a_chunk = CHUNK / j.piece > 1 ? CHUNK / j.piece : 1;
     if (plan->numel < WORTH_THREADS)
-        run_units(&w, 0, w.units);
+        run_units(&j, 0, j.units);
     else
-        nr_parallel((w.units + w.units_a_chunk - 1) / w.units_a_chunk, run_chunk, &w);
+        nr_parallel((j.units + j.units_a_chunk - 1) / j.units_a_chunk, run_chunk, &j);
 }
 
 /* ---- short rows ----------------------------------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ FIND_ZERO(uint64_t)
 
 /* Fails if an integer divisor is 0; reads each divisor once, although broadcast. */
 static int32_t check_divisor(const nr_call *call, const nr_plan *plan) {
-    static const nr_pointwise_run find[] = {zero_uint8_t, zero_uint16_t, zero_uint32_t, zero_uint64_t};
+    static const nr_pointwise_kernel find[] = {zero_uint8_t, zero_uint16_t, zero_uint32_t, zero_uint64_t};
     const int32_t dtype = in_plan(plan, 2) ? nr_wide(call->dtype) : call->dtype;
     char found = 0;
     nr_plan scan = {.operands = 2, .numel = 1, .size = {1}, .data = {&found, plan->data[2]}};

@@ -5,6 +5,6 @@
 
 #include "cpu.h"
 
-typedef void (*nr_pointwise_run)(int64_t n, char *const *data, const int64_t *stride, bool streams);
+typedef void (*nr_pointwise_kernel)(int64_t n, char *const *data, const int64_t *stride, bool streams);
 
 #endif

@@ -34,12 +34,12 @@
 #endif
 
 /* A call, and for each tap of a row the windows for which it lies inside: [from, to). */
-typedef struct pool {
+typedef struct job {
     const nr_pool_plan *plan;
     int32_t kind, dtype;
     int64_t *from, *to;
     int64_t each; /* planes in a chunk */
-} pool;
+} job;
 
 static void find_ranges(const nr_pool_plan *p, int64_t *from, int64_t *to) {
     int64_t step = p->stride[1];
@@ -64,7 +64,7 @@ static int64_t counted(const nr_pool_plan *p, int d, int64_t i) {
 #include "each_dtype.h"
 
 static void run_chunk(void *context, int64_t chunk) {
-    const pool *s = context;
+    const job *s = context;
     int64_t first = chunk * s->each, last = least(first + s->each, s->plan->planes);
     for (int64_t i = first; i < last; i++)
         (s->dtype == NORCH_FLOAT32 ? run_float32 : run_float64)(s, (nr_pool_kind)s->kind, i, last);
@@ -73,7 +73,7 @@ static void run_chunk(void *context, int64_t chunk) {
 int32_t NR_ISA(nr_run_pool)(const nr_call *call) {
     const nr_pool_plan *p = call->plan;
     size_t bytes = (size_t)p->kernel[1] * 2 * sizeof(int64_t);
-    pool s = {.plan = p, .kind = call->op, .dtype = call->dtype, .from = nr_scratch(bytes)};
+    job s = {.plan = p, .kind = call->op, .dtype = call->dtype, .from = nr_scratch(bytes)};
     if (!s.from) return nr_fail(NORCH_ERROR_MEMORY, "pool: no memory for %lld bytes of scratch", (long long)bytes);
     s.to = s.from + p->kernel[1];
     find_ranges(p, s.from, s.to);

@@ -69,8 +69,8 @@ INLINE void NAME(max_four)(const nr_pool_plan *p, const T *first, NAME(lanes) po
 }
 
 /* n windows of row i from j on, of which some see less than all of their taps, or which lie at an end of memory. */
-static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plane, int64_t i, int64_t j, int64_t n,
-                                                     T *y, int64_t *y_index) {
+static __attribute__((noinline)) void NAME(max_edge)(const job *s, int64_t plane, int64_t i, int64_t j, int64_t n, T *y,
+                                                     int64_t *y_index) {
     const nr_pool_plan *p = s->plan;
     int64_t top = i * p->stride[0] - p->padding[0], step = p->stride[1], side = j * step - p->padding[1];
     int64_t begin = top * p->size[1] + side;
@@ -98,7 +98,7 @@ static __attribute__((noinline)) void NAME(max_edge)(const pool *s, int64_t plan
 
 /* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow
  * the plane, for what runs over a row's end is overwritten by the next one. */
-INLINE void NAME(max_plane)(const pool *s, int64_t plane, bool twos, int64_t after) {
+INLINE void NAME(max_plane)(const job *s, int64_t plane, bool twos, int64_t after) {
     const nr_pool_plan own = *s->plan, *p = &own; /* of its own, which no store can alter */
     int64_t n = p->result[1], count = p->result[0] * n, wide = p->size[1], area = p->size[0] * wide;
     int64_t step = twos ? 2 : p->stride[1], below = (p->kernel[0] - 1) * p->dilation[0];
@@ -143,7 +143,7 @@ static void NAME(factors)(const nr_pool_plan *p, int64_t i, int64_t j, int64_t n
 }
 
 /* backward false: y = the sums of x times the factors; true: x += y times the factors, everywhere in the window. */
-static void NAME(avg_run)(const pool *s, bool backward, T *x, int64_t i, int64_t j, int64_t n, T *y) {
+static void NAME(avg_run)(const job *s, bool backward, T *x, int64_t i, int64_t j, int64_t n, T *y) {
     const nr_pool_plan *p = s->plan;
     T factor[RUN], sum[RUN];
     int64_t step = p->stride[1];
@@ -171,7 +171,7 @@ static void NAME(avg_run)(const pool *s, bool backward, T *x, int64_t i, int64_t
     for (int64_t u = 0; u < n && !backward; u++) y[u] = sum[u] * factor[u];
 }
 
-static void NAME(run)(const pool *s, nr_pool_kind kind, int64_t plane, int64_t last) {
+static void NAME(run)(const job *s, nr_pool_kind kind, int64_t plane, int64_t last) {
     const nr_pool_plan *p = s->plan;
     int64_t area = p->size[0] * p->size[1], count = p->result[0] * p->result[1];
     T *x = (T *)p->x + plane * area, *y = (T *)p->y + plane * count;

@@ -40,38 +40,38 @@ typedef struct job {
     char *partials; /* the states of each part of each tile */
 } job;
 
-/* ---- walking the reduced elements --------------------------------------------------------------- */
+/* ---- the reduced elements, in order --------------------------------------------------------------- */
 
-typedef struct walk {
+typedef struct iterator {
     const nr_reduce_plan *plan;
     const char *x;
     int64_t at[NORCH_MAX_DIMS];
-} walk;
+} iterator;
 
-static void walk_begin(walk *w, const nr_reduce_plan *plan, const char *x, int64_t index) {
-    w->plan = plan;
+static void iterate_from(iterator *it, const nr_reduce_plan *plan, const char *x, int64_t index) {
+    it->plan = plan;
     for (int32_t d = 0; d < plan->ndim; d++) {
-        w->at[d] = d + 1 < plan->ndim ? index % plan->size[d] : index;
+        it->at[d] = d + 1 < plan->ndim ? index % plan->size[d] : index;
         if (d + 1 < plan->ndim) index /= plan->size[d];
-        x += w->at[d] * plan->stride[d];
+        x += it->at[d] * plan->stride[d];
     }
-    w->x = x;
+    it->x = x;
 }
 
-/* The length of the run that begins at the present position, at most `limit`. */
-static int64_t walk_run(const walk *w, int64_t limit) {
-    int64_t rest = w->plan->size[0] - w->at[0];
+/* What is left of the row at the present position, at most `limit`. */
+static int64_t row_left(const iterator *it, int64_t limit) {
+    int64_t rest = it->plan->size[0] - it->at[0];
     return rest < limit ? rest : limit;
 }
 
-static void walk_on(walk *w, int64_t n) {
-    const nr_reduce_plan *p = w->plan;
-    w->at[0] += n;
-    w->x += n * p->stride[0];
-    for (int32_t d = 0; d + 1 < p->ndim && w->at[d] == p->size[d]; d++) {
-        w->at[d] = 0;
-        w->at[d + 1]++;
-        w->x += p->stride[d + 1] - p->size[d] * p->stride[d];
+static void advance(iterator *it, int64_t n) {
+    const nr_reduce_plan *p = it->plan;
+    it->at[0] += n;
+    it->x += n * p->stride[0];
+    for (int32_t d = 0; d + 1 < p->ndim && it->at[d] == p->size[d]; d++) {
+        it->at[d] = 0;
+        it->at[d + 1]++;
+        it->x += p->stride[d + 1] - p->size[d] * p->stride[d];
     }
 }
 
@@ -120,12 +120,12 @@ static void run_rows(const job *j, void *lanes, const char *x, int64_t width, in
 
 /* Reduces [begin, end) run by run, each for all outputs. */
 static void run_leaf(const job *j, const char *x, int64_t begin, int64_t end, char *states, int64_t outputs) {
-    walk w;
-    walk_begin(&w, j->plan, x, begin);
+    iterator it;
+    iterate_from(&it, j->plan, x, begin);
     while (begin < end) {
-        int64_t n = walk_run(&w, end - begin);
-        run_elements(j, states, w.x, n, begin, outputs, j->plan->kept.stride[1][0]);
-        walk_on(&w, n);
+        int64_t n = row_left(&it, end - begin);
+        run_elements(j, states, it.x, n, begin, outputs, j->plan->kept.stride[1][0]);
+        advance(&it, n);
         begin += n;
     }
 }
@@ -155,16 +155,16 @@ static void across_range(const job *j, const char *x, int64_t width, int64_t beg
     bool deep = end - begin > span;
     tile_memory lanes, middle;
     void *target = deep ? middle.bytes : states;
-    walk w;
-    walk_begin(&w, p, x, begin);
+    iterator it;
+    iterate_from(&it, p, x, begin);
     for (int64_t first = begin; first < end;) {
         if (deep && (first - begin) % span == 0) ops->clear(target, width);
         int64_t last = first + NR_REDUCE_STEPS < end ? first + NR_REDUCE_STEPS : end;
         ops->clear_lanes(lanes.bytes, width);
         for (int64_t i = first; i < last;) {
-            int64_t n = walk_run(&w, last - i);
-            run_rows(j, lanes.bytes, w.x, width, n, p->stride[0], i - first);
-            walk_on(&w, n);
+            int64_t n = row_left(&it, last - i);
+            run_rows(j, lanes.bytes, it.x, width, n, p->stride[0], i - first);
+            advance(&it, n);
             i += n;
         }
         ops->fold(target, lanes.bytes, width, first);

@@ -86,7 +86,7 @@ static int32_t make_real(const norch_tensor *x) {
     plan.value[1] = 0;
     nr_call call = {.family = NR_COPY, .dtype = imaginary->dtype, .from_dtype = imaginary->dtype, .plan = &plan};
     call.work = (double)x->numel;
-    const int32_t status = nr_gate(&call, imaginary);
+    const int32_t status = nr_dispatch(&call, imaginary);
     nr_release(imaginary);
     return status;
 }
@@ -142,7 +142,7 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     bool dense = plan.ndim == 1 && from_dtype == dst->dtype && plan.stride[1][0] == nr_size_of(from_dtype);
     nr_call call = {.family = NR_COPY, .dtype = dst->dtype, .from_dtype = from_dtype, .plan = &plan, .load = load};
     call.work = (double)plan.numel * (dense ? 0.2 * (double)nr_size_of(from_dtype) : 2.0);
-    return nr_gate(&call, dst);
+    return nr_dispatch(&call, dst);
 }
 
 /* A dense copy of x in a dtype, C-ordered or (preserve) with the memory layout of x; x is checked already. */

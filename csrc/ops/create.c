@@ -55,7 +55,7 @@ static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
         nr_put_integer(x->dtype, x->dtype == NORCH_BOOL ? value != 0 : integer, plan.data[1]);
     nr_call call = {.family = NR_COPY, .dtype = x->dtype, .from_dtype = x->dtype, .plan = &plan};
     call.work = 0.1 * (double)(x->numel * size);
-    return nr_finished(x, nr_gate(&call, x));
+    return nr_finished(x, nr_dispatch(&call, x));
 }
 
 norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,

@@ -73,7 +73,7 @@ static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_
                  (const norch_tensor *[]){offsets, index, before ? before : &nothing});
     nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .plan = &plan, .name = w->name};
     call.work = 2.0 * (double)offsets->numel;
-    return nr_gate(&call, offsets);
+    return nr_dispatch(&call, offsets);
 }
 
 /* *view: index as int64; *owned: the new tensor that it is a view of, or NULL. On the CPU `checked` makes a copy whose
@@ -135,7 +135,7 @@ static int32_t run(const variant *w, nr_index_kind kind, const norch_tensor *den
     nr_call call = {.family = NR_INDEXING, .op = (int32_t)kind, .dtype = where->dtype, .plan = &plan};
     call.name = w->name;
     call.work = 2.0 * (double)dense->numel;
-    return nr_gate(&call, where);
+    return nr_dispatch(&call, where);
 }
 
 static norch_tensor *read_from(const variant *w, const norch_tensor *x, int32_t ndim, const places *p) {
@@ -491,7 +491,7 @@ typedef struct visit {
 static int32_t run_visit(visit *v, nr_index_kind kind, const norch_tensor *where, int32_t dtype) {
     nr_call call = {.family = NR_INDEXING, .op = (int32_t)kind, .dtype = dtype, .plan = &v->plan, .name = v->name};
     call.work = (kind == NR_COUNT ? 0.1 : 1.0) * (double)v->plan.n;
-    return nr_gate(&call, where);
+    return nr_dispatch(&call, where);
 }
 
 static int32_t count_true(visit *v, const char *name, const norch_tensor *x) {

@@ -109,7 +109,7 @@ static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const
     plan->precision = float32_precision;
     nr_call call = {.family = NR_MATMUL, .op = epilogue, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
     call.work = (double)out->numel * (2.0 * (double)plan->k + 1.0) / OPERATIONS_PER_NS;
-    if (nr_gate(&call, out) == NORCH_OK) return out;
+    if (nr_dispatch(&call, out) == NORCH_OK) return out;
     nr_release(out);
     return NULL;
 }

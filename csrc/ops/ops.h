@@ -3,7 +3,7 @@
 #define NR_OPS_H
 
 #include "../core/check.h"
-#include "../core/gate.h"
+#include "../core/dispatch.h"
 #include "../core/memory.h"
 
 /* pointwise */

@@ -8,7 +8,7 @@
 #define MAX_INPUTS 3
 
 /* The state of one call. `ready` are the inputs after conversion to the dtype that the kernel computes on. */
-typedef struct job {
+typedef struct state {
     const nr_op_row *row;
     int32_t op;
     int inputs;
@@ -23,16 +23,16 @@ typedef struct job {
     norch_tensor *made[MAX_INPUTS]; /* those ready inputs that are new tensors, to be released; or NULL */
     bool converted[MAX_INPUTS];     /* a scalar that is converted into the plan */
     bool elsewhere;                 /* the result is not on the CPU */
-} job;
+} state;
 
-static int32_t check_form(job *j, int64_t op) {
+static int32_t check_form(state *s, int64_t op) {
     static const nr_form plain_form[] = {NR_UNARY, NR_BINARY, NR_TERNARY};
-    bool choice = j->inputs == 3 && op >= 0 && op < NR_OP_COUNT && nr_ops[op].form == NR_CHOICE;
-    j->row = nr_op_find(op, choice ? NR_CHOICE : plain_form[j->inputs - 1]);
-    if (!j->row) return NORCH_ERROR_VALUE;
-    j->op = (int32_t)op;
-    for (int i = 0; i < j->inputs; i++) NR_TRY(nr_check_tensor(j->row->name, j->input[i]));
-    return nr_check_devices(j->row->name, j->inputs, j->input);
+    bool choice = s->inputs == 3 && op >= 0 && op < NR_OP_COUNT && nr_ops[op].form == NR_CHOICE;
+    s->row = nr_op_find(op, choice ? NR_CHOICE : plain_form[s->inputs - 1]);
+    if (!s->row) return NORCH_ERROR_VALUE;
+    s->op = (int32_t)op;
+    for (int i = 0; i < s->inputs; i++) NR_TRY(nr_check_tensor(s->row->name, s->input[i]));
+    return nr_check_devices(s->row->name, s->inputs, s->input);
 }
 
 /* Whether the result is a Python number too, and computed in float64: derivatives combine the constants of their
@@ -41,48 +41,48 @@ static bool of_numbers(int inputs, const norch_tensor *a, const norch_tensor *b)
     return inputs == 2 && a->weak && b->weak;
 }
 
-static int32_t infer_dtype(job *j) {
-    int first = j->row->form == NR_CHOICE;
-    if (first && j->input[0]->dtype != NORCH_BOOL)
-        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: the condition must be bool, not %s", j->row->name, j->mark,
-                       nr_dtypes[j->input[0]->dtype].name);
-    int32_t dtype = j->inputs == 1 && !j->input[0]->weak ? j->input[0]->dtype
-                                                         : nr_result_dtype(j->inputs - first, j->input + first);
-    if (j->row->result == NR_FLOAT && !nr_is_float(dtype) && !nr_is_complex(dtype)) dtype = nr_default_dtype;
-    if (nr_is_float(dtype) && of_numbers(j->inputs, j->input[0], j->input[1])) dtype = NORCH_FLOAT64;
-    if (!nr_in_domain(j->op, dtype) && nr_is_complex(dtype))
-        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: %s is not supported", j->row->name, j->mark, nr_dtypes[dtype].name);
-    if (!nr_in_domain(j->op, dtype))
-        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: not defined for dtype %s", j->row->name, j->mark,
+static int32_t infer_dtype(state *s) {
+    int first = s->row->form == NR_CHOICE;
+    if (first && s->input[0]->dtype != NORCH_BOOL)
+        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: the condition must be bool, not %s", s->row->name, s->mark,
+                       nr_dtypes[s->input[0]->dtype].name);
+    int32_t dtype = s->inputs == 1 && !s->input[0]->weak ? s->input[0]->dtype
+                                                         : nr_result_dtype(s->inputs - first, s->input + first);
+    if (s->row->result == NR_FLOAT && !nr_is_float(dtype) && !nr_is_complex(dtype)) dtype = nr_default_dtype;
+    if (nr_is_float(dtype) && of_numbers(s->inputs, s->input[0], s->input[1])) dtype = NORCH_FLOAT64;
+    if (!nr_in_domain(s->op, dtype) && nr_is_complex(dtype))
+        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: %s is not supported", s->row->name, s->mark, nr_dtypes[dtype].name);
+    if (!nr_in_domain(s->op, dtype))
+        return nr_fail(NORCH_ERROR_DTYPE, "%s%s: not defined for dtype %s", s->row->name, s->mark,
                        nr_dtypes[dtype].name);
-    j->compute = dtype;
-    j->result = nr_is_complex(dtype)         ? nr_complex_result(j->op, dtype)
-                : j->row->result == NR_TRUTH ? NORCH_BOOL
+    s->compute = dtype;
+    s->result = nr_is_complex(dtype)         ? nr_complex_result(s->op, dtype)
+                : s->row->result == NR_TRUTH ? NORCH_BOOL
                                              : dtype;
     return NORCH_OK;
 }
 
-static int32_t infer_shape(job *j) {
-    j->ndim = j->input[0]->ndim;
-    for (int32_t d = 0; d < j->ndim; d++) j->shape[d] = j->input[0]->shape[d];
-    for (int i = 1; i < j->inputs; i++) {
-        const norch_tensor *x = j->input[i];
-        if (x->ndim == 0 || nr_same_shape(x->ndim, x->shape, j->ndim, j->shape)) continue;
-        int32_t at, before = j->ndim;
+static int32_t infer_shape(state *s) {
+    s->ndim = s->input[0]->ndim;
+    for (int32_t d = 0; d < s->ndim; d++) s->shape[d] = s->input[0]->shape[d];
+    for (int i = 1; i < s->inputs; i++) {
+        const norch_tensor *x = s->input[i];
+        if (x->ndim == 0 || nr_same_shape(x->ndim, x->shape, s->ndim, s->shape)) continue;
+        int32_t at, before = s->ndim;
         int64_t whole[NORCH_MAX_DIMS];
-        memcpy(whole, j->shape, sizeof whole);
-        if (!nr_broadcast(&j->ndim, j->shape, x->ndim, x->shape, &at))
+        memcpy(whole, s->shape, sizeof whole);
+        if (!nr_broadcast(&s->ndim, s->shape, x->ndim, x->shape, &at))
             return nr_fail(NORCH_ERROR_SHAPE,
-                           "%s%s: sizes %lld and %lld at dimension %d do not broadcast: shapes %s and %s", j->row->name,
-                           j->mark, (long long)j->shape[at], (long long)x->shape[at - (j->ndim - x->ndim)], at,
+                           "%s%s: sizes %lld and %lld at dimension %d do not broadcast: shapes %s and %s", s->row->name,
+                           s->mark, (long long)s->shape[at], (long long)x->shape[at - (s->ndim - x->ndim)], at,
                            nr_shape_text(before, whole), nr_shape_of(x));
     }
-    for (int i = 0; i < j->inputs; i++) {
-        const norch_tensor *x = j->input[i];
-        bool condition = i == 0 && j->row->form == NR_CHOICE;
+    for (int i = 0; i < s->inputs; i++) {
+        const norch_tensor *x = s->input[i];
+        bool condition = i == 0 && s->row->form == NR_CHOICE;
         if (x->weak || condition) continue;
-        j->mixed |= x->dtype != j->compute || !nr_same_shape(x->ndim, x->shape, j->ndim, j->shape) ||
-                    (j->elsewhere && nr_is_anywhere(x));
+        s->mixed |= x->dtype != s->compute || !nr_same_shape(x->ndim, x->shape, s->ndim, s->shape) ||
+                    (s->elsewhere && nr_is_anywhere(x));
     }
     return NORCH_OK;
 }
@@ -96,14 +96,14 @@ static bool converts_to_zero(const norch_tensor *number, int32_t dtype) {
 }
 
 /* Checks the divisors of an integer division on a device; the CPU's runner checks them itself. */
-static int32_t check_divisor(const job *j) {
-    if (!j->elsewhere || !nr_op_divides(j->op) || nr_is_float(j->compute)) return NORCH_OK;
-    for (int32_t i = 0; i < j->ndim; i++)
-        if (j->shape[i] == 0) return NORCH_OK; /* no element is divided */
-    const norch_tensor *divisor = j->input[1];
+static int32_t check_divisor(const state *s) {
+    if (!s->elsewhere || !nr_op_divides(s->op) || nr_is_float(s->compute)) return NORCH_OK;
+    for (int32_t i = 0; i < s->ndim; i++)
+        if (s->shape[i] == 0) return NORCH_OK; /* no element is divided */
+    const norch_tensor *divisor = s->input[1];
     bool good = false;
     if (divisor->weak && divisor->numel == 1 && divisor->device_type == NORCH_CPU) { /* a number */
-        good = !converts_to_zero(divisor, j->compute);
+        good = !converts_to_zero(divisor, s->compute);
     } else if (nr_records() && !nr_is_anywhere(divisor)) {
         return nr_check_divisors(divisor);
     } else {
@@ -111,36 +111,36 @@ static int32_t check_divisor(const job *j) {
         NR_TRY(nr_all_nonzero(divisor, &good));
     }
     return good ? NORCH_OK
-                : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", j->row->name, j->mark);
+                : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", s->row->name, s->mark);
 }
 
 /* The input that decides the device of the result. */
-static const norch_tensor *device_input(const job *j) {
-    for (int i = 0; i < j->inputs; i++)
-        if (!nr_is_anywhere(j->input[i])) return j->input[i];
-    return j->input[0];
+static const norch_tensor *device_input(const state *s) {
+    for (int i = 0; i < s->inputs; i++)
+        if (!nr_is_anywhere(s->input[i])) return s->input[i];
+    return s->input[0];
 }
 
 /* Casts inputs of other dtypes, and copies an input that overlaps the output unless it is the same view. */
-static int32_t ready_inputs(job *j, const norch_tensor *out) {
-    for (int i = 0; i < j->inputs; i++) {
-        const norch_tensor *x = j->input[i];
-        bool condition = i == 0 && j->row->form == NR_CHOICE;
-        bool cast = !condition && x->dtype != j->compute;
-        j->ready[i] = x;
-        const bool number = x->numel == 1 && x->device_type == NORCH_CPU && (cast || j->elsewhere);
-        j->converted[i] = number && (condition || !nr_is_complex(j->compute)); /* a plan holds eight bytes */
-        if (j->converted[i]) continue;
+static int32_t ready_inputs(state *s, const norch_tensor *out) {
+    for (int i = 0; i < s->inputs; i++) {
+        const norch_tensor *x = s->input[i];
+        bool condition = i == 0 && s->row->form == NR_CHOICE;
+        bool cast = !condition && x->dtype != s->compute;
+        s->ready[i] = x;
+        const bool number = x->numel == 1 && x->device_type == NORCH_CPU && (cast || s->elsewhere);
+        s->converted[i] = number && (condition || !nr_is_complex(s->compute)); /* a plan holds eight bytes */
+        if (s->converted[i]) continue;
         if (number)
-            j->made[i] = nr_complex_number(x, j->compute, device_input(j));
+            s->made[i] = nr_complex_number(x, s->compute, device_input(s));
         else if (cast)
-            j->made[i] = norch_cast(x, j->compute);
+            s->made[i] = norch_cast(x, s->compute);
         else if (out && norch_overlaps(out, x) && !norch_is_same(out, x))
-            j->made[i] = norch_clone(x);
+            s->made[i] = norch_clone(x);
         else
             continue;
-        if (!j->made[i]) return NORCH_ERROR_MEMORY;
-        j->ready[i] = j->made[i];
+        if (!s->made[i]) return NORCH_ERROR_MEMORY;
+        s->ready[i] = s->made[i];
     }
     return NORCH_OK;
 }
@@ -172,57 +172,57 @@ static void load_numbers(const nr_call *call) {
     }
 }
 
-static int32_t run(job *j, norch_tensor *out) {
+static int32_t run(state *s, norch_tensor *out) {
     const norch_tensor *operands[NR_MAX_OPERANDS] = {out};
-    for (int i = 0; i < j->inputs; i++) operands[i + 1] = j->ready[i];
+    for (int i = 0; i < s->inputs; i++) operands[i + 1] = s->ready[i];
     nr_plan plan;
-    nr_plan_make(&plan, j->ndim, j->shape, j->inputs + 1, operands);
+    nr_plan_make(&plan, s->ndim, s->shape, s->inputs + 1, operands);
     nr_call call = {
-        .family = NR_POINTWISE, .op = j->op, .dtype = j->compute, .work = (double)plan.numel, .plan = &plan};
-    for (int i = 0; i < j->inputs; i++)
-        if (j->converted[i]) {
-            nr_plan_number(&plan, i + 1, j->input[i]);
+        .family = NR_POINTWISE, .op = s->op, .dtype = s->compute, .work = (double)plan.numel, .plan = &plan};
+    for (int i = 0; i < s->inputs; i++)
+        if (s->converted[i]) {
+            nr_plan_number(&plan, i + 1, s->input[i]);
             call.load = load_numbers;
         }
-    call.in_place = *j->mark;
-    return nr_gate(&call, out);
+    call.in_place = *s->mark;
+    return nr_dispatch(&call, out);
 }
 
 /* The result has the memory layout of the inputs of its shape if they agree, so that one loop steps through all memory
  * in order; otherwise it is C-ordered. */
-static norch_tensor *make_result(const job *j) {
-    norch_tensor *out = nr_make(j->ndim, j->shape, j->result, device_input(j));
+static norch_tensor *make_result(const state *s) {
+    norch_tensor *out = nr_make(s->ndim, s->shape, s->result, device_input(s));
     const norch_tensor *first = NULL;
-    for (int i = 0; i < j->inputs && out; i++) {
-        const norch_tensor *x = j->ready[i];
-        if (j->converted[i] || x->numel != out->numel || x->ndim != j->ndim) continue;
+    for (int i = 0; i < s->inputs && out; i++) {
+        const norch_tensor *x = s->ready[i];
+        if (s->converted[i] || x->numel != out->numel || x->ndim != s->ndim) continue;
         if (!first) first = x;
         if (first->contiguous) return out;
-        for (int32_t d = 0; d < j->ndim; d++)
+        for (int32_t d = 0; d < s->ndim; d++)
             if (x->shape[d] > 1 && x->strides[d] != first->strides[d]) return out;
     }
     if (first) nr_preserve_strides(out, first);
     return out;
 }
 
-static void finish(job *j) {
-    for (int i = 0; i < j->inputs; i++)
-        if (j->made[i]) nr_release(j->made[i]);
+static void finish(state *s) {
+    for (int i = 0; i < s->inputs; i++)
+        if (s->made[i]) nr_release(s->made[i]);
 }
 
 /* ---- into a new tensor ------------------------------------------------------------------------- */
 
 static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b,
                              const norch_tensor *c) {
-    job j = {.inputs = inputs, .mark = "", .input = {a, b, c}};
-    if (check_form(&j, op)) return NULL;
-    j.elsewhere = device_input(&j)->device_type != NORCH_CPU;
-    if (infer_dtype(&j) || infer_shape(&j) || check_divisor(&j)) return NULL;
+    state s = {.inputs = inputs, .mark = "", .input = {a, b, c}};
+    if (check_form(&s, op)) return NULL;
+    s.elsewhere = device_input(&s)->device_type != NORCH_CPU;
+    if (infer_dtype(&s) || infer_shape(&s) || check_divisor(&s)) return NULL;
     norch_tensor *out = NULL;
-    if (ready_inputs(&j, NULL) == NORCH_OK) out = make_result(&j);
-    if (out) out = nr_finished(out, run(&j, out));
-    finish(&j);
-    if (out) out->mixed = j.mixed;
+    if (ready_inputs(&s, NULL) == NORCH_OK) out = make_result(&s);
+    if (out) out = nr_finished(out, run(&s, out));
+    finish(&s);
+    if (out) out->mixed = s.mixed;
     return out;
 }
 
@@ -240,44 +240,44 @@ norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tenso
 
 /* ---- in place ---------------------------------------------------------------------------------- */
 
-static int32_t check_out(const job *j, const norch_tensor *out) {
-    NR_TRY(nr_check_tensor(j->row->name, out));
-    const norch_tensor *from = device_input(j);
+static int32_t check_out(const state *s, const norch_tensor *out) {
+    NR_TRY(nr_check_tensor(s->row->name, out));
+    const norch_tensor *from = device_input(s);
     if (!nr_same_device(out, from) && !nr_is_anywhere(from))
-        return nr_fail(NORCH_ERROR_DEVICE, "%s_: a result on %s cannot be written into a tensor on %s", j->row->name,
+        return nr_fail(NORCH_ERROR_DEVICE, "%s_: a result on %s cannot be written into a tensor on %s", s->row->name,
                        nr_device_name(from), nr_device_name(out));
-    NR_TRY(nr_check_writable(j->row->name, out));
-    if (!nr_same_shape(out->ndim, out->shape, j->ndim, j->shape))
+    NR_TRY(nr_check_writable(s->row->name, out));
+    if (!nr_same_shape(out->ndim, out->shape, s->ndim, s->shape))
         return nr_fail(NORCH_ERROR_SHAPE, "%s_: the result has shape %s and cannot be written into shape %s",
-                       j->row->name, nr_shape_text(j->ndim, j->shape), nr_shape_of(out));
-    if (nr_is_complex(j->compute) && !nr_is_complex(j->result) && nr_is_complex(out->dtype)) /* abs_ */
-        return nr_fail(NORCH_ERROR_DTYPE, "%s_: %s is not supported", j->row->name, nr_dtypes[j->compute].name);
-    if (!nr_can_cast(j->result, out->dtype))
+                       s->row->name, nr_shape_text(s->ndim, s->shape), nr_shape_of(out));
+    if (nr_is_complex(s->compute) && !nr_is_complex(s->result) && nr_is_complex(out->dtype)) /* abs_ */
+        return nr_fail(NORCH_ERROR_DTYPE, "%s_: %s is not supported", s->row->name, nr_dtypes[s->compute].name);
+    if (!nr_can_cast(s->result, out->dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s_: a result of dtype %s cannot be written into a tensor of dtype %s",
-                       j->row->name, nr_dtypes[j->result].name, nr_dtypes[out->dtype].name);
+                       s->row->name, nr_dtypes[s->result].name, nr_dtypes[out->dtype].name);
     return NORCH_OK;
 }
 
 static int32_t compute_into(norch_tensor *out, int64_t op, int inputs, const norch_tensor *a, const norch_tensor *b,
                             const norch_tensor *c) {
-    job j = {.inputs = inputs, .mark = "_", .input = {a, b, c}};
-    NR_TRY(check_form(&j, op));
-    NR_TRY(infer_dtype(&j));
-    NR_TRY(infer_shape(&j));
-    NR_TRY(check_out(&j, out));
-    j.elsewhere = out->device_type != NORCH_CPU;
-    NR_TRY(check_divisor(&j));
-    bool direct = out->dtype == j.result;
-    int32_t status = ready_inputs(&j, direct ? out : NULL);
+    state s = {.inputs = inputs, .mark = "_", .input = {a, b, c}};
+    NR_TRY(check_form(&s, op));
+    NR_TRY(infer_dtype(&s));
+    NR_TRY(infer_shape(&s));
+    NR_TRY(check_out(&s, out));
+    s.elsewhere = out->device_type != NORCH_CPU;
+    NR_TRY(check_divisor(&s));
+    bool direct = out->dtype == s.result;
+    int32_t status = ready_inputs(&s, direct ? out : NULL);
     if (status == NORCH_OK && direct) {
-        status = run(&j, out);
+        status = run(&s, out);
     } else if (status == NORCH_OK) { /* computed in the promoted dtype, then cast into out */
-        norch_tensor *result = nr_make(j.ndim, j.shape, j.result, out);
-        status = result ? run(&j, result) : NORCH_ERROR_MEMORY;
+        norch_tensor *result = nr_make(s.ndim, s.shape, s.result, out);
+        status = result ? run(&s, result) : NORCH_ERROR_MEMORY;
         if (status == NORCH_OK) status = nr_copy_into(out, result);
         if (result) nr_release(result);
     }
-    finish(&j);
+    finish(&s);
     return status;
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../core/device.h"
-#include "../core/gate.h"
+#include "../core/dispatch.h"
 #include "../core/memory.h"
 #include "../families/optim.h"
 #define NR_SHARED static inline __attribute__((unused))
@@ -222,7 +222,7 @@ int32_t nr_program_make_graphs(nr_program *program) {
     program->segments = nr_malloc((size_t)count * sizeof *program->segments);
     if (!program->segments) return NORCH_OK; /* the calls are run one by one */
     program->segment_count = find_segments(program, program->segments, &launches);
-    nr_gate_wait(); /* no other thread is in the middle of a copy on the stream */
+    nr_wait_for_calls(); /* no other thread is in the middle of a copy on the stream */
     for (int64_t i = 0; i < count; i++) NR_TRY(capture_segment(program, &program->segments[i]));
     return NORCH_OK;
 }

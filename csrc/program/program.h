@@ -1,4 +1,4 @@
-/* program: calls that were recorded at the gate, with the memory that they use, to be run again as a whole.
+/* program: calls that were recorded as they were dispatched, with the memory that they use, to be run again as a whole.
  *
  * While it records, a program observes its thread (core/observer.h): it appends each finished call with a copy of its
  * plan, and notes for each address in the plan which storage contains it. nr_program_finish() then decides the memory

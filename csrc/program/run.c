@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "../core/device.h"
-#include "../core/gate.h"
+#include "../core/dispatch.h"
 #include "program.h"
 
 void nr_program_bind(nr_program *program, int32_t argument, char *data) {
@@ -92,5 +92,5 @@ int32_t nr_program_run(nr_program *program, bool second) {
     const double work = second             ? program->work - program->first_work
                         : program->divided ? program->first_work
                                            : program->work;
-    return nr_gate_program(program->backend, work, program->seconds ? run_timed : run_all, program);
+    return nr_dispatch_program(program->backend, work, program->seconds ? run_timed : run_all, program);
 }

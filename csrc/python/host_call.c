@@ -1,7 +1,7 @@
 /* host_call: Python functions that a replay calls again, such as communication with other processes. */
 #include "../program/host_call.h"
 
-#include "../core/gate.h"
+#include "../core/dispatch.h"
 #include "../core/interpreter.h"
 #include "../core/memory.h"
 #include "../core/observer.h"
@@ -10,7 +10,7 @@
 /* Calls callable(addresses of the memory in this run). A program may run with or without the GIL. */
 static int32_t run(const nr_host_call_plan *plan) {
     const int state = PyGILState_Ensure();
-    nr_gate_hold(1);
+    nr_count_running(1);
     void *addresses = PyTuple_New(plan->count), *arguments = PyTuple_New(1), *answer = NULL;
     for (int64_t i = 0; addresses && i < plan->count; i++)
         PyTuple_SetItem(addresses, i, PyLong_FromLongLong((intptr_t)plan->memory[i].data));
@@ -22,7 +22,7 @@ static int32_t run(const nr_host_call_plan *plan) {
     if (addresses) Py_DecRef(addresses);
     if (arguments) Py_DecRef(arguments);
     if (answer) Py_DecRef(answer);
-    nr_gate_hold(-1);
+    nr_count_running(-1);
     PyGILState_Release(state);
     return answer ? NORCH_OK : NR_RAISED;
 }

@@ -1,11 +1,11 @@
-/* replay: calls that the gate has let through, recorded on a backend that wraps the CPU's, and run again after the values of
+/* replay: dispatched calls, recorded on a backend that wraps the CPU's, and run again after the values of
  * their tensors have changed. What depends on values happens in the calls: the second run sees the new indices, divisors,
  * probabilities and numbers, and fails where they are bad, having written nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../csrc/core/gate.h"
+#include "../../csrc/core/dispatch.h"
 #include "../../csrc/families/index.h"
 #include "../../csrc/families/random.h"
 

@@ -1,10 +1,10 @@
-/* stub_backend: the core on its own, with a device of a few lines. A tensor is made on the stub, one call passes the gate and
+/* stub_backend: the core on its own, with a device of a few lines. A tensor is made on the stub, one call is dispatched and
  * doubles it, a call without a kernel and a device that does not exist are refused, and nothing is left at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../csrc/core/gate.h"
+#include "../../csrc/core/dispatch.h"
 
 static int runs;
 
@@ -58,7 +58,7 @@ int main(void) {
 
     nr_plan plan;
     nr_plan_make(&plan, 2, shape, 2, (const norch_tensor *[]){y, x});
-    expect(nr_run(NR_POINTWISE, NR_OP_add, &plan, 1e6, y) == NORCH_OK && runs == 1, "one call through the gate");
+    expect(nr_run(NR_POINTWISE, NR_OP_add, &plan, 1e6, y) == NORCH_OK && runs == 1, "one call dispatched");
     expect(((float *)y->data)[5] == 10, "its result");
     expect(nr_run(NR_POINTWISE, NR_OP_sub, &plan, 1, y) == NORCH_ERROR_DTYPE &&
                !strcmp(norch_last_error(), "sub: no stub kernel for dtype float32"),

@@ -1,5 +1,5 @@
-/* gate: see gate.h. The lock of the interpreter is Python's GIL. */
-#include "gate.h"
+/* dispatch: see dispatch.h. The lock of the interpreter is Python's GIL. */
+#include "dispatch.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -27,13 +27,13 @@ static void forget_threads(void) {
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
 
 /* While a thread waits, new calls keep the lock; otherwise it might wait for ever. */
-void *nr_gate_release_lock(void) {
+void *nr_release_lock(void) {
     if (!nr_interpreter || waiting) return NULL;
     unlocked_calls++;
     return nr_interpreter->release_lock();
 }
 
-int32_t nr_gate_acquire_lock(void *thread, int32_t status) {
+int32_t nr_acquire_lock(void *thread, int32_t status) {
     if (!thread) return status;
     nr_interpreter->acquire_lock(thread);
     unlocked_calls--;
@@ -41,13 +41,13 @@ int32_t nr_gate_acquire_lock(void *thread, int32_t status) {
     return status;
 }
 
-void nr_gate_hold(int32_t change) {
+void nr_count_running(int32_t change) {
     if (!nr_interpreter) return;
     unlocked_calls += change;
     held += change;
 }
 
-bool nr_gate_wait(void) {
+bool nr_wait_for_calls(void) {
     const struct timespec moment = {.tv_nsec = 20000};
     if (held) return false;
     if (unlocked_calls == 0) return true;
@@ -66,26 +66,26 @@ static int32_t run(const nr_call *call) {
     if (call->load) call->load(call);
     /* A device only queues the call: the lock is kept. */
     if (call->work < NR_LONG_WORK || backend->device) return backend->run[call->family](call);
-    void *thread = nr_gate_release_lock();
-    return nr_gate_acquire_lock(thread, backend->run[call->family](call));
+    void *thread = nr_release_lock();
+    return nr_acquire_lock(thread, backend->run[call->family](call));
 }
 
 static int32_t run_observed(const nr_call *call, nr_observer *observer) {
-    nr_gate_hold(1);
+    nr_count_running(1);
     int32_t status = observer->starts ? observer->starts(observer, call) : NORCH_OK;
-    nr_gate_hold(-1);
+    nr_count_running(-1);
     if (status != NORCH_OK) return status;
     status = run(call);
-    nr_gate_hold(1);
+    nr_count_running(1);
     if (status == NORCH_OK)
         status = observer->call(observer, call);
     else
         observer->failed(observer);
-    nr_gate_hold(-1);
+    nr_count_running(-1);
     return status;
 }
 
-int32_t nr_gate(nr_call *call, const norch_tensor *where) {
+int32_t nr_dispatch(nr_call *call, const norch_tensor *where) {
     const nr_backend *backend = call->backend = where->storage->backend;
     if (!backend->run[call->family])
         return nr_fail(NORCH_ERROR_DEVICE, "this operation has no kernels on %s; move its inputs with .cpu()",
@@ -105,7 +105,7 @@ int32_t nr_gate(nr_call *call, const norch_tensor *where) {
     return run(call);
 }
 
-int32_t nr_gate_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program) {
-    void *thread = work < NR_LONG_WORK || backend->device ? NULL : nr_gate_release_lock();
-    return nr_gate_acquire_lock(thread, body(program));
+int32_t nr_dispatch_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program) {
+    void *thread = work < NR_LONG_WORK || backend->device ? NULL : nr_release_lock();
+    return nr_acquire_lock(thread, body(program));
 }
