@@ -123,11 +123,15 @@ def walk(
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
     owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
+    needed: Any = None
     if targets is not None:
         targets.start([root for root, _ in roots])
+        needed = targets.needed
     for root, g in roots:
-        if targets is None or root in targets.needed:
+        if needed is None or root in needed:
             _add(gradients, waiting, root, g)
+        elif targets is not None and root in targets.one_by_one:
+            targets.one_by_one[root].append(g)
 
     if here.tape is not None and not retain_graph:
         here.tape.walk([root for root, _ in roots])
@@ -175,11 +179,11 @@ def walk(
                 grad_inputs = check(node, grad_inputs)
             following = g = None
             for edge, grad_input in zip(node.edges, grad_inputs):  # noqa: B905  (propagate gives one an edge)
-                if (
-                    edge is None
-                    or grad_input is None
-                    or (targets is not None and not targets.follows(edge, grad_input))
-                ):
+                if edge is None or grad_input is None:
+                    continue
+                if targets is not None and edge not in needed:
+                    if edge in targets.one_by_one:
+                        targets.one_by_one[edge].append(grad_input)
                     continue
                 if type(edge) is Leaf:
                     if edge.hooks is None and targets is None:  # no hook needs the sum first

@@ -46,7 +46,7 @@ def walk_apart(
     places: list[int] = []
     gradients: list[Any] = []
     for i, node in enumerate(frontier):
-        arrived = boundary.arriving.get(node) or [boundary.found[node]]
+        arrived = boundary.one_by_one.get(node) or [boundary.found[node]]
         places += [i] * len(arrived)
         gradients += arrived
     return places, gradients

@@ -14,16 +14,18 @@ from .record import gradient_edge
 class Targets:
     """The nodes whose gradients a walk collects. It visits only them and the nodes that lead to them.
 
-    found    {target: its gradient}, None if none has arrived
-    needed   the nodes to visit
+    found      {target: its gradient}, None if none has arrived
+    one_by_one {target: its gradients as they arrive}: at these they are not added up, and not in found
+    needed     the nodes to visit, without those of one_by_one
     """
 
-    __slots__ = ("found", "needed")
+    __slots__ = ("found", "needed", "one_by_one")
 
-    is_boundary = False  # whether the walk ends at every target
+    is_boundary = False
 
-    def __init__(self, nodes: Iterable[Node]):
+    def __init__(self, nodes: Iterable[Node], one_by_one: Iterable[Node] = ()):
         self.found: dict[Node, Any] = dict.fromkeys(nodes)
+        self.one_by_one: dict[Node, list[Any]] = {node: [] for node in one_by_one}
         self.needed: set[Node] = set()
 
     def start(self, roots: Iterable[Node]) -> None:
@@ -40,40 +42,21 @@ class Targets:
                     todo.append(edge)
         needed = self.needed
         for node in sorted(seen, key=lambda node: node.seq):  # inputs first: they are older than their users
-            if node in self.found or any(edge in needed for edge in node.edges):
+            if node in self.found or not needed.isdisjoint(node.edges):
                 needed.add(node)
-
-    def follows(self, edge: Node, g: Any) -> bool:
-        """Whether the walk follows an edge, on which it has the gradient g."""
-        return edge in self.needed
+        needed.difference_update(self.one_by_one)
 
     def ends_at(self, node: Node) -> bool:
         """Whether the walk ends at this target: no other one lies behind it."""
-        return not any(edge in self.needed for edge in node.edges)
+        return self.is_boundary or self.needed.isdisjoint(node.edges)
 
 
 class Boundary(Targets):
-    """Targets at which the walk ends, even if one of them leads to another.
+    """Targets at which the walk ends, even if one of them leads to another."""
 
-    arriving   {target: its gradients as they arrive}: for these targets they are not added up
-    """
-
-    __slots__ = ("arriving",)
+    __slots__ = ()
 
     is_boundary = True
-
-    def __init__(self, nodes: Iterable[Node], one_by_one: Iterable[Node] = ()):
-        super().__init__(nodes)
-        self.arriving: dict[Node, list[Any]] = {node: [] for node in one_by_one}
-
-    def follows(self, edge: Node, g: Any) -> bool:
-        if edge in self.arriving:
-            self.arriving[edge].append(g)
-            return False
-        return edge in self.needed
-
-    def ends_at(self, node: Node) -> bool:
-        return True
 
 
 def nodes_of(inputs: list[Any]) -> list[Node]:
