@@ -10,7 +10,8 @@ TRUNK = {
     "core": "csrc/core csrc/ops/ops.h csrc/cpu/memory.c",
     "tensor": "norch/_handle.py norch/tensor.py",
     "declaration": "norch/ops/__init__.py norch/ops/op.py norch/ops/_rows.py norch/ops/_operand.py",
-    "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/record.py norch/autograd/inplace.py",
+    "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/save_plan.py "
+    "norch/autograd/record.py norch/autograd/inplace.py",
     "engine": "norch/autograd/engine.py norch/autograd/broadcast.py",
 }
 # Which devices there are, messages of errors, conversions of copies, the text of norch.h, what only devices have,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ._handle import Handle, alias
 from ._lib import lib
 from ._typing import Any, Tensor, TypeVar
-from .autograd.hooks import Accumulated, Keep, RemovableHandle, hook_onto
+from .autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, hook_onto
 from .autograd.node import Leaf
 from .autograd.record import gradient_edge
 from .autograd.view_history import SEVERED
@@ -119,8 +119,8 @@ class AutogradMethods(Handle):
         node = self._hookable("retain_grad")
         if type(node) is not Leaf:
             hooks = node.hooks or []
-            if not any(isinstance(hook, Keep) and hook.tensor() is self for hook in hooks):
-                node.hooks = [*hooks, Keep(self)]
+            if not any(isinstance(hook, RetainGradHook) and hook.tensor() is self for hook in hooks):
+                node.hooks = [*hooks, RetainGradHook(self)]
 
     def register_hook(self: T, hook: Callable[[T], Any]) -> RemovableHandle:
         """Calls hook(gradient) when the gradient of this tensor is complete; a result other than None replaces it."""
@@ -139,7 +139,7 @@ class AutogradMethods(Handle):
         node = self._hookable("register_post_accumulate_grad_hook")
         if type(node) is not Leaf:
             raise Error("register_post_accumulate_grad_hook: only a leaf collects a gradient")
-        return hook_onto(node, Accumulated(hook))
+        return hook_onto(node, PostAccumulateHook(hook))
 
     def _hookable(self, name: str) -> Any:
         node = gradient_edge(self)

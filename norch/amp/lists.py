@@ -81,7 +81,7 @@ OPERATIONS: tuple[tuple[str, str, Policy, Policy], ...] = (
 # What takes dtypes as they are where autocast is on: backward those that forward took, calls in place and with out=
 # those given. Of each row: a module, functions in it, whether on the CPU and on CUDA a step of them is in OPERATIONS.
 UNCAST = (
-    ("autograd.engine", "run", True, True),
+    ("autograd.engine", "walk", True, True),
     ("ops._out", "written", True, True),
     ("tensor", "Tensor.addmm_ Tensor.addbmm_ Tensor.baddbmm_", True, True),
     ("tensor", "Tensor.addmv_ Tensor.addr_ Tensor.addcdiv_ Tensor.addcmul_ Tensor.cumprod_", False, True),

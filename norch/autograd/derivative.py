@@ -16,60 +16,30 @@ These functions ignore broadcasting and promotion: the engine sums and casts the
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
 
-from .._handle import Handle, alias
 from .._typing import Any
-from .grad_mode import mode
 from .node import Node, freed, saved_intact
+from .save_plan import SavePlan
 from .saved import add_saved_names, pytorch_names
 
 Gradient = Callable[..., Any]
 
 
-class TensorHolder:
-    """Base of saved objects that hold tensors, which are checked and freed as saved inputs are."""
-
-    __slots__ = ()
-
-    def tensors(self) -> tuple[Any, ...]:
-        """The tensors that it holds."""
-        raise NotImplementedError
-
-
-_CHECKED = (Handle, TensorHolder)
-
-
 class OpNode(Node):
     """The node of a declared operation; derivative() makes its classes.
 
-    _saved  the values that the gradient functions need, in the order of saved_names; None after they were freed.
-            Private: it may hold the cached tensors of Python numbers, which all calls share (ops/_operand.py)
-    metas   the meta tensor of each input, if broadcasting or promotion changed its shape or dtype; else None
+    _saved     the values that the gradient functions need, as save_plan says; None after they were freed.
+               Private: it may hold the cached tensors of Python numbers, which all calls share (ops/_operand.py)
+    metas      the meta tensor of each input, if broadcasting or promotion changed its shape or dtype; else None
     """
 
     __slots__ = ("_saved", "metas")
 
     shares_grad = False
-    inputs: tuple[str, ...] = ()
-    saved_names: tuple[str, ...] = ()
-    # For each input, the names that its gradient needs.
-    saved_for: tuple[frozenset[str], ...] = ()
-    saves_out = False
-    saves_meta = False  # of the first input
-    # Whether _saved holds tensors. backward() then frees it; shapes, axes and numbers stay for another walk.
-    saves_tensors = False
-    # The names of the others that record() takes.
-    other_names: tuple[str, ...] = ()
-    # For each bit mask of wanted gradients, how make_node() of record.py fills _saved.
-    plans: dict[int, Any] = {}
+    save_plan: SavePlan
 
     _saved: tuple[Any, ...] | None
     metas: tuple[Any, ...] | None
-
-    def release(self) -> None:
-        if self.saves_tensors:
-            self._saved = None
 
     def __dir__(self) -> list[str]:
         names = [name for name in super().__dir__() if name[:7] != "_saved_"]
@@ -88,6 +58,7 @@ def derivative(
     *,
     backward: Gradient | None = None,
     layout: tuple[str, ...] = (),
+    others: tuple[str, ...] | None = None,
     tensors: tuple[str, ...] = (),
     add_to: Gradient | None = None,
     shares_grad: bool = False,
@@ -100,7 +71,8 @@ def derivative(
 
     layout        the order of _saved, for nodes that specialized copies of record() make (record.py); by default the
                   inputs come first
-    tensors       which of the other names are tensors, or TensorHolders
+    others        the names of the other values that record() takes; by default those that the functions name
+    tensors       which of these are tensors, or TensorHolders
     add_to        add_to(whole, g, ...) adds the gradient, which is 0 outside a region, to whole in place
     shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
     depends_on    see Node.depends_on
@@ -108,36 +80,29 @@ def derivative(
     """
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
-    used = dict.fromkeys(name for listed in parameters for name in listed if name != "needs_input_grad")
-    names = layout or tuple(dict.fromkeys([*(name for name in inputs if name in used), *used]))
-    saves_tensors = not {*inputs, "out", *tensors}.isdisjoint(used)
-    saved_for = [frozenset(listed) for listed in parameters] * (len(inputs) if backward else 1)
+    needed = [tuple(name for name in listed if name != "needs_input_grad") for listed in parameters]
+    plan = SavePlan(inputs, needed * (len(inputs) if backward else 1), layout, others, tensors)
     if backward is not None:
-        propagate = _joint(backward, parameters[0], names, saves_tensors)
+        propagate = _joint(backward, parameters[0], plan)
     else:
         each = [
-            _no_gradient if function is None else _gradient(function, listed, names, inputs, saves_tensors)
-            for function, listed in zip(functions, parameters, strict=True)
+            _no_gradient if function is None else _gradient(function, names, plan)
+            for function, names in zip(functions, needed, strict=True)
         ]
         propagate = (_one, _two, _three)[len(each) - 1](*each)
     attributes = {
         "__slots__": (),
         "__module__": __name__,
-        "inputs": inputs,
-        "saved_names": names,
-        "saved_for": tuple(saved_for),
-        "saves_out": "out" in used,
-        "saves_meta": f"{inputs[0]}_meta" in used if inputs else False,
-        "saves_tensors": saves_tensors,
-        "other_names": tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs),
-        "plans": {},
+        "save_plan": plan,
         "shares_grad": shares_grad,
         "depends_on": depends_on,
         "holomorphic": holomorphic,
         "propagate": propagate,
     }
+    if plan.tensors:
+        attributes["release"] = _release
     if add_to is not None:
-        attributes.update(partial=True, add_to=_adding(add_to, names, saves_tensors))
+        attributes.update(partial=True, add_to=_adding(add_to, plan))
     return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
 
 
@@ -173,23 +138,17 @@ def _parameters(name: str, function: Gradient | None) -> tuple[str, ...]:
     return code.co_varnames[1 : code.co_argcount]
 
 
-def _gradient(
-    function: Gradient,
-    parameters: tuple[str, ...],
-    names: tuple[str, ...],
-    inputs: tuple[str, ...],
-    saves_tensors: bool,
-) -> Any:
+def _gradient(function: Gradient, parameters: tuple[str, ...], plan: SavePlan) -> Any:
     """function(g, ...) as a function of the node and g."""
     if not parameters:
         return lambda node, g: function(g)
     if len(parameters) == 1:
-        position = names.index(parameters[0])
-        if parameters[0] in inputs:
+        position = plan.layout.index(parameters[0])
+        if parameters[0] in plan.inputs:
             return _of_one_input(function, position)
-        if not saves_tensors:
+        if not plan.tensors:
             return lambda node, g: function(g, node._saved[position])
-    read = _reader(parameters, names, saves_tensors)
+    read = plan.reader(parameters)
     return lambda node, g: function(g, *read(node))
 
 
@@ -206,40 +165,14 @@ def _of_one_input(function: Gradient, position: int) -> Any:
     return gradient
 
 
-def _reader(parameters: tuple[str, ...], names: tuple[str, ...], saves_tensors: bool) -> Any:
-    """A function of a node that returns the saved values of these names, after checking that they were neither freed
-    nor written to. A saved result gets its history back."""
-    positions = [names.index(name) for name in parameters]
-    count = len(positions)
-    in_order = count > 1 and positions == [*range(len(names))]
-    pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
-    out_at = parameters.index("out") if "out" in parameters else -1
-    if not saves_tensors:
-        return lambda node: pick(node._saved)
-
-    def read(node: OpNode) -> tuple[Any, ...]:
-        saved = node._saved
-        if saved is None:
-            raise freed(node)
-        values = saved if in_order else pick(saved)
-        for x in values:
-            if isinstance(x, _CHECKED):
-                for held in x.tensors() if isinstance(x, TensorHolder) else (x,):
-                    if held._version_counter is not None:
-                        saved_intact(node, held)
-        if out_at >= 0 and mode.enabled:
-            out = alias(values[out_at])
-            out._node = node
-            values = (*values[:out_at], out, *values[out_at + 1 :])
-        return values
-
-    return read
-
-
-def _adding(function: Gradient, names: tuple[str, ...], saves_tensors: bool) -> Any:
+def _adding(function: Gradient, plan: SavePlan) -> Any:
     """function(whole, g, ...) as a method of the node."""
-    read = _reader(_parameters("add_to", function)[1:], names, saves_tensors)
+    read = plan.reader(_parameters("add_to", function)[1:])
     return lambda node, whole, g: function(whole, g, *read(node))
+
+
+def _release(node: OpNode) -> None:
+    node._saved = None
 
 
 def _no_gradient(node: OpNode, g: Any) -> None:
@@ -270,9 +203,9 @@ def _three(grad_a: Any, grad_b: Any, grad_c: Any) -> Any:
     return propagate
 
 
-def _joint(backward: Gradient, parameters: tuple[str, ...], names: tuple[str, ...], saves_tensors: bool) -> Any:
+def _joint(backward: Gradient, parameters: tuple[str, ...], plan: SavePlan) -> Any:
     asks = parameters.index("needs_input_grad") if "needs_input_grad" in parameters else -1
-    read = _reader(tuple(name for name in parameters if name != "needs_input_grad"), names, saves_tensors)
+    read = plan.reader(tuple(name for name in parameters if name != "needs_input_grad"))
 
     def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
         wanted = tuple([to is not None for to in node.edges])

@@ -34,13 +34,11 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
             parameter for parameter in parameters if f"grad_{parameter}" in declared
         )
         inputs = inputs or parameters[:1]
-        node_class = derivative(name or function.__name__.strip("_"), inputs, **declared)
+        other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
+        node_class = derivative(name or function.__name__.strip("_"), inputs, others=other_names, **declared)
         count, leading = len(inputs), inputs == parameters[: len(inputs)]
         single = leading and count == 1
-        node_class.other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
-        positions, other_positions = (
-            [parameters.index(name) for name in names] for names in (inputs, node_class.other_names)
-        )
+        positions, other_positions = ([parameters.index(name) for name in names] for names in (inputs, other_names))
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:

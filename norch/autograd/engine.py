@@ -23,48 +23,122 @@ from ..errors import DTypeError, Error, ShapeError
 from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
-from .grad_mode import mode
-from .hooks import check_gradient, parts_to_come, tell_accumulated, through_hooks
+from .grad_mode import mode, set_grad_enabled
+from .hooks import call_hooks, call_post_accumulate_hooks, check_gradient, count_dependencies
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
 from .record import gradient_edge
-from .wanted import leading_to, nodes_of
+from .targets import Targets, nodes_of
 
 _COMPLEX = complex64.code  # the first number of a complex dtype
 _complex_seen = lib.norch_complex_seen
 
 
-def run(
-    roots: Sequence[tuple[Node, Any]],
-    retain_graph: bool,
-    create_graph: bool,
-    wanted: dict[Node, int] | None = None,
-    accumulate: bool = True,
-    past: bool = True,
-    parts: dict[Node, list[Any]] | None = None,
-) -> list[Any]:
-    """Walks back from roots, (node, gradient) pairs, and adds to the .grad of the leaves that it reaches.
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradient of tensors (a tensor or a sequence) to the .grad of the leaves that they were computed from.
 
-    wanted      {node: position}: visits only what leads to these nodes, and returns their gradients by position
-    accumulate  whether leaves get a .grad
-    past        whether the walk goes on behind wanted nodes
-    parts       gradients that arrive at these wanted nodes are appended to their lists instead of being added up
+    grad_tensors   the gradient of each tensor, of its shape; may be left out for tensors of one element, for 1
+    retain_graph   keeps what the nodes saved, for another walk (default: create_graph)
+    create_graph   records the walk itself, for derivatives of derivatives
+    inputs         only these tensors get a .grad
+
+    Raises Error if there is no graph or it was freed, ShapeError if a gradient has another shape than its tensor,
+    DeviceError if it is on another device.
+
+    >>> x = norch.tensor([1.0, 2.0], requires_grad=True)
+    >>> norch.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
     """
-    results: list[Any] = [None] * (len(wanted) if wanted else 0)
-    needed: Any = None if wanted is None else leading_to(wanted, [node for node, _ in roots], past)
+    targets = None
+    if inputs is not None:
+        listed = tensors_in(inputs, "backward")
+        nodes = nodes_of(listed)
+        if not nodes:
+            raise Error("backward: inputs is empty; leave it out to reach every leaf")
+        targets = Targets(nodes)
+    roots = roots_of(tensors_in(tensors, "backward"), grad_tensors, create_graph)
+    walk(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets)
+    if targets is not None:
+        with set_grad_enabled(bool(create_graph)):
+            for x, node in zip(listed, nodes):
+                g, targets.found[node] = targets.found[node], None  # an input may be listed twice
+                if g is not None and type(node) is Leaf:
+                    _accumulate(node, g, False, create_graph)
+                    call_post_accumulate_hooks(node)
+                elif g is not None:
+                    x._grad = g if x._grad is None else x._grad + g
+
+
+def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
+    """Where a walk from tensors begins: the node of each, and its gradient."""
+    given: list[Any] = [None] * len(tensors)
+    if gradients is not None:
+        given = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
+    if len(given) != len(tensors):
+        raise ShapeError(f"backward: {len(given)} gradients for {len(tensors)} tensors")
+    return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, given, strict=True)]
+
+
+def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
+    node = gradient_edge(output)
+    if node is None:
+        raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
+    if gradient is None:
+        if output._dtype >= _COMPLEX:
+            raise DTypeError(f"backward: of {output.dtype.name} pass gradient=, or take a real number of it, as .abs()")
+        if output._numel != 1:
+            raise ShapeError(
+                f"backward: a gradient can be created implicitly only for a scalar, not for shape "
+                f"{tuple(output.shape)}; reduce it (.sum(), .mean()) or pass gradient="
+            )
+        return node, full_of(output, 1.0)
+    check_gradient(gradient, output, "backward")
+    return node, batched_like((gradient if create_graph else gradient.detach()).to(output), output)
+
+
+def tensors_in(x: Any, name: str) -> list[Any]:
+    """The tensors of a sequence, or a tensor alone, as a list."""
+    listed = list(x) if isinstance(x, (list, tuple)) else [x]
+    for one in listed:
+        if not isinstance(one, Handle):
+            raise TypeError(f"{name}: expected a tensor, not {type(one).__name__}")
+    return listed
+
+
+# ---- the walk --------------------------------------------------------------------------------------------------
+
+
+def walk(
+    roots: Sequence[tuple[Node, Any]], retain_graph: bool, create_graph: bool, targets: Targets | None = None
+) -> None:
+    """Walks back from roots, (node, gradient) pairs, and adds to the .grad of the leaves that it reaches. With targets
+    it collects their gradients instead, in targets.found, and no .grad changes."""
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
     owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
+    needed: Any = None
+    if targets is not None:
+        targets.start([root for root, _ in roots])
+        needed = targets.needed
     for root, g in roots:
         if needed is None or root in needed:
             _add(gradients, waiting, root, g)
+        elif targets is not None and root in targets.one_by_one:
+            targets.one_by_one[root].append(g)
 
     if here.tape is not None and not retain_graph:
         here.tape.walk([root for root, _ in roots])
-    check = sums_of_levels(anomaly.check, wanted is None) if live_levels.data else anomaly.check
+    check = sums_of_levels(anomaly.check, targets is None) if live_levels.data else anomaly.check
     may_be_complex = _complex_seen()
     before = mode.enabled
-    expected: dict[Leaf, int] | None = None  # how many more gradients will arrive at each leaf with hooks
+    dependencies: dict[Leaf, int] | None = None  # how many more gradients will arrive at each leaf with hooks
     node: Any = None  # the current node, younger than all that wait; its gradient is g
     grad_inputs: Sequence[Any]
     try:
@@ -74,24 +148,23 @@ def run(
                 node = heappop(waiting)[1]
                 g = gradients.pop(node)
             if node.hooks is not None:
-                g = through_hooks(node.hooks, g)
-            if wanted is not None and node in wanted:
-                results[wanted[node]] = g
-            if type(node) is Leaf:
-                if accumulate and (wanted is None or node in wanted):
-                    _accumulate(node, g, False, create_graph)
-                    if node.hooks is not None:
-                        tell_accumulated(node)
-                node = None
-                continue
-            if wanted is not None and node in wanted and not (past and any(edge in needed for edge in node.edges)):
+                g = call_hooks(node.hooks, g)
+            if targets is not None and node in targets.found:
+                targets.found[node] = g
+                if targets.ends_at(node):
+                    node = None
+                    continue
+            elif type(node) is Leaf:
+                _accumulate(node, g, False, create_graph)
+                if node.hooks is not None:
+                    call_post_accumulate_hooks(node)
                 node = None
                 continue
             if (
                 node.partial
                 and check is None
                 and not create_graph
-                and _added_in_place(node, g, gradients, owned, wanted is None)
+                and _added_in_place(node, g, gradients, owned, targets is None)
             ):
                 if not retain_graph:
                     node.release()
@@ -105,25 +178,29 @@ def run(
             if check is not None:
                 grad_inputs = check(node, grad_inputs)
             following = g = None
-            for edge, part in zip(node.edges, grad_inputs):  # noqa: B905  (propagate gives one an edge)
-                if edge is None or part is None or (needed is not None and not _goes_on(edge, part, needed, parts)):
+            for edge, grad_input in zip(node.edges, grad_inputs):  # noqa: B905  (propagate gives one an edge)
+                if edge is None or grad_input is None:
+                    continue
+                if targets is not None and edge not in needed:
+                    if edge in targets.one_by_one:
+                        targets.one_by_one[edge].append(grad_input)
                     continue
                 if type(edge) is Leaf:
-                    if edge.hooks is None and wanted is None:  # no hook needs the sum first
-                        _accumulate(edge, part, not node.shares_grad, create_graph)
+                    if edge.hooks is None and targets is None:  # no hook needs the sum first
+                        _accumulate(edge, grad_input, not node.shares_grad, create_graph)
                         continue
-                    if wanted is None and expected is None:
-                        expected = parts_to_come([node, *(other for _, other in waiting)], gradients)
-                    if expected is not None and edge in expected:
-                        _collect(expected, gradients, edge, part, create_graph)
+                    if targets is None and dependencies is None:
+                        dependencies = count_dependencies([node, *(other for _, other in waiting)], gradients)
+                    if dependencies is not None and edge in dependencies:
+                        _collect(dependencies, gradients, edge, grad_input, create_graph)
                     else:
-                        _add(gradients, waiting, edge, part)  # in the same order
+                        _add(gradients, waiting, edge, grad_input)  # in the same order
                 elif following is None:
-                    following, g = edge, part
+                    following, g = edge, grad_input
                 elif following is edge:
-                    g = g + part
+                    g = g + grad_input
                 else:
-                    _add(gradients, waiting, edge, part)
+                    _add(gradients, waiting, edge, grad_input)
             if not retain_graph:
                 node.release()
             if following is not None and waiting:
@@ -132,45 +209,11 @@ def run(
                     owned.add(following)
                 following = None
             node = following
-        if expected:
-            for leaf in [leaf for leaf in expected if leaf in gradients]:  # some gradients were None
+        if dependencies:
+            for leaf in [leaf for leaf in dependencies if leaf in gradients]:  # some gradients were None
                 _finish(leaf, gradients.pop(leaf), create_graph)
     finally:
         mode.enabled = before
-    return results
-
-
-def _goes_on(edge: Node, part: Any, needed: set[Node], parts: dict[Node, list[Any]] | None) -> bool:
-    """Whether a gradient goes along an edge; appends it to parts instead if they have the node."""
-    if parts is not None and edge in parts:
-        parts[edge].append(part)
-        return False
-    return edge in needed
-
-
-def _conjugated(node: Node, g: Any) -> Sequence[Any]:
-    """The gradients of a holomorphic node, in PyTorch's convention: the gradient of a real L by z = x + iy is
-    dL/dx + i dL/dy. So for w = f(z), g is multiplied by the conjugate of f'(z)."""
-    if getattr(g, "_dtype", 0) < _COMPLEX:  # Outputs, which has no dtype, needs no conjugate
-        return node.propagate(g)
-    return [None if part is None else part.conj() for part in node.propagate(g.conj())]
-
-
-def _collect(expected: dict[Leaf, int], gradients: dict[Node, Any], leaf: Leaf, part: Any, create_graph: bool) -> None:
-    """Adds a part to the gradient of a leaf with hooks; the last part calls the hooks."""
-    known = gradients.pop(leaf, None)
-    g = part if known is None else known + part
-    expected[leaf] -= 1
-    if expected[leaf] == 0:
-        _finish(leaf, g, create_graph)
-    else:
-        gradients[leaf] = g
-
-
-def _finish(leaf: Leaf, g: Any, create_graph: bool) -> None:
-    """Calls the hooks of a leaf whose gradient is complete, and adds it to .grad."""
-    _accumulate(leaf, through_hooks(leaf.hooks or [], g), False, create_graph)
-    tell_accumulated(leaf)
 
 
 def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:
@@ -200,6 +243,17 @@ def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[N
     return True
 
 
+def _conjugated(node: Node, g: Any) -> Sequence[Any]:
+    """The gradients of a holomorphic node, in PyTorch's convention: the gradient of a real L by z = x + iy is
+    dL/dx + i dL/dy. So for w = f(z), g is multiplied by the conjugate of f'(z)."""
+    if getattr(g, "_dtype", 0) < _COMPLEX:  # Outputs, which has no dtype, needs no conjugate
+        return node.propagate(g)
+    return [None if grad is None else grad.conj() for grad in node.propagate(g.conj())]
+
+
+# ---- leaves ----------------------------------------------------------------------------------------------------
+
+
 # Concurrent walks may reach the same leaf. Reentrant, as a finalizer may start a walk; a forked child gets it unlocked.
 _adding: Any = threading.RLock()
 os.register_at_fork(after_in_child=_adding._at_fork_reinit)
@@ -224,74 +278,18 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
             tensor._grad.add_(g)
 
 
-# ---- what users call -------------------------------------------------------------------------------------------
+def _collect(dependencies: dict[Leaf, int], gradients: dict[Node, Any], leaf: Leaf, g: Any, create_graph: bool) -> None:
+    """Adds g to the gradient that waits at a leaf with hooks; the last one calls the hooks."""
+    known = gradients.pop(leaf, None)
+    total = g if known is None else known + g
+    dependencies[leaf] -= 1
+    if dependencies[leaf] == 0:
+        _finish(leaf, total, create_graph)
+    else:
+        gradients[leaf] = total
 
 
-def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
-    node = gradient_edge(output)
-    if node is None:
-        raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
-    if gradient is None:
-        if output._dtype >= _COMPLEX:
-            raise DTypeError(f"backward: of {output.dtype.name} pass gradient=, or take a real number of it, as .abs()")
-        if output._numel != 1:
-            raise ShapeError(
-                f"backward: a gradient can be created implicitly only for a scalar, not for shape "
-                f"{tuple(output.shape)}; reduce it (.sum(), .mean()) or pass gradient="
-            )
-        return node, full_of(output, 1.0)
-    check_gradient(gradient, output, "backward")
-    return node, batched_like((gradient if create_graph else gradient.detach()).to(output), output)
-
-
-def tensors_in(x: Any, name: str) -> list[Any]:
-    listed = list(x) if isinstance(x, (list, tuple)) else [x]
-    for one in listed:
-        if not isinstance(one, Handle):
-            raise TypeError(f"{name}: expected a tensor, not {type(one).__name__}")
-    return listed
-
-
-def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
-    given: list[Any] = [None] * len(tensors)
-    if gradients is not None:
-        given = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
-    if len(given) != len(tensors):
-        raise ShapeError(f"backward: {len(given)} gradients for {len(tensors)} tensors")
-    return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, given, strict=True)]
-
-
-def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Any = None,
-) -> None:
-    """Adds the gradient of tensors (a tensor or a sequence) to the .grad of the leaves that they were computed from.
-
-    grad_tensors   the gradient of each tensor, of its shape; may be left out for tensors of one element, for 1
-    retain_graph   keeps what the nodes saved, for another walk (default: create_graph)
-    create_graph   records the walk itself, for derivatives of derivatives
-    inputs         only these tensors get a .grad
-
-    Raises Error if there is no graph or it was freed, ShapeError if a gradient has another shape than its tensor,
-    DeviceError if it is on another device.
-
-    >>> x = norch.tensor([1.0, 2.0], requires_grad=True)
-    >>> norch.autograd.backward((x * x).sum())
-    >>> x.grad
-    tensor([2., 4.])
-    """
-    wanted = None
-    if inputs is not None:
-        listed = tensors_in(inputs, "backward")
-        wanted = nodes_of(listed)
-        if not wanted:
-            raise Error("backward: inputs is empty; leave it out to reach every leaf")
-    roots = roots_of(tensors_in(tensors, "backward"), grad_tensors, create_graph)
-    caught = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
-    for node, position in (wanted or {}).items():
-        if type(node) is not Leaf and (g := caught[position]) is not None:
-            x = next(x for x in listed if gradient_edge(x) is node)
-            x._grad = g if x._grad is None else x._grad + g
+def _finish(leaf: Leaf, g: Any, create_graph: bool) -> None:
+    """Calls the hooks of a leaf whose gradient is complete, and adds it to .grad."""
+    _accumulate(leaf, call_hooks(leaf.hooks or [], g), False, create_graph)
+    call_post_accumulate_hooks(leaf)

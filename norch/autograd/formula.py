@@ -11,8 +11,8 @@ from typing import Any
 
 from .._handle import alias
 from .derivative import derivative
-from .engine import run
 from .record import record
+from .region import walk_to
 
 _Variable = derivative("variable", grad=lambda g: g, shares_grad=True)
 
@@ -26,8 +26,6 @@ def formula_gradients(
     """
     # Two inputs may be the same tensor, so the walk ends at a variable for each.
     variables = [record(_Variable, alias(x), (x,)) if need else x for x, need in zip(inputs, needs_input_grad)]
-    wanted = [x._node for x, need in zip(variables, needs_input_grad) if need]
-    root = formula(*variables, *others)._node
-    positions = {node: i for i, node in enumerate(wanted)}
-    found = iter(run([(root, g)], True, True, positions, accumulate=False, past=False))
-    return tuple([next(found).clone() if need else None for need in needs_input_grad])
+    frontier = [x._node if need else None for x, need in zip(variables, needs_input_grad)]
+    found = walk_to(frontier, [(formula(*variables, *others)._node, g)], True, True)
+    return tuple([None if one is None else one.clone() for one in found])

@@ -8,8 +8,7 @@ from .._typing import Any, Tensor
 from ..errors import ArgumentError, Error, ShapeError
 from . import engine
 from .levels import batching
-from .record import gradient_edge
-from .wanted import nodes_of
+from .targets import Targets, nodes_of
 
 
 def grad(
@@ -54,16 +53,13 @@ def grad(
     listed = engine.tensors_in(inputs, "grad")
     if not listed:
         raise Error("grad: inputs is empty")
-    wanted = nodes_of(listed)
+    nodes = nodes_of(listed)
+    targets = Targets(nodes)
     roots = engine.roots_of(engine.tensors_in(outputs, "grad"), grad_outputs, create_graph)
-    caught = engine.run(
-        roots, create_graph if retain_graph is None else retain_graph, create_graph, wanted, accumulate=False
-    )
+    engine.walk(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets)
     result = []
-    for x in listed:
-        node = gradient_edge(x)
-        assert node is not None
-        g = caught[wanted[node]]
+    for x, node in zip(listed, nodes):
+        g = targets.found[node]
         if g is None and materialize_grads:
             g = x.new_zeros(x.shape)
         elif g is None and not allow_unused:

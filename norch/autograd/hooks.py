@@ -58,7 +58,7 @@ def hook_onto(node: Node, hook: Any) -> RemovableHandle:
     return RemovableHandle(take)
 
 
-class Accumulated:
+class PostAccumulateHook:
     """A hook of a Leaf that is called with the tensor after its .grad was updated, not with the gradient."""
 
     def __init__(self, hook: Callable[[Any], None]):
@@ -68,7 +68,7 @@ class Accumulated:
         pass
 
 
-class Keep:
+class RetainGradHook:
     """The hook of retain_grad(): adds the gradient to .grad of a tensor that is no leaf."""
 
     def __init__(self, tensor: Any):
@@ -83,7 +83,7 @@ class Keep:
 # ---- for the engine ----------------------------------------------------------------------------------------------
 
 
-def through_hooks(hooks: list[Any], g: Any) -> Any:
+def call_hooks(hooks: list[Any], g: Any) -> Any:
     """g after all hooks; each gets the result of the one before."""
     for hook in tuple(hooks):
         changed = hook(g)
@@ -93,9 +93,9 @@ def through_hooks(hooks: list[Any], g: Any) -> Any:
     return g
 
 
-def parts_to_come(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
-    """How many edges lead to each leaf with hooks from the nodes still to be visited, which starts lead to. Leaves that
-    have a waiting gradient are left out."""
+def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
+    """How many gradients each leaf with hooks waits for: the edges to it from the nodes still to be visited, which
+    starts lead to. Leaves that have a waiting gradient are left out."""
     seen, todo = set(starts), list(starts)
     counts: dict[Leaf, int] = {}
     while todo:
@@ -109,15 +109,16 @@ def parts_to_come(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, i
     return counts
 
 
-def tell_accumulated(leaf: Leaf) -> None:
-    """Calls the Accumulated hooks of a leaf."""
+def call_post_accumulate_hooks(leaf: Leaf) -> None:
+    """Calls the hooks of a leaf that follow the update of its .grad."""
     tensor = leaf.tensor()
     for hook in tuple(leaf.hooks or ()):
-        if type(hook) is Accumulated and tensor is not None:
+        if type(hook) is PostAccumulateHook and tensor is not None:
             hook.hook(tensor)
 
 
 def check_gradient(gradient: Any, of: Any, name: str) -> None:
+    """Raises an exception unless gradient is a tensor of the shape and on the device of `of`."""
     if not isinstance(gradient, Handle):
         raise TypeError(f"{name}: a gradient is a tensor, not {type(gradient).__name__}")
     shape, wanted = tuple(gradient.shape), tuple(of.shape)

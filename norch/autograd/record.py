@@ -6,8 +6,6 @@ and record_view() below, recorders.py, and ops/_rows.py for rows of csrc/ops.def
 
 from __future__ import annotations
 
-from operator import itemgetter
-
 from .._handle import alias, meta_of, next_seq
 from .._typing import Any
 from .derivative import OpNode
@@ -27,7 +25,7 @@ def record(
 ) -> Any:
     """Returns out, computed from inputs (tensors, or None), with a node if a gradient is wanted.
 
-    others: the values of the gradient functions' other parameters, in the order of node_class.other_names.
+    others: the values of the gradient functions' other parameters, in the order of node_class.save_plan.others.
     broadcast: the inputs were broadcast or promoted, so the engine sums and casts their gradients back.
     """
     if mode.enabled:
@@ -71,16 +69,14 @@ def make_node(
     others: tuple[Any, ...],
     out: Any = None,
 ) -> OpNode:
-    """A node that saves what the wanted gradients need. others: the values of node_class.other_names."""
+    """A node that saves what the wanted gradients need. others: the values of save_plan.others."""
     node = _new(node_class)
     node.edges = tuple(edges)
     node.seq = next_seq()
     node.hooks = None
     node.metas = tuple([None if x is None else meta_of(x) for x in inputs]) if broadcast else None
-    plan = node_class.plans.get(wanted)
-    if plan is None:
-        plan = node_class.plans[wanted] = _plan(node_class, [to is not None for to in edges])
-    pick, of_out, of_metas = plan
+    plan = node_class.save_plan
+    pick, of_out, of_metas = plan.selections.get(wanted) or plan.select(wanted)
     if pick is None:
         node._saved = inputs + others
         return node
@@ -91,24 +87,6 @@ def make_node(
         values.append(None if inputs[i] is None else meta_of(inputs[i]))
     node._saved = pick(values)
     return node
-
-
-def _plan(node_class: type[OpNode], wanted: list[bool]) -> tuple[Any, bool, list[int]]:
-    """How make_node() fills _saved when these gradients are wanted: (pick, of_out, of_metas).
-
-    pick selects from [None, *inputs, *others, the result if of_out, the meta tensors of the inputs of_metas]; None
-    means: all inputs and others, as they are.
-    """
-    needed = {name for want, names in zip(wanted, node_class.saved_for, strict=True) if want for name in names}
-    of_out, names = "out" in needed, [*node_class.inputs, *node_class.other_names]
-    names += ["out"] if of_out else []
-    of_metas = [i for i, name in enumerate(node_class.inputs) if f"{name}_meta" in needed]
-    names += [f"{node_class.inputs[i]}_meta" for i in of_metas]
-    indices = [names.index(name) + 1 if name in needed else 0 for name in node_class.saved_names]
-    if indices == [*range(1, 1 + len(node_class.inputs) + len(node_class.other_names))]:
-        return None, False, []
-    indices += [0] * (2 - len(indices))  # of fewer, itemgetter gives no tuple
-    return itemgetter(*indices), of_out, of_metas
 
 
 # ---- one input, and views --------------------------------------------------------------------------------------------
@@ -125,9 +103,10 @@ def record_one(node_class: type[OpNode], out: Any, x: Any, *saved: Any, casts: b
             node.seq = next_seq()
             node.hooks = None
             node.metas = (meta_of(x),) if casts else None
-            if node_class.saves_out:
+            plan = node_class.save_plan
+            if plan.out:
                 saved = (alias(out), *saved)
-            node._saved = (meta_of(x), *saved) if node_class.saves_meta else saved
+            node._saved = (meta_of(x), *saved) if plan.x_meta else saved
             out._node = node
     return out
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from .._typing import Any
 from . import engine
 from .node import Leaf, Node
+from .targets import Boundary, without_hooks
 
 
 def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[Node]]:
@@ -24,37 +25,34 @@ def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[Node]]:
     return inside, list(frontier)
 
 
-def walk_apart(
-    frontier: Sequence[Node], roots: Iterable[tuple[Node | None, Any]], retain_graph: bool, create_graph: bool
-) -> tuple[list[int], list[Any]]:
-    """As walk_to(), but a leaf gets its gradients one by one, so that they are added up in the same order as in a
-    single walk. Returns (positions in frontier, the gradients that go there)."""
-    parts: dict[Node, list[Any]] = {node: [] for node in frontier if type(node) is Leaf and node.hooks is None}
-    sums = walk_to(frontier, roots, retain_graph, create_graph, parts)
-    places: list[int] = []
-    gradients: list[Any] = []
-    for i, (node, g) in enumerate(zip(frontier, sums, strict=True)):
-        found = parts.get(node) or [g]
-        places += [i] * len(found)
-        gradients += found
-    return places, gradients
-
-
 def walk_to(
     frontier: Sequence[Node | None],
     roots: Iterable[tuple[Node | None, Any]],
     retain_graph: bool,
     create_graph: bool,
-    parts: dict[Node, list[Any]] | None = None,
 ) -> tuple[Any, ...]:
     """The gradients that arrive at the nodes of frontier. Their hooks are left to the enclosing walk."""
-    wanted = {node: i for i, node in enumerate(frontier) if node is not None}
-    hooks = [(node, node.hooks) for node in wanted]
-    try:
-        for node in wanted:
-            node.hooks = None
-        live = [(node, one) for node, one in roots if node is not None]
-        return tuple(engine.run(live, retain_graph, create_graph, wanted, accumulate=False, past=False, parts=parts))
-    finally:
-        for node, known in hooks:
-            node.hooks = known
+    found = _walk(Boundary(node for node in frontier if node is not None), roots, retain_graph, create_graph).found
+    return tuple([None if node is None else found[node] for node in frontier])
+
+
+def walk_apart(
+    frontier: Sequence[Node], roots: Iterable[tuple[Node | None, Any]], retain_graph: bool, create_graph: bool
+) -> tuple[list[int], list[Any]]:
+    """As walk_to(), but a leaf gets its gradients one by one, so that they are added up in the same order as in a
+    single walk. Returns (positions in frontier, the gradients that go there)."""
+    leaves = [node for node in frontier if type(node) is Leaf and node.hooks is None]
+    boundary = _walk(Boundary(frontier, leaves), roots, retain_graph, create_graph)
+    places: list[int] = []
+    gradients: list[Any] = []
+    for i, node in enumerate(frontier):
+        arrived = boundary.one_by_one.get(node) or [boundary.found[node]]
+        places += [i] * len(arrived)
+        gradients += arrived
+    return places, gradients
+
+
+def _walk(boundary: Boundary, roots: Iterable[tuple[Node | None, Any]], retain: bool, create_graph: bool) -> Boundary:
+    with without_hooks(boundary.found):
+        engine.walk([(node, g) for node, g in roots if node is not None], retain, create_graph, boundary)
+    return boundary

@@ -44,10 +44,11 @@ def saved_positions(node_class: Any) -> dict[str, int]:
     """{PyTorch's name: position in node._saved} of what a gradient needs."""
     if node_class in _known:
         return _known[node_class]
-    needed: frozenset[str] = frozenset().union(*node_class.saved_for)
+    plan = node_class.save_plan
+    needed = {name for names in plan.needed for name in names}
     names = _NAMES | _NAMES_OF.get(node_class.__name__, {})
     found = {}
-    for position, name in enumerate(node_class.saved_names):
+    for position, name in enumerate(plan.layout):
         bare = name.removesuffix("_meta")
         if name in needed and bare in names:
             found[names[bare] + "_sym_sizes" * (bare != name)] = position

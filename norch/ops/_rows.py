@@ -26,12 +26,10 @@ REDUCTION_LAYOUT: tuple[str, ...] = ("x", "out", "x_meta", "axes", "keepdim", "p
 _new = object.__new__
 
 
-_NOTHING = [(False, False, False)] * 2
-
-
-def _saved_for(node_class: type[OpNode] | None, *names: str) -> list[tuple[bool, ...]]:
-    """For each input, whether each of names is saved for its gradient. Below, a_for_b: whether b's gradient needs a."""
-    return [] if node_class is None else [tuple([name in saved for name in names]) for saved in node_class.saved_for]
+def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, ...]]:
+    """For each input, whether its gradient needs each input and the result. Below, a_for_b: whether b's needs a."""
+    needed = [()] * len(inputs) if node_class is None else node_class.save_plan.needed
+    return [tuple([name in names for name in (*inputs, "out")]) for names in needed]
 
 
 # ---- one input ----------------------------------------------------------------------------------------------------
@@ -40,7 +38,7 @@ def _saved_for(node_class: type[OpNode] | None, *names: str) -> list[tuple[bool,
 def unary(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a UNARY row. node_class: that of its derivative, or None."""
     op, call = OPCODES[name], lib.norch_unary
-    ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
+    ((saves_x, saves_out),) = _needed(node_class, "x")
 
     def function(input: Tensor) -> Tensor:  # noqa: A002  (PyTorch's name)
         x = input if type(input) is _handle.result_class else kernel_operand(input, name)
@@ -62,7 +60,7 @@ def unary(name: str, node_class: type[OpNode] | None) -> Any:
 def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     """The in-place method of a UNARY row."""
     op, in_place = OPCODES[name], name + "_"
-    ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
+    ((saves_x, saves_out),) = _needed(node_class, "x")
 
     def function_(self: Tensor) -> Tensor:
         check_writable(self, in_place)
@@ -100,7 +98,7 @@ def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False
     """The function of a BINARY row. As an operator it gives NotImplemented for what is no tensor, number or array."""
     op, call = OPCODES[name], lib.norch_binary
     as_tensor = operand if is_operator else kernel_operand
-    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _saved_for(node_class, "a", "b", "out") or _NOTHING
+    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
     saves_out = out_for_a or out_for_b
     saves = saves_out or a_for_a or b_for_a or a_for_b or b_for_b
 
@@ -139,7 +137,7 @@ def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = Fals
     """The in-place method of a BINARY row; is_operator as in binary()."""
     op, in_place = OPCODES[name], name + "_"
     as_tensor = operand if is_operator else kernel_operand
-    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _saved_for(node_class, "a", "b", "out") or _NOTHING
+    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
     saves_out = out_for_a or out_for_b
 
     def function_(self: Tensor, other: Operand) -> Tensor:
@@ -188,7 +186,7 @@ def reduction(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a REDUCE row: of x, the axes (a sequence, None for all), keepdim, a dtype code (-1: that of the
     table) and the row's parameter. Gradient functions find it in param; correction overrides it there."""
     op, call = OPCODES[name], lib.norch_reduce
-    ((saves_x, saves_out),) = _saved_for(node_class, "x", "out") or [(False, False)]
+    ((saves_x, saves_out),) = _needed(node_class, "x")
 
     def function(x: Tensor, axes: Any = None, keepdim: bool = False, dtype: int = -1, param: float = 0.0) -> Tensor:
         out = call(op, x, axes, keepdim, dtype, param)

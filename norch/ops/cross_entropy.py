@@ -9,10 +9,11 @@ from typing import Any
 from .._handle import Handle
 from .._lib import constants, lib
 from .._typing import Tensor
-from ..autograd.derivative import TensorHolder, derivative
+from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
 from ..autograd.record import record_one
+from ..autograd.save_plan import TensorHolder
 from .nll import Targets, nll
 from .pointwise import where
 from .softmax import log_softmax

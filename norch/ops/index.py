@@ -10,11 +10,12 @@ from __future__ import annotations
 from .._handle import Handle, zeros_of
 from .._lib import constants, flag, lib
 from .._typing import Any, Literal, Operand, Tensor, overload
-from ..autograd.derivative import TensorHolder, derivative, write_derivative
+from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import BatchedBase
 from ..autograd.record import record_one
 from ..autograd.recorders import record_write
+from ..autograd.save_plan import TensorHolder
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._arguments import as_fixed_operand, named_function, rename_errors

@@ -116,7 +116,7 @@ def linear_with_epilogue(function: Any, x: Tensor, weight: Tensor, bias: Tensor)
     The graph is the same. If the derivative of function needs the product itself, as gelu's does, there are two passes.
     """
     node_class = function.node_class
-    if mode.enabled and "x" in node_class.saved_for[0]:
+    if mode.enabled and "x" in node_class.save_plan.needed[0]:
         return function(linear(x, weight, bias))
     try:
         out = lib.norch_linear(x, weight, bias, function.opcode)

@@ -10,8 +10,9 @@ from typing import Any
 from .._handle import Handle, zeros_of
 from .._lib import lib
 from .._typing import Tensor
-from ..autograd.derivative import TensorHolder, derivative
+from ..autograd.derivative import derivative
 from ..autograd.record import record_one
+from ..autograd.save_plan import TensorHolder
 from ._operand import operand
 from .index import KINDS
 from .op import OPCODES

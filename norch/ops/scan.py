@@ -182,8 +182,8 @@ def _inplace(function: Any) -> Any:
         result = function(snapshot(self) if mode.enabled else self, dim, dtype=self.dtype)
         lib.norch_copy(self, result)
         node = result._node
-        if node is not None and type(node).saves_out:  # of what was written, not of the result that was copied
-            at = node.saved_names.index("out")
+        if node is not None and node.save_plan.out:  # of what was written, not of the result that was copied
+            at = node.save_plan.layout.index("out")
             node._saved = (*node._saved[:at], alias(self), *node._saved[at + 1 :])
         finish_write(self, node, True)
         return self

@@ -20,7 +20,7 @@ from ..nn.module import Module
 from ..ops.linalg.lapack import watchers
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_WALK = engine.run.__code__
+_WALK = engine.walk.__code__
 SHAPES, MEMORY, DEVICE_TIME = 1, 2, 4  # flags of norch_profile_start
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._handle import next_seq
-from ..autograd.engine import run
+from ..autograd.engine import walk
 from ..autograd.function import Output, Outputs
 from ..autograd.hooks import check_gradient
 from ..autograd.node import Leaf, Node
 from ..autograd.record import gradient_edge
+from ..autograd.targets import Targets, without_hooks
 from ..errors import ArgumentError, Error
 from ..nn._watch import watching
 from ..nn.container import ModuleDict, ModuleList
@@ -240,20 +241,15 @@ def _gradients(loss: Tensor, root: Node, nodes: list[Node], gradient: Any) -> di
     if gradient is None:
         gradient = ones_like(loss.detach())
     check_gradient(gradient, loss, "draw_graph")
-    hooks = [(node, node.hooks) for node in nodes]
+    targets = Targets(nodes)
     try:
-        for node in nodes:
-            node.hooks = None
-        wanted = {node: i for i, node in enumerate(nodes)}
-        found = run([(root, gradient)], True, False, wanted, accumulate=False)
+        with without_hooks(nodes):
+            walk([(root, gradient)], True, False, targets)
     except Error as error:
         if "a second time" not in str(error):
             raise
         return {}
-    finally:
-        for node, known in hooks:
-            node.hooks = known
-    return dict(zip(nodes, found))
+    return targets.found
 
 
 def _line(name: str, x: Any, g: Any) -> str:

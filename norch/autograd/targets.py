@@ -1,0 +1,80 @@
+"""Walks that collect the gradients of certain nodes, as grad() does, and leave .grad alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from .._typing import Any
+from ..errors import Error
+from .node import Node
+from .record import gradient_edge
+
+
+class Targets:
+    """The nodes whose gradients a walk collects. It visits only them and the nodes that lead to them.
+
+    found      {target: its gradient}, None if none has arrived
+    one_by_one {target: its gradients as they arrive}: at these they are not added up, and not in found
+    needed     the nodes to visit, without those of one_by_one
+    """
+
+    __slots__ = ("found", "needed", "one_by_one")
+
+    is_boundary = False
+
+    def __init__(self, nodes: Iterable[Node], one_by_one: Iterable[Node] = ()):
+        self.found: dict[Node, Any] = dict.fromkeys(nodes)
+        self.one_by_one: dict[Node, list[Any]] = {node: [] for node in one_by_one}
+        self.needed: set[Node] = set()
+
+    def start(self, roots: Iterable[Node]) -> None:
+        """Finds the needed nodes of a walk from roots."""
+        seen = set(roots)
+        todo = list(seen)
+        while todo:
+            node = todo.pop()
+            if self.is_boundary and node in self.found:
+                continue
+            for edge in node.edges:
+                if edge is not None and edge not in seen:
+                    seen.add(edge)
+                    todo.append(edge)
+        needed = self.needed
+        for node in sorted(seen, key=lambda node: node.seq):  # inputs first: they are older than their users
+            if node in self.found or not needed.isdisjoint(node.edges):
+                needed.add(node)
+        needed.difference_update(self.one_by_one)
+
+    def ends_at(self, node: Node) -> bool:
+        """Whether the walk ends at this target: no other one lies behind it."""
+        return self.is_boundary or self.needed.isdisjoint(node.edges)
+
+
+class Boundary(Targets):
+    """Targets at which the walk ends, even if one of them leads to another."""
+
+    __slots__ = ()
+
+    is_boundary = True
+
+
+def nodes_of(inputs: list[Any]) -> list[Node]:
+    """The node of each tensor."""
+    nodes = [gradient_edge(x) for x in inputs]
+    if None in nodes:
+        raise Error("grad: one of the inputs does not require grad")
+    return nodes  # type: ignore[return-value]
+
+
+@contextmanager
+def without_hooks(nodes: Iterable[Node]) -> Iterator[None]:
+    """Takes the hooks off nodes for the time of a walk."""
+    hooks = [(node, node.hooks) for node in nodes]
+    try:
+        for node, _ in hooks:
+            node.hooks = None
+        yield
+    finally:
+        for node, known in hooks:
+            node.hooks = known
