@@ -16,7 +16,7 @@ from .optimizer import Params
 class Adam(Fused, row="adam"):
     """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
     of its square with the factors betas, corrected for their start at zero (Kingma and Ba 2015). weight_decay * p is
-    added to the gradient; amsgrad divides by the largest square so far (Reddi, Kale and Kumar 2018). Options: Optimizer.
+    added to the gradient; amsgrad divides by the largest square so far (Reddi et al. 2018). Options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adam([p], lr=0.5)

@@ -13,9 +13,9 @@ from .fused import Fused
 
 @options
 class RMSprop(Fused, row="rmsprop"):
-    """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha (Tieleman and
-    Hinton 2012). centered subtracts the square of the running average of g from it (Graves 2013). With
-    momentum, buf = momentum * buf + g / (sqrt(square) + eps) and p -= lr * buf. Other options: Optimizer.
+    """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with the factor alpha (Tieleman
+    and Hinton 2012). centered subtracts the square of the running average of g from it (Graves 2013). With momentum,
+    buf = momentum * buf + g / (sqrt(square) + eps) and p -= lr * buf. Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.RMSprop([p], lr=0.01)
