@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import re
 import warnings
@@ -102,6 +103,30 @@ def test_examples_in_docstrings(name: str) -> None:
     )
     norch.set_default_dtype(default)
     assert not found.failed, f"{found.failed} examples of {name} give something else"
+
+
+@pytest.mark.parametrize("module", ["nn", "optim", "optim.lr_scheduler", "optim.swa_utils"])
+def test_each_parameter_of_a_class_is_described(module: str) -> None:
+    """By its docstring, by those of the classes and functions that it names, or by those of its public bases."""
+    of = importlib.import_module(f"norch.{module}")
+    known: Any = {**vars(norch.nn), **vars(norch.optim), **vars(norch.optim.lr_scheduler)}
+
+    def words(thing: Any, seen: set[Any]) -> set[str]:
+        seen.add(thing)
+        found = set(re.findall(r"\w+", (thing.__doc__ or "").partition(">>>")[0]))
+        names = set(re.findall(r"functional\.(\w+)", thing.__doc__ or ""))
+        others = {known.get(name) for name in found} | {getattr(norch.nn.functional, name, None) for name in names}
+        others |= {base for base in getattr(thing, "__mro__", ()) if known.get(base.__name__) is base}
+        for other in others - seen:
+            if callable(other):
+                found |= words(other, seen)
+        return found
+
+    classes = {name: thing for name in of.__all__ if isinstance(thing := getattr(of, name), type)}
+    assert classes
+    for name, thing in classes.items():
+        parameters = set(inspect.signature(thing).parameters) - {"params", "args", "kwargs", "_random_samples"}
+        assert not parameters - words(thing, set()), name
 
 
 @pytest.mark.parametrize(("page", "count"), [("cuda.md", 7), ("backward.md", 4)])

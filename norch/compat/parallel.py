@@ -23,7 +23,7 @@ publish(globals(), name="norch.nn.parallel")
 class DataParallel(Module):
     """Calls module, on the device where it lies. Its state dict has the keys of PyTorch's: "module.weight".
 
-    device_ids, output_device: one device at most (ArgumentError otherwise); a batch is not divided.
+    device_ids, output_device: one device at most (ArgumentError otherwise); a batch is not divided along dim.
 
     >>> norch.nn.DataParallel(norch.nn.Linear(2, 1)).state_dict().keys()
     odict_keys(['module.weight', 'module.bias'])

@@ -1,4 +1,5 @@
-"""The activation layers: each applies one function of nn.functional, whose docstring gives the source.
+"""The activation layers, for floats of any shape: each applies one function of nn.functional, whose docstring gives the
+source.
 
 `epilogue` marks those that Sequential can fuse with the Linear before them (_epilogue.py).
 """
@@ -71,7 +72,7 @@ class LogSigmoid(Layer, function=F.logsigmoid):
 
 
 class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu):
-    """x * sigmoid(x), for any shape; `inplace` writes into the input."""
+    """x * sigmoid(x) (Elfwing et al. 2017), for any shape; `inplace` writes into the input."""
 
 
 class Mish(_InPlace, function=F.mish):
@@ -163,7 +164,8 @@ class Threshold(Layer, function=F.threshold):
 
 @options
 class RReLU(Layer, function=F.rrelu):
-    """LeakyReLU with random slopes in training, uniform in [lower, upper), and with their mean otherwise."""
+    """LeakyReLU with random slopes in training, uniform in [lower, upper), and with their mean otherwise; `inplace`
+    writes into the input."""
 
     lower: float = 1.0 / 8
     upper: float = 1.0 / 3
@@ -171,7 +173,12 @@ class RReLU(Layer, function=F.rrelu):
 
 
 class PReLU(Layer):
-    """x if x > 0, else weight * x. The weight (num_parameters) is learned: one for all, or one per channel (axis 1)."""
+    """x if x > 0, else weight * x (He et al. 2015). The weight (num_parameters) is learned, starting from init: one for
+    all, or one per channel (axis 1).
+
+    >>> norch.nn.PReLU()(norch.tensor([-1.0, 2.0])).tolist()
+    [-0.25, 2.0]
+    """
 
     _shown = ("num_parameters",)
 
@@ -221,7 +228,11 @@ class Softshrink(_Shrink, function=F.softshrink):
 
 @options
 class GLU(Layer, function=F.glu):
-    """a * sigmoid(b), with a and b the halves of the input along `dim`."""
+    """a * sigmoid(b), with a and b the halves of the input along `dim`.
+
+    >>> norch.nn.GLU()(norch.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
 
     dim: int = -1
 
@@ -232,7 +243,8 @@ class _Softmax(Layer):
 
 
 class Softmax(_Softmax, function=F.softmax):
-    """exp(x) / sum(exp(x)) along `dim`: positive elements with sum 1.
+    """exp(x) / sum(exp(x)) along `dim`: positive elements with sum 1. `dim` None, deprecated: the axis is guessed from
+    the number of dimensions, with a warning.
 
     >>> norch.nn.Softmax(dim=0)(norch.zeros(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
@@ -240,11 +252,11 @@ class Softmax(_Softmax, function=F.softmax):
 
 
 class LogSoftmax(_Softmax, function=F.log_softmax):
-    """log(softmax(x)) along `dim`, without overflow."""
+    """log(softmax(x)) along `dim`, without overflow; otherwise as Softmax."""
 
 
 class Softmin(_Softmax, function=F.softmin):
-    """softmax(-x) along `dim`."""
+    """softmax(-x) along `dim`; otherwise as Softmax."""
 
 
 class Softmax2d(Module):

@@ -24,7 +24,7 @@ __all__ = ["MultiheadAttention"]
 
 class MultiheadAttention(Module):
     """concat(head_1, ..., head_h) W_out, with head_i = softmax(Q_i K_i^T / sqrt(head_dim)) V_i and Q, K, V linear
-    projections of query, key and value (Vaswani et al. 2017, section 3.2.2).
+    projections, with a bias if `bias`, of query, key and value (Vaswani et al. 2017, section 3.2.2).
 
     query: (L, N, embed_dim); key: (S, N, kdim); value: (S, N, vdim); with batch_first, N comes first; or all without
     N. Returns the output, of the shape of query, and the attention weights: (N, L, S), averaged over the heads, or (N,

@@ -217,8 +217,8 @@ class _OfParameters(_Container):
 
 
 class ParameterList(_OfParameters):
-    """A list that registers its parameters; other tensors become parameters. It may hold modules, other ParameterLists
-    among them, and what is neither, which stays as it is.
+    """A list, of `values` at first, that registers its parameters; other tensors become parameters. It may hold
+    modules, other ParameterLists among them, and what is neither, which stays as it is.
 
     >>> weights = norch.nn.ParameterList([norch.zeros(2), norch.nn.Parameter(norch.ones(3))])
     >>> len(weights), [name for name, _ in weights.named_parameters()]

@@ -94,9 +94,16 @@ class _Conv(Module):
 class Conv1d(_Conv):
     """Convolution over one axis: (N, in_channels, L) or (in_channels, L) to (N, out_channels, L').
 
-    weight: (out_channels, in_channels / groups, K); bias: (out_channels), or None. Both are initialized uniformly in
-    +-1/sqrt(fan_in). padding: a number, "valid" (none) or "same" (L' = L, stride 1). padding_mode, the padding's
-    values: "zeros", "reflect", "replicate" or "circular". ValueError for anything else.
+    L' = (L + 2 padding - dilation (kernel_size - 1) - 1) / stride + 1, rounded down. weight: (out_channels, in_channels
+    / groups, kernel_size); bias: (out_channels), or None. Both are initialized uniformly in +-1/sqrt(fan_in).
+
+    stride       the distance between two windows
+    padding      the number of elements that are added at each end, "valid" (none), or "same" (L' = L, stride 1)
+    padding_mode  the added elements: "zeros", "reflect", "replicate" or "circular"
+    dilation     the distance between two elements of a window
+    groups       the channels are split into so many groups, each with a convolution of its own
+
+    ValueError for other values, and where groups does not divide the channels.
 
     >>> norch.nn.Conv1d(2, 3, 5, padding=2)(norch.ones(1, 2, 8)).shape
     norch.Size([1, 3, 8])
@@ -176,8 +183,12 @@ class _ConvTranspose(_Conv):
 class ConvTranspose1d(_ConvTranspose):
     """The adjoint of Conv1d: (N, in_channels, L) to (N, out_channels, L'), with L' about stride * L.
 
-    weight: (in_channels, out_channels / groups, K). Several sizes L' have a Conv1d with output size L: output_padding,
-    or output_size in the call, selects one.
+    weight: (in_channels, out_channels / groups, kernel_size). Several sizes L' have a Conv1d with output size L:
+    output_padding, or output_size in the call, selects one; ValueError for an output_size that is none of them.
+    padding_mode: "zeros". Other parameters are those of the Conv1d.
+
+    >>> norch.nn.ConvTranspose1d(4, 2, 4, stride=2, padding=1)(norch.ones(1, 4, 7)).shape
+    norch.Size([1, 2, 14])
     """
 
     _axes, _conv = 1, staticmethod(ops.conv_transpose1d)

@@ -15,7 +15,7 @@ __all__ = ["Bilinear", "CosineSimilarity", "PairwiseDistance"]
 
 
 class PairwiseDistance(Layer):
-    """The p-norm of x1 - x2 + eps over the last axis. See functional.pairwise_distance.
+    """The p-norm of x1 - x2 + eps over the last axis, which keepdim keeps with size 1.
 
     >>> norch.nn.PairwiseDistance()(norch.zeros(1, 2), norch.tensor([[3.0, 4.0]]))
     tensor([5.0000])
@@ -31,7 +31,7 @@ class PairwiseDistance(Layer):
 
 @options
 class CosineSimilarity(Layer, function=F.cosine_similarity):
-    """The cosine of the angle between x1 and x2 along dim. See functional.cosine_similarity."""
+    """The cosine of the angle between x1 and x2 along dim; lengths count as eps at least."""
 
     dim: int = 1
     eps: float = 1e-8

@@ -23,7 +23,8 @@ class _Dropout(Layer):
 
 class Dropout(_Dropout, function=F.dropout):
     """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p), which keeps the
-    expected value; in eval mode returns its input. Any shape. p outside [0, 1] raises ValueError.
+    expected value; in eval mode returns its input (Srivastava et al. 2014). Any shape; `inplace` writes into the
+    input. p outside [0, 1] raises ValueError.
 
     >>> norch.nn.Dropout(0.5).eval()(norch.ones(3))
     tensor([1., 1., 1.])
@@ -31,19 +32,19 @@ class Dropout(_Dropout, function=F.dropout):
 
 
 class Dropout1d(_Dropout, function=F.dropout1d):
-    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L) (Tompson et al. 2015)."""
 
 
 class Dropout2d(_Dropout, function=F.dropout2d):
-    """Dropout of whole channels of (N, C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W); otherwise as Dropout1d."""
 
 
 class Dropout3d(_Dropout, function=F.dropout3d):
-    """Dropout of whole channels of (N, C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W); otherwise as Dropout1d."""
 
 
 class AlphaDropout(_Dropout, function=F.alpha_dropout):
-    """Dropout that keeps mean 0 and variance 1 of the output of SELU."""
+    """Dropout that keeps mean 0 and variance 1 of the output of SELU (Klambauer et al. 2017)."""
 
 
 class FeatureAlphaDropout(_Dropout, function=F.feature_alpha_dropout):

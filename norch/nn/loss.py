@@ -1,7 +1,5 @@
 """The losses as layers: each keeps its options and calls its function in nn.functional, where the formulas are.
-
-`reduction` is "mean" (the default), "sum" or "none"; ValueError otherwise. Losses accept PyTorch's deprecated
-`size_average` and `reduce` where PyTorch does.
+MSELoss describes `reduction`, which all have.
 """
 
 from __future__ import annotations
@@ -60,7 +58,11 @@ class _Loss(Layer):
 
 @options
 class MSELoss(_Loss, function=F.mse_loss):
-    """(input - target)^2.
+    """(input - target)^2, for input and target of the same shape.
+
+    reduction, here and in the other losses: "mean", the default, and "sum" give a 0-d tensor; "none" gives the loss of
+    each element, or of each sample where the formula is of samples; ValueError for other values. PyTorch's deprecated
+    size_average and reduce are accepted where PyTorch accepts them.
 
     >>> norch.nn.MSELoss()(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)
@@ -71,14 +73,15 @@ class MSELoss(_Loss, function=F.mse_loss):
 
 @options
 class L1Loss(_Loss, function=F.l1_loss):
-    """|input - target|."""
+    """|input - target|; otherwise as MSELoss."""
 
     reduction: str = "mean"
 
 
 @options
 class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
-    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target."""
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target (Girshick 2015); otherwise as
+    MSELoss."""
 
     _: KW_ONLY
     beta: float = 1.0
@@ -86,7 +89,8 @@ class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
 
 @options
 class HuberLoss(_Loss, function=F.huber_loss):
-    """d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target."""
+    """d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target (Huber 1964); otherwise as
+    MSELoss."""
 
     reduction: str = "mean"
     delta: float = 1.0
@@ -95,7 +99,7 @@ class HuberLoss(_Loss, function=F.huber_loss):
 
 @options
 class KLDivLoss(_Loss, function=F.kl_div):
-    """target * (log(target) - input), with input log-probabilities. reduction "batchmean" gives the divergence."""
+    """The Kullback-Leibler divergence, from log-probabilities. See functional.kl_div. reduction: "batchmean" too."""
 
     _: KW_ONLY
     log_target: bool = False
@@ -106,7 +110,8 @@ class KLDivLoss(_Loss, function=F.kl_div):
 class NLLLoss(_Loss, function=F.nll_loss):
     """-input at the target class: log-probabilities (N, C, ...) and class indices (N, ...).
 
-    weight: (C), a factor for each class; samples of class ignore_index do not count.
+    weight: (C), a factor for each class; samples of class ignore_index do not count. See functional.nll_loss for what
+    "mean" divides by. reduction as in MSELoss.
     """
 
     weight: Tensor | None = None
@@ -118,8 +123,8 @@ class NLLLoss(_Loss, function=F.nll_loss):
 class CrossEntropyLoss(_Loss, function=F.cross_entropy):
     """The cross-entropy of logits (N, C, ...) with class indices (N, ...) or probabilities (N, C, ...).
 
-    weight: (C); label_smoothing in [0, 1] mixes the target with the uniform distribution. Logits of any size do not
-    overflow. A class index out of range raises IndexError.
+    weight, ignore_index: as in NLLLoss; label_smoothing in [0, 1] mixes the target with the uniform distribution.
+    Logits of any size do not overflow. A class index out of range raises IndexError. See functional.cross_entropy.
 
     >>> norch.nn.CrossEntropyLoss()(norch.zeros(3, 2), norch.tensor([0, 1, 1]))
     tensor(0.6931)
@@ -133,7 +138,12 @@ class CrossEntropyLoss(_Loss, function=F.cross_entropy):
 
 @options
 class BCELoss(_Loss, function=F.binary_cross_entropy):
-    """The binary cross-entropy of probabilities with targets in [0, 1] of the same shape; weight broadcasts."""
+    """The binary cross-entropy of probabilities with targets in [0, 1] of the same shape; weight, a factor of the loss,
+    broadcasts to it. See functional.binary_cross_entropy. reduction as in MSELoss.
+
+    >>> norch.nn.BCELoss()(norch.tensor([0.5, 0.5]), norch.tensor([0.0, 1.0]))
+    tensor(0.6931)
+    """
 
     weight: Tensor | None = None
 
@@ -142,7 +152,8 @@ class BCELoss(_Loss, function=F.binary_cross_entropy):
 class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
     """The binary cross-entropy of logits with targets in [0, 1] of the same shape, without overflow.
 
-    weight: broadcasts to the loss; pos_weight: the factor of the positive term, broadcasts as well.
+    weight: broadcasts to the loss; pos_weight: the factor of the positive term, broadcasts as well. reduction as in
+    MSELoss.
     """
 
     weight: Tensor | None = None
@@ -152,7 +163,8 @@ class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
 
 @options
 class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
-    """The negative log-likelihood of a Poisson distribution. See functional.poisson_nll_loss."""
+    """The negative log-likelihood of a Poisson distribution. See functional.poisson_nll_loss; reduction as in
+    MSELoss."""
 
     log_input: bool = True
     full: bool = False
@@ -163,7 +175,8 @@ class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
 
 @options
 class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
-    """The negative log-likelihood of normal distributions. See functional.gaussian_nll_loss."""
+    """The negative log-likelihood of normal distributions (Nix and Weigend 1994). See functional.gaussian_nll_loss;
+    reduction as in MSELoss."""
 
     _: KW_ONLY
     full: bool = False
@@ -174,21 +187,23 @@ class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
 
 @options
 class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss):
-    """Distances: small for target 1, beyond margin for target -1. See functional.hinge_embedding_loss."""
+    """Distances: small for target 1, greater than margin for target -1 (Hadsell et al. 2006). See
+    functional.hinge_embedding_loss; reduction as in MSELoss."""
 
     margin: float = 1.0
 
 
 @options
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
-    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    """log(1 + exp(-target * input)), for targets 1 and -1 of the shape of input; reduction as in MSELoss."""
 
     reduction: str = "mean"
 
 
 @options
 class MarginRankingLoss(_Loss, function=F.margin_ranking_loss):
-    """Ranks input1 above input2 for target 1, below for -1. See functional.margin_ranking_loss."""
+    """Ranks input1 above input2 for target 1, below for -1. See functional.margin_ranking_loss; reduction as in
+    MSELoss."""
 
     margin: float = 0.0
     _inputs = "input1: Tensor, input2: Tensor, target: Tensor"
@@ -196,7 +211,13 @@ class MarginRankingLoss(_Loss, function=F.margin_ranking_loss):
 
 @options
 class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss):
-    """Pairs of vectors: similar for target 1, dissimilar for -1. See functional.cosine_embedding_loss."""
+    """Pairs of vectors: similar for target 1, dissimilar for -1. See functional.cosine_embedding_loss; reduction as in
+    MSELoss.
+
+    >>> x, y = norch.tensor([[1.0, 0.0]]), norch.tensor([[0.0, 1.0]])
+    >>> norch.nn.CosineEmbeddingLoss()(x, y, norch.tensor([1]))
+    tensor(1.)
+    """
 
     margin: float = 0.0
     _inputs = "input1: Tensor, input2: Tensor, target: Tensor"
@@ -214,7 +235,12 @@ class _TripletLoss(_Loss):
 
 @options
 class TripletMarginLoss(_TripletLoss, function=F.triplet_margin_loss):
-    """An anchor nearer to `positive` than to `negative`, by margin > 0. See functional.triplet_margin_loss."""
+    """An anchor nearer to `positive` than to `negative`, by margin > 0 (Schroff et al. 2015). See
+    functional.triplet_margin_loss; p and eps: those of PairwiseDistance; reduction as in MSELoss.
+
+    >>> norch.nn.TripletMarginLoss()(norch.zeros(1, 2), norch.zeros(1, 2), norch.full((1, 2), 3.0))
+    tensor(0.)
+    """
 
     margin: float = 1.0
     p: float = 2.0
@@ -224,7 +250,8 @@ class TripletMarginLoss(_TripletLoss, function=F.triplet_margin_loss):
 
 @options
 class TripletMarginWithDistanceLoss(_TripletLoss, function=F.triplet_margin_with_distance_loss):
-    """TripletMarginLoss with another distance. See functional.triplet_margin_with_distance_loss."""
+    """TripletMarginLoss with another distance: distance_function(x1, x2), of tensors (N, D), gives (N); by default
+    PairwiseDistance()."""
 
     _: KW_ONLY
     distance_function: Any = None
@@ -240,19 +267,26 @@ class TripletMarginWithDistanceLoss(_TripletLoss, function=F.triplet_margin_with
 
 @options
 class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
-    """The classes of a sample scored above all others by 1. See functional.multilabel_margin_loss."""
+    """The classes of a sample scored above all others by 1. See functional.multilabel_margin_loss; reduction as in
+    MSELoss."""
 
 
 @options
 class MultiLabelSoftMarginLoss(_Loss, function=F.multilabel_soft_margin_loss):
-    """The binary cross-entropy of logits, averaged over the classes. See functional.multilabel_soft_margin_loss."""
+    """The binary cross-entropy of logits, averaged over the classes. See functional.multilabel_soft_margin_loss;
+    reduction as in MSELoss."""
 
     weight: Tensor | None = None
 
 
 @options
 class MultiMarginLoss(_Loss, function=F.multi_margin_loss):
-    """A class scored above the others by margin. See functional.multi_margin_loss. p: 1 or 2, ValueError otherwise."""
+    """A class scored above the others by margin (Weston and Watkins 1999). See functional.multi_margin_loss; reduction
+    as in MSELoss. p: 1 or 2, ValueError otherwise.
+
+    >>> norch.nn.MultiMarginLoss()(norch.tensor([[0.1, 0.2, 0.4, 0.8]]), norch.tensor([3]))
+    tensor(0.3250)
+    """
 
     p: int = 1
     margin: float = 1.0

@@ -34,6 +34,10 @@ class Module(StateDict):
     """Base of all layers and models. A subclass calls `super().__init__()`, assigns parameters and submodules as
     attributes, and defines `forward`.
 
+    device and dtype of the constructors of layers are those of the layer's parameters and buffers; None, the default,
+    stands for the default device and dtype (`norch.set_default_device()`, `norch.set_default_dtype()`). Where shapes
+    are given in docstrings, N is the number of samples, C that of channels, and D, H, W or L are spatial sizes.
+
     >>> class Net(norch.nn.Module):
     ...     def __init__(self):
     ...         super().__init__()

@@ -49,7 +49,8 @@ class LayerNorm(_Affine):
     """(x - mean) / sqrt(variance + eps) * weight + bias, over the last axes, of shape normalized_shape (Ba et al.
     2016).
 
-    weight, bias: of shape normalized_shape; None without elementwise_affine, and the bias without `bias`.
+    eps: added to the variance, so that it is not 0. weight, bias: of shape normalized_shape; None without
+    elementwise_affine, and the bias without `bias`. ShapeError for an input whose last axes have other sizes.
 
     >>> norch.nn.LayerNorm(2, eps=0.0)(norch.tensor([[1.0, 3.0]])).tolist()
     [[-1.0, 1.0]]
@@ -79,7 +80,11 @@ class LayerNorm(_Affine):
 class RMSNorm(_Affine):
     """x / sqrt(mean(x^2) + eps) * weight, over the last axes, of sizes normalized_shape (Zhang and Sennrich 2019).
 
-    eps None: the machine epsilon of the input's dtype. weight: of shape normalized_shape, or None.
+    eps None: the machine epsilon of the input's dtype. weight: of shape normalized_shape; None without
+    elementwise_affine.
+
+    >>> norch.nn.RMSNorm(2, eps=0.0)(norch.tensor([[3.0, 3.0]])).tolist()
+    [[1.0, 1.0]]
     """
 
     _shown, _unnamed = ("normalized_shape", "eps", "elementwise_affine"), 1
@@ -105,8 +110,11 @@ class RMSNorm(_Affine):
 class GroupNorm(_Affine):
     """(x - mean) / sqrt(variance + eps) * weight + bias, over num_groups groups of channels (Wu and He 2018).
 
-    Input (N, num_channels, ...); weight, bias: (num_channels), or None. ValueError if num_groups does not divide
-    num_channels.
+    Input (N, num_channels, ...); weight, bias: (num_channels), None without affine, and the bias without `bias`.
+    ValueError if num_groups does not divide num_channels.
+
+    >>> norch.nn.GroupNorm(2, 4)(norch.ones(3, 4, 5)).shape
+    norch.Size([3, 4, 5])
     """
 
     _shown, _unnamed = ("num_groups", "num_channels", "eps", "affine", "bias"), 2
@@ -228,8 +236,9 @@ class BatchNorm1d(_BatchNorm):
     2015).
 
     In training the statistics are those of the batch, and running_mean and running_var move towards them by `momentum`
-    (None: they are averages over all batches). In eval mode the running statistics are used. weight, bias: (C), or
-    None. ShapeError for other numbers of dimensions.
+    (None: they are averages over all batches). In eval mode the running statistics are used; without
+    track_running_stats there are none. num_features: C; eps: added to the variance, so that it is not 0; weight, bias:
+    (C), None without affine, and the bias without `bias`. ShapeError for other numbers of dimensions.
     """
 
     _ndims = (2, 3)

@@ -1,6 +1,6 @@
 """The pooling layers, over windows of the last one to three axes; `ops.pool` has the operations.
 
-kernel_size, stride, padding and dilation are one number or one per axis; stride is kernel_size by default.
+MaxPool2d describes the parameters that they share.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class MaxPool1d(_MaxPool, function=F.max_pool1d):
 class MaxPool2d(_MaxPool, function=F.max_pool2d):
     """The maximum of each window: (N, C, H, W) to (N, C, H', W').
 
-    return_indices: a pair of the result and the flat indices of the maxima. ceil_mode: windows may end beyond the
+    kernel_size, stride (kernel_size by default), padding (at most half of kernel_size, of elements that are never the
+    maximum) and dilation: one number or one per axis, as in Conv1d. return_indices: a pair of the result and the flat
+    indices of the maxima. ceil_mode: sizes of the result are rounded up, not down, so that windows may end beyond the
     padded input.
 
     >>> norch.nn.MaxPool2d(2)(norch.ones(1, 3, 28, 28)).shape
@@ -85,6 +87,7 @@ class AvgPool2d(_AvgPool, function=F.avg_pool2d):
     """The mean of each window: (N, C, H, W) to (N, C, H', W').
 
     count_include_pad: padding counts as zeros in the mean. divisor_override: the divisor instead of the window's size.
+    Otherwise as MaxPool2d.
 
     >>> norch.nn.AvgPool2d(2)(norch.ones(1, 3, 4, 4)).shape
     norch.Size([1, 3, 2, 2])
@@ -128,11 +131,12 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool, function=F.adaptive_max_pool1d):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool, function=F.adaptive_max_pool2d):
-    """The maxima of output_size windows that cover the last two axes; None keeps the size of an axis."""
+    """The maxima of output_size windows that cover the last two axes; None keeps the size of an axis; return_indices as
+    in MaxPool2d."""
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool, function=F.adaptive_max_pool3d):
-    """The maxima of output_size windows that cover the last three axes; None keeps the size of an axis."""
+    """The maxima of output_size windows that cover the last three axes; otherwise as AdaptiveMaxPool2d."""
 
 
 @options
@@ -144,11 +148,12 @@ class _LPPool(Layer):
 
 
 class LPPool1d(_LPPool, function=F.lp_pool1d):
-    """(sum of x^p)^(1 / p) of each window along the last axis, with p = norm_type: (N, C, L) to (N, C, L')."""
+    """(sum of x^p)^(1 / p) of each window along the last axis, with p = norm_type: (N, C, L) to (N, C, L'); otherwise
+    as MaxPool2d."""
 
 
 class LPPool2d(_LPPool, function=F.lp_pool2d):
-    """(sum of x^p)^(1 / p) of each window, with p = norm_type: (N, C, H, W) to (N, C, H', W').
+    """(sum of x^p)^(1 / p) of each window, with p = norm_type: (N, C, H, W) to (N, C, H', W'); otherwise as MaxPool2d.
 
     >>> norch.nn.LPPool2d(2, 2)(norch.ones(1, 1, 2, 2))
     tensor([[[[2.]]]])
@@ -156,4 +161,5 @@ class LPPool2d(_LPPool, function=F.lp_pool2d):
 
 
 class LPPool3d(_LPPool, function=F.lp_pool3d):
-    """(sum of x^p)^(1 / p) of each window, with p = norm_type: (N, C, D, H, W) to (N, C, D', H', W')."""
+    """(sum of x^p)^(1 / p) of each window, with p = norm_type: (N, C, D, H, W) to (N, C, D', H', W'); otherwise as
+    MaxPool2d."""

@@ -114,8 +114,10 @@ class _Recurrent(Module):
 
 
 class RNNBase(_Recurrent):
-    """Base of RNN, LSTM and GRU: stacked layers, in one direction or both.
+    """Base of RNN, LSTM and GRU: num_layers stacked layers, in one direction or, with bidirectional, in both.
 
+    mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU". input_size: the number of features of an element of the sequence.
+    batch_first: the batch is the first axis of input and output, not the second. bias: whether there are biases.
     Parameters of layer k: weight_ih_lk (gates * hidden_size, inputs), weight_hh_lk (gates * hidden_size, hidden_size),
     bias_ih_lk and bias_hh_lk (gates * hidden_size); with bidirectional also those with the suffix _reverse. dropout:
     the probability of dropout between layers. A PackedSequence (nn.utils.rnn) as input gives a PackedSequence, and the
@@ -264,7 +266,8 @@ class RNN(RNNBase):
 
     input: (T, B, input_size), (B, T, input_size) with batch_first, or (T, input_size). hx, the initial h of each layer
     and direction: (num_layers * directions, B, hidden_size), zeros by default. Returns the h of the last layer at each
-    time step, and the final h of all layers. ShapeError for other shapes.
+    time step, and the final h of all layers. ShapeError for other shapes. nonlinearity: "tanh" or "relu". Other
+    parameters: RNNBase.
 
     >>> norch.nn.RNN(3, 4)(norch.ones(5, 2, 3))[0].shape
     norch.Size([5, 2, 4])
@@ -318,8 +321,8 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(_Recurrent):
-    """Base of the cells. Parameters: weight_ih (gates * hidden_size, input_size), weight_hh (gates * hidden_size,
-    hidden_size), bias_ih and bias_hh (gates * hidden_size)."""
+    """Base of the cells; mode and bias as in RNNBase. Parameters: weight_ih (gates * hidden_size, input_size),
+    weight_hh (gates * hidden_size, hidden_size), bias_ih and bias_hh (gates * hidden_size)."""
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: DType | None
@@ -342,7 +345,8 @@ class RNNCellBase(_Recurrent):
 
 
 class RNNCell(RNNCellBase):
-    """One step of RNN: x (B, input_size) or (input_size), and h (B, hidden_size), zeros by default, to h'.
+    """One step of RNN: x (B, input_size) or (input_size), and h (B, hidden_size), zeros by default, to h'. bias:
+    whether there are biases; nonlinearity: "tanh" or "relu".
 
     >>> norch.nn.RNNCell(3, 4)(norch.ones(2, 3)).shape
     norch.Size([2, 4])
@@ -362,7 +366,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of LSTM: x and (h, c), zeros by default, to (h', c').
+    """One step of LSTM: x and (h, c), zeros by default, to (h', c'); sizes as in RNNCell.
 
     >>> h, c = norch.nn.LSTMCell(3, 4)(norch.ones(2, 3))
     """
@@ -374,7 +378,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of GRU: x and h, zeros by default, to h'.
+    """One step of GRU: x and h, zeros by default, to h'; sizes as in RNNCell.
 
     >>> norch.nn.GRUCell(3, 4)(norch.ones(3)).shape
     norch.Size([4])

@@ -49,7 +49,11 @@ class UpsamplingBilinear2d(Upsample):
 
 @options
 class Unfold(Layer, function=F.unfold):
-    """The patches of images, as columns. See functional.unfold."""
+    """The patches of images, as columns. See functional.unfold; sizes as in Conv2d.
+
+    >>> norch.nn.Unfold(2)(norch.ones(1, 3, 4, 4)).shape
+    norch.Size([1, 12, 9])
+    """
 
     kernel_size: Any
     dilation: Any = 1
@@ -59,7 +63,7 @@ class Unfold(Layer, function=F.unfold):
 
 @options
 class Fold(Layer, function=F.fold):
-    """Sums patches to images: the adjoint of Unfold. See functional.fold."""
+    """Sums patches to images of output_size: the adjoint of Unfold. See functional.fold."""
 
     output_size: Any
     kernel_size: Any

@@ -102,7 +102,9 @@ class TransformerEncoderLayer(_TransformerLayer):
     batch; the result has the same shape. src_mask: (L, L) or (N * nhead, L, L); src_key_padding_mask: (N, L); both as
     in MultiheadAttention. is_causal: src_mask is the causal mask of Transformer.generate_square_subsequent_mask(),
     which allows one fused attention kernel if there is no dropout. activation: 'relu', 'gelu', or a function or module
-    of one tensor; ArgumentError for another name.
+    of one tensor; ArgumentError for another name. d_model: the number of features of a position; nhead: of heads, a
+    divisor of d_model; dim_feedforward: of features between linear1 and linear2. layer_norm_eps: the eps of the
+    norms. bias: whether linear layers and norms have one.
 
     >>> layer = norch.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
     >>> layer(norch.ones(3, 5, 8)).shape
@@ -130,7 +132,7 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     tgt: (T, N, d_model); memory: (S, N, d_model); with batch_first, N comes first; or both without N. The result has
     the shape of tgt. tgt_mask: (T, T); memory_mask: (T, S); tgt_key_padding_mask: (N, T); memory_key_padding_mask:
-    (N, S); all as in MultiheadAttention.
+    (N, S); all as in MultiheadAttention. Other parameters as in TransformerEncoderLayer.
 
     >>> layer = norch.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16)
     >>> layer(norch.ones(4, 3, 8), norch.ones(5, 3, 8)).shape
@@ -255,8 +257,9 @@ class Transformer(Module):
 
     src: (S, N, d_model); tgt: (T, N, d_model); with batch_first, N comes first; or both without N. The result has the
     shape of tgt. src_mask: (S, S); src_key_padding_mask: (N, S); other masks as in TransformerDecoderLayer.
-    custom_encoder and custom_decoder replace the default modules. Matrices are initialized by xavier_uniform_.
-    ShapeError for other shapes.
+    The default encoder and decoder have num_encoder_layers and num_decoder_layers layers and a norm; custom_encoder and
+    custom_decoder replace them. Other parameters as in TransformerEncoderLayer. Matrices are initialized by
+    xavier_uniform_. ShapeError for other shapes.
 
     >>> model = norch.nn.Transformer(8, 2, 1, 1, dim_feedforward=16)
     >>> model(norch.ones(5, 3, 8), norch.ones(4, 3, 8), tgt_mask=model.generate_square_subsequent_mask(4)).shape

@@ -16,8 +16,7 @@ from .optimizer import Params
 class Adam(Fused, row="adam"):
     """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
     of its square with the factors betas, corrected for their start at zero (Kingma and Ba 2015). weight_decay * p is
-    added to the gradient, or subtracted from p with decoupled_weight_decay. amsgrad divides by the largest square so
-    far (Reddi, Kale and Kumar 2018).
+    added to the gradient; amsgrad divides by the largest square so far (Reddi et al. 2018). Options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adam([p], lr=0.5)
@@ -46,7 +45,7 @@ class Adam(Fused, row="adam"):
 
 class AdamW(Adam):
     """Adam with weight decay of the parameter itself, p -= lr * weight_decay * p, not of the gradient (Loshchilov and
-    Hutter 2019).
+    Hutter 2019). Other options as in Adam.
 
     >>> opt = norch.optim.AdamW(norch.nn.Linear(2, 2).parameters(), lr=1e-3)
     >>> opt.defaults["weight_decay"]
@@ -76,7 +75,7 @@ class AdamW(Adam):
 @options
 class Adamax(Fused, row="adamax"):
     """p -= lr / (1 - beta1^step) * average / largest, where average is the running average of g with the factor beta1,
-    and largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2014, section 7).
+    and largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2015, section 7). Options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.Adamax([p], lr=0.5)
@@ -100,7 +99,7 @@ class Adamax(Fused, row="adamax"):
 @options
 class NAdam(Fused, row="nadam"):
     """Adam with Nesterov's momentum (Dozat 2016): p moves along (1 - mu) g plus the next mu times the running average
-    of g, where mu = beta1 (1 - 0.96^(step momentum_decay) / 2) grows with the steps.
+    of g, where mu = beta1 (1 - 0.96^(step momentum_decay) / 2) grows with the steps. Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.NAdam([p])
@@ -145,7 +144,7 @@ class NAdam(Fused, row="nadam"):
 @options
 class RAdam(Fused, row="radam"):
     """Adam without the division by sqrt(square) in the first steps, where the variance of that average is too large; in
-    later steps it is scaled by a factor that grows to 1 (Liu et al. 2019).
+    later steps it is scaled by a factor that grows to 1 (Liu et al. 2020, algorithm 2). Options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.RAdam([p], lr=0.5)

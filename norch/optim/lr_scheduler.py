@@ -2,6 +2,40 @@
 
 A rate is a closed form of the epoch, so that a schedule can be resumed at any epoch. Where another schedule or the user
 has written a rate since the last step, a step changes that rate in proportion.
+
+The rates of the first epochs:
+
+>>> from norch.optim.lr_scheduler import *
+>>> def rates(schedule, *options):
+...     optimizer = norch.optim.SGD([norch.zeros(1)], lr=1.0)
+...     schedule = schedule(optimizer, *options)
+...     for epoch in range(7):
+...         print(round(optimizer.param_groups[0]["lr"], 2), end=" ")  # an epoch of training stands here
+...         schedule.step()
+>>> rates(StepLR, 2, 0.5)
+1.0 1.0 0.5 0.5 0.25 0.25 0.12
+>>> rates(MultiStepLR, [1, 4], 0.5)
+1.0 0.5 0.5 0.5 0.25 0.25 0.25
+>>> rates(ExponentialLR, 0.5)
+1.0 0.5 0.25 0.12 0.06 0.03 0.02
+>>> rates(LinearLR, 0.25, 1.0, 3)
+0.25 0.5 0.75 1.0 1.0 1.0 1.0
+>>> rates(ConstantLR, 0.5, 3)
+0.5 0.5 0.5 1.0 1.0 1.0 1.0
+>>> rates(PolynomialLR, 4, 2.0)
+1.0 0.56 0.25 0.06 0.0 0.0 0.0
+>>> rates(CosineAnnealingLR, 4)
+1.0 0.85 0.5 0.15 0.0 0.15 0.5
+>>> rates(CosineAnnealingWarmRestarts, 2, 2)
+1.0 0.5 1.0 0.85 0.5 0.15 1.0
+>>> rates(OneCycleLR, 1.0, 7)
+0.04 0.98 0.92 0.67 0.36 0.1 0.0
+>>> rates(LambdaLR, lambda epoch: 1 / (1 + epoch))
+1.0 0.5 0.33 0.25 0.2 0.17 0.14
+>>> rates(MultiplicativeLR, lambda epoch: 0.5 if epoch % 2 else 1.0)
+1.0 0.5 0.5 0.25 0.25 0.12 0.12
+>>> rates(lambda optimizer: SequentialLR(optimizer, [ConstantLR(optimizer), ExponentialLR(optimizer, 0.5)], [2]))
+0.33 0.33 1.0 0.5 0.25 0.12 0.06
 """
 
 from __future__ import annotations
@@ -24,7 +58,8 @@ class LRScheduler:
     of group `index`, `rate(epoch, index)`, and `get_lr()`, which gives the rates of all groups from `self.last_epoch`,
     `self.base_lrs` and the groups of `self.optimizer`. The constructor sets the rates of epoch 0.
 
-    With last_epoch each group needs an 'initial_lr', as a loaded optimizer has; KeyError otherwise.
+    optimizer: whose groups get the rates. last_epoch: the epoch before the first one; where it is not -1 the training
+    resumes, and each group needs an 'initial_lr', as a loaded optimizer has: KeyError otherwise.
     """
 
     chains = True  # a rate that another schedule wrote is changed in proportion
@@ -153,7 +188,8 @@ class ExponentialLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A warm-up: from start_factor times the initial rate to end_factor times it, in total_iters equal steps."""
+    """A warm-up: from start_factor times the initial rate to end_factor times it, in total_iters equal steps.
+    ArgumentError for factors outside [0, 1]."""
 
     def __init__(
         self,
@@ -174,7 +210,7 @@ class LinearLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The initial rate times factor for total_iters epochs, then the initial rate."""
+    """The initial rate times factor, in [0, 1], for total_iters epochs, then the initial rate."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
@@ -198,7 +234,8 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the initial rate down to eta_min along half a cosine of T_max epochs, and up again."""
+    """From the initial rate down to eta_min along half a cosine of T_max epochs, and up again (Loshchilov and Hutter
+    2017, equation 5)."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
@@ -252,10 +289,12 @@ class _Cycle(LRScheduler):
 
 class OneCycleLR(_Cycle):
     """Called each batch: the rate rises from max_lr / div_factor to max_lr in pct_start of total_steps, and falls to
-    the initial rate / final_div_factor (Smith and Topin 2017). Momentum falls and rises the opposite way.
+    the initial rate / final_div_factor (Smith and Topin 2017). With cycle_momentum the momentum, or the first of the
+    betas, falls from max_momentum to base_momentum while the rate rises, and rises again.
 
-    total_steps may be given as epochs times steps_per_epoch. max_lr: a number, or one a group. three_phase: the rate
-    falls to the initial one in as many steps as it rose, and to the final one in the rest.
+    total_steps may be given as epochs times steps_per_epoch. max_lr: a number, or one a group. anneal_strategy: "cos",
+    along half a cosine, or "linear". three_phase: the rate falls to the initial one in as many steps as it rose, and to
+    the final one in the rest. ArgumentError for other values, and for a step after total_steps.
     """
 
     def __init__(
@@ -318,7 +357,7 @@ class OneCycleLR(_Cycle):
 
 class CyclicLR(_Cycle):
     """Called each batch: the rate rises from base_lr to max_lr in step_size_up steps, falls in step_size_down (default
-    step_size_up), and so on (Smith 2017). Momentum falls and rises the opposite way.
+    step_size_up), and so on (Smith 2017). cycle_momentum as in OneCycleLR; ArgumentError if there is no momentum.
 
     mode: the amplitude is constant ("triangular"), halved each cycle ("triangular2") or gamma ** step ("exp_range").
     scale_fn replaces it by a function of the cycle, counted from 1, or with scale_mode "iterations" of the step.
@@ -399,7 +438,7 @@ class _Several(LRScheduler):
 
 
 class ChainedScheduler(_Several):
-    """Several schedules of one optimizer at once: each changes the rate that those before it gave.
+    """All of the list schedulers, of one optimizer, at once: each changes the rate that those before it gave.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
@@ -425,8 +464,9 @@ class ChainedScheduler(_Several):
 
 
 class SequentialLR(_Several):
-    """Schedules one after another: at each of the milestones the next one starts, at its epoch 0. The first starts from
-    the initial_lr of each group, which another of them may have written (OneCycleLR does)."""
+    """The schedules of the list schedulers, one after another: at each epoch in milestones the next one starts, at its
+    epoch 0. The first starts from the initial_lr of each group, which another of them may have written (OneCycleLR
+    does)."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
@@ -453,9 +493,16 @@ class SequentialLR(_Several):
 class ReduceLROnPlateau(LRScheduler):
     """The rate times factor when the metrics given to step() have not improved for more than `patience` epochs.
 
-    mode: "min" or "max", the better metrics. An improvement exceeds threshold, relative to the best ("rel") or absolute
-    ("abs"). For `cooldown` epochs after a change no epoch counts as bad; min_lr, a number or one a group, bounds the
-    rates; a change of less than eps is not made.
+    mode: "min" or "max", the better metrics. An improvement exceeds threshold, relative to the best (threshold_mode
+    "rel") or absolute ("abs"). For `cooldown` epochs after a change no epoch counts as bad; min_lr, a number or one a
+    group, bounds the rates; a change of less than eps is not made. ArgumentError for factor >= 1 and other modes.
+
+    >>> opt = norch.optim.SGD([norch.zeros(1)], lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
+    >>> for loss in (0.5, 0.5, 0.5):
+    ...     schedule.step(loss)
+    >>> schedule.get_last_lr()
+    [0.1]
     """
 
     def __init__(

@@ -34,8 +34,18 @@ class Optimizer:
     `{"params": [...], "lr": ...}` whose options override the defaults. ValueError for an empty list, a parameter in two
     groups and a tensor that is not a leaf; a warning for a parameter that is twice in a group.
 
-    foreach, fused and capturable, which choose among PyTorch's implementations, are accepted and ignored.
-    differentiable=True, a step that autograd records, raises NotImplementedError.
+    Options that most optimizers share; ValueError for one out of range:
+
+    lr            the learning rate, at least 0: a number or a tensor of one element, which may change between steps
+    betas         the factors of the running averages of the gradient and of its square, in [0, 1): a step makes an
+      average beta * average + (1 - beta) * value; the larger, the longer the memory, of about 1 / (1 - beta) steps
+    eps           a small number >= 0, which keeps a denominator from being 0
+    weight_decay  the factor >= 0 of an L2 penalty: weight_decay * p is added to the gradient of a parameter p; with
+      decoupled_weight_decay p -= lr * weight_decay * p instead (Loshchilov and Hutter 2019)
+    momentum      the factor of the previous step in the present one, at least 0
+    maximize      ascend: the gradient is negated
+    foreach, fused, capturable  choose among PyTorch's implementations; accepted and ignored
+    differentiable  a step that autograd records: True raises NotImplementedError
 
     >>> class SignSGD(norch.optim.Optimizer):
     ...     @norch.no_grad()

@@ -15,14 +15,14 @@ from .fused import Fused
 @options
 class SGD(Fused, row="sgd"):
     """Stochastic gradient descent, by PyTorch's definition (after Sutskever et al. 2013). For a parameter p with
-    gradient g (negated by maximize):
+    gradient g:
 
     - g += weight_decay * p
     - with momentum: buf = momentum * buf + (1 - dampening) * g, in the first step buf = g;
       then g = buf, or with nesterov g += momentum * buf
     - p -= lr * g
 
-    ValueError for a negative lr, momentum or weight_decay, and for nesterov without momentum or with dampening.
+    ValueError for nesterov without momentum or with dampening. Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.SGD([p], lr=0.5)

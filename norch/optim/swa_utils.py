@@ -156,7 +156,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 class SWALR(LRScheduler):
     """The rate of each group goes from its present value to swa_lr within anneal_epochs, and stays there. swa_lr: a
-    number, or one a group; anneal_strategy: "cos", half a period of the cosine, or "linear".
+    number, or one a group; anneal_strategy: "cos", half a period of the cosine, or "linear". Otherwise as LRScheduler.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.swa_utils.SWALR(opt, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")

@@ -10,7 +10,8 @@ from .ctc_loss import ctc_loss
 
 
 class CTCLoss(_Loss):
-    """The CTC loss with its options. See functional.ctc_loss.
+    """The CTC loss (Graves et al. 2006) with its options: blank is the class of blanks, zero_infinity makes infinite
+    losses 0; reduction as in MSELoss. See functional.ctc_loss.
 
     >>> log_probs = norch.zeros(5, 2, 4).log_softmax(-1)
     >>> norch.nn.CTCLoss()(log_probs, norch.tensor([[1, 2], [3, 3]]), [5, 5], [2, 2]).shape

@@ -90,8 +90,8 @@ def embedding_bag(
 
 
 class EmbeddingBag(Embedding):
-    """nn.functional.embedding_bag() with a table of num_embeddings vectors of size embedding_dim, its `weight`,
-    initialized from the standard normal distribution.
+    """functional.embedding_bag() with a table of num_embeddings vectors of size embedding_dim, its `weight`,
+    initialized from the standard normal distribution, or _weight.
 
     >>> bags = norch.nn.EmbeddingBag(10, 3, mode="sum")
     >>> bags(norch.tensor([1, 2, 4, 5, 4]), norch.tensor([0, 3])).shape

@@ -117,7 +117,7 @@ class _FractionalMaxPool(Layer):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The maxima of windows whose places are drawn anew for each plane and call: (N, C, H, W) to (N, C, H', W').
+    """The maxima of windows at positions that are drawn for each plane and call: (N, C, H, W) to (N, C, H', W').
 
     See functional.fractional_max_pool2d(). Without output_size and output_ratio, or with both, ValueError.
 

@@ -59,7 +59,8 @@ def _rebuilt(cls: Any, requires_grad: bool, device: Any, dtype: DType) -> Any:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A Parameter whose shape a lazy layer sets at its first forward; optimizers may hold it before.
+    """A Parameter, of this device and dtype, whose shape a lazy layer sets at its first forward; optimizers may hold it
+    before.
 
     >>> weight = norch.nn.UninitializedParameter()
     >>> weight.materialize((2, 3))
@@ -77,8 +78,8 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin):
-    """A buffer whose shape a lazy layer sets at its first forward. persistent is PyTorch's, and has no effect:
-    register_buffer() has it."""
+    """A buffer whose shape a lazy layer sets at its first forward; requires_grad, device and dtype as in `empty()`.
+    persistent is PyTorch's, and has no effect: register_buffer() has it."""
 
     __slots__ = ()
     cls_to_become = Tensor

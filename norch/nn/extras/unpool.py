@@ -96,7 +96,8 @@ class MaxUnpool1d(_MaxUnpool):
 
 class MaxUnpool2d(_MaxUnpool):
     """The inverse of MaxPool2d: layer(input, indices, output_size=None), with what MaxPool2d(return_indices=True) gave,
-    has the values at their places, and zeros elsewhere; see functional.max_unpool2d().
+    has the values at these indices, and zeros elsewhere; see functional.max_unpool2d(). kernel_size, stride and
+    padding: those of the MaxPool2d.
 
     >>> pool, unpool = norch.nn.MaxPool2d(2, return_indices=True), norch.nn.MaxUnpool2d(2)
     >>> unpool(*pool(norch.ones(1, 1, 4, 4))).sum()

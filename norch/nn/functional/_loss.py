@@ -1,7 +1,7 @@
 """The loss functions of nn.functional, apart from cross-entropies (_cross_entropy.py).
 
-Each computes the formula of its docstring for every element or sample, and then reduces: `reduction` is "mean" (the
-default), "sum" or "none"; any other value raises ArgumentError.
+Each computes the formula of its docstring for every element or sample, and then reduces; mse_loss() describes
+`reduction`.
 """
 
 from __future__ import annotations
@@ -100,8 +100,11 @@ def mse_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """(input - target)^2, for input and target of the same shape; other shapes broadcast, with a warning. A 0-d tensor,
-    or of the shape of input with reduction="none". Complex numbers raise DTypeError.
+    """(input - target)^2, for input and target of the same shape; other shapes broadcast, with a warning. Complex
+    numbers raise DTypeError.
+
+    reduction, here and in the other losses: "mean", the default, or "sum", a 0-d tensor, or "none", the loss of each
+    element or sample; ArgumentError for other values.
 
     >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)

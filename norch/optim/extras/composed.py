@@ -58,7 +58,7 @@ class Composed(Elementwise):
 @options
 class ASGD(Composed, states=("ax",)):
     """p = (1 - lambd * eta) p - eta * g, with eta = lr / (1 + lambd * lr * step)^alpha; state["ax"] is the average of p
-    over the steps after t0, before them p itself (Polyak and Juditsky 1992).
+    over the steps after t0, before them p itself (Polyak and Juditsky 1992). Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.ASGD([p], lr=0.5, lambd=0.0)
@@ -110,7 +110,7 @@ class Adafactor(Composed, decays=False):
 
     eps: eps1, the least of sqrt(square) and of mean(row_var), by default the epsilon of the dtype, and eps2.
     weight_decay: p *= 1 - lr * weight_decay before the step. As in PyTorch eps1 bounds what is divided by, where the
-    paper adds it to g^2.
+    paper adds it to g^2. Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2, 3))
     >>> opt = norch.optim.Adafactor([p], lr=0.5)
