@@ -132,9 +132,10 @@ __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __grid_constant__ swe
     using Key = key_type<T>;
     constexpr int ITEMS = sweep_shape<T>::ITEMS, TILE = sweep_shape<T>::TILE;
     static_assert(TILE < OWN, "a tile's own count is told below OWN");
-    __shared__ Key keys[TILE];
-    __shared__ uint32_t places[PLACES ? TILE : 1], base[NR_DIGITS], number;
+    __shared__ Key keys[TILE]; /* in order; then the places of them */
+    __shared__ uint32_t base[NR_DIGITS], number;
     __shared__ radix_counts<NR_BLOCK> counts;
+    uint32_t *const places = reinterpret_cast<uint32_t *>(keys);
     const int t = (int)threadIdx.x, warp = t / 32;
     if (t == 0) number = atomicAdd(a.next, 1u);
     __syncthreads();
@@ -165,40 +166,43 @@ __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __grid_constant__ swe
         rank[i] += counts.of[warp][digit_of(key[i], a.pass)];
         keys[rank[i]] = key[i];
     }
+    uint32_t place[ITEMS]; /* on their way while this tile waits for what others tell */
     if (!PLACES) {
     } else if (way.from == LANE) {
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++)
-            if (own + i * 32 < count) places[rank[i]] = lane.place(first + own + i * 32);
+        for (int i = 0; i < ITEMS; i++) place[i] = own + i * 32 < count ? lane.place(first + own + i * 32) : 0;
     } else {
         const uint32_t *from = a.places[way.from - BUFFER] + begin;
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++)
-            if (own + i * 32 < count) places[rank[i]] = from[own + i * 32];
+        for (int i = 0; i < ITEMS; i++) place[i] = own + i * 32 < count ? from[own + i * 32] : 0;
     }
     const uint32_t before = look_back(status, tile);
     if (tile > 0) *told = before + total[0] + 1 + OWN;
     base[t] = a.starts[((int64_t)row * a.passes + a.pass) * NR_DIGITS + t] + before - start[0];
     __syncthreads();
-    if (way.to == LANE) {
+    Key *to = way.to == LANE ? nullptr : static_cast<Key *>(a.keys[way.to - BUFFER]) + row * a.lanes.n;
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) {
-            const int at = i * NR_BLOCK + t;
-            if (at < count)
-                lane.write(base[digit_of(keys[at], a.pass)] + (uint32_t)at, keys[at], PLACES ? places[at] : 0);
-        }
-    } else {
-        Key *to = static_cast<Key *>(a.keys[way.to - BUFFER]) + row * a.lanes.n;
-        uint32_t *to_places = a.places[way.to - BUFFER] + row * a.lanes.n;
+    for (int i = 0; i < ITEMS; i++) {
+        const int at = i * NR_BLOCK + t;
+        key[i] = keys[at];
+        if (to && at < count) to[base[digit_of(key[i], a.pass)] + (uint32_t)at] = key[i];
+    }
+    if constexpr (PLACES) {
+        __syncthreads(); /* all keys are out of shared memory */
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) {
-            const int at = i * NR_BLOCK + t;
-            if (at >= count) continue;
-            const Key moved = keys[at];
-            const uint32_t there = base[digit_of(moved, a.pass)] + (uint32_t)at;
-            to[there] = moved;
-            if constexpr (PLACES) to_places[there] = places[at];
-        }
+        for (int i = 0; i < ITEMS; i++) places[rank[i]] = place[i];
+        __syncthreads();
+    }
+    uint32_t *to_places = PLACES && to ? a.places[way.to - BUFFER] + row * a.lanes.n : nullptr;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const int at = i * NR_BLOCK + t;
+        if (at >= count) continue;
+        const uint32_t there = base[digit_of(key[i], a.pass)] + (uint32_t)at;
+        if (!to)
+            lane.write(there, key[i], PLACES ? places[at] : 0);
+        else if constexpr (PLACES)
+            to_places[there] = places[at];
     }
 }
 
