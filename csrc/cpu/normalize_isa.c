@@ -31,7 +31,7 @@ typedef struct job {
 } job;
 
 /* The index of the first weight of a row. */
-static int64_t weights_of(const nr_normalize_plan *p, int64_t row) { return row * (p->n / p->each) % p->weights; }
+static int64_t weights_of(const nr_normalize_plan *p, int64_t row) { return row * (p->n / p->inner) % p->weights; }
 
 #define NAME OF_DTYPE
 #define SQRT _Generic((T)0, float: sqrtf, double: sqrt)
@@ -50,12 +50,12 @@ int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     const bool single = call->dtype == NORCH_FLOAT32;
     job s = {.plan = p, .is_backward = call->op == NR_NORMALIZE_BACKWARD, .dtype = call->dtype};
     size_t row = (size_t)(2 * p->weights) * (single ? sizeof(float) : sizeof(double));
-    if (p->sums) memset(p->sums, 0, row);
+    if (p->grad_affine) memset(p->grad_affine, 0, row);
     if (p->rows == 0 || p->n == 0) return NORCH_OK;
     s.each = least(CHUNK / p->n + 1, MOST_ROWS);
-    if (p->sums && s.each < LEAST_ROWS) s.each = LEAST_ROWS;
+    if (p->grad_affine && s.each < LEAST_ROWS) s.each = LEAST_ROWS;
     int64_t chunks = (p->rows + s.each - 1) / s.each;
-    if (p->sums) {
+    if (p->grad_affine) {
         s.sums = nr_scratch((size_t)chunks * row);
         if (!s.sums)
             return nr_fail(NORCH_ERROR_MEMORY, "normalize_backward: no memory for %lld bytes of scratch",
@@ -63,7 +63,7 @@ int32_t NR_ISA(nr_run_normalize)(const nr_call *call) {
     }
     nr_parallel(chunks, run_chunk, &s);
     if (s.sums) {
-        (single ? add_chunks_float32 : add_chunks_float64)(p->sums, s.sums, chunks, 2 * p->weights);
+        (single ? add_chunks_float32 : add_chunks_float64)(p->grad_affine, s.sums, chunks, 2 * p->weights);
         nr_scratch_free(s.sums, (size_t)chunks * row);
     }
     return NORCH_OK;

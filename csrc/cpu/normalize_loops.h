@@ -68,10 +68,10 @@ static inline void NAME(find_moments)(const nr_normalize_plan *p, const T *restr
 /* weight and bias: those of the row, or NULL. */
 static void NAME(forward_row)(const nr_normalize_plan *p, NAME(moments) m, const T *restrict x,
                               const T *restrict weight, const T *restrict bias, T *restrict out) {
-    if (p->each > 1)
+    if (p->inner > 1)
         for (int64_t i = 0, end = 0, c = 0; i < p->n; c++) {
             const T scale = weight ? m.scale * weight[c] : m.scale, shift = bias ? bias[c] : 0;
-            for (end += p->each; i < end; i++) out[i] = (x[i] - m.mean) * scale + shift;
+            for (end += p->inner; i < end; i++) out[i] = (x[i] - m.mean) * scale + shift;
         }
     else if (weight && bias)
         for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale * weight[i] + bias[i];
@@ -126,7 +126,7 @@ INLINE void NAME(backward_rows)(const nr_normalize_plan *p, const NAME(moments) 
 static void NAME(backward_channels)(const nr_normalize_plan *p, NAME(moments) m, const T *restrict row,
                                     const T *restrict grad, const T *restrict weight, T *restrict out,
                                     T *restrict sums) {
-    const int64_t each = p->each, channels = p->n / each;
+    const int64_t each = p->inner, channels = p->n / each;
     double sum = 0, product = 0;
 #define H(LOAD, i) ((LOAD(x, i) - m.mean) * m.scale)
 #define G(LOAD, i) LOAD(g, i)
@@ -155,14 +155,15 @@ static void NAME(backward_channels)(const nr_normalize_plan *p, NAME(moments) m,
 static void NAME(run)(const job *s, int64_t chunk, int64_t first, int64_t last) {
     const nr_normalize_plan *p = s->plan;
     const T *x = (const T *)p->x + first * p->n, *g = (const T *)p->g + first * p->n;
-    T *out = (T *)p->out + first * p->n, *all = s->sums ? (T *)s->sums + chunk * 2 * p->weights : NULL;
+    T *out = (T *)(s->is_backward ? p->grad_x : p->out) + first * p->n;
+    T *all = s->sums ? (T *)s->sums + chunk * 2 * p->weights : NULL;
     if (all) memset(all, 0, (size_t)(2 * p->weights) * sizeof(T));
     NAME(moments) m[AT_ONCE];
     for (int64_t row = first, count; row < last;
          row += count, x += count * p->n, g += count * p->n, out += count * p->n) {
         count = least(last - row, p->n < PIECE ? least(AT_ONCE, PIECE / p->n) : 1); /* all of them in the first cache */
         NAME(find_moments)(p, x, count, m);
-        if (s->is_backward && p->each == 1) {
+        if (s->is_backward && p->inner == 1) {
             p->weight ? NAME(backward_rows)(p, m, row, count, x, g, out, all, true)
                       : NAME(backward_rows)(p, m, row, count, x, g, out, all, false);
             continue;

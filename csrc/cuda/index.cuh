@@ -12,12 +12,13 @@ struct index_args {
     const char *index;
     uint32_t n;
     int64_t axis_stride, axis_size;
+    bool is_offset;
     volatile nr_report *report;
     nest<3> where;
 };
 
-/* Several index tensors have become offsets in bytes (axis_size is INT64_MAX then); one of them that was out of range
- * lies far below all others. */
+/* Several index tensors have become offsets in bytes (is_offset); one of them that was out of range lies far below all
+ * others. */
 #define LOST (INT64_MIN / 2)
 
 DEVICE void report_lost(const index_args &a, int64_t index) {
@@ -30,8 +31,8 @@ DEVICE void report_lost(const index_args &a, int64_t index) {
 
 /* The offset in bytes of an index; LOST where it is out of range. */
 DEVICE int64_t offset_of(const index_args &a, int64_t index) {
-    if (a.axis_size == INT64_MAX ? index > LOST / 2 : index >= 0 && index < a.axis_size) return index * a.axis_stride;
-    if (a.axis_size != INT64_MAX) report_lost(a, index);
+    if (a.is_offset ? index > LOST / 2 : index >= 0 && index < a.axis_size) return index * a.axis_stride;
+    if (!a.is_offset) report_lost(a, index);
     return LOST;
 }
 
@@ -48,6 +49,7 @@ static inline index_args index_args_of(const nr_call *call, const nr_plan &nest)
     a.n = (uint32_t)nest.numel;
     a.axis_stride = plan.axis_stride;
     a.axis_size = plan.axis_size;
+    a.is_offset = plan.is_offset;
     a.report = gpu_of(call)->report_on_device;
     a.where = nest_of<3>(nest.ndim, nest.size, nest.stride);
     return a;

@@ -259,19 +259,19 @@ template <class T> static int32_t run_sums(const nr_call *call, normalize_args a
 }
 
 template <class T> static int32_t run(const nr_call *call, const nr_normalize_plan &p) {
-    const void *all[] = {p.x, p.g, p.weight, p.bias, p.out, p.sums};
+    const void *all[] = {p.x, p.g, p.weight, p.bias, p.out, p.grad_x, p.grad_affine};
     normalize_args a = {};
     a.x = p.x;
     a.g = p.g;
     a.weight = p.weight;
     a.bias = p.bias;
-    a.out = p.out;
+    a.out = call->op == NR_NORMALIZE_FORWARD ? p.out : p.grad_x;
     a.rows = p.rows;
     a.n = p.n;
     a.weights = p.weights;
-    a.each = p.each;
+    a.each = p.inner;
     a.eps = p.eps;
-    a.centered = p.centered != 0;
+    a.centered = p.centered;
     a.wide = p.n % line::W<T> == 0;
     for (const void *one : all) a.wide = a.wide && is_aligned(one, 16);
     const row_shape shape = row_shape_of<T>(p.rows, p.n);
@@ -284,13 +284,13 @@ template <class T> static int32_t run(const nr_call *call, const nr_normalize_pl
         LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
         if (int32_t failed = launched(call)) return failed;
     }
-    if (!p.sums) return NORCH_OK;
-    a.out = p.sums;
+    if (!p.grad_affine) return NORCH_OK;
+    a.out = p.grad_affine;
     return run_sums<T>(call, a, shape);
 }
 
 int32_t nr_cuda_normalize(const nr_call *call) {
     const nr_normalize_plan &p = *static_cast<const nr_normalize_plan *>(call->plan);
-    if (p.n == 0 || (p.rows == 0 && !p.sums)) return NORCH_OK;
+    if (p.n == 0 || (p.rows == 0 && !p.grad_affine)) return NORCH_OK;
     return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
 }

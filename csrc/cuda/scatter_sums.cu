@@ -145,7 +145,7 @@ template <class D> static void launch_sums(const nr_gpu *gpu, sums_args &a, cons
 
 bool nr_cuda_sums_apply(const nr_call *call, int64_t columns, int64_t steps) {
     const nr_index_plan &plan = *static_cast<const nr_index_plan *>(call->plan);
-    if (call->op != NR_SCATTER_ADD || call->dtype == NORCH_FLOAT64 || plan.axis_size == INT64_MAX) return false;
+    if (call->op != NR_SCATTER_ADD || call->dtype == NORCH_FLOAT64 || plan.is_offset) return false;
     return plan.axis_size <= 4 * steps + FEW_SLOTS && columns * plan.axis_size <= UINT32_MAX;
 }
 

@@ -10,11 +10,11 @@
  * batch strides in the same order. causal: query i attends to keys 0 to i. BACKWARD: the gradients of q, k and v from
  * that of out, g.
  *
- * The fused kinds, which a backend has if fuses_attention is set, support more. `group` heads of q, group_stride apart
- * in every operand but k and v, share keys and values. mask has strides of its own, and is bool (true: attended to) or
- * of the dtype, to be added; a query that attends to no key gives 0. seed: of dropout, which zeroes weights with a
- * probability and divides the others by 1 minus it. logsumexp of the scores of each query, contiguous, is written by
- * the forward kind (unless NULL), and read, like out, by the backward kind. */
+ * The fused kinds, which a backend has if fuses_attention is set, support more, with the fields of `fused`. `group` heads
+ * of q, group_stride apart in every operand but k and v, share keys and values. mask has strides of its own, and is bool
+ * (true: attended to) or of the dtype, to be added; a query that attends to no key gives 0. seed: of dropout, which
+ * zeroes weights with a probability and divides the others by 1 minus it. logsumexp of the scores of each query,
+ * contiguous, is written by the forward kind (unless NULL), and read, like out, by the backward kind. */
 typedef enum nr_attention_operand {
     NR_ATTENTION_Q,
     NR_ATTENTION_K,
@@ -34,18 +34,24 @@ typedef enum nr_attention_kind {
     NR_ATTENTION_FUSED_BACKWARD
 } nr_attention_kind;
 typedef struct nr_attention_plan {
-    int64_t queries, keys, width, value_width, group;
-    double scale, dropout;
-    bool causal, mask_is_bool;
+    int64_t queries, keys, width, value_width;
+    double scale;
+    bool causal;
     const void *q, *k, *v, *g;
     void *out, *grad_q, *grad_k, *grad_v;
-    const void *mask, *seed;
-    void *logsumexp;
-    int64_t row[NR_ATTENTION_OPERANDS], group_stride[NR_ATTENTION_OPERANDS];
-    int64_t mask_column; /* elements of the mask from one key to the next */
+    int64_t row[NR_ATTENTION_OPERANDS];
     int32_t batch_ndim;
     int64_t batch[NORCH_MAX_DIMS];
     int64_t batch_stride[NR_ATTENTION_OPERANDS][NORCH_MAX_DIMS];
+    struct {
+        int64_t group, group_stride[NR_ATTENTION_OPERANDS];
+        const void *mask;
+        bool mask_is_bool;
+        int64_t mask_column; /* elements of the mask from one key to the next */
+        const void *seed;
+        double dropout;
+        void *logsumexp;
+    } fused;
 } nr_attention_plan;
 
 #endif

@@ -6,7 +6,8 @@
 
 /* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the indexed tensor,
  * with stride 0 along the axis of the index). The indexed element is at data[2] + index * axis_stride, in bytes. On the
- * CPU NR_OFFSETS has checked the indices before; on a device the kernels check them.
+ * CPU NR_OFFSETS has checked the indices before; on a device the kernels check them against axis_size, unless
+ * is_offset: they are sums that NR_OFFSETS has made of several indices.
  * NR_SCATTER runs in the order of the nest: of several writes to one element the last one stays.
  * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64. A negative index counts from
  * the end of axis_size if it wraps. One out of range makes the call fail on the CPU; the message names the dimension.
@@ -28,8 +29,11 @@ typedef struct nr_index_plan {
     nr_plan nest;
     int64_t axis_stride;
     int64_t axis_size;
-    int64_t dimension;
-    bool wraps;
+    bool is_offset;
+    struct {
+        int64_t dimension;
+        bool wraps;
+    } check; /* of NR_OFFSETS */
 } nr_index_plan;
 
 /* truth: n bytes, dense, of shape size; 1 for a selected element. NR_COUNT: writes counts, which has a number for each

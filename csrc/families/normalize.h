@@ -2,20 +2,21 @@
 #ifndef NR_FAMILIES_NORMALIZE_H
 #define NR_FAMILIES_NORMALIZE_H
 
+#include <stdbool.h>
 #include "../norch.h"
 
 /* x: rows of n contiguous elements; h = (x - mean) / sqrt(variance + eps), with the statistics of the row, or without
- * the mean. forward: out = h weight + bias. backward: out = the gradient of x from g, that of the output; sums, unless
- * NULL, are those of g h over rows for each weight, then those of g. A weight applies to `each` contiguous elements.
- * The weights run through the rows cyclically: a row has all of them (layer normalisation), or several rows share them
- * (groups). */
+ * the mean. forward: out = h weight + bias. backward: grad_x from g, the gradient of out; grad_affine (2, weights),
+ * unless NULL: the gradients of weight and of bias, sums of g h and of g over rows. A weight applies to `inner`
+ * contiguous elements. The weights run through the rows cyclically: a row has all of them (layer normalisation), or
+ * several rows share them (groups). */
 typedef enum nr_normalize_kind { NR_NORMALIZE_FORWARD, NR_NORMALIZE_BACKWARD } nr_normalize_kind;
 typedef struct nr_normalize_plan {
-    int64_t rows, n, weights, each;
+    int64_t rows, n, weights, inner;
     const void *x, *g, *weight, *bias; /* weight, bias: of `weights` elements, or NULL */
-    void *out, *sums;
+    void *out, *grad_x, *grad_affine;
     double eps;
-    int64_t centered;
+    bool centered;
 } nr_normalize_plan;
 
 #endif

@@ -109,15 +109,15 @@ static void lay_out(nr_attention_plan *plan, int o, const norch_tensor *x) {
     plan->row[o] = x->strides[rows];
     for (int32_t d = 0; d < rows; d++) plan->batch_stride[o][d] = x->strides[rows - 1 - d];
     if (rows == 0 || one_a_group) return;
-    plan->group_stride[o] = x->strides[rows - 1];
-    plan->batch_stride[o][0] *= plan->group;
+    plan->fused.group_stride[o] = x->strides[rows - 1];
+    plan->batch_stride[o][0] *= plan->fused.group;
 }
 
 /* x: the operands in their order; inputs that are not aligned are copied. */
 static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
                    const norch_tensor *seed, const norch_tensor *logsumexp) {
-    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,   &plan->out,
-                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->mask};
+    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,         &plan->out,
+                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->fused.mask};
     norch_tensor *copy[NR_ATTENTION_OPERANDS] = {NULL};
     const int32_t rows = x[NR_ATTENTION_Q]->ndim - 2, columns = rows + 1;
     const norch_tensor *q = x[NR_ATTENTION_Q], *k = x[NR_ATTENTION_K], *v = x[NR_ATTENTION_V];
@@ -136,11 +136,11 @@ static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_
         lay_out(plan, o, one);
     }
     if (x[NR_ATTENTION_MASK]) {
-        plan->mask_is_bool = x[NR_ATTENTION_MASK]->dtype == NORCH_BOOL;
-        plan->mask_column = x[NR_ATTENTION_MASK]->strides[columns];
+        plan->fused.mask_is_bool = x[NR_ATTENTION_MASK]->dtype == NORCH_BOOL;
+        plan->fused.mask_column = x[NR_ATTENTION_MASK]->strides[columns];
     }
-    plan->seed = seed ? seed->data : NULL;
-    plan->logsumexp = logsumexp ? logsumexp->data : NULL;
+    plan->fused.seed = seed ? seed->data : NULL;
+    plan->fused.logsumexp = logsumexp ? logsumexp->data : NULL;
     plan->queries = q->shape[rows];
     plan->width = q->shape[columns];
     plan->keys = k->shape[rows];
@@ -162,9 +162,9 @@ norch_tensor *norch_attention_fused(const norch_tensor *q, const norch_tensor *k
                                     const norch_tensor *optional_mask, const norch_tensor *optional_seed,
                                     const norch_tensor *optional_logsumexp, double scale, bool causal, double dropout) {
     const char *op = "attention_fused";
-    nr_attention_plan plan = {.scale = scale, .causal = causal != 0, .dropout = dropout};
+    nr_attention_plan plan = {.scale = scale, .causal = causal != 0, .fused.dropout = dropout};
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v};
-    if (check(op, 3, x, &plan.group) ||
+    if (check(op, 3, x, &plan.fused.group) ||
         check_others(op, q, k->shape[k->ndim - 2], optional_mask, optional_seed, optional_logsumexp, dropout))
         return NULL;
     norch_tensor *out = norch_empty_like(q, v->shape[v->ndim - 1]);
@@ -179,10 +179,10 @@ int32_t norch_attention_fused_backward(const norch_tensor *g, const norch_tensor
                                        const norch_tensor *optional_mask, const norch_tensor *optional_seed,
                                        double scale, bool causal, double dropout, int64_t n, const void *grads) {
     const char *op = "attention_fused_backward";
-    nr_attention_plan plan = {.scale = scale, .causal = causal != 0, .dropout = dropout};
+    nr_attention_plan plan = {.scale = scale, .causal = causal != 0, .fused.dropout = dropout};
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v, g, out};
     norch_tensor *const *to = grads;
-    NR_TRY(check(op, 5, x, &plan.group));
+    NR_TRY(check(op, 5, x, &plan.fused.group));
     NR_TRY(nr_check_real(op, logsumexp));
     NR_TRY(check_others(op, q, k->shape[k->ndim - 2], optional_mask, optional_seed, logsumexp, dropout));
     if (n != 3) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 3", op, (long long)n);

@@ -40,7 +40,8 @@ typedef struct places {
     norch_tensor index;  /* int64 */
     int64_t step;        /* bytes from one index to the next */
     norch_tensor along;  /* the indexed tensor, with stride 0 along the axis of the index */
-    int64_t size;        /* size of the axis, which a device checks */
+    int64_t size;        /* size of the axis, which a device checks, */
+    bool is_offset;      /* unless the index is the sum of several */
     norch_tensor *owned; /* the tensor that owns the memory of index, or NULL */
 } places;
 
@@ -67,8 +68,9 @@ static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_
     nr_index_plan plan;
     plan.axis_size = size;
     plan.axis_stride = step;
-    plan.dimension = dimension;
-    plan.wraps = w->wraps;
+    plan.is_offset = false;
+    plan.check.dimension = dimension;
+    plan.check.wraps = w->wraps;
     nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3,
                  (const norch_tensor *[]){offsets, index, before ? before : &nothing});
     nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .plan = &plan, .name = w->name};
@@ -127,7 +129,7 @@ static int32_t check_source(const variant *w, const norch_tensor *x, const norch
 static int32_t run(const variant *w, nr_index_kind kind, const norch_tensor *dense, const places *p,
                    const norch_tensor *where) {
     if (dense->numel == 0) return NORCH_OK;
-    nr_index_plan plan = {.axis_size = p->size, .axis_stride = p->step};
+    nr_index_plan plan = {.axis_size = p->size, .axis_stride = p->step, .is_offset = p->is_offset};
     const norch_tensor *operands[] = {dense, &p->index, &p->along};
     /* the last of two writes to one element wins, so the loops stay in C order */
     (kind == NR_SCATTER && dense->ndim > 1 ? nr_plan_in_order : nr_plan_make)(&plan.nest, dense->ndim, dense->shape, 3,
@@ -303,6 +305,7 @@ static int32_t place_each(const variant *w, const norch_tensor *x, int32_t axis,
     p->along.strides[axis] = 0;
     p->along.contiguous = 0;
     p->size = from.shape[axis];
+    p->is_offset = false;
     p->step = from.strides[axis] * nr_size_of(x->dtype);
     return NORCH_OK;
 }
@@ -432,7 +435,7 @@ static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, con
             return status;
         }
     }
-    if (offsets) *p = (places){.index = *offsets, .step = 1, .along = p->along, .size = INT64_MAX, .owned = offsets};
+    if (offsets) *p = (places){.index = *offsets, .step = 1, .along = p->along, .is_offset = true, .owned = offsets};
     p->index = broadcast_view(&p->index, broadcast, (int32_t)lead, ndim, shape);
     return NORCH_OK;
 }

@@ -46,7 +46,7 @@ static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int6
     plan->weights = plan->n = 1;
     for (int32_t i = of.first; i < x->ndim; i++) plan->n *= x->shape[i];
     for (int32_t i = 0; i < of.count; i++) plan->weights *= x->shape[of.first + i];
-    plan->each = plan->weights ? plan->n / plan->weights : 0;
+    plan->inner = plan->weights ? plan->n / plan->weights : 0;
     if (axes < 0) plan->n /= -axes;
     plan->rows = plan->n ? x->numel / plan->n : 0;
     norch_tensor *copies[4];
@@ -90,12 +90,12 @@ int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, c
     if (n != 1 && n != 2)
         return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 1 or 2", op, (long long)n);
     NR_TRY(check_grad(op, x, out[0], x->ndim, x->shape));
-    nr_normalize_plan plan = {.out = out[0]->data, .eps = eps, .centered = centered};
+    nr_normalize_plan plan = {.grad_x = out[0]->data, .eps = eps, .centered = centered};
     if (n == 2) {
         int64_t shape[NORCH_MAX_DIMS + 1] = {2};
         for (int32_t i = 0; i < of.count; i++) shape[1 + i] = x->shape[of.first + i];
         NR_TRY(check_grad(op, x, out[1], of.count + 1, shape));
-        plan.sums = out[1]->data;
+        plan.grad_affine = out[1]->data;
     }
     const norch_tensor *operands[] = {x, g, optional_weight, NULL};
     return run(NR_NORMALIZE_BACKWARD, operands, axes, &plan);

@@ -82,8 +82,9 @@ static void visit_index(visitor v, int32_t op, nr_index_plan *plan) {
     visit_nest(v, &plan->nest, 3, op == NR_GATHER || op == NR_OFFSETS ? 1 : 4);
     NOTE(v, plan->axis_stride);
     NOTE(v, plan->axis_size);
-    NOTE(v, plan->dimension);
-    NOTE(v, plan->wraps);
+    NOTE(v, plan->is_offset);
+    NOTE(v, plan->check.dimension);
+    NOTE(v, plan->check.wraps);
 }
 
 static void visit_matmul(visitor v, nr_matmul_plan *plan) {
@@ -167,7 +168,8 @@ static void visit_normalize(visitor v, nr_normalize_plan *plan) {
     visit(v, &plan->weight, false);
     visit(v, &plan->bias, false);
     visit(v, &plan->out, true);
-    visit(v, &plan->sums, true);
+    visit(v, &plan->grad_x, true);
+    visit(v, &plan->grad_affine, true);
 }
 
 static void visit_batch_norm(visitor v, nr_batch_norm_plan *plan, int32_t op) {
@@ -213,25 +215,26 @@ static void visit_recurrent(visitor v, nr_recurrent_plan *plan, int32_t op) {
 static void visit_attention(visitor v, int32_t op, nr_attention_plan *plan) {
     const bool back = op == NR_ATTENTION_BACKWARD || op == NR_ATTENTION_FUSED_BACKWARD;
     const size_t row = (size_t)plan->batch_ndim * sizeof(int64_t);
-    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,   &plan->out,
-                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->mask};
-    note(v, &plan->queries, 5 * sizeof(int64_t));
+    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,         &plan->out,
+                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->fused.mask};
+    note(v, &plan->queries, 4 * sizeof(int64_t));
     NOTE(v, plan->scale);
-    NOTE(v, plan->dropout);
     NOTE(v, plan->causal);
-    NOTE(v, plan->mask_is_bool);
-    NOTE(v, plan->mask_column);
+    NOTE(v, plan->fused.group);
+    NOTE(v, plan->fused.mask_is_bool);
+    NOTE(v, plan->fused.mask_column);
+    NOTE(v, plan->fused.dropout);
     NOTE(v, plan->batch_ndim);
     note(v, plan->batch, row);
     for (int o = 0; o < NR_ATTENTION_OPERANDS; o++) {
         if (!*(void **)fields[o]) continue;
         NOTE(v, plan->row[o]);
         note(v, plan->batch_stride[o], row);
-        NOTE(v, plan->group_stride[o]);
+        NOTE(v, plan->fused.group_stride[o]);
         visit(v, fields[o], o == NR_ATTENTION_OUT ? !back : o > NR_ATTENTION_OUT && o < NR_ATTENTION_MASK);
     }
-    visit(v, &plan->seed, false);
-    visit(v, &plan->logsumexp, !back);
+    visit(v, &plan->fused.seed, false);
+    visit(v, &plan->fused.logsumexp, !back);
 }
 
 static void visit_check(visitor v, nr_check_plan *plan) {
@@ -372,7 +375,7 @@ int64_t nr_plan_multiply_adds(const nr_call *call) {
         const bool back = call->op == NR_ATTENTION_BACKWARD || call->op == NR_ATTENTION_FUSED_BACKWARD;
         const int64_t widths = back ? 3 * p->width + 2 * p->value_width : p->width + p->value_width;
         const bool fused = call->op == NR_ATTENTION_FUSED || call->op == NR_ATTENTION_FUSED_BACKWARD;
-        return p->queries * p->keys * widths * (fused ? p->group : 1) * product(p->batch_ndim, p->batch);
+        return p->queries * p->keys * widths * (fused ? p->fused.group : 1) * product(p->batch_ndim, p->batch);
     }
     return 0;
 }
