@@ -1,11 +1,11 @@
-"""``capture()``: which calls of a function are recorded, which are replayed, and the errors if neither is possible.
+"""``capture()``: which calls of a function are traced, which are replayed, and the errors if neither is possible.
 
 Calls whose arguments have the same shapes, dtypes and values (flatten() of tree.py) take this course:
 
     1   eager        the first call: makes .grad and the states of optimizers
-    2   recorded     a *trial*: the calls of the library that the function makes
-    3   recorded     equal to a trial: accepted; else a further trial, up to _TRIALS
-    4   replayed     from here on, as long as the guards of the recording hold (tape.py)
+    2   traced       gives a *candidate*: a recording of the library calls that the function makes
+    3   traced       the recording is accepted if it equals a candidate; else it is a further one, up to _CANDIDATES
+    4   replayed     from here on, as long as the guards of the recording hold (trace.py)
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ..errors import CaptureError, Error, stacklevel_of_user
 from ..nn._watch import watching
 from ..nn.module import Module
 from .listing import Program
-from .tape import Tape, is_in_graph, user_line
+from .trace import Trace, is_in_graph, user_line
 from .tree import LEAF, flatten, is_tensor, rebuild
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_TRIALS = 4  # how many trials may differ before the function is refused
+_CANDIDATES = 4  # how many recordings may differ before the function is refused
 _MOST_UNUSED = 20  # how many recordings in a row may go unused before a warning
 
 _ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
@@ -56,6 +56,8 @@ _DIFFERS = (
     "calls with the same arguments did different things: a number of Python's changes from call to call, or a tensor "
     "is replaced; pass what changes as a tensor, and write into tensors with copy_()"
 )
+
+_NO_RECORDING = "there is no recording for these arguments; call the function four times with such first"
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -84,7 +86,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
     def reset(self) -> None:
         """Discards all recordings, and frees their memory."""
         self._programs: list[Program] = []
-        self._trials: list[Program] = []
+        self._candidates: list[Program] = []
         self._latest = self._program = None  # the first program, and its recording if its arguments are not nested
         self._called_before = self._gave_up = False
         self._unused = 0
@@ -101,25 +103,20 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
     def profile(self, *args: Any, **kwargs: Any) -> str:
         """Replays a call with these arguments, and returns a table of the times of its library calls. Error if there is
         no recording for these arguments."""
-        leaves: list[Any] = []
-        takes = _taken(args, kwargs, leaves)
-        for program in self._programs:
-            if program.takes == takes:
-                out = lib.norch_replay_timed(program.recording, tuple(leaves))
-                if out is not NotImplemented:
-                    return program.timed(out[1])
-        raise Error("profile: there is no recording for these arguments; call the function four times with such first")
+        program, out = self._replay_matching(lib.norch_replay_timed, *_flatten_arguments(args, kwargs))
+        if program is None:
+            raise Error(f"profile: {_NO_RECORDING}")
+        return program.timed(out[1])
 
     def replay(self, times: int, *args: Any, **kwargs: Any) -> None:
         """Runs the recorded library calls for these arguments so many times, for timing them without Python. Guards are
         checked once; step counts of optimizers do not advance. Error if there is no recording for these arguments."""
-        leaves: list[Any] = []
-        takes = _taken(args, kwargs, leaves)
-        for program in self._programs:
-            if program.takes == takes:
-                if lib.norch_replay_repeated(program.recording, tuple(leaves), times) is None:
-                    return
-        raise Error("replay: there is no recording for these arguments; call the function four times with such first")
+        program, _ = self._replay_matching(
+            lambda recording, leaves: lib.norch_replay_repeated(recording, leaves, times),
+            *_flatten_arguments(args, kwargs),
+        )
+        if program is None:
+            raise Error(f"replay: {_NO_RECORDING}")
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickle: without recordings, which hold addresses of this process."""
@@ -144,61 +141,66 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
     # ---- calls that the latest recording does not fit ------------------------------------------------------------
 
     def _call_slow_path(self, /, *args: Any, **kwargs: Any) -> Any:
-        # norch_recording: an enclosing captured function is recorded. Within vmap, batching rules make other calls.
+        # norch_recording: an enclosing captured function is traced. Within vmap, batching rules make other calls.
         if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
             return self.function(*args, **kwargs)
-        leaves: list[Any] = []
-        takes = _taken(args, kwargs, leaves)
-        given = tuple(leaves)
-        for program in self._programs:
-            if program.takes == takes:
-                out = lib.norch_replay(program.recording, given)
-                if out is not NotImplemented:
-                    self._put_first(program)
-                    return self._replayed(program, out, given)
+        in_tree, leaves = _flatten_arguments(args, kwargs)
+        program, out = self._replay_matching(lib.norch_replay, in_tree, leaves)
+        if program is not None:
+            self._put_first(program)
+            return self._replayed(program, out, leaves)
         if any(lib.norch_is_running(program.recording) for program in self._programs):  # in another thread
             return self.function(*args, **kwargs)
-        return self._recorded(args, kwargs, given, takes)
+        return self._trace_call(args, kwargs, leaves, in_tree)
 
-    def _replayed(self, program: Program, out: Any, given: tuple[Any, ...]) -> Any:
-        return out if program.gives is LEAF else rebuild(program.gives, iter(out))
+    def _replay_matching(
+        self, run: Callable[..., Any], in_tree: Any, leaves: tuple[Any, ...]
+    ) -> tuple[Program | None, Any]:
+        """The first program that fits the arguments, and run(its recording, leaves); (None, None) if none does."""
+        for program in self._programs:
+            if program.in_tree == in_tree and (out := run(program.recording, leaves)) is not NotImplemented:
+                return program, out
+        return None, None
+
+    def _replayed(self, program: Program, out: Any, leaves: tuple[Any, ...]) -> Any:
+        return out if program.out_tree is LEAF else rebuild(program.out_tree, iter(out))
 
     def _put_first(self, program: Program) -> None:
         self._programs = [program, *(other for other in self._programs if other is not program)][: self.limit]
         self._program, self._latest = program, program.recording if program.is_flat else None
 
-    # ---- recording -----------------------------------------------------------------------------------------------
+    # ---- tracing -------------------------------------------------------------------------------------------------
 
-    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...], takes: Any) -> Any:
-        tape, trials, recording = Tape(), [], None
+    def _trace_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: tuple[Any, ...], in_tree: Any) -> Any:
+        trace, candidates, recording = Trace(), [], None
         if self._called_before:
-            trials = self._alike(self._trials, takes, given)
-            earlier = trials[-1].recording if trials else None
+            candidates = self._matching(self._candidates, in_tree, leaves)
+            earlier = candidates[-1].recording if candidates else None
             recording = lib.norch_record_begin(self.strict, line, mode, counter, earlier, False)
-        around, here.tape = here.tape, tape
+        outer, here.trace = here.trace, trace
         try:
-            with watching(note), fresh_cast_cache():
+            with watching(note_module), fresh_cast_cache():
                 out = self.function(*args, **kwargs)
-            here.tape = around
+            here.trace = outer
             results: list[Any] = []
-            gives = flatten(out, results, is_tensor)
-            if any(is_in_graph(x) and x._node not in tape.walked for x in results):
+            out_tree = flatten(out, results, is_tensor)
+            if any(is_in_graph(x) and x._node not in trace.visited for x in results):
                 return self._refused(_LIVE, out)
             self._called_before = True
             if recording is not None:
-                tape.look_at(self.function, given)
-                if not tape.end(recording, given, results, self.copy, gives is LEAF, self.fuse):
+                trace.add_guards(self.function, leaves)
+                if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
                     return self._refused(lib.norch_refusal(recording), out)
-                leave_to_caller(recording, results)
-                refusal = self._compare(Program(recording, takes, gives, self.function), trials, given)
+                copy_overwritten(recording, results)
+                refusal = self._confirm(Program(recording, in_tree, out_tree, self.function), candidates, leaves)
                 if refusal:
                     return self._refused(refusal, out)
-            return rebuild(gives, iter([alias(x) if is_in_graph(x) else x for x in results]))
+            return rebuild(out_tree, iter([alias(x) if is_in_graph(x) else x for x in results]))
         except CaptureError as error:
             error.args = (explained(error, self.function, self._verb),)
             raise
         finally:
-            here.tape = around
+            here.trace = outer
             if recording is not None:
                 lib.norch_record_cancel(recording)
 
@@ -206,7 +208,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         if self.strict:
             raise CaptureError(f"{self._verb}: {why}")
         self._gave_up = True
-        self._programs, self._trials, self._latest, self._program = [], [], None, None
+        self._programs, self._candidates, self._latest, self._program = [], [], None, None
         self._warn_of(why)
         return out
 
@@ -215,19 +217,19 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         text = f"{self._verb}: {name} is not recorded, but called as it is: {advised(why)}"
         warnings.warn(text, stacklevel=stacklevel_of_user())
 
-    def _alike(self, programs: list[Program], takes: Any, given: tuple[Any, ...]) -> list[Program]:
-        return [one for one in programs if one.takes == takes and lib.norch_matches(one.recording, given)]
+    def _matching(self, programs: list[Program], in_tree: Any, leaves: tuple[Any, ...]) -> list[Program]:
+        return [one for one in programs if one.in_tree == in_tree and lib.norch_matches(one.recording, leaves)]
 
-    def _compare(self, program: Program, trials: list[Program], given: tuple[Any, ...]) -> str | None:
-        """Accepts the program if it equals a trial, else keeps it as a trial. Returns the reason for a refusal if there
-        were _TRIALS already, else None."""
-        differ = [lib.norch_differs(trial.recording, program.recording, False) for trial in trials]
+    def _confirm(self, program: Program, candidates: list[Program], leaves: tuple[Any, ...]) -> str | None:
+        """Accepts the program if it equals a candidate, else keeps it as one. Returns the reason for a refusal if there
+        were _CANDIDATES already, else None."""
+        differ = [lib.norch_differs(candidate.recording, program.recording, False) for candidate in candidates]
         if -1 in differ:
-            same = trials[differ.index(-1)]
-            self._trials = [trial for trial in self._trials if trial is not same]
+            same = candidates[differ.index(-1)]
+            self._candidates = [candidate for candidate in self._candidates if candidate is not same]
             outdated = [  # the same calls on other memory, of tensors that were replaced
                 other
-                for other in self._alike(self._programs, program.takes, given)
+                for other in self._matching(self._programs, program.in_tree, leaves)
                 if lib.norch_differs(other.recording, program.recording, True) < 0
             ]
             self._programs = [other for other in self._programs if other not in outdated]
@@ -242,19 +244,20 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 "pass that as a tensor, or raise limit",
                 stacklevel=stacklevel_of_user(),
             )
-        if len(trials) == _TRIALS:
+        if len(candidates) == _CANDIDATES:
             line = lib.norch_line_of(program.recording, differ[-1])
             return _DIFFERS if line is None else f"{_DIFFERS}\n  first at {line[0]}:{line[1]}"
-        self._trials = [*self._trials, program][-2 * self.limit :]
+        self._candidates = [*self._candidates, program][-2 * self.limit :]
         return None
 
 
-def _taken(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
-    """The key of a recording: the structure of the arguments and, in autocast, its setting. Tensors are appended to
-    leaves."""
-    takes = flatten((args, kwargs), leaves)
+def _flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The structure of the arguments, with the setting of autocast where it is on, and their leaves. It is the key of a
+    recording."""
+    leaves: list[Any] = []
+    in_tree = flatten((args, kwargs), leaves)
     casts = state.setting.effect
-    return takes if casts is None else (*takes, casts)
+    return in_tree if casts is None else (*in_tree, casts), tuple(leaves)
 
 
 def reset_all() -> None:
@@ -302,17 +305,17 @@ def _is_inside(error: CaptureError, code: Any) -> bool:
     return False
 
 
-def leave_to_caller(recording: Any, results: list[Any]) -> None:
+def copy_overwritten(recording: Any, results: list[Any]) -> None:
     """Puts copies in place of the results that the next replay writes to."""
     for i, x in enumerate(results):
         if lib.norch_is_own(recording, i):
             results[i] = lib.norch_cast(x, x._dtype)
 
 
-def note(module: Module) -> None:
-    """Tells the tape of this thread that a module is called (nn/_watch.py)."""
-    if here.tape is not None:
-        here.tape.called(module)
+def note_module(module: Module) -> None:
+    """Tells the trace of this thread that a module is called (nn/_watch.py)."""
+    if here.trace is not None:
+        here.trace.note_module(module)
 
 
 @overload

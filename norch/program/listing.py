@@ -50,11 +50,11 @@ class Program:
       1  add           float32  (3)  ...
     """
 
-    def __init__(self, recording: Any, takes: Any, gives: Any, function: Callable[..., Any]):
-        self.recording, self.takes, self.gives = recording, takes, gives
+    def __init__(self, recording: Any, in_tree: Any, out_tree: Any, function: Callable[..., Any]):
+        self.recording, self.in_tree, self.out_tree = recording, in_tree, out_tree
         self._name = getattr(function, "__name__", "function")
-        self.joined: Any = None  # of a recording in two parts: joined.Joined
-        _, (positional, named), *casts = takes
+        self.joint: Any = None  # of a recording in two parts: joint.JointReplay
+        _, (positional, named), *casts = in_tree
         self.is_flat = not named[1] and not casts and all(part is LEAF for part in positional[1])
 
     def calls(self) -> list[tuple[str, str, tuple[int, ...], str]]:
