@@ -15,19 +15,17 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable
+from traceback import walk_tb
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .._handle import alias, counter
 from .._lib import CapturedBase, lib
-from .._recording import here
-from ..amp.state import fresh_cast_cache, state
+from ..amp.state import state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
 from ..autograd.levels import within
 from ..errors import CaptureError, Error, stacklevel_of_user
-from ..nn._watch import watching
-from ..nn.module import Module
 from .listing import Program
 from .trace import Trace, is_in_graph, user_line
 from .tree import LEAF, flatten, is_tensor, rebuild
@@ -177,11 +175,9 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
             candidates = self._matching(self._candidates, in_tree, leaves)
             earlier = candidates[-1].recording if candidates else None
             recording = lib.norch_record_begin(self.strict, line, mode, counter, earlier, False)
-        outer, here.trace = here.trace, trace
         try:
-            with watching(note_module), fresh_cast_cache():
+            with trace.running():
                 out = self.function(*args, **kwargs)
-            here.trace = outer
             results: list[Any] = []
             out_tree = flatten(out, results, is_tensor)
             if any(is_in_graph(x) and x._node not in trace.visited for x in results):
@@ -200,7 +196,6 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
             error.args = (explained(error, self.function, self._verb),)
             raise
         finally:
-            here.trace = outer
             if recording is not None:
                 lib.norch_record_cancel(recording)
 
@@ -282,27 +277,14 @@ def explained(error: CaptureError, function: Any, verb: str) -> str:
     text = str(error)
     if "\n  " in text:  # a captured function inside this one has added them
         return text
-    place, step = None, error.__traceback__
-    while step is not None:
-        file = step.tb_frame.f_code.co_filename
-        if not file.startswith(_PACKAGE):
-            place = (file, step.tb_lineno)
-        step = step.tb_next
+    frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    outside = [(one.co_filename, line) for one, line in frames if not one.co_filename.startswith(_PACKAGE)]
+    place = outside[-1] if outside else None
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if place is not None and code is not None and place[1] and not _is_inside(error, code):
-        place = (code.co_filename, code.co_firstlineno)
+    if place is not None and code is not None and place[1] and all(one is not code for one, _ in frames):
+        place = (code.co_filename, code.co_firstlineno)  # raised after the function
     text = f"{verb}: " + advised(text.removeprefix("capture: ").removeprefix(f"{verb}: "))
     return text if place is None else f"{text}\n  at {place[0]}:{place[1]}"
-
-
-def _is_inside(error: CaptureError, code: Any) -> bool:
-    """Whether the error was raised inside the function, not after it."""
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code is code:
-            return True
-        step = step.tb_next
-    return False
 
 
 def copy_overwritten(recording: Any, results: list[Any]) -> None:
@@ -310,12 +292,6 @@ def copy_overwritten(recording: Any, results: list[Any]) -> None:
     for i, x in enumerate(results):
         if lib.norch_is_own(recording, i):
             results[i] = lib.norch_cast(x, x._dtype)
-
-
-def note_module(module: Module) -> None:
-    """Tells the trace of this thread that a module is called (nn/_watch.py)."""
-    if here.trace is not None:
-        here.trace.note_module(module)
 
 
 @overload

@@ -8,14 +8,11 @@ from typing import Any
 
 from .._handle import Handle, counter, next_seq
 from .._lib import lib
-from .._recording import here
-from ..amp.state import fresh_cast_cache
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
-from ..nn._watch import watching
 from ..nn.module import Module
-from .captured import CapturedFunction, copy_overwritten, explained, line, note_module
+from .captured import CapturedFunction, copy_overwritten, explained, line
 from .joint import JointReplay, TracedFunction, TracedNode, as_one_node
 from .listing import Program
 from .trace import Trace
@@ -57,13 +54,11 @@ class CompiledFunction(CapturedFunction):
             return out
         trace, candidates = Trace(is_joint=True), self._matching(self._candidates, in_tree, leaves)
         edges = [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves]
-        start, outer = next_seq(), here.trace
+        start = next_seq()
         recording = lib.norch_record_begin(self.strict, line, mode, counter, None, True)
-        here.trace = trace
         try:
-            with watching(note_module), fresh_cast_cache():
+            with trace.running():
                 out = self.function(*args, **kwargs)
-            here.trace = outer
             results: list[Any] = []
             out_tree = flatten(out, results, is_tensor)
             if has_objects(out_tree):
@@ -93,7 +88,6 @@ class CompiledFunction(CapturedFunction):
             error.args = (explained(error, self.function, self._verb),)
             raise
         finally:
-            here.trace = outer
             if recording is not None:
                 lib.norch_record_cancel(recording)
 

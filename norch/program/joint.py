@@ -141,14 +141,18 @@ class TracedNode(_CallNode):
     """
 
     __slots__ = ("differentiated", "edge_numbers", "finish", "grad_outputs", "gradients", "outs", "recording", "traced")
-    traced: TracedFunction
-    recording: Any
-    outs: Any
-    finish: Any
-    gradients: list[Any] | None
-    edge_numbers: list[int]
-    differentiated: tuple[int, ...]
-    grad_outputs: tuple[Any, ...]
+
+    def __init__(
+        self, frontier: list[Node], traced: TracedFunction, leaves: tuple[Any, ...], recording: Any, outs: list[Any]
+    ):
+        super().__init__(*frontier)
+        self.traced, self.leaves, self.recording, self.generators = traced, leaves, recording, traced.trace.generators
+        self.outs: Any = outs
+        self.finish: Any = None
+        self.gradients: list[Any] | None = None
+        self.edge_numbers: list[int] = []
+        self.differentiated: tuple[int, ...] = ()
+        self.grad_outputs: tuple[Any, ...] = ()
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         if self.outs is None:
@@ -232,12 +236,9 @@ def as_one_node(
     for i in traced.outputs:
         _, reached = region([node for node in nodes[i : i + 1] if node is not None], start)
         traced.reached[i] = frozenset(k for k, node in enumerate(frontier) if node in reached)
-    node = TracedNode(*frontier)
-    node.traced, node.leaves, node.recording, node.finish = traced, leaves, recording, finish
-    node.gradients, node.edge_numbers, node.grad_outputs, node.differentiated = None, [], (), ()
-    node.generators = traced.trace.generators
-    traced.draws = [(state, state[1] - counter) for state, _, counter in node.generators]
-    node.outs = list(results)
+    traced.draws = [(state, state[1] - counter) for state, _, counter in traced.trace.generators]
+    node = TracedNode(frontier, traced, leaves, recording, list(results))
+    node.finish = finish
     outs = list(results)
     for i in traced.outputs:
         x = results[i]

@@ -16,15 +16,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from .._recording import unseen
+from .._recording import here, unseen
+from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
 from ..autograd.node import Leaf
+from ..nn._watch import watching
 from ..nn.module import Module
 
 Guard = tuple[Any, Any, Any]
@@ -46,6 +49,16 @@ class Trace:
         self.visited: set[Any] = set()
         self.unfinished: set[Any] = set()
         self._modules: dict[int, Module] = {}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """For the call of the function."""
+        outer, here.trace = here.trace, self
+        try:
+            with watching(_note_module), fresh_cast_cache():
+                yield
+        finally:
+            here.trace = outer
 
     # ---- called by other modules while a function is traced ------------------------------------------------------
 
@@ -87,10 +100,6 @@ class Trace:
             node = waiting.pop()
             self.visited.add(node)
             waiting += [edge for edge in node.edges if edge is not None and edge not in self.visited]
-
-    def note_module(self, module: Module) -> None:
-        """Notes that a module is called."""
-        self._modules[id(module)] = module
 
     def modules(self) -> list[Module]:
         """The modules that were called."""
@@ -180,6 +189,12 @@ class Trace:
                 self.guard_size(value)
             elif not name.startswith("_"):
                 self.guard(attributes, name, value)
+
+
+def _note_module(module: Module) -> None:
+    """Notes that a module is called, if this thread traces."""
+    if here.trace is not None:
+        here.trace._modules[id(module)] = module
 
 
 _LIBRARIES = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__))
