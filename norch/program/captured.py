@@ -63,6 +63,59 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
+@overload
+def capture(
+    function: Callable[P, R], *, strict: bool = ..., copy: bool = ..., limit: int = ..., fuse: bool = ...
+) -> CapturedFunction[P, R]: ...
+@overload
+def capture(
+    function: None = ..., *, strict: bool = ..., copy: bool = ..., limit: int = ..., fuse: bool = ...
+) -> Callable[[Callable[P, R]], CapturedFunction[P, R]]: ...
+def capture(
+    function: Callable[..., Any] | None = None,
+    *,
+    strict: bool = True,
+    copy: bool = True,
+    limit: int = 8,
+    fuse: bool = True,
+) -> Any:
+    """Returns a function that records the library calls of function, and later replays them without Python. Results do
+    not require grad. docs/capture.md explains how it works and its limits.
+
+    The first call runs normally, and the next two are recorded. If these made the same calls, calls from the fourth on
+    are replayed. A recording fits arguments with the same shapes, strides and dtypes (tensors, also nested in lists,
+    tuples and dicts) and the same values (all others), the same training mode of modules, grad mode, default dtype and
+    autocast. Other calls are recorded anew. Python's own effects, such as count += 1, happen in the first three calls
+    only.
+
+    strict   CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x >
+    0)          and shapes that depend on elements (nonzero(), x[mask]). False: a warning, and function is called
+    normally          from then on
+    copy     False: results are the recording's own tensors, which the next replay overwrites
+    limit    how many recordings are kept, those used last; ValueError if it is less than 1
+    fuse     whether chains of pointwise operations run tile by tile (on CUDA: in one kernel)
+
+    >>> w = norch.zeros(2, requires_grad=True)
+    >>> optimizer = norch.optim.SGD([w], lr=0.5)
+    >>> @norch.capture
+    ... def step(x):
+    ...     loss = ((w - x) ** 2).sum()
+    ...     optimizer.zero_grad()
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    >>> [step(norch.tensor([3.0, 4.0])).item() for _ in range(5)]
+    [25.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    if function is None:
+        return functools.partial(capture, strict=strict, copy=copy, limit=limit, fuse=fuse)
+    if not callable(function):
+        raise TypeError(f"capture: expected a function, not {type(function).__name__}")
+    if not isinstance(limit, int) or limit < 1:
+        raise ValueError(f"capture: limit is the number of recordings that are kept, 1 or more, not {limit!r}")
+    return CapturedFunction(function, strict, copy, limit, fuse)
+
+
 class CapturedFunction(CapturedBase, Generic[P, R]):
     """The result of norch.capture(function), called as function itself.
 
@@ -292,56 +345,3 @@ def copy_overwritten(recording: Any, results: list[Any]) -> None:
     for i, x in enumerate(results):
         if lib.norch_is_own(recording, i):
             results[i] = lib.norch_cast(x, x._dtype)
-
-
-@overload
-def capture(
-    function: Callable[P, R], *, strict: bool = ..., copy: bool = ..., limit: int = ..., fuse: bool = ...
-) -> CapturedFunction[P, R]: ...
-@overload
-def capture(
-    function: None = ..., *, strict: bool = ..., copy: bool = ..., limit: int = ..., fuse: bool = ...
-) -> Callable[[Callable[P, R]], CapturedFunction[P, R]]: ...
-def capture(
-    function: Callable[..., Any] | None = None,
-    *,
-    strict: bool = True,
-    copy: bool = True,
-    limit: int = 8,
-    fuse: bool = True,
-) -> Any:
-    """Returns a function that records the library calls of function, and later replays them without Python. Results do
-    not require grad. docs/capture.md explains how it works and its limits.
-
-    The first call runs normally, and the next two are recorded. If these made the same calls, calls from the fourth on
-    are replayed. A recording fits arguments with the same shapes, strides and dtypes (tensors, also nested in lists,
-    tuples and dicts) and the same values (all others), the same training mode of modules, grad mode, default dtype and
-    autocast. Other calls are recorded anew. Python's own effects, such as count += 1, happen in the first three calls
-    only.
-
-    strict   CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x >
-    0)          and shapes that depend on elements (nonzero(), x[mask]). False: a warning, and function is called
-    normally          from then on
-    copy     False: results are the recording's own tensors, which the next replay overwrites
-    limit    how many recordings are kept, those used last; ValueError if it is less than 1
-    fuse     whether chains of pointwise operations run tile by tile (on CUDA: in one kernel)
-
-    >>> w = norch.zeros(2, requires_grad=True)
-    >>> optimizer = norch.optim.SGD([w], lr=0.5)
-    >>> @norch.capture
-    ... def step(x):
-    ...     loss = ((w - x) ** 2).sum()
-    ...     optimizer.zero_grad()
-    ...     loss.backward()
-    ...     optimizer.step()
-    ...     return loss
-    >>> [step(norch.tensor([3.0, 4.0])).item() for _ in range(5)]
-    [25.0, 0.0, 0.0, 0.0, 0.0]
-    """
-    if function is None:
-        return functools.partial(capture, strict=strict, copy=copy, limit=limit, fuse=fuse)
-    if not callable(function):
-        raise TypeError(f"capture: expected a function, not {type(function).__name__}")
-    if not isinstance(limit, int) or limit < 1:
-        raise ValueError(f"capture: limit is the number of recordings that are kept, 1 or more, not {limit!r}")
-    return CapturedFunction(function, strict, copy, limit, fuse)

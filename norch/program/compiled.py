@@ -23,6 +23,64 @@ _BACKENDS = ("inductor", "norch", "eager", "aot_eager", "cudagraphs")
 _MOST_FRUITLESS = 12  # calls of one kind that are recorded before it is left alone
 
 
+def compile(  # noqa: A001  (PyTorch's name)
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+) -> Any:
+    """Returns model, a module or a function, with its forward and its backward recorded once and then replayed, as by
+    norch.capture. The signature is torch.compile's. Results and gradients are those of model, bit for bit.
+
+    The first three calls with arguments of the same shapes, dtypes and values run normally. What cannot be recorded
+    (docs/capture.md) runs normally from then on, with a warning that gives the reason; with fullgraph it raises
+    CaptureError. A module becomes an OptimizedModule. Without model, the result is a decorator.
+
+    dynamic, mode, options and name have no effect: each shape has its own recording, up to recompile_limit, by default
+    8. backend="eager" and disable switch recording off. Raises ArgumentError for another backend or mode, RuntimeError
+    for mode and options together.
+
+    >>> model = norch.compile(norch.nn.Linear(2, 1))
+    >>> for _ in range(5):
+    ...     model(norch.ones(4, 2)).sum().backward()
+    >>> model.weight.grad
+    tensor([[20., 20.]])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode not in _MODES:
+        raise ArgumentError(f"compile: mode is one of {', '.join(map(str, _MODES[1:]))}, not {mode!r}")
+    if backend is not None and backend not in _BACKENDS:
+        raise ArgumentError(f"compile: backend is one of {', '.join(_BACKENDS)}, not {backend!r}")
+    limit = 8 if recompile_limit is None else recompile_limit
+    if not isinstance(limit, int) or limit < 1:
+        raise ArgumentError(f"compile: recompile_limit is 1 or more, not {limit!r}")
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
+            disable=disable, recompile_limit=recompile_limit,
+        )  # fmt: skip
+    if not callable(model):
+        raise TypeError(f"compile: expected a module or a function, not {type(model).__name__}")
+    chosen: dict[str, Any] = {
+        "fullgraph": bool(fullgraph),
+        "backend": backend or "norch",
+        "limit": limit,
+        "disable": bool(disable),
+    }
+    return OptimizedModule(model, chosen) if isinstance(model, Module) else _function(model, **chosen)
+
+
+def _function(function: Any, fullgraph: bool, backend: str, limit: int, disable: bool) -> Any:
+    return function if disable or backend == "eager" else CompiledFunction(function, fullgraph, limit)
+
+
 class CompiledFunction(CapturedFunction):
     """A function that norch.compile made; recordings(), reset(), program and profile() are those of norch.capture."""
 
@@ -198,61 +256,3 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         return type(self), (self._orig_mod, self._options)
-
-
-def _function(function: Any, fullgraph: bool, backend: str, limit: int, disable: bool) -> Any:
-    return function if disable or backend == "eager" else CompiledFunction(function, fullgraph, limit)
-
-
-def compile(  # noqa: A001  (PyTorch's name)
-    model: Callable[..., Any] | None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str | None = None,
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    name: str | None = None,
-    disable: bool = False,
-    recompile_limit: int | None = None,
-) -> Any:
-    """Returns model, a module or a function, with its forward and its backward recorded once and then replayed, as by
-    norch.capture. The signature is torch.compile's. Results and gradients are those of model, bit for bit.
-
-    The first three calls with arguments of the same shapes, dtypes and values run normally. What cannot be recorded
-    (docs/capture.md) runs normally from then on, with a warning that gives the reason; with fullgraph it raises
-    CaptureError. A module becomes an OptimizedModule. Without model, the result is a decorator.
-
-    dynamic, mode, options and name have no effect: each shape has its own recording, up to recompile_limit, by default
-    8. backend="eager" and disable switch recording off. Raises ArgumentError for another backend or mode, RuntimeError
-    for mode and options together.
-
-    >>> model = norch.compile(norch.nn.Linear(2, 1))
-    >>> for _ in range(5):
-    ...     model(norch.ones(4, 2)).sum().backward()
-    >>> model.weight.grad
-    tensor([[20., 20.]])
-    """
-    if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if mode not in _MODES:
-        raise ArgumentError(f"compile: mode is one of {', '.join(map(str, _MODES[1:]))}, not {mode!r}")
-    if backend is not None and backend not in _BACKENDS:
-        raise ArgumentError(f"compile: backend is one of {', '.join(_BACKENDS)}, not {backend!r}")
-    limit = 8 if recompile_limit is None else recompile_limit
-    if not isinstance(limit, int) or limit < 1:
-        raise ArgumentError(f"compile: recompile_limit is 1 or more, not {limit!r}")
-    if model is None:
-        return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
-            disable=disable, recompile_limit=recompile_limit,
-        )  # fmt: skip
-    if not callable(model):
-        raise TypeError(f"compile: expected a module or a function, not {type(model).__name__}")
-    chosen: dict[str, Any] = {
-        "fullgraph": bool(fullgraph),
-        "backend": backend or "norch",
-        "limit": limit,
-        "disable": bool(disable),
-    }
-    return OptimizedModule(model, chosen) if isinstance(model, Module) else _function(model, **chosen)
