@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ._handle import Handle, alias
 from ._lib import lib
 from ._typing import Any, Tensor, TypeVar
-from .autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, hook_onto
+from .autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, add_node_hook
 from .autograd.node import Leaf
 from .autograd.record import gradient_edge
 from .autograd.view_history import SEVERED
@@ -126,7 +126,7 @@ class AutogradMethods(Handle):
         """Calls hook(gradient) when the gradient of this tensor is complete; a result other than None replaces it."""
         if not callable(hook):
             raise TypeError(f"register_hook: expected a function of the gradient, not {type(hook).__name__}")
-        return hook_onto(self._hookable("register_hook"), hook)
+        return add_node_hook(self._hookable("register_hook"), hook)
 
     def register_post_accumulate_grad_hook(self: T, hook: Callable[[T], None]) -> RemovableHandle:
         """Calls hook(tensor) when backward() has added to the .grad of this tensor, a leaf.
@@ -139,7 +139,7 @@ class AutogradMethods(Handle):
         node = self._hookable("register_post_accumulate_grad_hook")
         if type(node) is not Leaf:
             raise Error("register_post_accumulate_grad_hook: only a leaf collects a gradient")
-        return hook_onto(node, PostAccumulateHook(hook))
+        return add_node_hook(node, PostAccumulateHook(hook))
 
     def _hookable(self, name: str) -> Any:
         node = gradient_edge(self)

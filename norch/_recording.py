@@ -1,4 +1,4 @@
-"""The active recording of norch.capture in this thread, for modules that report to it (norch/program/)."""
+"""The trace of norch.capture that is under way in this thread, for modules that report to it (norch/program/)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ._typing import Any
 
 
 class _Here(threading.local):
-    tape: Any = None  # norch.program.tape.Tape; None: nothing records
+    trace: Any = None  # norch.program.trace.Trace; None: nothing is traced
 
 
 here = _Here()
 
 
 def unseen(what: str) -> None:
-    """Says that what follows changes from call to call, where a recording would repeat it. Raises CaptureError
-    while a strict recording is under way."""
+    """Tells the recording that is under way that it cannot repeat what follows, in words for the user. Raises
+    CaptureError if it is strict."""
     lib.norch_note_unseen(what)

@@ -146,8 +146,8 @@ def state_of(generator: Generator | None) -> Any:
     if generator is not None and not isinstance(generator, Generator):
         raise TypeError(f"generator must be a Generator, not {type(generator).__name__}")
     found = default_generator if generator is None else generator
-    if here.tape is not None:
-        here.tape.draw(found._state)
+    if here.trace is not None:
+        here.trace.note_generator(found._state)
     if live_levels.data and within.levels:  # vmap says who draws
         return batching().Draws(found._address, within.levels[-1])
     return found._address

@@ -182,8 +182,8 @@ def test_a_replay_is_of_the_tensors_that_it_checked(moment: str) -> None:
 
     @norch.capture
     def function(x: Any) -> tuple[Any, Any]:
-        if here.tape is not None:
-            here.tape.slot(*slots, None)
+        if here.trace is not None:
+            here.trace.on_replay(*slots, None)
         return x.sum(1), x[1:]
 
     for _ in range(4):

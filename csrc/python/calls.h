@@ -65,6 +65,7 @@ void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__(
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \
     ROW(record_cancel)        \
+    ROW(record_conditions)    \
     ROW(record_end)           \
     ROW(record_pause)         \
     ROW(record_resume)        \

@@ -408,9 +408,9 @@ static int32_t list_held(nr_recording *r) {
     return NORCH_OK;
 }
 
-/* Reads guards from a list of tuples (container, key, value), or (container, None, size). */
+/* Reads guards from a list of tuples (container, key, value), or (container, None, size), or from None. */
 static int32_t read_guards(void *rows, nr_guard **guards, int64_t *read) {
-    const int64_t count = PyList_Size(rows);
+    const int64_t count = rows == NR_NONE ? 0 : PyList_Size(rows);
     if (!(*guards = nr_malloc((size_t)count * sizeof **guards)))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) {
@@ -432,8 +432,26 @@ static int32_t read_guards(void *rows, nr_guard **guards, int64_t *read) {
 
 static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewRef(object); }
 
-static int32_t end(nr_recording *r, void *const *given) {
-    void *leaves = given[1], *results = given[2];
+/* record_conditions(recording, guards, watches or None, before_run, after_run, kept): when a run is possible, and what
+ * Python does before and after it. Without watches before_run is always called. */
+void *nr_py_record_conditions(void *self, void *const *given, int64_t n) {
+    (void)self;
+    nr_recording *r = n == 6 ? nr_recording_of("record_conditions", given[0]) : NULL;
+    if (!r || r->ready || r->guards) {
+        PyErr_SetString(PyExc_TypeError, "record_conditions: takes six arguments, once for each recording");
+        return NULL;
+    }
+    r->asks = given[2] == NR_NONE;
+    r->before_run = optional(given[3]);
+    r->after_run = optional(given[4]);
+    r->kept = optional(given[5]);
+    if (read_guards(given[1], &r->guards, &r->guard_count) != NORCH_OK ||
+        read_guards(given[2], &r->watches, &r->watch_count) != NORCH_OK)
+        return NULL;
+    return Py_NewRef(NR_NONE);
+}
+
+static int32_t end(nr_recording *r, void *leaves, void *results) {
     drop(&r->line);
     forget_temporary(r);
     NR_TRY(read_leaves(r, leaves, results));
@@ -445,9 +463,7 @@ static int32_t end(nr_recording *r, void *const *given) {
     settle_seen(r);
     NR_TRY(finish_program(r, results));
     place_results(r);
-    NR_TRY(list_held(r));
-    NR_TRY(read_guards(given[3], &r->guards, &r->guard_count));
-    return read_guards(given[4], &r->watches, &r->watch_count);
+    return list_held(r);
 }
 
 int32_t nr_recording_note_modes(nr_recording *r) {
@@ -459,13 +475,13 @@ int32_t nr_recording_note_modes(nr_recording *r) {
     return NORCH_OK;
 }
 
-/* record_end(recording, arguments, results, guards, watches, asks, before_run, after_run, kept, copies, alone, fuses):
- * ends a recording, which then can be run. False if it cannot; refusal() says why. */
+/* record_end(recording, arguments, results, copies, alone, fuses): ends a recording, which then can be run. False if it
+ * cannot; refusal() says why. */
 void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     (void)self;
-    nr_recording *r = n == 12 ? nr_recording_of("record_end", given[0]) : NULL;
+    nr_recording *r = n == 6 ? nr_recording_of("record_end", given[0]) : NULL;
     if (!r || !r->program || r->ready || (nr_observer_here() != &r->program->observer && !r->program->divided)) {
-        PyErr_SetString(PyExc_TypeError, "record_end: takes twelve arguments, of a recording of this thread");
+        PyErr_SetString(PyExc_TypeError, "record_end: takes six arguments, of a recording of this thread");
         return NULL;
     }
     if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
@@ -474,14 +490,10 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
         r->first_leaves = PyTuple_Size(given[1]);
         r->first_results = PyTuple_Size(given[2]);
     }
-    r->asks = PyObject_IsTrue(given[5]) == 1;
-    r->before_run = optional(given[6]);
-    r->after_run = optional(given[7]);
-    r->kept = optional(given[8]);
-    r->copies = PyObject_IsTrue(given[9]) == 1;
-    r->alone = PyObject_IsTrue(given[10]) == 1;
-    r->program->fuses = PyObject_IsTrue(given[11]) == 1;
-    const int32_t status = end(r, given);
+    r->copies = PyObject_IsTrue(given[3]) == 1;
+    r->alone = PyObject_IsTrue(given[4]) == 1;
+    r->program->fuses = PyObject_IsTrue(given[5]) == 1;
+    const int32_t status = end(r, given[1], given[2]);
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;
     drop(&r->earlier);

@@ -17,10 +17,7 @@ from .record import record_one, record_view
 
 def unbroadcast(grads: Sequence[Any], metas: tuple[Any, ...]) -> list[Any]:
     """The gradients in the shapes, dtypes and devices of metas, the meta tensors of the inputs."""
-    summed = []
-    for g, meta in zip(grads, metas):  # of as many
-        summed.append(g if g is None or meta is None else sum_to(g, meta))
-    return summed
+    return [g if g is None or meta is None else sum_to(g, meta) for g, meta in zip(grads, metas)]  # of as many
 
 
 def sum_to(x: Any, meta: Handle) -> Any:

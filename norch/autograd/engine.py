@@ -133,8 +133,8 @@ def walk(
         elif targets is not None and root in targets.one_by_one:
             targets.one_by_one[root].append(g)
 
-    if here.tape is not None and not retain_graph:
-        here.tape.walk([root for root, _ in roots])
+    if here.trace is not None and not retain_graph:
+        here.trace.note_backward([root for root, _ in roots])
     check = sums_of_levels(anomaly.check, targets is None) if live_levels.data else anomaly.check
     may_be_complex = _complex_seen()
     before = mode.enabled

@@ -32,7 +32,7 @@ class RemovableHandle:
         self.remove()
 
 
-def hook_into(hooks: dict[int, Any], hook: Any, first: bool = False) -> RemovableHandle:
+def add_hook(hooks: dict[int, Any], hook: Any, first: bool = False) -> RemovableHandle:
     """Adds a hook to those of a module or an optimizer, which are called in order; first: in front of the others."""
     key = max(hooks, default=-1) + 1
     others = dict(hooks) if first else {}
@@ -43,7 +43,7 @@ def hook_into(hooks: dict[int, Any], hook: Any, first: bool = False) -> Removabl
     return RemovableHandle(lambda: hooks.pop(key, None))
 
 
-def hook_onto(node: Node, hook: Any) -> RemovableHandle:
+def add_node_hook(node: Node, hook: Any) -> RemovableHandle:
     """Adds a hook to those of node. The handle keeps no graph alive."""
     node.hooks = [*(node.hooks or ()), hook]
     known = weakref.ref(node)

@@ -74,10 +74,14 @@ def saved_intact(node: Node, saved: Any) -> None:
         raise freed(node)
     version = saved._version_counter
     if version is not None and version[0] > node.seq:
-        raise Error(
-            f"{node.name()}: a tensor of shape {tuple(saved.shape)} that it needs for its gradient was changed "
-            "in place after it was used; change a clone() instead"
-        )
+        raise changed(node, saved)
+
+
+def changed(node: Node, saved: Any) -> Error:
+    return Error(
+        f"{node.name()}: a tensor of shape {tuple(saved.shape)} that it needs for its gradient was changed "
+        "in place after it was used; change a clone() instead"
+    )
 
 
 def freed(node: Node) -> Error:

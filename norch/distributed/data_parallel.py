@@ -111,7 +111,7 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What module returns."""
-        if here.tape is not None and here.tape.in_parts:
+        if here.trace is not None and here.trace.is_joint:
             unseen("DistributedDataParallel averages gradients of what it calls; compile the module inside of it")
         averages = is_grad_enabled() and self.require_backward_grad_sync
         if averages and self.training and self.broadcast_buffers:

@@ -48,7 +48,7 @@ class Work:
     def __init__(self, call: Call, request: Any, arguments: Sequence[Any], done: Sequence[Any]) -> None:
         self._call, self._request, self._arguments, self._to_finish = call, request, arguments, done
         self._replayed: _Replayed | None = None
-        self._tape = here.tape  # of the recording that it was begun in
+        self._trace = here.trace  # of the recording that it was begun in
         self._done = False
 
     def is_completed(self) -> bool:
@@ -65,11 +65,11 @@ class Work:
         if not self._done:
             link, what = self._call.link, self._call.what
             _aside(lambda: link.wait(what, self._request))
-            if here.tape is not None and self._replayed is not None and here.tape is self._tape:
+            if here.trace is not None and self._replayed is not None and here.trace is self._trace:
                 slot = self._replayed
-                here.tape.unfinished.discard(self)
+                here.trace.unfinished.discard(self)
                 self._call.record("wait", self._arguments, self._to_finish, lambda _: link.wait(what, slot.request))
-            elif here.tape is not self._tape:
+            elif here.trace is not self._trace:
                 unseen(f"{what[0]} was begun outside of the function")
             self._complete()
         return True
@@ -79,7 +79,7 @@ class Work:
         if not self._done:
             link, what = self._call.link, self._call.what
             _aside(lambda: link.test(what, self._request))
-            if here.tape is not None and self._replayed is not None and here.tape is self._tape:
+            if here.trace is not None and self._replayed is not None and here.trace is self._trace:
                 slot = self._replayed
                 self._call.record("test", (), (), lambda _: link.test(what, slot.request))
 
@@ -122,7 +122,7 @@ class Call:
 
     def begun(self, method: str, *arguments: Any, done: Sequence[Any] = ()) -> Work:
         """The same, going on: the Work has what there is to wait for, and holds the memory that is read or written."""
-        _abandoned[:] = [work for work in _abandoned if not (here.tape is None and work.is_completed())]
+        _abandoned[:] = [work for work in _abandoned if not (here.trace is None and work.is_completed())]
         link, what = self.link, self.what
         work = Work(self, _aside(lambda: link.begin(what, method, *arguments)), arguments, done)
         if lib.norch_recording():
@@ -132,14 +132,14 @@ class Call:
                 slot.request = link.begin(what, method, *given)
 
             if self.record(f"begin {method}", arguments, done, begin):
-                here.tape.unfinished.add(work)
+                here.trace.unfinished.add(work)
         return work
 
     def record(
         self, step: str, arguments: Sequence[Any], done: Sequence[Any], run: Callable[[Sequence[Any]], Any]
     ) -> bool:
         """Lets a recording that is under way do run(arguments) here in each replay. False: there is none."""
-        if here.tape is None or here.tape.in_parts:
+        if here.trace is None or here.trace.is_joint:
             unseen(f"{self.name} talks to other processes")
             return False
         link, group, name = self.link, self.group, self.name
@@ -159,7 +159,7 @@ class Call:
                 last[:] = addresses, given
             run(last[1])
 
-        here.tape.kept.append(again)
+        here.trace.kept.append(again)
         told = f"{described(self.what)} {step} {id(group)}"
         lib.norch_record_host_call(again, told, tuple(x.host for x in specs), written)
         return True

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd import no_grad
-from ..autograd.hooks import RemovableHandle, hook_into
+from ..autograd.hooks import RemovableHandle, add_hook
 from ..errors import Error
 from ..tensor import Tensor
 from .parameter import Parameter, is_lazy
@@ -129,22 +129,22 @@ class StateDict:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(module, prefix, keep_vars)` before state_dict() reads this module."""
-        return hook_into(self._state_hooks.setdefault("save", {}), hook)
+        return add_hook(self._state_hooks.setdefault("save", {}), hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(module, state_dict, prefix, local_metadata)` after state_dict() has added this module and its
         submodules; it may change state_dict and local_metadata, a dict with the "version"."""
-        return hook_into(self._state_hooks.setdefault("saved", {}), hook)
+        return add_hook(self._state_hooks.setdefault("saved", {}), hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(module, state_dict, prefix, local_metadata, True, missing_keys, unexpected_keys, error_msgs)`
         before load_state_dict() reads this module. It may change the lists and state_dict, a copy of the entries of
         prefix."""
-        return hook_into(self._state_hooks.setdefault("load", {}), hook)
+        return add_hook(self._state_hooks.setdefault("load", {}), hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(module, incompatible_keys)` at the end of load_state_dict(); it may change the lists."""
-        return hook_into(self._state_hooks.setdefault("loaded", {}), hook)
+        return add_hook(self._state_hooks.setdefault("loaded", {}), hook)
 
     def _call_state_hooks(self, when: str, *arguments: Any) -> None:
         for hook in list(self._state_hooks.get(when, {}).values()):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from .._typing import DeviceLike
-from ..autograd.hooks import RemovableHandle, hook_into
+from ..autograd.hooks import RemovableHandle, add_hook
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
 from ..ops._deferred import DeferredMethod
@@ -123,14 +123,14 @@ class Module(StateDict):
     ) -> RemovableHandle:
         """Calls `hook(module, args)` before each forward; a result other than None replaces args. with_kwargs: calls
         `hook(module, args, kwargs)`, which returns None or (args, kwargs). prepend: before the existing hooks."""
-        return hook_into(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+        return add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """Calls `hook(module, args, output)` after each forward; a result other than None replaces output. with_kwargs:
         calls `hook(module, args, kwargs, output)`. always_call: also if forward raises, with output None."""
-        return hook_into(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
+        return add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False
@@ -143,7 +143,7 @@ class Module(StateDict):
         >>> relu(norch.tensor([-1.0, 1.0], requires_grad=True)).sum().backward()
         (tensor([0., 1.]),) (tensor([1., 1.]),)
         """
-        return hook_into(self._backward_hooks, hook, prepend)
+        return add_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> RemovableHandle:
         """PyTorch's deprecated name; here an alias of register_full_backward_hook()."""
@@ -154,7 +154,7 @@ class Module(StateDict):
     ) -> RemovableHandle:
         """Calls `hook(module, grad_output)` before the module's backward; a result other than None replaces
         grad_output."""
-        return hook_into(self._backward_pre_hooks, hook, prepend)
+        return add_hook(self._backward_pre_hooks, hook, prepend)
 
     compile = DeferredMethod("norch.program.in_place", "compile")  # of a package that imports this one
 

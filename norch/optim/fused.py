@@ -87,24 +87,24 @@ class Fused(Elementwise):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = None if closure is None else self._loss(closure)
-        groups, hypers, tape = self._groups(), self._hyper, here.tape
+        groups, hypers, trace = self._groups(), self._hyper, here.trace
         while len(hypers) < len(groups):
             hyper = self.row.hyper()
             hypers.append((hyper, address(hyper)))
         for group, (hyper, at) in zip(groups, hypers):
             params, grads = with_gradients(group["params"])
             if params:
-                if tape is not None:
+                if trace is not None:
                     hyper = self.row.hyper()
                     at = address(hyper)
                 self._fill(hyper, group)
                 self._advance(params, grads, group, hyper, at)
-                if tape is not None:
-                    self._record(tape, params, group, hyper)
+                if trace is not None:
+                    self._record(trace, params, group, hyper)
         return loss
 
-    def _record(self, tape: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
-        """Adds the slots and guards of this step to a recording (norch/program/tape.py)."""
+    def _record(self, trace: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
+        """Adds the callbacks and guards of this step to a recording (norch/program/trace.py)."""
         state, kept, counts = self.state, self._structure(group), self.row.counts
         entries = [state[param] for param in params if param in state]
         absent = [param for param in group["params"] if param._grad is None]
@@ -127,22 +127,22 @@ class Fused(Elementwise):
                 self._count(entry, group)
 
         steps = bool(entries) and "step" in entries[0]
-        tape.slot(refresh, advance if steps else None, None if counts or absent else group)
-        tape.keep(hyper)
-        tape.guard(self.__dict__, "param_groups", self.param_groups)
-        tape.guard_size(self.param_groups)
-        tape.guard(self.__dict__, "state", state)
-        tape.guard_size(group)
-        tape.guard(group, "params", group["params"])
-        tape.guard_size(group["params"])
+        trace.on_replay(refresh, advance if steps else None, None if counts or absent else group)
+        trace.keep(hyper)
+        trace.guard(self.__dict__, "param_groups", self.param_groups)
+        trace.guard_size(self.param_groups)
+        trace.guard(self.__dict__, "state", state)
+        trace.guard_size(group)
+        trace.guard(group, "params", group["params"])
+        trace.guard_size(group["params"])
         for i, param in enumerate(group["params"]):
-            tape.guard(group["params"], i, param)
+            trace.guard(group["params"], i, param)
         for param in params:
             if param in state:
-                tape.guard(state, param, state[param])
+                trace.guard(state, param, state[param])
                 for name, value in state[param].items():
                     if isinstance(value, Tensor):
-                        tape.guard(state[param], name, value)
+                        trace.guard(state[param], name, value)
 
     def _structure(self, group: dict[str, Any]) -> Any:
         """What options decide besides numbers that the kernel reads."""

@@ -15,7 +15,7 @@ from .._exports import publish
 from .._options import Option, options
 from .._recording import unseen
 from ..autograd import enable_grad
-from ..autograd.hooks import RemovableHandle, hook_into
+from ..autograd.hooks import RemovableHandle, add_hook
 from ..errors import DTypeError, Error, ShapeError
 from ..tensor import Tensor
 
@@ -196,23 +196,23 @@ class Optimizer:
             return result
 
         self.__dict__.setdefault("step", step)  # so that a step without hooks has no overhead
-        return hook_into(self._hooks[when], hook)
+        return add_hook(self._hooks[when], hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer) before state_dict()."""
-        return hook_into(self._hooks["state_dict"], hook, prepend)
+        return add_hook(self._hooks["state_dict"], hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) after state_dict(); a result other than None replaces it."""
-        return hook_into(self._hooks["state_dict done"], hook, prepend)
+        return add_hook(self._hooks["state_dict done"], hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) before load_state_dict(); a result other than None is loaded instead."""
-        return hook_into(self._hooks["load"], hook, prepend)
+        return add_hook(self._hooks["load"], hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer) after load_state_dict()."""
-        return hook_into(self._hooks["load done"], hook, prepend)
+        return add_hook(self._hooks["load done"], hook, prepend)
 
     def _through_hooks(self, when: str, state_dict: dict[str, Any]) -> dict[str, Any]:
         for hook in list(self._hooks[when].values()):

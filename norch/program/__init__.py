@@ -1,4 +1,9 @@
-"""``norch.capture``: records the library calls of a function, and replays them without Python."""
+"""``norch.capture`` and ``norch.compile``: the library calls of a function are recorded, and replayed without Python.
+
+captured.py traces a function, that is, calls it while trace.py and C take notes (csrc/python/recording.c). This gives a
+recording: a program, the calls and their memory (csrc/program/, listing.py), and guards, the conditions of a replay.
+compiled.py and joint.py do so in two parts, forward and backward. tree.py has nested arguments and results.
+"""
 
 from .captured import CapturedFunction, capture
 from .compiled import CompiledFunction, OptimizedModule, compile  # noqa: A004

@@ -1,11 +1,11 @@
-"""``capture()``: which calls of a function are recorded, which are replayed, and the errors if neither is possible.
+"""``capture()``: which calls of a function are traced, which are replayed, and the errors if neither is possible.
 
 Calls whose arguments have the same shapes, dtypes and values (flatten() of tree.py) take this course:
 
     1   eager        the first call: makes .grad and the states of optimizers
-    2   recorded     a *trial*: the calls of the library that the function makes
-    3   recorded     equal to a trial: accepted; else a further trial, up to _TRIALS
-    4   replayed     from here on, as long as the guards of the recording hold (tape.py)
+    2   traced       gives a *candidate*: a recording of the library calls that the function makes
+    3   traced       the recording is accepted if it equals a candidate; else it is a further one, up to _CANDIDATES
+    4   replayed     from here on, as long as the guards of the recording hold (trace.py)
 """
 
 from __future__ import annotations
@@ -15,25 +15,23 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable
+from traceback import walk_tb
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .._handle import alias, counter
 from .._lib import CapturedBase, lib
-from .._recording import here
-from ..amp.state import fresh_cast_cache, state
+from ..amp.state import state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
 from ..autograd.levels import within
 from ..errors import CaptureError, Error, stacklevel_of_user
-from ..nn._watch import watching
-from ..nn.module import Module
 from .listing import Program
-from .tape import Tape, is_in_graph, user_line
+from .trace import Trace, is_in_graph, user_line
 from .tree import LEAF, flatten, is_tensor, rebuild
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_TRIALS = 4  # how many trials may differ before the function is refused
+_CANDIDATES = 4  # how many recordings may differ before the function is refused
 _MOST_UNUSED = 20  # how many recordings in a row may go unused before a warning
 
 _ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
@@ -57,262 +55,12 @@ _DIFFERS = (
     "is replaced; pass what changes as a tensor, and write into tensors with copy_()"
 )
 
+_NO_RECORDING = "there is no recording for these arguments; call the function four times with such first"
+
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 T = TypeVar("T")
-
-
-class CapturedFunction(CapturedBase, Generic[P, R]):
-    """The result of norch.capture(function), called as function itself.
-
-    recordings()   how many recordings can be replayed
-    reset()        discards them; the next call counts as the first
-    program        the recording that was made or replayed last, to print; None before there is one
-    replay(n, ...) runs the recorded calls of the library n times
-    profile(...)   replays a call, and returns a table of the times of its library calls
-    """
-
-    _verb = "capture"
-
-    def __init__(self, function: Callable[P, R], strict: bool, copy: bool, limit: int, fuse: bool = True):
-        functools.update_wrapper(self, function, updated=())
-        self.function, self.strict, self.copy, self.limit, self.fuse = function, strict, copy, limit, fuse
-        self.reset()
-        _ALL.add(self)
-
-    def reset(self) -> None:
-        """Discards all recordings, and frees their memory."""
-        self._programs: list[Program] = []
-        self._trials: list[Program] = []
-        self._latest = self._program = None  # the first program, and its recording if its arguments are not nested
-        self._called_before = self._gave_up = False
-        self._unused = 0
-
-    def recordings(self) -> int:
-        """How many recordings can be replayed."""
-        return len(self._programs)
-
-    @property
-    def program(self) -> Program | None:
-        """The recording that was made or replayed last."""
-        return self._programs[0] if self._programs else None
-
-    def profile(self, *args: Any, **kwargs: Any) -> str:
-        """Replays a call with these arguments, and returns a table of the times of its library calls. Error if there is
-        no recording for these arguments."""
-        leaves: list[Any] = []
-        takes = _taken(args, kwargs, leaves)
-        for program in self._programs:
-            if program.takes == takes:
-                out = lib.norch_replay_timed(program.recording, tuple(leaves))
-                if out is not NotImplemented:
-                    return program.timed(out[1])
-        raise Error("profile: there is no recording for these arguments; call the function four times with such first")
-
-    def replay(self, times: int, *args: Any, **kwargs: Any) -> None:
-        """Runs the recorded library calls for these arguments so many times, for timing them without Python. Guards are
-        checked once; step counts of optimizers do not advance. Error if there is no recording for these arguments."""
-        leaves: list[Any] = []
-        takes = _taken(args, kwargs, leaves)
-        for program in self._programs:
-            if program.takes == takes:
-                if lib.norch_replay_repeated(program.recording, tuple(leaves), times) is None:
-                    return
-        raise Error("replay: there is no recording for these arguments; call the function four times with such first")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickle: without recordings, which hold addresses of this process."""
-        return {name: value for name, value in self.__dict__.items() if not name.startswith("_") or name[1] == "_"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.reset()
-        _ALL.add(self)
-
-    @overload
-    def __get__(self, instance: None, owner: Any = ...) -> CapturedFunction[P, R]: ...
-    @overload
-    def __get__(self: CapturedFunction[Concatenate[T, Q], R], instance: T, owner: Any = ...) -> Callable[Q, R]: ...
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    if TYPE_CHECKING:
-
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-
-    # ---- calls that the latest recording does not fit ------------------------------------------------------------
-
-    def _call_slow_path(self, /, *args: Any, **kwargs: Any) -> Any:
-        # norch_recording: an enclosing captured function is recorded. Within vmap, batching rules make other calls.
-        if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
-            return self.function(*args, **kwargs)
-        leaves: list[Any] = []
-        takes = _taken(args, kwargs, leaves)
-        given = tuple(leaves)
-        for program in self._programs:
-            if program.takes == takes:
-                out = lib.norch_replay(program.recording, given)
-                if out is not NotImplemented:
-                    self._put_first(program)
-                    return self._replayed(program, out, given)
-        if any(lib.norch_is_running(program.recording) for program in self._programs):  # in another thread
-            return self.function(*args, **kwargs)
-        return self._recorded(args, kwargs, given, takes)
-
-    def _replayed(self, program: Program, out: Any, given: tuple[Any, ...]) -> Any:
-        return out if program.gives is LEAF else rebuild(program.gives, iter(out))
-
-    def _put_first(self, program: Program) -> None:
-        self._programs = [program, *(other for other in self._programs if other is not program)][: self.limit]
-        self._program, self._latest = program, program.recording if program.is_flat else None
-
-    # ---- recording -----------------------------------------------------------------------------------------------
-
-    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...], takes: Any) -> Any:
-        tape, trials, recording = Tape(), [], None
-        if self._called_before:
-            trials = self._alike(self._trials, takes, given)
-            earlier = trials[-1].recording if trials else None
-            recording = lib.norch_record_begin(self.strict, line, mode, counter, earlier, False)
-        around, here.tape = here.tape, tape
-        try:
-            with watching(note), fresh_cast_cache():
-                out = self.function(*args, **kwargs)
-            here.tape = around
-            results: list[Any] = []
-            gives = flatten(out, results, is_tensor)
-            if any(is_in_graph(x) and x._node not in tape.walked for x in results):
-                return self._refused(_LIVE, out)
-            self._called_before = True
-            if recording is not None:
-                tape.look_at(self.function, given)
-                if not tape.end(recording, given, results, self.copy, gives is LEAF, self.fuse):
-                    return self._refused(lib.norch_refusal(recording), out)
-                leave_to_caller(recording, results)
-                refusal = self._compare(Program(recording, takes, gives, self.function), trials, given)
-                if refusal:
-                    return self._refused(refusal, out)
-            return rebuild(gives, iter([alias(x) if is_in_graph(x) else x for x in results]))
-        except CaptureError as error:
-            error.args = (explained(error, self.function, self._verb),)
-            raise
-        finally:
-            here.tape = around
-            if recording is not None:
-                lib.norch_record_cancel(recording)
-
-    def _refused(self, why: str, out: Any) -> Any:
-        if self.strict:
-            raise CaptureError(f"{self._verb}: {why}")
-        self._gave_up = True
-        self._programs, self._trials, self._latest, self._program = [], [], None, None
-        self._warn_of(why)
-        return out
-
-    def _warn_of(self, why: str) -> None:
-        name = getattr(self.function, "__name__", type(self.function).__name__)
-        text = f"{self._verb}: {name} is not recorded, but called as it is: {advised(why)}"
-        warnings.warn(text, stacklevel=stacklevel_of_user())
-
-    def _alike(self, programs: list[Program], takes: Any, given: tuple[Any, ...]) -> list[Program]:
-        return [one for one in programs if one.takes == takes and lib.norch_matches(one.recording, given)]
-
-    def _compare(self, program: Program, trials: list[Program], given: tuple[Any, ...]) -> str | None:
-        """Accepts the program if it equals a trial, else keeps it as a trial. Returns the reason for a refusal if there
-        were _TRIALS already, else None."""
-        differ = [lib.norch_differs(trial.recording, program.recording, False) for trial in trials]
-        if -1 in differ:
-            same = trials[differ.index(-1)]
-            self._trials = [trial for trial in self._trials if trial is not same]
-            outdated = [  # the same calls on other memory, of tensors that were replaced
-                other
-                for other in self._alike(self._programs, program.takes, given)
-                if lib.norch_differs(other.recording, program.recording, True) < 0
-            ]
-            self._programs = [other for other in self._programs if other not in outdated]
-            self._put_first(program)
-            self._unused = 0
-            return None
-        self._unused += 1
-        if self._unused == _MOST_UNUSED:
-            warnings.warn(
-                f"{self._verb}: {_MOST_UNUSED} calls in a row were recorded, and none was replayed: "
-                f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; "
-                "pass that as a tensor, or raise limit",
-                stacklevel=stacklevel_of_user(),
-            )
-        if len(trials) == _TRIALS:
-            line = lib.norch_line_of(program.recording, differ[-1])
-            return _DIFFERS if line is None else f"{_DIFFERS}\n  first at {line[0]}:{line[1]}"
-        self._trials = [*self._trials, program][-2 * self.limit :]
-        return None
-
-
-def _taken(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
-    """The key of a recording: the structure of the arguments and, in autocast, its setting. Tensors are appended to
-    leaves."""
-    takes = flatten((args, kwargs), leaves)
-    casts = state.setting.effect
-    return takes if casts is None else (*takes, casts)
-
-
-def reset_all() -> None:
-    """Discards the recordings of all functions."""
-    for function in list(_ALL):
-        function.reset()
-
-
-def line() -> tuple[str, int] | None:
-    return user_line(_PACKAGE)
-
-
-def advised(text: str) -> str:
-    for start, advice in _ADVICE.items():
-        if start in text:  # the name of an operation may precede it
-            return f"{text[text.index(start) :]}; {advice}"
-    return text
-
-
-def explained(error: CaptureError, function: Any, verb: str) -> str:
-    """The message of error, with advice and the line of the user's program."""
-    text = str(error)
-    if "\n  " in text:  # a captured function inside this one has added them
-        return text
-    place, step = None, error.__traceback__
-    while step is not None:
-        file = step.tb_frame.f_code.co_filename
-        if not file.startswith(_PACKAGE):
-            place = (file, step.tb_lineno)
-        step = step.tb_next
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if place is not None and code is not None and place[1] and not _is_inside(error, code):
-        place = (code.co_filename, code.co_firstlineno)
-    text = f"{verb}: " + advised(text.removeprefix("capture: ").removeprefix(f"{verb}: "))
-    return text if place is None else f"{text}\n  at {place[0]}:{place[1]}"
-
-
-def _is_inside(error: CaptureError, code: Any) -> bool:
-    """Whether the error was raised inside the function, not after it."""
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code is code:
-            return True
-        step = step.tb_next
-    return False
-
-
-def leave_to_caller(recording: Any, results: list[Any]) -> None:
-    """Puts copies in place of the results that the next replay writes to."""
-    for i, x in enumerate(results):
-        if lib.norch_is_own(recording, i):
-            results[i] = lib.norch_cast(x, x._dtype)
-
-
-def note(module: Module) -> None:
-    """Tells the tape of this thread that a module is called (nn/_watch.py)."""
-    if here.tape is not None:
-        here.tape.called(module)
 
 
 @overload
@@ -366,3 +114,234 @@ def capture(
     if not isinstance(limit, int) or limit < 1:
         raise ValueError(f"capture: limit is the number of recordings that are kept, 1 or more, not {limit!r}")
     return CapturedFunction(function, strict, copy, limit, fuse)
+
+
+class CapturedFunction(CapturedBase, Generic[P, R]):
+    """The result of norch.capture(function), called as function itself.
+
+    recordings()   how many recordings can be replayed
+    reset()        discards them; the next call counts as the first
+    program        the recording that was made or replayed last, to print; None before there is one
+    replay(n, ...) runs the recorded calls of the library n times
+    profile(...)   replays a call, and returns a table of the times of its library calls
+    """
+
+    _verb = "capture"
+
+    def __init__(self, function: Callable[P, R], strict: bool, copy: bool, limit: int, fuse: bool = True):
+        functools.update_wrapper(self, function, updated=())
+        self.function, self.strict, self.copy, self.limit, self.fuse = function, strict, copy, limit, fuse
+        self.reset()
+        _ALL.add(self)
+
+    def reset(self) -> None:
+        """Discards all recordings, and frees their memory."""
+        self._programs: list[Program] = []
+        self._candidates: list[Program] = []
+        self._latest = self._program = None  # the first program, and its recording if its arguments are not nested
+        self._called_before = self._gave_up = False
+        self._unused = 0
+
+    def recordings(self) -> int:
+        """How many recordings can be replayed."""
+        return len(self._programs)
+
+    @property
+    def program(self) -> Program | None:
+        """The recording that was made or replayed last."""
+        return self._programs[0] if self._programs else None
+
+    def profile(self, *args: Any, **kwargs: Any) -> str:
+        """Replays a call with these arguments, and returns a table of the times of its library calls. Error if there is
+        no recording for these arguments."""
+        program, out = self._replay_matching(lib.norch_replay_timed, *_flatten_arguments(args, kwargs))
+        if program is None:
+            raise Error(f"profile: {_NO_RECORDING}")
+        return program.timed(out[1])
+
+    def replay(self, times: int, *args: Any, **kwargs: Any) -> None:
+        """Runs the recorded library calls for these arguments so many times, for timing them without Python. Guards are
+        checked once; step counts of optimizers do not advance. Error if there is no recording for these arguments."""
+        program, _ = self._replay_matching(
+            lambda recording, leaves: lib.norch_replay_repeated(recording, leaves, times),
+            *_flatten_arguments(args, kwargs),
+        )
+        if program is None:
+            raise Error(f"replay: {_NO_RECORDING}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickle: without recordings, which hold addresses of this process."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_") or name[1] == "_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.reset()
+        _ALL.add(self)
+
+    @overload
+    def __get__(self, instance: None, owner: Any = ...) -> CapturedFunction[P, R]: ...
+    @overload
+    def __get__(self: CapturedFunction[Concatenate[T, Q], R], instance: T, owner: Any = ...) -> Callable[Q, R]: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    # ---- calls that the latest recording does not fit ------------------------------------------------------------
+
+    def _call_slow_path(self, /, *args: Any, **kwargs: Any) -> Any:
+        # norch_recording: an enclosing captured function is traced. Within vmap, batching rules make other calls.
+        if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
+            return self.function(*args, **kwargs)
+        in_tree, leaves = _flatten_arguments(args, kwargs)
+        program, out = self._replay_matching(lib.norch_replay, in_tree, leaves)
+        if program is not None:
+            self._put_first(program)
+            return self._replayed(program, out, leaves)
+        if any(lib.norch_is_running(program.recording) for program in self._programs):  # in another thread
+            return self.function(*args, **kwargs)
+        return self._trace_call(args, kwargs, leaves, in_tree)
+
+    def _replay_matching(
+        self, run: Callable[..., Any], in_tree: Any, leaves: tuple[Any, ...]
+    ) -> tuple[Program | None, Any]:
+        """The first program that fits the arguments, and run(its recording, leaves); (None, None) if none does."""
+        for program in self._programs:
+            if program.in_tree == in_tree and (out := run(program.recording, leaves)) is not NotImplemented:
+                return program, out
+        return None, None
+
+    def _replayed(self, program: Program, out: Any, leaves: tuple[Any, ...]) -> Any:
+        return out if program.out_tree is LEAF else rebuild(program.out_tree, iter(out))
+
+    def _put_first(self, program: Program) -> None:
+        self._programs = [program, *(other for other in self._programs if other is not program)][: self.limit]
+        self._program, self._latest = program, program.recording if program.is_flat else None
+
+    # ---- tracing -------------------------------------------------------------------------------------------------
+
+    def _trace_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: tuple[Any, ...], in_tree: Any) -> Any:
+        trace, candidates, recording = Trace(), [], None
+        if self._called_before:
+            candidates = self._matching(self._candidates, in_tree, leaves)
+            earlier = candidates[-1].recording if candidates else None
+            recording = lib.norch_record_begin(self.strict, line, mode, counter, earlier, False)
+        try:
+            with trace.running():
+                out = self.function(*args, **kwargs)
+            results: list[Any] = []
+            out_tree = flatten(out, results, is_tensor)
+            if any(is_in_graph(x) and x._node not in trace.visited for x in results):
+                return self._refused(_LIVE, out)
+            self._called_before = True
+            if recording is not None:
+                trace.add_guards(self.function, leaves)
+                if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
+                    return self._refused(lib.norch_refusal(recording), out)
+                copy_overwritten(recording, results)
+                refusal = self._confirm(Program(recording, in_tree, out_tree, self.function), candidates, leaves)
+                if refusal:
+                    return self._refused(refusal, out)
+            return rebuild(out_tree, iter([alias(x) if is_in_graph(x) else x for x in results]))
+        except CaptureError as error:
+            error.args = (explained(error, self.function, self._verb),)
+            raise
+        finally:
+            if recording is not None:
+                lib.norch_record_cancel(recording)
+
+    def _refused(self, why: str, out: Any) -> Any:
+        if self.strict:
+            raise CaptureError(f"{self._verb}: {why}")
+        self._gave_up = True
+        self._programs, self._candidates, self._latest, self._program = [], [], None, None
+        self._warn_of(why)
+        return out
+
+    def _warn_of(self, why: str) -> None:
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        text = f"{self._verb}: {name} is not recorded, but called as it is: {advised(why)}"
+        warnings.warn(text, stacklevel=stacklevel_of_user())
+
+    def _matching(self, programs: list[Program], in_tree: Any, leaves: tuple[Any, ...]) -> list[Program]:
+        return [one for one in programs if one.in_tree == in_tree and lib.norch_matches(one.recording, leaves)]
+
+    def _confirm(self, program: Program, candidates: list[Program], leaves: tuple[Any, ...]) -> str | None:
+        """Accepts the program if it equals a candidate, else keeps it as one. Returns the reason for a refusal if there
+        were _CANDIDATES already, else None."""
+        differ = [lib.norch_differs(candidate.recording, program.recording, False) for candidate in candidates]
+        if -1 in differ:
+            same = candidates[differ.index(-1)]
+            self._candidates = [candidate for candidate in self._candidates if candidate is not same]
+            outdated = [  # the same calls on other memory, of tensors that were replaced
+                other
+                for other in self._matching(self._programs, program.in_tree, leaves)
+                if lib.norch_differs(other.recording, program.recording, True) < 0
+            ]
+            self._programs = [other for other in self._programs if other not in outdated]
+            self._put_first(program)
+            self._unused = 0
+            return None
+        self._unused += 1
+        if self._unused == _MOST_UNUSED:
+            warnings.warn(
+                f"{self._verb}: {_MOST_UNUSED} calls in a row were recorded, and none was replayed: "
+                f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; "
+                "pass that as a tensor, or raise limit",
+                stacklevel=stacklevel_of_user(),
+            )
+        if len(candidates) == _CANDIDATES:
+            line = lib.norch_line_of(program.recording, differ[-1])
+            return _DIFFERS if line is None else f"{_DIFFERS}\n  first at {line[0]}:{line[1]}"
+        self._candidates = [*self._candidates, program][-2 * self.limit :]
+        return None
+
+
+def _flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The structure of the arguments, with the setting of autocast where it is on, and their leaves. It is the key of a
+    recording."""
+    leaves: list[Any] = []
+    in_tree = flatten((args, kwargs), leaves)
+    casts = state.setting.effect
+    return in_tree if casts is None else (*in_tree, casts), tuple(leaves)
+
+
+def reset_all() -> None:
+    """Discards the recordings of all functions."""
+    for function in list(_ALL):
+        function.reset()
+
+
+def line() -> tuple[str, int] | None:
+    return user_line(_PACKAGE)
+
+
+def advised(text: str) -> str:
+    for start, advice in _ADVICE.items():
+        if start in text:  # the name of an operation may precede it
+            return f"{text[text.index(start) :]}; {advice}"
+    return text
+
+
+def explained(error: CaptureError, function: Any, verb: str) -> str:
+    """The message of error, with advice and the line of the user's program."""
+    text = str(error)
+    if "\n  " in text:  # a captured function inside this one has added them
+        return text
+    frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    outside = [(one.co_filename, line) for one, line in frames if not one.co_filename.startswith(_PACKAGE)]
+    place = outside[-1] if outside else None
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if place is not None and code is not None and place[1] and all(one is not code for one, _ in frames):
+        place = (code.co_filename, code.co_firstlineno)  # raised after the function
+    text = f"{verb}: " + advised(text.removeprefix("capture: ").removeprefix(f"{verb}: "))
+    return text if place is None else f"{text}\n  at {place[0]}:{place[1]}"
+
+
+def copy_overwritten(recording: Any, results: list[Any]) -> None:
+    """Puts copies in place of the results that the next replay writes to."""
+    for i, x in enumerate(results):
+        if lib.norch_is_own(recording, i):
+            results[i] = lib.norch_cast(x, x._dtype)

@@ -8,22 +8,77 @@ from typing import Any
 
 from .._handle import Handle, counter, next_seq
 from .._lib import lib
-from .._recording import here
-from ..amp.state import fresh_cast_cache
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
-from ..nn._watch import watching
 from ..nn.module import Module
-from .captured import CapturedFunction, explained, leave_to_caller, line, note
-from .joined import Call, Joined, Trial, recorded
+from .captured import CapturedFunction, copy_overwritten, explained, line
+from .joint import JointReplay, TracedFunction, TracedNode, as_one_node
 from .listing import Program
-from .tape import Tape
+from .trace import Trace
 from .tree import LEAF, flatten, has_objects, is_tensor, rebuild
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _BACKENDS = ("inductor", "norch", "eager", "aot_eager", "cudagraphs")
 _MOST_FRUITLESS = 12  # calls of one kind that are recorded before it is left alone
+
+
+def compile(  # noqa: A001  (PyTorch's name)
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+) -> Any:
+    """Returns model, a module or a function, with its forward and its backward recorded once and then replayed, as by
+    norch.capture. The signature is torch.compile's. Results and gradients are those of model, bit for bit.
+
+    The first three calls with arguments of the same shapes, dtypes and values run normally. What cannot be recorded
+    (docs/capture.md) runs normally from then on, with a warning that gives the reason; with fullgraph it raises
+    CaptureError. A module becomes an OptimizedModule. Without model, the result is a decorator.
+
+    dynamic, mode, options and name have no effect: each shape has its own recording, up to recompile_limit, by default
+    8. backend="eager" and disable switch recording off. Raises ArgumentError for another backend or mode, RuntimeError
+    for mode and options together.
+
+    >>> model = norch.compile(norch.nn.Linear(2, 1))
+    >>> for _ in range(5):
+    ...     model(norch.ones(4, 2)).sum().backward()
+    >>> model.weight.grad
+    tensor([[20., 20.]])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode not in _MODES:
+        raise ArgumentError(f"compile: mode is one of {', '.join(map(str, _MODES[1:]))}, not {mode!r}")
+    if backend is not None and backend not in _BACKENDS:
+        raise ArgumentError(f"compile: backend is one of {', '.join(_BACKENDS)}, not {backend!r}")
+    limit = 8 if recompile_limit is None else recompile_limit
+    if not isinstance(limit, int) or limit < 1:
+        raise ArgumentError(f"compile: recompile_limit is 1 or more, not {limit!r}")
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
+            disable=disable, recompile_limit=recompile_limit,
+        )  # fmt: skip
+    if not callable(model):
+        raise TypeError(f"compile: expected a module or a function, not {type(model).__name__}")
+    chosen: dict[str, Any] = {
+        "fullgraph": bool(fullgraph),
+        "backend": backend or "norch",
+        "limit": limit,
+        "disable": bool(disable),
+    }
+    return OptimizedModule(model, chosen) if isinstance(model, Module) else _function(model, **chosen)
+
+
+def _function(function: Any, fullgraph: bool, backend: str, limit: int, disable: bool) -> Any:
+    return function if disable or backend == "eager" else CompiledFunction(function, fullgraph, limit)
 
 
 class CompiledFunction(CapturedFunction):
@@ -41,84 +96,81 @@ class CompiledFunction(CapturedFunction):
         self._wanted: dict[Any, set[int]] = {}  # of each kind the results whose gradients were asked for
         self._warned = False
 
-    def _replayed(self, program: Program, out: Any, given: tuple[Any, ...]) -> Any:
-        if program.joined is None:
-            return super()._replayed(program, out, given)
-        program.joined.join(out, given)
-        return rebuild(program.gives, iter(out))
+    def _replayed(self, program: Program, out: Any, leaves: tuple[Any, ...]) -> Any:
+        if program.joint is None:
+            return super()._replayed(program, out, leaves)
+        program.joint.attach(out, leaves)
+        return rebuild(program.out_tree, iter(out))
 
-    # ---- recording -----------------------------------------------------------------------------------------------
+    # ---- tracing -------------------------------------------------------------------------------------------------
 
-    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: tuple[Any, ...], takes: Any) -> Any:
-        kind = (takes, mode.enabled)
+    def _trace_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: tuple[Any, ...], in_tree: Any) -> Any:
+        kind = (in_tree, mode.enabled)
         if not self._called_before or kind in self._eager:
             out = self.function(*args, **kwargs)
             self._called_before = True
             return out
-        tape, trials = Tape(in_parts=True), self._alike(self._trials, takes, given)
-        before = [gradient_edge(x) if isinstance(x, Handle) else None for x in given]
-        start, around = next_seq(), here.tape
+        trace, candidates = Trace(is_joint=True), self._matching(self._candidates, in_tree, leaves)
+        edges = [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves]
+        start = next_seq()
         recording = lib.norch_record_begin(self.strict, line, mode, counter, None, True)
-        here.tape = tape
         try:
-            with watching(note), fresh_cast_cache():
+            with trace.running():
                 out = self.function(*args, **kwargs)
-            here.tape = around
             results: list[Any] = []
-            gives = flatten(out, results, is_tensor)
-            if has_objects(gives):
+            out_tree = flatten(out, results, is_tensor)
+            if has_objects(out_tree):
                 return self._refused(
                     "it returns an object that is no tensor, number, text, list, tuple or dict", out, kind
                 )
-            tape.look_at(self.function, given)
-            call = Call(self.function, takes, tape, self._widen)
-            ended = functools.partial(self._ended, kind, gives)
-            joined = recorded(call, recording, given, results, before, start, ended)
-            if isinstance(joined, str):
-                return self._refused(joined, out, kind)
-            if joined is not None:
-                if tape.walked:
+            trace.add_guards(self.function, leaves)
+            traced = TracedFunction(self.function, in_tree, trace, self._widen)
+            finish = functools.partial(self._finish, kind, out_tree)
+            outs = as_one_node(traced, recording, leaves, results, edges, start, finish)
+            if isinstance(outs, str):
+                return self._refused(outs, out, kind)
+            if outs is not None:
+                if trace.visited:
                     return self._refused("it calls backward(), and its result has a graph", out, kind)
-                lib.norch_record_pause(recording, len(given), len(results))
+                lib.norch_record_pause(recording, len(leaves), len(results))
                 if (why := lib.norch_refusal(recording)) is not None:
                     return self._refused(why, out, kind)
                 recording = None  # it is the node's
-                return rebuild(gives, iter(joined))
-            if not tape.end(recording, given, results, self.copy, gives is LEAF, self.fuse):
+                return rebuild(out_tree, iter(outs))
+            if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
                 return self._refused(lib.norch_refusal(recording), out, kind)
-            leave_to_caller(recording, results)
-            self._take(Program(recording, takes, gives, self.function), trials, given, kind)
-            return rebuild(gives, iter(results))
+            copy_overwritten(recording, results)
+            self._keep(Program(recording, in_tree, out_tree, self.function), candidates, leaves, kind)
+            return rebuild(out_tree, iter(results))
         except CaptureError as error:
             error.args = (explained(error, self.function, self._verb),)
             raise
         finally:
-            here.tape = around
             if recording is not None:
                 lib.norch_record_cancel(recording)
 
-    def _ended(self, kind: Any, gives: Any, trial: Trial, outs: list[Any]) -> None:
+    def _finish(self, kind: Any, out_tree: Any, node: TracedNode, outs: list[Any]) -> None:
         """Both parts of a call are recorded; without gradients, if nobody called backward()."""
-        recording, call, given = trial.recording, trial.call, trial.leaves
-        gradients = [g for g in trial.gradients or () if g is not None]
+        recording, traced, leaves = node.recording, node.traced, node.leaves
+        gradients = [g for g in node.gradients or () if g is not None]
         if kind in self._eager:
             return
         try:
-            if not call.tape.end(
-                recording, (*given, *trial.tangents), outs + gradients, self.copy, gives is LEAF, self.fuse
+            if not traced.trace.end(
+                recording, (*leaves, *node.grad_outputs), outs + gradients, self.copy, out_tree is LEAF, self.fuse
             ):
                 self._refused(lib.norch_refusal(recording), None, kind)
                 return
         except CaptureError as error:
             error.args = (explained(error, self.function, self._verb),)
             raise
-        program = Program(recording, call.takes, gives, self.function)
-        program.joined = Joined(call, recording, trial, outs)
-        self._take(program, self._alike(self._trials, call.takes, given), given, kind)
+        program = Program(recording, traced.in_tree, out_tree, self.function)
+        program.joint = JointReplay(traced, recording, node, outs)
+        self._keep(program, self._matching(self._candidates, traced.in_tree, leaves), leaves, kind)
 
-    def _take(self, program: Program, trials: list[Program], given: tuple[Any, ...], kind: Any) -> None:
+    def _keep(self, program: Program, candidates: list[Program], leaves: tuple[Any, ...], kind: Any) -> None:
         count = self._fruitless[kind] = self._fruitless.get(kind, 0) + 1
-        refusal = self._compare(program, trials, given)
+        refusal = self._confirm(program, candidates, leaves)
         if self._programs and self._programs[0] is program:
             self._fruitless[kind] = 0
         elif refusal or count == _MOST_FRUITLESS:
@@ -134,20 +186,20 @@ class CompiledFunction(CapturedFunction):
             self._warn_of(why)
         return out
 
-    def _widen(self, takes: Any, given: set[int]) -> set[int]:
+    def _widen(self, in_tree: Any, outputs: set[int]) -> set[int]:
         """Notes results whose gradients were asked for; all such so far. Recordings without them go."""
-        wanted = self._wanted.setdefault(takes, set())
-        if not given <= wanted:
-            wanted |= given
+        wanted = self._wanted.setdefault(in_tree, set())
+        if not outputs <= wanted:
+            wanted |= outputs
             narrow = [
                 one
-                for one in self._programs + self._trials
-                if one.joined is not None
-                and one.takes == takes
-                and not wanted & set(one.joined.call.outputs) <= set(one.joined.pattern)
+                for one in self._programs + self._candidates
+                if one.joint is not None
+                and one.in_tree == in_tree
+                and not wanted & set(one.joint.traced.outputs) <= set(one.joint.differentiated)
             ]
             self._programs = [one for one in self._programs if one not in narrow]
-            self._trials = [one for one in self._trials if one not in narrow]
+            self._candidates = [one for one in self._candidates if one not in narrow]
             self._latest = self._program = None
         return wanted
 
@@ -204,61 +256,3 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         return type(self), (self._orig_mod, self._options)
-
-
-def _function(function: Any, fullgraph: bool, backend: str, limit: int, disable: bool) -> Any:
-    return function if disable or backend == "eager" else CompiledFunction(function, fullgraph, limit)
-
-
-def compile(  # noqa: A001  (PyTorch's name)
-    model: Callable[..., Any] | None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str | None = None,
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    name: str | None = None,
-    disable: bool = False,
-    recompile_limit: int | None = None,
-) -> Any:
-    """Returns model, a module or a function, with its forward and its backward recorded once and then replayed, as by
-    norch.capture. The signature is torch.compile's. Results and gradients are those of model, bit for bit.
-
-    The first three calls with arguments of the same shapes, dtypes and values run normally. What cannot be recorded
-    (docs/capture.md) runs normally from then on, with a warning that gives the reason; with fullgraph it raises
-    CaptureError. A module becomes an OptimizedModule. Without model, the result is a decorator.
-
-    dynamic, mode, options and name have no effect: each shape has its own recording, up to recompile_limit, by default
-    8. backend="eager" and disable switch recording off. Raises ArgumentError for another backend or mode, RuntimeError
-    for mode and options together.
-
-    >>> model = norch.compile(norch.nn.Linear(2, 1))
-    >>> for _ in range(5):
-    ...     model(norch.ones(4, 2)).sum().backward()
-    >>> model.weight.grad
-    tensor([[20., 20.]])
-    """
-    if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if mode not in _MODES:
-        raise ArgumentError(f"compile: mode is one of {', '.join(map(str, _MODES[1:]))}, not {mode!r}")
-    if backend is not None and backend not in _BACKENDS:
-        raise ArgumentError(f"compile: backend is one of {', '.join(_BACKENDS)}, not {backend!r}")
-    limit = 8 if recompile_limit is None else recompile_limit
-    if not isinstance(limit, int) or limit < 1:
-        raise ArgumentError(f"compile: recompile_limit is 1 or more, not {limit!r}")
-    if model is None:
-        return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
-            disable=disable, recompile_limit=recompile_limit,
-        )  # fmt: skip
-    if not callable(model):
-        raise TypeError(f"compile: expected a module or a function, not {type(model).__name__}")
-    chosen: dict[str, Any] = {
-        "fullgraph": bool(fullgraph),
-        "backend": backend or "norch",
-        "limit": limit,
-        "disable": bool(disable),
-    }
-    return OptimizedModule(model, chosen) if isinstance(model, Module) else _function(model, **chosen)

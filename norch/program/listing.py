@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._header import listed
 from .._lib import lib
 from ..dtype import DTYPES
-from .picture import arrows, draw
+from .picture import arrows, draw, sizes_text
 from .tree import LEAF
 
 _ROWS = listed(lib.norch_op_name)
@@ -38,6 +38,26 @@ _FAMILIES: list[tuple[str, Any]] = [
 ]
 
 
+class _Row(NamedTuple):
+    """A call of a program.
+
+    where     "file:line" of the program that made it
+    is_dead   nobody reads its result, and no replay runs it
+    number    its place in the order in which the calls were recorded
+    follows   it belongs to the chain of the call before
+    graph     the number of its CUDA graph, or 0
+    """
+
+    operation: str
+    dtype: str
+    sizes: tuple[int, ...]
+    where: str
+    is_dead: bool
+    number: int
+    follows: bool
+    graph: int
+
+
 class Program:
     """A recording: its calls, in order, and its memory. Printed, a line a call; a bar joins those of a chain.
 
@@ -50,22 +70,22 @@ class Program:
       1  add           float32  (3)  ...
     """
 
-    def __init__(self, recording: Any, takes: Any, gives: Any, function: Callable[..., Any]):
-        self.recording, self.takes, self.gives = recording, takes, gives
+    def __init__(self, recording: Any, in_tree: Any, out_tree: Any, function: Callable[..., Any]):
+        self.recording, self.in_tree, self.out_tree = recording, in_tree, out_tree
         self._name = getattr(function, "__name__", "function")
-        self.joined: Any = None  # of a recording in two parts: joined.Joined
-        _, (positional, named), *casts = takes
+        self.joint: Any = None  # of a recording in two parts: joint.JointReplay
+        _, (positional, named), *casts = in_tree
         self.is_flat = not named[1] and not casts and all(part is LEAF for part in positional[1])
 
     def calls(self) -> list[tuple[str, str, tuple[int, ...], str]]:
         """(operation, dtype, sizes, "file:line") of each call that a replay runs."""
-        return [call for call, *_ in self._calls()]
+        return [row[:4] for row in self._live()]
 
     def chains(self) -> list[list[int]]:
         """The calls, as places in calls(), that run together tile by tile: see "Fusion" in docs/capture.md."""
         found: list[list[int]] = []
-        for i, (*_, follows, _) in enumerate(self._calls()):
-            if follows:
+        for i, row in enumerate(self._live()):
+            if row.follows:
                 found[-1].append(i)
             else:
                 found.append([i])
@@ -74,34 +94,28 @@ class Program:
     def graphs(self) -> list[list[int]]:
         """The calls, as places in calls(), that a CUDA device launches as one, from the third replay on."""
         found: dict[int, list[int]] = {}
-        for i, (*_, graph) in enumerate(self._calls()):
-            if graph:
-                found.setdefault(graph, []).append(i)
+        for i, row in enumerate(self._live()):
+            if row.graph:
+                found.setdefault(row.graph, []).append(i)
         return list(found.values())
 
     def recorded(self) -> str:
         """The calls as they were recorded, before chains were made of them, as text."""
-        rows = sorted(self._calls(), key=lambda row: row[1])
-        return self._text([call for call, *_ in rows], [""] * len(rows))
+        rows = sorted(self._live(), key=lambda row: row.number)
+        return self._text([row[:4] for row in rows], [""] * len(rows))
 
-    def _calls(self) -> list[tuple[tuple[str, str, tuple[int, ...], str], int, bool, int]]:
-        """Of each call that a replay runs: what calls() gives, its number as recorded, whether it belongs to the
-        chain of the call before, and the number of its graph, or 0."""
-        return [
-            ((_named(family, op), DTYPES[dtype].name, tuple(sizes), self._where(i)), number, bool(follows), graph)
-            for i, (family, op, dtype, dead, number, follows, graph, *sizes) in enumerate(self._rows())
-            if not dead
-        ]
+    def _live(self) -> list[_Row]:
+        return [row for row in self._rows() if not row.is_dead]
 
-    def _rows(self) -> list[tuple[int, ...]]:
-        rows: list[tuple[int, ...]] = []
-        while (row := lib.norch_program_calls(self.recording, len(rows))) is not None:
-            rows.append(row)
+    def _rows(self) -> list[_Row]:
+        rows: list[_Row] = []
+        while (fields := lib.norch_program_calls(self.recording, len(rows))) is not None:
+            family, op, dtype, dead, number, follows, graph, *sizes = fields
+            line = lib.norch_line_of(self.recording, len(rows))
+            where = "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
+            call = _named(family, op), DTYPES[dtype].name, tuple(sizes), where
+            rows.append(_Row(*call, bool(dead), number, bool(follows), graph))
         return rows
-
-    def _where(self, i: int) -> str:
-        line = lib.norch_line_of(self.recording, i)
-        return "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Writes a picture of the calls to a file, with an arrow from each to those that read what it wrote: by
@@ -116,7 +130,7 @@ class Program:
         ...     os.listdir(folder)
         ['double.svg']
         """
-        live = [i for i, row in enumerate(self._rows()) if not row[3]]
+        live = [i for i, row in enumerate(self._rows()) if not row.is_dead]
         links = arrows([lib.norch_program_uses(self.recording, i) for i in live])
         draw(path, f"{self._name}: {len(live)} calls", self.calls(), links)
 
@@ -130,14 +144,11 @@ class Program:
     def timed(self, seconds: tuple[float, ...]) -> str:
         """The calls with what each of them took in a replay, and its share of all; a chain's stands at its first."""
         total, rows = sum(seconds), []
-        for i, (took, (family, op, dtype, dead, _, follows, _, *sizes)) in enumerate(
-            zip(seconds, self._rows(), strict=True)
-        ):
-            if not dead and (took or follows):  # not of the gradient, which backward() runs
-                name, shape = _named(family, op), f"({', '.join(map(str, sizes))})"
+        for took, row in zip(seconds, self._rows(), strict=True):
+            if not row.is_dead and (took or row.follows):  # not of the gradient, which backward() runs
                 share = 100 * took / total if total else 0.0
-                time = f"{'|':>10} {'':>10}" if follows else f"{1e6 * took:>10.2f} us {share:>5.1f} %"
-                rows.append(f"{time}  {name}, {DTYPES[dtype].name} {shape}  {self._where(i)}")
+                time = f"{'|':>10} {'':>10}" if row.follows else f"{1e6 * took:>10.2f} us {share:>5.1f} %"
+                rows.append(f"{time}  {row.operation}, {row.dtype} {sizes_text(row.sizes)}  {row.where}")
         return "\n".join([f"{1e6 * total:>10.2f} us in {len(rows)} calls", *rows])
 
     def __len__(self) -> int:
@@ -156,7 +167,7 @@ class Program:
         names, dtypes, shapes = ([column] for column in ("", "", ""))
         names += [name for name, *_ in calls]
         dtypes += [dtype for _, dtype, *_ in calls]
-        shapes += [f"({', '.join(map(str, sizes))})" for _, _, sizes, _ in calls]
+        shapes += [sizes_text(sizes) for _, _, sizes, _ in calls]
         widths = [max(map(len, column)) for column in (names, dtypes, shapes)]
         own, chains = self.memory()["temporary"], marks.count("/")
         fused = f"{chains} chain{'s' * (chains != 1)}, " if chains else ""

@@ -53,7 +53,7 @@ def graph(title: str, calls: list[Call], links: list[Arrow]) -> str:
     """The text that Graphviz reads."""
     lines = ["digraph {", f'label="{_quoted(title)}"; labelloc=t; node [shape=box, fontname="monospace", fontsize=10];']
     for i, (name, dtype, sizes, where) in enumerate(calls):
-        lines.append(f'{i} [label="{_quoted(f"{i + 1} {name}")}\\n{dtype} {_shape(sizes)}\\n{_quoted(where)}"];')
+        lines.append(f'{i} [label="{_quoted(f"{i + 1} {name}")}\\n{dtype} {sizes_text(sizes)}\\n{_quoted(where)}"];')
     lines += [f"{a} -> {b};" for a, b in links]
     return "\n".join([*lines, "}"])
 
@@ -63,7 +63,8 @@ def svg(title: str, calls: list[Call], links: list[Arrow]) -> str:
     lanes = _lanes(links)
     left = _STEP * (max(lanes.values(), default=0) + 3)
     rows = [
-        f"{i + 1:>3}  {name}  {dtype} {_shape(sizes)}  {where}" for i, (name, dtype, sizes, where) in enumerate(calls)
+        f"{i:>3}  {name}  {dtype} {sizes_text(sizes)}  {where}"
+        for i, (name, dtype, sizes, where) in enumerate(calls, 1)
     ]
     width = int(left + _LETTER * max(map(len, [title, *rows])) + 20)
     height = _LINE * (len(calls) + 3)
@@ -103,7 +104,7 @@ def _height(i: int) -> int:
     return _LINE * (i + 2) + _LINE // 2
 
 
-def _shape(sizes: tuple[int, ...]) -> str:
+def sizes_text(sizes: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, sizes))})"
 
 

@@ -14,11 +14,9 @@ _VALUE = object()  # and: what follows, itself
 def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """The structure of tree, which includes all values but its leaves; these are appended to leaves."""
     kind = type(tree)
-    if kind is tuple or kind is list:
-        return (kind, tuple([flatten(part, leaves, is_leaf) for part in tree]))
     if kind is dict:
         return (kind, tuple(tree), tuple([flatten(part, leaves, is_leaf) for part in tree.values()]))
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):  # a named tuple
+    if kind is tuple or kind is list or (isinstance(tree, tuple) and hasattr(tree, "_fields")):  # a named tuple
         return (kind, tuple([flatten(part, leaves, is_leaf) for part in tree]))
     if is_leaf is not None and not is_leaf(tree):
         return (_VALUE, tree)

@@ -1,14 +1,14 @@
-"""Tape: the Python side of a recording. C records the calls of the library.
+"""Trace: what Python notes while a function is recorded. C records the calls of the library (norch.Recording).
 
-before, after  functions to call before and after each replay: they update hyper-parameters and step counts
-watches        options of optimizers, as guards: the functions of before run only if one has changed, unless asks
-guards         conditions (container, key, value) for a replay: container[key] must be value, or equal it if it is a
-               number or a string. The key None stands for the size of the container
-kept           objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
-drawn          (state, seed, counter) of each generator before its first random numbers
-walked         nodes that backward() has visited
-unfinished     collectives that were begun, and not yet waited for
-in_parts       whether the function and its gradient are recorded separately, as by norch.compile
+before_run, after_run  functions to call before and after each replay: they update hyper-parameters and step counts
+watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
+guards                 conditions (container, key, value) for a replay: container[key] must be value, or equal it if it
+                       is a number or a string. The key None stands for the size of the container
+kept                   objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
+generators             (state, seed, counter) of each generator before its first random numbers
+visited                nodes that backward() has visited
+unfinished             collectives that were begun, and not yet waited for
+is_joint               whether the function and its gradient are recorded as two parts (joint.py)
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from .._recording import unseen
+from .._recording import here, unseen
+from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
 from ..autograd.node import Leaf
+from ..nn._watch import watching
 from ..nn.module import Module
 
 Guard = tuple[Any, Any, Any]
@@ -32,36 +35,45 @@ _SOURCE = (ModuleType, FunctionType, BuiltinFunctionType, type)  # definitions, 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-class Tape:
-    """See above. here.tape is the tape of the recording in this thread (norch/_recording.py)."""
+class Trace:
+    """See above. here.trace is the trace that is under way in this thread (norch/_recording.py)."""
 
-    def __init__(self, in_parts: bool = False) -> None:
-        self.in_parts = in_parts
-        self.unfinished: set[Any] = set()
-        self.before: list[Callable[[], bool]] = []
-        self.asks = False
-        self.watches: list[Guard] = []
-        self.after: list[Callable[[], None]] = []
+    def __init__(self, is_joint: bool = False) -> None:
+        self.is_joint = is_joint
+        self.before_run: list[Callable[[], bool]] = []
+        self.after_run: list[Callable[[], None]] = []
+        self.watches: list[Guard] | None = []
         self.guards: list[Guard] = []
         self.kept: list[Any] = []
-        self.drawn: list[tuple[Any, int, int]] = []
-        self.walked: set[Any] = set()
+        self.generators: list[tuple[Any, int, int]] = []
+        self.visited: set[Any] = set()
+        self.unfinished: set[Any] = set()
         self._modules: dict[int, Module] = {}
 
-    # ---- called by other modules while a function is recorded ---------------------------------------------------
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """For the call of the function."""
+        outer, here.trace = here.trace, self
+        try:
+            with watching(_note_module), fresh_cast_cache():
+                yield
+        finally:
+            here.trace = outer
 
-    def slot(
+    # ---- called by other modules while a function is traced ------------------------------------------------------
+
+    def on_replay(
         self, before: Callable[[], bool], after: Callable[[], None] | None, options: dict[str, Any] | None
     ) -> None:
         """before() writes numbers to C memory that the calls read, and returns whether the recording still fits;
         after() advances step counts. options: before() is needed only if one of these has changed; None: always."""
-        self.before.append(before)
-        if options is None:
-            self.asks = True
-        else:
-            self.watches += [(options, name, value) for name, value in options.items()]
+        self.before_run.append(before)
         if after is not None:
-            self.after.append(after)
+            self.after_run.append(after)
+        if options is None:
+            self.watches = None
+        elif self.watches is not None:
+            self.watches += [(options, name, value) for name, value in options.items()]
 
     def guard(self, container: Any, key: Any, value: Any) -> None:
         """Adds the guard that container[key], of a dict or list, is value."""
@@ -75,46 +87,25 @@ class Tape:
         """Keeps thing alive as long as the recording."""
         self.kept.append(thing)
 
-    def draw(self, state: Any) -> None:
+    def note_generator(self, state: Any) -> None:
         """Notes that random numbers are drawn from a generator of this state."""
-        if all(state is not known for known, *_ in self.drawn):
-            self.drawn.append((state, state[0], state[1]))
+        if all(state is not known for known, *_ in self.generators):
+            self.generators.append((state, state[0], state[1]))
             self.kept.append(state)
 
-    def walk(self, roots: list[Any]) -> None:
+    def note_backward(self, roots: list[Any]) -> None:
         """Notes that backward() walks from these nodes, and frees their graph."""
-        waiting = [root for root in roots if root not in self.walked]
+        waiting = [root for root in roots if root not in self.visited]
         while waiting:
             node = waiting.pop()
-            self.walked.add(node)
-            waiting += [edge for edge in node.edges if edge is not None and edge not in self.walked]
-
-    def refresh(self) -> Callable[[], bool] | None:
-        """All functions of before in one."""
-        slots = tuple(self.before)
-        if len(slots) < 2:
-            return slots[0] if slots else None
-        return lambda: all(slot() for slot in slots)
-
-    def advance(self) -> Callable[[], None] | None:
-        """All functions of after in one."""
-        slots = tuple(self.after)
-        if not slots:
-            return None
-
-        def each() -> None:
-            for slot in slots:
-                slot()
-
-        return slots[0] if len(slots) == 1 else each
-
-    def called(self, module: Module) -> None:
-        """Notes that a module is called."""
-        self._modules[id(module)] = module
+            self.visited.add(node)
+            waiting += [edge for edge in node.edges if edge is not None and edge not in self.visited]
 
     def modules(self) -> list[Module]:
         """The modules that were called."""
         return list(self._modules.values())
+
+    # ---- the end ---------------------------------------------------------------------------------------------------
 
     def end(
         self, recording: Any, given: tuple[Any, ...], results: list[Any], copy: bool, alone: bool, fuse: bool
@@ -122,35 +113,34 @@ class Tape:
         """Ends the recording. False if it cannot be replayed; norch_refusal() has the reason."""
         if self.unfinished:
             unseen("a collective that the function begins goes on after it; wait() for its Work in the function")
-        return lib.norch_record_end(
-            recording, given, tuple(results), self.guards, self.watches, self.asks, self.refresh(), self.advance(),
-            self.kept, copy, alone, fuse,
-        )  # fmt: skip
+        before_run, after_run = _each(self.before_run), _each(self.after_run)
+        lib.norch_record_conditions(recording, self.guards, self.watches, before_run, after_run, self.kept)
+        return lib.norch_record_end(recording, given, tuple(results), copy, alone, fuse)
 
-    # ---- conditions --------------------------------------------------------------------------------------------
+    # ---- guards ----------------------------------------------------------------------------------------------------
 
-    def look_at(self, function: Any, leaves: tuple[Any, ...]) -> None:
+    def add_guards(self, function: Any, leaves: tuple[Any, ...]) -> None:
         """Adds guards for the variables that the function reads, and for the modules that it reaches."""
         self.guard(anomaly.__dict__, "check", anomaly.check)
         seen: set[int] = set()
         for value in (function, getattr(function, "__self__", None), *leaves):
-            self._look_into(value, deep=True)
+            self._guard_entries(value, deep=True)
         while isinstance(function, partial):
             for value in (*function.args, *function.keywords.values()):
-                self._look_into(value, deep=True)
+                self._guard_entries(value, deep=True)
             function = function.func
-        self._look_at_names(function, seen)
+        self._guard_names(function, seen)
         if not isinstance(function, (Module, FunctionType)):
-            self._look_at_names(type(function).__call__, seen)
+            self._guard_names(type(function).__call__, seen)
         for module in list(self._modules.values()):
             self._guard_module(module)
-            self._look_at_names(type(module).forward, seen)
+            self._guard_names(type(module).forward, seen)
 
-    def _look_at_names(self, function: Any, seen: set[int]) -> None:
+    def _guard_names(self, function: Any, seen: set[int]) -> None:
         """Adds guards for the variables that a function reads, and those that the functions it names read; code of
         libraries is left out."""
         if hasattr(function, "__wrapped__"):  # by a decorator
-            self._look_at_names(function.__wrapped__, seen)
+            self._guard_names(function.__wrapped__, seen)
         function = getattr(function, "__func__", function)
         code = getattr(function, "__code__", None)
         if code is None or id(code) in seen or _is_of_library(code.co_filename):
@@ -158,14 +148,14 @@ class Tape:
         seen.add(id(code))
         for container, key, value in _names(function, code):
             if isinstance(value, FunctionType):
-                self._look_at_names(value, seen)
+                self._guard_names(value, seen)
             elif not isinstance(value, _SOURCE):
                 self.guard(container, key, value)
-                self._look_into(value, deep=True)
+                self._guard_entries(value, deep=True)
                 if hasattr(value, "__wrapped__"):
-                    self._look_at_names(value, seen)
+                    self._guard_names(value, seen)
 
-    def _look_into(self, value: Any, deep: bool) -> None:
+    def _guard_entries(self, value: Any, deep: bool) -> None:
         if isinstance(value, Module):
             for module in value.modules():
                 self._modules[id(module)] = module
@@ -178,14 +168,14 @@ class Tape:
                     unseen("a dictionary has the key None")  # which a guard of a size has
                 elif type(value) is not tuple:
                     self.guard(value, key, part)
-                self._look_into(part, deep=False)
+                self._guard_entries(part, deep=False)
         elif deep and not isinstance(value, (Handle, *_SOURCE)) and hasattr(value, "__dict__"):
             if type(value).__module__.startswith("norch."):
                 return  # norch's own objects add their guards themselves
             self.guard_size(value.__dict__)
             for name, part in list(value.__dict__.items())[:_MOST]:
                 self.guard(value.__dict__, name, part)
-                self._look_into(part, deep=False)
+                self._guard_entries(part, deep=False)
 
     def _guard_module(self, module: Module) -> None:
         attributes = module.__dict__
@@ -201,8 +191,21 @@ class Tape:
                 self.guard(attributes, name, value)
 
 
+def _note_module(module: Module) -> None:
+    """Notes that a module is called, if this thread traces."""
+    if here.trace is not None:
+        here.trace._modules[id(module)] = module
+
+
 _LIBRARIES = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__))
 _MOST = 1000  # entries of one container that get a guard
+
+
+def _each(functions: list[Callable[[], Any]]) -> Callable[[], Any] | None:
+    """All functions in one, which returns False if one has; None if there are none."""
+    if len(functions) < 2:
+        return functions[0] if functions else None
+    return lambda: all(function() is not False for function in functions)
 
 
 def _is_of_library(file: str) -> bool:
