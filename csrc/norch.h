@@ -226,6 +226,7 @@ norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *
 /* The axes from start to end as one; a 0-d tensor becomes one of one axis. */
 norch_tensor *norch_flatten(const norch_tensor *x, int64_t start, int64_t end);
 norch_tensor *norch_permute(const norch_tensor *x, int64_t ndim, const int64_t *axes);
+norch_tensor *norch_reverse_axes(const norch_tensor *x);
 norch_tensor *norch_transpose(const norch_tensor *x, int64_t dim0, int64_t dim1);
 /* A size of -1 keeps that of x. */
 norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *shape);
@@ -235,6 +236,8 @@ norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index);
 /* start and stop as in Python: clipped, negative ones count from the end. With a negative step, a stop below -size includes
  * element 0, like Python's None. */
 norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step);
+/* start from 0 or, negative, from the end; all `length` elements must lie in x. */
+norch_tensor *norch_narrow(const norch_tensor *x, int64_t dim, int64_t start, int64_t length);
 norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1);
 norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int64_t step);
 norch_tensor *norch_alias(const norch_tensor *x);
@@ -327,12 +330,20 @@ norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_te
 
 /* ---- products ------------------------------------------------------------------------------- */
 
+#define NORCH_PRODUCT_MM 0
+#define NORCH_PRODUCT_BMM 1
+#define NORCH_PRODUCT_MV 2
+#define NORCH_PRODUCT_DOT 3
+#define NORCH_PRODUCT_VDOT 4
+
 /* NumPy's matmul for every rank; a flag transposes the last two axes of its operand (not of a vector).
  * linear: x (..., K) @ weight (N, K)^T + optional_bias (N), then the UNARY row `epilogue` unless it is -1: in the same pass,
  * if it keeps the dtype. */
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                            int64_t epilogue);
+/* matmul of two matrices (mm), two batches of as many (bmm), a matrix and a vector (mv), two vectors (dot, vdot). */
+norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_tensor *b);
 /* How CUDA devices compute products of float32 from now on: 0, with the precision of float32, by whatever is fastest; 1, in
  * the arithmetic of float32 alone (IEEE 754), and 2, with the 10 bits of TF32. */
 int32_t norch_set_float32_precision(int64_t precision);

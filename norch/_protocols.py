@@ -9,7 +9,7 @@ from ._buffers import buffer
 from ._handle import Handle
 from ._lib import lib
 from ._typing import Any, Array, Tensor
-from .errors import ArgumentError, DTypeError, Error
+from .errors import ArgumentError, BoundsError, DTypeError, Error
 from .ops._deferred import DeferredMethod
 from .ops._operand import tensor_of
 from .ops.copy import copy_
@@ -121,9 +121,10 @@ class ProtocolMethods(Handle):
         return self.flip(0) if self.ndim else self
 
     def __iter__(self: Any) -> Iterator[Tensor]:
-        if self.ndim == 0:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))
+        try:
+            return iter(self.unbind(0))
+        except BoundsError:
+            raise TypeError("iteration over a 0-d tensor") from None
 
     def __bool__(self) -> bool:
         if self.numel() != 1:

@@ -196,17 +196,18 @@ static norch_tensor *complex_matmul(const norch_tensor *a, const norch_tensor *b
     return back(out, b->ndim == 1);
 }
 
-norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b) {
-    if (check_operands("matmul", a, b)) return NULL;
+static norch_tensor *matmul(const char *op, const norch_tensor *a, const norch_tensor *b, bool transpose_a,
+                            bool transpose_b) {
+    if (check_operands(op, a, b)) return NULL;
     if (nr_needs_widening(a, NR_MATMUL)) {
         norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
-        norch_tensor *out = wide_b ? norch_matmul(wide_a, wide_b, transpose_a, transpose_b) : NULL;
+        norch_tensor *out = wide_b ? matmul(op, wide_a, wide_b, transpose_a, transpose_b) : NULL;
         nr_release(wide_a);
         nr_release(wide_b);
         return nr_narrowed(out, a->dtype);
     }
     matrix left = as_matrix(a, transpose_a, true), right = as_matrix(b, transpose_b, false);
-    if (left.columns != right.rows) return inner_mismatch("matmul", left.columns, right.rows, a, b), NULL;
+    if (left.columns != right.rows) return inner_mismatch(op, left.columns, right.rows, a, b), NULL;
     if (nr_is_complex(a->dtype)) return complex_matmul(a, b, transpose_a, transpose_b);
     nr_matmul_plan plan = {.m = left.rows, .n = right.columns, .k = left.columns};
     plan.a_row = left.row_stride;
@@ -215,8 +216,35 @@ norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool tr
     plan.b_col = right.column_stride;
     int64_t shape[NORCH_MAX_DIMS];
     int32_t ndim = 0;
-    if ((a->ndim > 2 || b->ndim > 2) && broadcast_batches("matmul", a, b, &ndim, shape)) return NULL;
+    if ((a->ndim > 2 || b->ndim > 2) && broadcast_batches(op, a, b, &ndim, shape)) return NULL;
     return multiply(&plan, a, b, ndim, shape, a->ndim > 1, b->ndim > 1, NR_NO_OP);
+}
+
+norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b) {
+    return matmul("matmul", a, b, transpose_a, transpose_b);
+}
+
+norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_tensor *b) {
+    static const struct {
+        const char *name;
+        int32_t ndim[2];
+    } products[] = {[NORCH_PRODUCT_MM] = {"mm", {2, 2}},
+                    [NORCH_PRODUCT_BMM] = {"bmm", {3, 3}},
+                    [NORCH_PRODUCT_MV] = {"mv", {2, 1}},
+                    [NORCH_PRODUCT_DOT] = {"dot", {1, 1}},
+                    [NORCH_PRODUCT_VDOT] = {"vdot", {1, 1}}};
+    if (kind < 0 || kind >= (int64_t)(sizeof products / sizeof *products))
+        return NR_REFUSE(NORCH_ERROR_VALUE, "product: there is no kind %lld", (long long)kind);
+    const char *name = products[kind].name;
+    const norch_tensor *const both[] = {a, b};
+    for (int i = 0; i < 2; i++)
+        if (both[i]->ndim != products[kind].ndim[i])
+            return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: expected %d dimensions, got shape %s", name,
+                             products[kind].ndim[i], nr_shape_of(both[i]));
+    if (kind == NORCH_PRODUCT_BMM && a->shape[0] != b->shape[0])
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "bmm: batches of %lld and %lld: %s and %s", (long long)a->shape[0],
+                         (long long)b->shape[0], nr_shape_of(a), nr_shape_of(b));
+    return matmul(name, a, b, false, false);
 }
 
 /* Checks the weight and the bias of a linear layer. */

@@ -143,6 +143,16 @@ norch_tensor *norch_transpose(const norch_tensor *x, int64_t dim0, int64_t dim1)
     return view;
 }
 
+norch_tensor *norch_reverse_axes(const norch_tensor *x) {
+    if (nr_check_tensor("permute", x)) return NULL;
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    for (int32_t i = 0; i < x->ndim; i++) {
+        shape[i] = x->shape[x->ndim - 1 - i];
+        strides[i] = x->strides[x->ndim - 1 - i];
+    }
+    return nr_make_view(x, x->ndim, shape, strides, 0);
+}
+
 norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *given) {
     if (nr_check_tensor("expand", x)) return NULL;
     int64_t lead = ndim - x->ndim;
@@ -245,6 +255,22 @@ norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int
     int64_t shift = start * strides[axis];
     if (shape[axis] > 1) strides[axis] *= step; /* a single element needs no step, which may be huge */
     return nr_make_view(x, x->ndim, shape, strides, shift);
+}
+
+norch_tensor *norch_narrow(const norch_tensor *x, int64_t dim, int64_t start, int64_t length) {
+    int32_t axis;
+    if (nr_check_tensor("narrow", x)) return NULL;
+    if (x->ndim == 0) return NR_REFUSE(NORCH_ERROR_SHAPE, "narrow: a 0-d tensor has no dimension to narrow");
+    if (nr_check_axis("narrow", dim, x->ndim, &axis)) return NULL;
+    const int64_t size = x->shape[axis], begin = start < 0 ? start + size : start;
+    if (begin < 0 || begin > size || length < 0 || length > size - begin)
+        return NR_REFUSE(NORCH_ERROR_INDEX,
+                         "narrow: %lld elements from %lld on do not lie in dimension %lld of size %lld",
+                         (long long)length, (long long)start, (long long)dim, (long long)size);
+    int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
+    axes_but(x, 0, shape, strides);
+    shape[axis] = length;
+    return nr_make_view(x, x->ndim, shape, strides, begin * strides[axis]);
 }
 
 norch_tensor *norch_diagonal(const norch_tensor *x, int64_t offset, int64_t dim0, int64_t dim1) {

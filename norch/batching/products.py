@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import lib
+from .._lib import constants, lib
 from ..autograd.levels import Level
 from ..errors import ShapeError
 from ..ops.op import OPCODES
 from .level import aligned, is_here, rule, sample
 
 _ADD = OPCODES["add"]
+_RANKS = {  # of the operands of the kinds of product
+    constants[f"PRODUCT_{name}"]: ndims
+    for name, ndims in {"MM": (2, 2), "BMM": (3, 3), "MV": (2, 1), "DOT": (1, 1), "VDOT": (1, 1)}.items()
+}
 
 
 @rule("matmul")
@@ -22,6 +26,13 @@ def _matmul(level: Level, a: Any, b: Any, transpose_a: bool, transpose_b: bool) 
         return _of_vectors(level, a, b, transpose_a, transpose_b)
     left, right = aligned(a, level, max(m, n)), aligned(b, level, max(m, n))
     return sample(lib.norch_matmul(left, right, transpose_a, transpose_b), level)
+
+
+@rule("product")
+def _product(level: Level, kind: int, a: Any, b: Any) -> Any:
+    if (a.ndim, b.ndim) != _RANKS[kind] or (a.ndim == 3 and lib.norch_shape(a)[0] != lib.norch_shape(b)[0]):
+        raise ShapeError("shapes do not fit")  # the call for one sample names them
+    return _matmul(level, a, b, False, False)
 
 
 def _of_vectors(level: Level, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:

@@ -71,6 +71,11 @@ def _transpose(level: Level, x: Any, dim0: int, dim1: int) -> Any:
     return sample(lib.norch_transpose(x._physical, a, b) if x.ndim else lib.norch_alias(x._physical), level)
 
 
+@rule("reverse_axes")
+def _reverse_axes(level: Level, x: Any) -> Any:
+    return sample(lib.norch_permute(x._physical, (0, *range(x.ndim, 0, -1))), level)
+
+
 @rule("expand")
 def _expand(level: Level, x: Any, shape: Any) -> Any:
     given, sizes = lib.norch_shape(x), tuple(shape)
@@ -129,6 +134,11 @@ def _select(level: Level, x: Any, dim: int, index: int) -> Any:
 @rule("slice")
 def _slice(level: Level, x: Any, dim: int, start: int, stop: int, step: int) -> Any:
     return sample(lib.norch_slice(x._physical, axis_of(x, dim, "slice"), start, stop, step), level)
+
+
+@rule("narrow")
+def _narrow(level: Level, x: Any, dim: int, start: int, length: int) -> Any:
+    return sample(lib.norch_narrow(x._physical, axis_of(x, dim, "narrow"), start, length), level)
 
 
 @rule("diagonal")

@@ -19,11 +19,11 @@ def as_fixed_operand(value: Operand, name: str) -> Tensor:
     """as_operand(value) for operations of several calls: an alias at the same place of the graph, which stays as it is
     when another thread sets value.data meanwhile. What returns its argument, views it or writes to it takes
     as_operand()."""
-    x = as_operand(value, name)
-    if x is not value:
-        return x
+    if not isinstance(value, Handle):
+        return as_operand(value, name)
+    x: Any = value
     fixed = lib.norch_alias(x)
-    if (node := gradient_edge(x)) is not None:
+    if (node := x._node if x._view is None else gradient_edge(x)) is not None:
         fixed._node, fixed._version_counter = node, version_counter_of(x)
     return fixed
 

@@ -49,7 +49,7 @@ def values_for(x: Tensor, value: Operand, name: str) -> Tensor:
     """The values of a write into x, in the dtype of x; numbers must fit it."""
     if isinstance(value, (int, float)):
         check_fits(value, x.dtype, name)
-    return to_device_of(cast(as_operand(value, name), x.dtype), x)
+    return to_device_of(cast(kernel_operand(value, name), x.dtype), x)
 
 
 def source_for(x: Tensor, src: Operand, name: str) -> Tensor:
@@ -283,14 +283,14 @@ def _scaled(source: Tensor, alpha: int) -> Tensor:
 
 def _index_fill(x: Tensor, dim: int, index: Tensor, value: Operand, in_place: bool) -> Tensor:
     value = _scalar_of(value, x, "index_fill")
-    whole, at = along_axis(x, dim, index, "index_fill")
+    whole, at = along_axis(x, dim, as_fixed_operand(check_index(index, "index_fill"), "index_fill"), "index_fill")
     out = index_write(whole, at, value, _FILL, in_place)
     return x if in_place else without_axis(out, x)
 
 
 def _scalar_of(value: Operand, x: Tensor, name: str) -> Tensor:
     """A number or a 0-d tensor, in the dtype of x."""
-    value = values_for(x, value, name)
+    value = values_for(x, as_fixed_operand(value, name) if isinstance(value, Handle) else value, name)
     if value.ndim:
         raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {tuple(value.shape)}")
     return value
@@ -303,7 +303,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     >>> norch.index_fill(norch.zeros(3), 0, norch.tensor([0, -1]), 5)
     tensor([5., 0., 5.])
     """
-    return _index_fill(as_operand(input, "index_fill"), dim, index, value, False)
+    return _index_fill(as_fixed_operand(input, "index_fill"), dim, index, value, False)
 
 
 @method
@@ -429,7 +429,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @method
 def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Writes the first elements of source where mask (bool, broadcast to x) holds, in order."""
-    mask, source = _mask(mask, "masked_scatter_").expand(x.shape), as_operand(source, "masked_scatter_")
+    mask, source = _mask(mask, "masked_scatter_").expand(x.shape), as_fixed_operand(source, "masked_scatter_")
     if x.ndim == 0:
         masked_scatter_(x.view(1), mask.view(1), source)
         return x

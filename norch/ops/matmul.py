@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from .._handle import alias
-from .._lib import lib
+from .._lib import constants, lib
 from .._typing import Any, Operand, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge, record
 from ..autograd.recorders import record_affine, record_product
-from ..errors import DeviceError, DTypeError, ShapeError
+from ..errors import ShapeError
+from ._arguments import as_fixed_operand
 from ._operand import as_operand, operand
 from .op import METHODS, method
 from .reduce import sum_over
 
+_MM, _BMM, _MV, _DOT, _VDOT = (constants[f"PRODUCT_{name}"] for name in ("MM", "BMM", "MV", "DOT", "VDOT"))
 _NO_EPILOGUE = -1  # what norch_linear applies to the product: the opcode of a UNARY row, or this
 
 
@@ -157,48 +159,43 @@ _Linear = derivative(
 @method
 def mm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
     """The product of two matrices, (M, K) and (K, N)."""
-    return _named(input, mat2, "mm", 2, 2)
+    a, b = as_operand(input, "mm"), as_operand(mat2, "mm")
+    return record_product(_Matmul, lib.norch_product(_MM, a, b), a, b)
 
 
 @method
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
     """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
     a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
-    if a.ndim == b.ndim == 3 and a.shape[0] != b.shape[0]:
-        raise ShapeError(f"bmm: batches of {a.shape[0]} and {b.shape[0]}: {tuple(a.shape)} and {tuple(b.shape)}")
-    return _named(a, b, "bmm", 3, 3)
+    return record_product(_Matmul, lib.norch_product(_BMM, a, b), a, b, True)
 
 
 @method
 def mv(input: Tensor, vec: Tensor) -> Tensor:  # noqa: A002
     """A matrix (M, K) times a vector (K)."""
-    return _named(input, vec, "mv", 2, 1)
+    return _with_vector(_MV, as_operand(input, "mv"), as_operand(vec, "mv"))
 
 
 @method
 def dot(input: Tensor, tensor: Tensor) -> Tensor:  # noqa: A002
     """The sum of products of two vectors of one size."""
-    return _named(input, tensor, "dot", 1, 1)
+    return _with_vector(_DOT, as_operand(input, "dot"), as_operand(tensor, "dot"))
 
 
 @method
 def vdot(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
     """dot() with input conjugated."""
-    input = as_operand(input, "vdot")
-    input = input.conj() if input.is_complex() else input
-    return _named(input, other, "vdot", 1, 1)
+    a, b = as_fixed_operand(input, "vdot"), as_operand(other, "vdot")
+    return _with_vector(_VDOT, a.conj() if a.is_complex() else a, b)
 
 
-def _named(a: Tensor, b: Tensor, name: str, a_rank: int, b_rank: int) -> Tensor:
-    """matmul() for operands of given ranks, with errors that name the function called."""
-    a, b = as_operand(a, name), as_operand(b, name)
-    for x, rank in ((a, a_rank), (b, b_rank)):
-        if x.ndim != rank:
-            raise ShapeError(f"{name}: expected {rank} dimensions, got shape {tuple(x.shape)}")
-    try:
-        return product(a, b)
-    except (ShapeError, DTypeError, DeviceError) as error:
-        raise type(error)(str(error).replace("matmul", name, 1)) from None
+def _with_vector(kind: int, a: Tensor, b: Tensor) -> Tensor:
+    out = lib.norch_product(kind, a, b)
+    to_a = a._node if a._view is None else gradient_edge(a)
+    to_b = b._node if b._view is None else gradient_edge(b)
+    if to_a is to_b is None or not mode.enabled:
+        return out
+    return record(_VectorMatmul, out, (a, b), (False, False))
 
 
 def _matmul_operator(self: Tensor, other: Operand) -> Tensor:

@@ -238,8 +238,8 @@ def scatter_reduce(
     tensor([5., 0.])
     """
     x, index, src = (
-        as_operand(input, "scatter_reduce"),
-        check_index(index, "scatter_reduce"),
+        as_fixed_operand(input, "scatter_reduce"),
+        as_fixed_operand(check_index(index, "scatter_reduce"), "scatter_reduce"),
         as_fixed_operand(src, "scatter_reduce"),
     )
     flag(include_self, "scatter_reduce: include_self")

@@ -43,8 +43,8 @@ def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
         if shape:
             raise TypeError(f"sizes are given once, not as {shape!r} and as {keyword!r}")
         shape = (keyword,)
-    if len(shape) == 1 and not hasattr(shape[0], "__index__") and hasattr(shape[0], "__iter__"):
-        return tuple(shape[0])
+    if len(shape) == 1 and not hasattr(one := shape[0], "__index__") and hasattr(one, "__iter__"):
+        return one if type(one) is tuple else tuple(one)
     return shape  # C looks at what they are, and names the call
 
 
@@ -67,7 +67,7 @@ def view(x: Tensor, *shape: Any, size: Any = None, dtype: DType | None = None) -
         out._version_counter = version_counter_of(x)
         return out
     wanted = shape if len(shape) > 1 and size is None else sizes(shape, size)
-    return record_view(_Reshape, lib.norch_view(x, wanted), x, view, (wanted,))
+    return record_view(Reshape, lib.norch_view(x, wanted), x, view, (wanted,))
 
 
 @method
@@ -84,7 +84,7 @@ def reshape(input: Tensor, *sizes_: Any, shape: Any = None) -> Tensor:
 
 
 def _reshaped(out: Tensor, x: Tensor, step: Any, arguments: tuple[Any, ...]) -> Tensor:
-    return record_view(_Reshape, out, x, step, arguments, is_view=lib.norch_shares_storage(out, x))
+    return record_view(Reshape, out, x, step, arguments, is_view=lib.norch_shares_storage(out, x))
 
 
 def reshape_to(x: Tensor, meta: Handle) -> Tensor:
@@ -92,7 +92,7 @@ def reshape_to(x: Tensor, meta: Handle) -> Tensor:
     return _reshaped(lib.norch_reshape_as(x, meta), x, reshape_to, (meta,))
 
 
-_Reshape = view_derivative("reshape", grad=lambda g, x_meta: reshape_to(g, x_meta))
+Reshape = view_derivative("reshape", grad=lambda g, x_meta: reshape_to(g, x_meta))
 
 
 @method
@@ -105,13 +105,13 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without the axes of size 1: all of them, or those of dim that are."""
     dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
-    return record_view(_Reshape, lib.norch_squeeze(input, dims), input, squeeze, (dim,))
+    return record_view(Reshape, lib.norch_squeeze(input, dims), input, squeeze, (dim,))
 
 
 @method
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a new axis of size 1 at dim."""
-    return record_view(_Reshape, lib.norch_unsqueeze(input, dim), input, unsqueeze, (dim,))
+    return record_view(Reshape, lib.norch_unsqueeze(input, dim), input, unsqueeze, (dim,))
 
 
 @method
@@ -130,7 +130,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def permute(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     """The axes in another order."""
     wanted = sizes(dims_, dims)
-    return record_view(_Permute, lib.norch_permute(input, wanted), input, permute, (wanted,))
+    return record_view(Permute, lib.norch_permute(input, wanted), input, permute, (wanted,))
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
@@ -141,7 +141,7 @@ def _inverse(order: Sequence[int]) -> list[int]:
     return back
 
 
-_Permute = view_derivative("permute", grad=lambda g, arguments: permute(g, _inverse(arguments[0])))
+Permute = view_derivative("permute", grad=lambda g, arguments: permute(g, _inverse(arguments[0])))
 
 
 @method
@@ -155,13 +155,22 @@ def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
 _Transpose = view_derivative("transpose", grad=lambda g, arguments: transpose(g, *arguments))
 
 
+def reversed_axes(x: Tensor) -> Tensor:
+    """The axes in reverse order."""
+    return record_view(_Reversed, lib.norch_reverse_axes(x), x, reversed_axes, ())
+
+
+_Reversed = view_derivative("permute", grad=lambda g: reversed_axes(g))
+
+
 @method
 @rename_errors
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers as they are."""
-    if input.ndim > 2:
-        raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(input.shape)}; use transpose() or mT")
-    return transpose(input, 0, 1) if input.ndim == 2 else alias_of(input)
+    out = reversed_axes(input)
+    if out.ndim > 2:
+        raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(out.shape)[::-1]}; use transpose() or mT")
+    return out
 
 
 @method
@@ -191,8 +200,10 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 def axis(dim: int, n: int, name: str) -> int:
     """dim of n, a negative one counted from the end; IndexError when out of range."""
     n = n or 1
-    if not -n <= int64(dim, f"{name}: dimension") < n:
-        raise BoundsError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
+    if type(dim) is not int or not -n <= dim < n:
+        dim = int64(dim, f"{name}: dimension")
+        if not -n <= dim < n:
+            raise BoundsError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
     return dim % n
 
 
@@ -232,14 +243,8 @@ def slice_(x: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
 @method
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """length elements of an axis, from start on."""
-    if tensor_of(input, "narrow").ndim == 0:
-        raise ShapeError("narrow: a 0-d tensor has no dimension to narrow")
-    size = input.shape[axis(dim, input.ndim, "narrow")]
     start, length = int64(start, "narrow: start"), int64(length, "narrow: length")
-    begin = start + size if start < 0 else start
-    if not 0 <= begin <= size or length < 0 or begin + length > size:
-        raise BoundsError(f"narrow: {length} elements from {start} on do not lie in dimension {dim} of size {size}")
-    return slice_(input, dim, begin, begin + length, 1)
+    return record_view(Region, lib.norch_narrow(input, dim, start, length), input, narrow, (dim, start, length))
 
 
 @method

@@ -20,18 +20,21 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
 
+from ..._lib import lib
 from ..._typing import Any, Tensor
 from ...errors import ArgumentError, Error, ShapeError, rename_error
+from .._arguments import as_fixed_operand
 from .._checks import on_one_device
 from .._operand import as_operand
 from ..matmul import product
 from ..pointwise import mul
-from ..reduce import sum as sum_
-from ..view import diagonal, permute, reshape
+from ..reduce import sum_over
+from ..view import alias_of, diagonal, permute, reshape
 
 Labels = tuple[int, ...]  # letters by their code; axes of an ellipsis as -1 for the last, -2 for the one before ...
 Step = tuple[Any, int, int, tuple[Any, ...]]  # function, slot, second slot or -1, further arguments
-Plan = tuple[list[Step], int, bool]  # the steps, the slot of the result, whether a 0-d factor is multiplied
+# The steps, the slot of the result, whether a 0-d factor is multiplied, and the name for errors.
+Plan = tuple[list[Step], int, bool, str]
 
 _MIN_ROWS = 16  # of the products in a batch that saves a copy
 _BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit of axes
@@ -60,17 +63,20 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         operands = tuple(operands[0])
     if not operands:
         raise ArgumentError(f"einsum({equation!r}): needs at least one operand")
-    tensors = [as_operand(x, "einsum") for x in operands]
-    return _run(f"einsum({equation!r})", _plan_of(equation, tuple([x.shape for x in tensors])), tensors)
+    if len(operands) == 1:  # the result may be a view of it
+        tensors = [alias_of(as_operand(operands[0], "einsum"))]
+    else:
+        tensors = [as_fixed_operand(x, "einsum") for x in operands]
+    return _run(_plan_of(equation, tuple([lib.norch_shape(x) for x in tensors])), tensors)
 
 
 def contract(name: str, tensors: Sequence[Tensor], inputs: tuple[Labels, ...], output: Labels) -> Tensor:
     """einsum() with labels given as numbers; name is that of the caller, for errors."""
-    return _run(name, _plan(name, inputs, output, tuple([x.shape for x in tensors])), list(tensors))
+    return _run(_plan(name, inputs, output, tuple([lib.norch_shape(x) for x in tensors])), list(tensors))
 
 
-def _run(name: str, plan: Plan, work: list[Any]) -> Tensor:
-    steps, result, numbers = plan
+def _run(plan: Plan, work: list[Any]) -> Tensor:
+    steps, result, numbers, name = plan
     if numbers:  # a 0-d tensor is accepted on any device, the operand that it came from is not
         arrays = [x for x in work if x.ndim]
         for x in arrays[1:]:
@@ -88,7 +94,7 @@ def _run(name: str, plan: Plan, work: list[Any]) -> Tensor:
 
 
 def _sum_same_dtype(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    return sum_(x, dims, dtype=x.dtype)  # sum() would make int64 of integers
+    return sum_over(x, dims, False, x._dtype)  # without the dtype integers add up in int64
 
 
 # ---- the equation -----------------------------------------------------------------------------------------------
@@ -164,7 +170,7 @@ def _plan(name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[A
     planner = _Planner(_sizes(name, inputs, shapes), output)
     for slot, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
         planner.add(slot, list(labels), list(shape))
-    return planner.steps, planner.run(output), planner.numbers
+    return planner.steps, planner.run(output), planner.numbers, name
 
 
 class _Operand:
@@ -192,7 +198,7 @@ class _Planner:
                     del values[second], values[first]
         kept = [label for label, size in zip(labels, shape, strict=True) if size != 1]
         if len(kept) < len(labels):
-            self._step(reshape, slot, self._shape(kept))
+            self._step(reshape, slot, *self._shape(kept))
         self.work.append(_Operand(slot, kept))
 
     def run(self, output: Labels) -> int:
@@ -200,7 +206,7 @@ class _Planner:
         for k, x in enumerate(self.work):
             needed = self._needed(x)
             if alone := [axis for axis, label in enumerate(x.labels) if label not in needed]:
-                self._step(sum_ if len(self.work) == 1 else _sum_same_dtype, x.slot, tuple(alone))
+                self._step(sum_over if len(self.work) == 1 else _sum_same_dtype, x.slot, tuple(alone))
                 self.work[k] = _Operand(x.slot, [label for label in x.labels if label in needed])
         while len(self.work) > 1:
             a, b = min(combinations(self.work, 2), key=self._growth)
@@ -209,8 +215,6 @@ class _Planner:
             self.work.append(self._contract(a, b, needed))
         (result,) = self.work
         self._arrange(result, self.final, tuple(self.sizes[label] for label in output))
-        if not self.steps:
-            self._step(permute, result.slot, tuple(range(len(output))))  # a view, not the operand itself
         return result.slot
 
     def _step(self, function: Any, slot: int, *arguments: Any) -> None:
@@ -232,9 +236,9 @@ class _Planner:
     def _arrange(self, x: _Operand, order: list[int], shape: tuple[int, ...]) -> None:
         """Permutes the axes of x into an order, and reshapes x."""
         if order != x.labels:
-            self._step(permute, x.slot, tuple(map(x.labels.index, order)))
+            self._step(permute, x.slot, *map(x.labels.index, order))
         if shape != self._shape(order):
-            self._step(reshape, x.slot, shape)
+            self._step(reshape, x.slot, *shape)
 
     def _contract(self, a: _Operand, b: _Operand, needed: set[int]) -> _Operand:
         """The product of two operands, summed over the labels that both have and that are not needed later."""
@@ -255,7 +259,7 @@ class _Planner:
         batch = [*lead_a, *lead_b, *batch]
         result = _Operand(a.slot, [*batch, *rows, *columns])
         if self._merged(batch, rows, columns) != self._shape(result.labels):
-            self._step(reshape, a.slot, self._shape(result.labels))
+            self._step(reshape, a.slot, *self._shape(result.labels))
         return result
 
     def _lead(self, x: _Operand, free: list[int], inner: list[int], batch: list[int], across: list[int]) -> list[int]:

@@ -9,8 +9,9 @@ from array import array
 from collections.abc import Sequence
 
 from ..._handle import all_samples
-from ..._lib import flag, int64
+from ..._lib import flag, int64, lib
 from ..._typing import Any, Tensor
+from ...autograd.record import record_view
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._arguments import as_fixed_operand, as_fixed_tensor, as_fixed_tensors, rename_errors, tensors_of
@@ -20,7 +21,7 @@ from ..create import empty, ones_like
 from ..index import index_select
 from ..scan import cumprod
 from ..values import tensor
-from ..view import expand, reshape, transpose, unsqueeze
+from ..view import Reshape, expand, reshape, transpose, unsqueeze, view
 from .shape import flip
 
 
@@ -40,14 +41,17 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         one_of("meshgrid: indexing", indexing, ("ij", "xy"))
     if not listed:
         raise ArgumentError("meshgrid: no tensors given")
-    if any(x.ndim > 1 for x in listed):
-        raise ShapeError(f"meshgrid: takes vectors, got shapes {', '.join(str(tuple(x.shape)) for x in listed)}")
-    if any(x.dtype is not listed[0].dtype for x in listed):
-        raise DTypeError(f"meshgrid: takes one dtype, got {', '.join(x.dtype.name for x in listed)}")
-    for x in listed:
-        on_one_device("meshgrid", listed[0], x)
-    shape, count = [x.numel() for x in listed], len(listed)
-    grids = [expand(reshape(x, *[1] * i, shape[i], *[1] * (count - 1 - i)), shape) for i, x in enumerate(listed)]
+    fixed = [lib.norch_alias(x) for x in listed]
+    if any(x.ndim > 1 for x in fixed):
+        raise ShapeError(f"meshgrid: takes vectors, got shapes {', '.join(str(tuple(x.shape)) for x in fixed)}")
+    if any(x.dtype is not fixed[0].dtype for x in fixed):
+        raise DTypeError(f"meshgrid: takes one dtype, got {', '.join(x.dtype.name for x in fixed)}")
+    for x in fixed:
+        on_one_device("meshgrid", fixed[0], x)
+    shape, count, grids = [x.numel() for x in fixed], len(fixed), []
+    for i, (x, now) in enumerate(zip(listed, fixed)):
+        along = [*[1] * i, shape[i], *[1] * (count - 1 - i)]
+        grids.append(expand(record_view(Reshape, lib.norch_view(now, along), x, view, (along,)), shape))
     return tuple(transpose(grid, 0, 1) if indexing == "xy" and count > 1 else grid for grid in grids)
 
 
@@ -59,12 +63,12 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
     listed = tensors_of(tensors, "cartesian_prod")
-    if any(x.ndim != 1 for x in listed):
-        raise ShapeError(f"cartesian_prod: takes vectors, got {', '.join(str(tuple(x.shape)) for x in listed)}")
+    fixed = as_fixed_tensors(listed, "cartesian_prod")
+    if any(x.ndim != 1 for x in fixed):
+        raise ShapeError(f"cartesian_prod: takes vectors, got {', '.join(str(tuple(x.shape)) for x in fixed)}")
     if len(listed) == 1:
         return listed[0]
-    listed = as_fixed_tensors(listed, "cartesian_prod")
-    return reshape(stack(meshgrid(*listed, indexing="ij"), -1), math.prod(len(x) for x in listed), len(listed))
+    return reshape(stack(meshgrid(*fixed, indexing="ij"), -1), math.prod(len(x) for x in fixed), len(fixed))
 
 
 @rename_errors

@@ -6,15 +6,16 @@ one copy follows (copy.py). Nothing here has a kernel or a derivative of its own
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 
 from ..._handle import Handle, Size
-from ..._lib import int64
+from ..._lib import int64, lib
 from ..._typing import Any, Operand, Tensor
-from ...autograd.broadcast import sum_to
+from ...autograd.broadcast import Expand, sum_to
+from ...autograd.record import record_view
 from ...dtype import int64 as int64_
-from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .._arguments import as_fixed_tensor, as_fixed_tensors, named_function, rename_errors, tensors_of
 from .._checks import at_least, check_count
 from .._inplace_methods import inplace_view
@@ -28,6 +29,9 @@ from ..values import iota, tensor
 from ..view import (
     END,
     Axes,
+    Permute,
+    Region,
+    Reshape,
     alias_of,
     as_strided,
     axes,
@@ -37,6 +41,7 @@ from ..view import (
     expand,
     permute,
     reshape,
+    reversed_axes,
     select,
     sizes,
     slice_,
@@ -52,8 +57,18 @@ swapdims = method(name="swapdims")(transpose)
 concat = concatenate = cat
 
 
-def _part(x: Tensor, dim: int, start: int, stop: int) -> Tensor:
-    return slice_(x, dim, start, stop, 1)
+# What makes several views, or counts axes first, reads the alias `fixed`, which stays as it is when another thread sets
+# input.data meanwhile; the history of a view goes to input itself.
+
+
+def _parts(x: Tensor, fixed: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tensor, ...]:
+    """Views of x from start to stop along dim, for each of bounds."""
+    return tuple(
+        [
+            record_view(Region, lib.norch_slice(fixed, dim, start, stop, 1), x, slice_, (dim, start, stop, 1))
+            for start, stop in bounds
+        ]
+    )
 
 
 # ---- other views ----------------------------------------------------------------------------------------------------
@@ -73,7 +88,8 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> norch.arange(6).unflatten(0, (2, -1)).shape
     norch.Size([2, 3])
     """
-    shape = tuple(tensor_of(input, "unflatten").shape)
+    fixed = lib.norch_alias(tensor_of(input, "unflatten"))
+    shape = lib.norch_shape(fixed)
     at = axis(dim, len(shape), "unflatten")
     wanted = [int64(size, "unflatten: size") for size in sizes]
     if not shape or not wanted:
@@ -86,7 +102,8 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         known = shape[at]
     if known != shape[at] or min(wanted) < 0:
         raise ShapeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {shape[at]}, the size of dimension {dim}")
-    return view(input, (*shape[:at], *wanted, *shape[at + 1 :]))
+    shape = (*shape[:at], *wanted, *shape[at + 1 :])
+    return record_view(Reshape, lib.norch_view(fixed, shape), input, view, (shape,))
 
 
 @method
@@ -103,15 +120,15 @@ def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
     >>> norch.zeros(2, 3, 4).movedim(0, -1).shape
     norch.Size([3, 4, 2])
     """
-    ndim = tensor_of(input, "movedim").ndim
+    fixed = lib.norch_alias(tensor_of(input, "movedim"))
+    ndim = fixed.ndim
     taken, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
     if len(taken) != len(positions):
         raise ShapeError(f"movedim: {len(taken)} axes to {len(positions)} positions")
-    if ndim == 0:
-        return alias_of(input)
     rest = iter([dim for dim in range(ndim) if dim not in taken])
     moved = dict(zip(positions, taken))
-    return permute(input, [moved[dim] if dim in moved else next(rest) for dim in range(ndim)])
+    order = [moved[dim] if dim in moved else next(rest) for dim in range(ndim)]
+    return record_view(Permute, lib.norch_permute(fixed, order), input, permute, (order,))
 
 
 moveaxis = movedim
@@ -125,7 +142,11 @@ def adjoint(input: Tensor) -> Tensor:
 
 def _last_two(x: Tensor) -> Tensor:
     """The last two axes exchanged; a 0-d tensor stays as it is."""
-    return alias_of(x) if x.ndim == 0 else transpose(at_least(2, x, "adjoint"), -2, -1)
+    try:
+        return transpose(x, -2, -1)
+    except BoundsError:
+        x = alias_of(x)
+        return x if x.ndim == 0 else transpose(at_least(2, x, "adjoint"), -2, -1)
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
@@ -150,8 +171,10 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of the tensors, all broadcast to one shape."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     listed = tensors_of(given, "broadcast_tensors")
-    shape = broadcast_shapes(*(x.shape for x in listed))
-    return tuple(expand(x, shape) for x in listed)
+    fixed = [lib.norch_alias(x) for x in listed]
+    shape = broadcast_shapes(*map(lib.norch_shape, fixed))
+    pairs = zip(listed, fixed)
+    return tuple([record_view(Expand, lib.norch_expand(now, shape), x, expand, (shape,)) for x, now in pairs])
 
 
 def _at_least(ndim: int, name: str, function: Any) -> Any:
@@ -185,42 +208,51 @@ def split(
     wanted = split_size_or_sections if split_size is None else split_size
     if hasattr(wanted, "__iter__") and not isinstance(wanted, Handle):
         return split_with_sizes(tensor, wanted, dim)
-    at, size = _along(tensor, dim, "split")
+    fixed = lib.norch_alias(tensor_of(tensor, "split"))
+    at, size = _along(fixed, dim, "split")
     step = int64(wanted, "split: size")
     if step < 0 or (step == 0 and size):
         raise ShapeError(f"split: parts of size {step} of dimension {dim}, whose size is {size}")
     check_count(-(-size // (step or 1)), "split: the number of parts")
-    return tuple(_part(tensor, at, i, i + step) for i in range(0, size or 1, step or 1))
+    return _parts(tensor, fixed, at, _equal(size, step))
 
 
-def _along(x: Tensor, dim: int, name: str) -> tuple[int, int]:
-    """dim from the front, and its size."""
-    ndim = tensor_of(x, name).ndim
-    if ndim == 0:
-        raise ShapeError(f"{name}: a 0-d tensor has no dimension to divide")
-    at = axis(dim, ndim, name)
-    return at, x.shape[at]
+def _equal(size: int, step: int) -> list[tuple[int, int]]:
+    """The bounds of parts of one size; of nothing, one empty part."""
+    return [(start, start + step) for start in range(0, size or 1, step or 1)]
+
+
+def _along(x: Tensor, dim: int, name: str, error: type[Error] = ShapeError) -> tuple[int, int]:
+    """dim from the front, and its size; error for a 0-d tensor."""
+    shape = lib.norch_shape(x)
+    if not shape:
+        raise error(f"{name}: a 0-d tensor has no dimension to divide")
+    at = axis(dim, len(shape), name)
+    return at, shape[at]
 
 
 @method
 @rename_errors
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
-    at, size = _along(input, dim, "split_with_sizes")
+    fixed = lib.norch_alias(tensor_of(input, "split_with_sizes"))
+    at, size = _along(fixed, dim, "split_with_sizes")
     parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
     if sum(parts) != size or min(parts, default=0) < 0:
         raise ShapeError(f"split_with_sizes: sizes {parts} do not add up to {size}, the size of dimension {dim}")
-    return tuple(_part(input, at, end - part, end) for part, end in zip(parts, accumulate(parts)))
+    return _parts(input, fixed, at, [(end - part, end) for part, end in zip(parts, accumulate(parts))])
 
 
 @method
 @numpy_names
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most chunks parts along dim, all of one size but the last."""
-    at, size = _along(input, dim, "chunk")
+    fixed = lib.norch_alias(tensor_of(input, "chunk"))
+    at, size = _along(fixed, dim, "chunk")
     if check_count(chunks, "chunk: chunks") < 1:
         raise ArgumentError(f"chunk: into {chunks} chunks")
-    return split(input, -(-size // chunks), at) if size else (_part(input, at, 0, 0),) * chunks
+    parts = _parts(input, fixed, at, _equal(size, -(-size // chunks)))
+    return parts if size else parts * chunks
 
 
 @method
@@ -233,30 +265,36 @@ def tensor_split(
     >>> [part.tolist() for part in norch.arange(5).tensor_split(2)]
     [[0, 1, 2], [3, 4]]
     """
-    given = [cut for cut in (indices_or_sections, indices, sections) if cut is not None]
-    if len(given) != 1:
+    fixed = lib.norch_alias(tensor_of(input, "tensor_split"))
+    at, size = _along(fixed, dim, "tensor_split")
+    return _parts(input, fixed, at, _cut(size, indices_or_sections, indices, sections))
+
+
+def _cut(size: int, *given: Any) -> Iterable[tuple[int, int]]:
+    """The bounds of the parts of tensor_split(); given: the indices or the number of sections, and None."""
+    cuts: Any = [cut for cut in given if cut is not None]
+    if len(cuts) != 1:
         raise TypeError("tensor_split: give either indices or the number of sections")
-    at, size = _along(input, dim, "tensor_split")
-    cuts = given[0].tolist() if isinstance(given[0], Handle) else given[0]  # type: ignore[attr-defined]
+    cuts = cuts[0].tolist() if isinstance(cuts[0], Handle) else cuts[0]  # type: ignore[attr-defined]
     if not hasattr(cuts, "__iter__"):
         count = check_count(cuts, "tensor_split: sections")
         if count < 1:
             raise ArgumentError(f"tensor_split: into {count} sections")
         cuts = list(accumulate(size // count + (i < size % count) for i in range(count - 1)))
     cuts = [int64(cut, "tensor_split: index") for cut in cuts]
-    return tuple(_part(input, at, start, stop) for start, stop in zip([0, *cuts], [*cuts, END]))
+    return zip([0, *cuts], [*cuts, END])
 
 
 def _split_along(name: str, least: int, about: str) -> Any:
     def function(
         input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
     ) -> tuple[Tensor, ...]:
-        at_least(least, input, name)
-        dim = {"hsplit": min(1, input.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
-        count, size = indices_or_sections if sections is None else sections, input.shape[dim]
+        fixed = at_least(least, lib.norch_alias(tensor_of(input, name)), name)
+        dim = {"hsplit": min(1, fixed.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
+        count, size = indices_or_sections if sections is None else sections, fixed.shape[dim]
         if hasattr(count, "__index__") and size % (int(count) or 1):
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
-        return tensor_split(input, indices_or_sections, dim, indices=indices, sections=sections)
+        return _parts(input, fixed, dim, _cut(size, indices_or_sections, indices, sections))
 
     about += ", into equal sections or cut before indices."
     return method(rename_errors(named_function(function, name, about)))
@@ -271,11 +309,10 @@ dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
 @numpy_names
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the parts along an axis, without that axis."""
-    if tensor_of(input, "unbind").ndim == 0:
-        raise BoundsError("unbind: a 0-d tensor has no dimension to divide")
-    at, size = _along(input, dim, "unbind")
+    fixed = lib.norch_alias(tensor_of(input, "unbind"))
+    at, size = _along(fixed, dim, "unbind", BoundsError)
     check_count(size, "unbind: the number of parts")
-    return tuple(select(input, at, i) for i in range(size))
+    return tuple([record_view(Region, lib.norch_select(fixed, at, i), input, select, (at, i)) for i in range(size)])
 
 
 # ---- joins ----------------------------------------------------------------------------------------------------------
@@ -404,7 +441,7 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
         at, size = axis(dim, input.ndim, "roll"), input.shape[dim]
         cut = -int64(step, "roll: shift") % size if size else 0
         if cut:
-            out = cat([_part(out, at, cut, size), _part(out, at, 0, cut)], at)
+            out = cat([slice_(out, at, cut, size, 1), slice_(out, at, 0, cut, 1)], at)
     return clone(out) if out is input else out
 
 
@@ -569,19 +606,15 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return sum_to(summed, target)
 
 
-def _reversed(x: Tensor) -> Tensor:
-    """The axes reversed."""
-    return transpose(x, 0, 1) if x.ndim == 2 else permute(x, tuple(range(x.ndim - 1, -1, -1)))
-
-
 def _hermitian(x: Tensor) -> Tensor:
     """A matrix transposed, and conjugated."""
-    if x.ndim not in (0, 2):
-        raise ShapeError(f"H: takes a matrix, got {x.ndim} dimensions")
-    return _reversed(x).conj()
+    out = reversed_axes(x)
+    if out.ndim not in (0, 2):
+        raise ShapeError(f"H: takes a matrix, got {out.ndim} dimensions")
+    return out.conj()
 
 
-METHODS.update(T=property(_reversed), H=property(_hermitian), mT=property(_last_two), mH=property(adjoint))
+METHODS.update(T=property(reversed_axes), H=property(_hermitian), mT=property(_last_two), mH=property(adjoint))
 METHODS.update(dict.fromkeys(("swapaxes_", "swapdims_"), inplace_view(swapaxes)))
 __all__ = [
     "adjoint", "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
