@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/learn: `python docs/learn/pictures.py [NAME ...]`. The ladder is measured where this runs."""
+"""Draws the pictures of docs/learn: `python docs/learn/pictures.py [NAME ...]`. The ladder is measured here."""
 
 import sys
 from pathlib import Path
