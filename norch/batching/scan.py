@@ -45,7 +45,7 @@ def _argsort(level: Level, x: Any, dim: int, k: int, descending: bool, values: A
 
 
 def samples_of(p: Any, shape: Any) -> Any:
-    """An empty tensor of a shape, as p is otherwise."""
+    """An empty tensor of a shape, with the dtype and device of p."""
     return p.new_empty(tuple(shape))
 
 
@@ -58,7 +58,7 @@ def _sorted(level: Level, x: Any, dim: int, descending: bool) -> Any:
 def _searchsorted(level: Level, boundaries: Any, values: Any, right: bool) -> Any:
     if not is_here(boundaries, level) and boundaries.ndim == 1:
         return sample(lib.norch_searchsorted(boundaries, values._physical, right), level)
-    if boundaries.ndim == 1:  # of each sample its own: values as a row of it
+    if boundaries.ndim == 1:  # boundaries of each sample: values as one row
         p = samples(values, level)
         rows = lib.norch_reshape(p, (level.size, -1 if p._numel else 0))
         out = lib.norch_searchsorted(boundaries._physical, rows, right)

@@ -11,7 +11,7 @@ from .level import aligned, axis_of, is_here, rule, sample
 
 
 def _refused(view: Any, x: Any, *arguments: Any) -> tuple[int, ...]:
-    """What the call for one sample raises; should it not, the shape of its result."""
+    """Raises the error of the call for one sample; the shape of its result if it raises none."""
     return lib.norch_shape(view(lib.norch_select(x._physical, 0, 0), *arguments))
 
 
@@ -45,7 +45,7 @@ def _reshaped(level: Level, x: Any, shape: tuple[int, ...]) -> Any:
 def _flatten(level: Level, x: Any, start: int, end: int) -> Any:
     n, shape = x.ndim or 1, lib.norch_shape(x) or (1,)
     if not (-n <= start < n and -n <= end < n) or start % n > end % n:
-        return sample(lib.norch_flatten(lib.norch_select(x._physical, 0, 0), start, end), level)  # which says why
+        return sample(lib.norch_flatten(lib.norch_select(x._physical, 0, 0), start, end), level)  # it raises
     start, end = start % n, end % n + 1
     return _reshaped(level, x, (*shape[:start], math.prod(shape[start:end]), *shape[end:]))
 
@@ -155,7 +155,7 @@ def _unfold(level: Level, x: Any, dim: int, size: int, step: int) -> Any:
 
 @rule("region")
 def _region(level: Level, x: Any, index: Any) -> Any:
-    if x.ndim == 0 and (index == 0 or index == (0,)):  # a number gives itself
+    if x.ndim == 0 and (index == 0 or index == (0,)):  # a 0-d sample is its own only element
         return sample(lib.norch_alias(x._physical), level)
     view = lib.norch_region(x._physical, (slice(None), *index) if type(index) is tuple else (slice(None), index))
     return None if view is None else sample(view, level)
@@ -190,7 +190,7 @@ def _view_as_complex(level: Level, x: Any) -> Any:
     return sample(lib.norch_view_as_complex(x._physical), level)
 
 
-# ---- how tensors lie in memory ---------------------------------------------------------------------------------------
+# ---- memory layout ---------------------------------------------------------------------------------------------------
 
 
 def _pair(a: Any, b: Any, level: Level) -> tuple[Any, Any]:

@@ -1,8 +1,8 @@
 """Checkpoints that all ranks write together, and any number of ranks reads.
 
 A checkpoint is a folder: an index, and files that norch.save wrote, a part each. save() writes new parts beside those
-that are there, then puts a new index in the place of the old one, in one step of the file system, and removes all
-other parts: a process that is killed at any moment leaves a whole checkpoint, the old one or the new one.
+of the previous checkpoint, then replaces the index atomically by a new one, and removes all
+other parts. So a process that is killed at any moment leaves a complete checkpoint, the old one or the new one.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _Parts:
             for step in path[:-1]:
                 owner = owner.setdefault(step, {})
             value = self.read(path)
-            if isinstance(value, dict):  # an empty one, of a rank that had nothing there; others may have had more
+            if isinstance(value, dict):  # an empty one: another rank may have saved entries of it
                 owner.setdefault(path[-1], {})
             else:
                 owner[path[-1]] = value
@@ -135,14 +135,14 @@ def _group(group: Any, name: str) -> ProcessGroup | None:
 
 
 def _exchange(group: ProcessGroup | None, thing: Any, name: str) -> list[Any]:
-    """The things of all ranks."""
+    """The objects of all ranks, in the order of ranks."""
     if group is None:
         return [thing]
     return list(group.watch.run((name,), group.comm.allgather, thing))
 
 
 def _together(group: ProcessGroup | None, step: Callable[[], T]) -> T:
-    """step(), which all ranks take. Error on all ranks where it fails on one, which others would wait for."""
+    """Calls step() on all ranks. If it fails on one rank, all raise an Error, so that none waits for the failed one."""
     made: Any = None
     failure: Exception | None = None
     try:
@@ -184,7 +184,8 @@ def _size(value: Any) -> int:
 
 
 def _shared_out(of_ranks: list[dict[_Path, int]]) -> dict[_Path, int]:
-    """Which rank writes a value: of those that have it the one that has least to write. The same on all ranks."""
+    """The rank that writes each value: of those that have it, the one with the fewest bytes to write so far. All ranks
+    compute the same."""
     loads = [0] * len(of_ranks)
     sizes = {path: size for sizes in reversed(of_ranks) for path, size in sizes.items()}
     writers = {}
@@ -196,7 +197,7 @@ def _shared_out(of_ranks: list[dict[_Path, int]]) -> dict[_Path, int]:
 
 
 def _next_number(folder: str) -> int:
-    """The number of a checkpoint that has no file in the folder yet, be it one that was never finished."""
+    """A number that no file in the folder has, not even one of an unfinished checkpoint."""
     names = os.listdir(folder) if os.path.isdir(folder) else []
     used = [name.split("_")[1] for name in names if name.startswith("part_")]
     return 1 + max((int(number) for number in used if number.isdigit()), default=0)

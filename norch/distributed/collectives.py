@@ -1,6 +1,6 @@
 """Collectives on tensors. Each rank of the group calls the same one, with tensors of the same shapes and dtypes.
 
-Elements go to MPI or NCCL as they lie in memory, without pickling (transfer.py). float16 and bfloat16 are added in
+Elements are passed to MPI or NCCL in memory, without pickling (transfer.py). float16 and bfloat16 are added in
 float32. Names and arguments are those of torch.distributed; src and dst are numbers in the world, also in a group, and
 group_src and group_dst those in the group.
 """
@@ -25,7 +25,8 @@ __all__ = [
 
 
 class ReduceOp:
-    """How all_reduce() and its kin combine elements. AVG: the sum by the number of ranks, of floating-point dtypes."""
+    """How all_reduce() and similar collectives combine elements. AVG: the sum divided by the number of ranks, for
+    floating-point dtypes."""
 
     SUM, AVG, PRODUCT, MIN, MAX = "sum", "avg", "product", "min", "max"
     RedOpType = str
@@ -57,7 +58,7 @@ def reduce(
     tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Combines the tensors of all ranks into that of rank dst, in place. Those of the others stay as they are."""
+    """Combines the tensors of all ranks into that of rank dst, in place. Those of the others do not change."""
     call = Call("reduce", group, async_op, tensor, op, group_dst if dst is None else dst)
     root, x = call.root(dst, group_dst), call.numbers(tensor, op)
     if call.group.rank() == root:
@@ -66,7 +67,7 @@ def reduce(
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Writes the tensor of each rank into tensor_list, which stands in the order of ranks. Ranks may have other shapes
+    """Writes the tensor of each rank into tensor_list, in the order of ranks. Ranks may have other shapes
     than this one's, if the list has them too."""
     call = Call("all_gather", group, async_op, tensor, shapes=False)
     call.check_list("tensor_list", tensor_list, tensor)
@@ -80,7 +81,8 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Writes the tensors of all ranks one behind the other into output_tensor, along the first axis or a new one."""
+    """Writes the tensors of all ranks to output_tensor, concatenated along the first axis or stacked along a new
+    one."""
     call = Call("all_gather_into_tensor", group, async_op, input_tensor)
     call.check_parts(output_tensor, input_tensor)
     x, out = call.bytes(input_tensor), call.bytes(output_tensor)
@@ -116,7 +118,7 @@ def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Sends the tensor i of a list to rank i, and writes what comes from rank i into the tensor i of the other list."""
+    """Sends tensor i of the input list to rank i, and writes what rank i sends to tensor i of the output list."""
     call = Call("all_to_all", group, async_op, shapes=False)
     call.check_list("output_tensor_list", output_tensor_list, input_tensor_list[0] if input_tensor_list else None)
     call.check_list("input_tensor_list", input_tensor_list, output_tensor_list[0])
@@ -174,14 +176,14 @@ def scatter(
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Waits until all ranks have come here."""
+    """Waits until all ranks have called it."""
     return Call("barrier", group, async_op).anywhere()("Barrier")
 
 
 def monitored_barrier(
     group: Any = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """barrier() that ends no process: where ranks do not come within timeout (that of the group by default), rank 0 of
+    """barrier() that ends no process: where ranks do not call it within timeout (by default the group's), rank 0 of
     the group raises an Error that names the first of them, or, with wait_all_ranks, all; those that came raise one,
     too. ArgumentError for a group without MPI."""
     meet(group_of(group, "monitored_barrier"), timeout, wait_all_ranks)

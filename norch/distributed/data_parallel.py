@@ -90,7 +90,8 @@ class DistributedDataParallel(Module):
         self._unused: list[int] | None = None  # of a static graph, once it is known
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickles, which belong to the group of all ranks, and average by hooks of their own."""
+        """For copies and pickles: without the group and the hooks; a copy belongs to the group of all ranks and sets
+        its own hooks."""
         if self.process_group is not group_of(None, "DistributedDataParallel"):
             raise Error("DistributedDataParallel: a model of another group than that of all ranks cannot be copied")
         left_out = ("process_group", "_reducer", "_unused")
@@ -102,7 +103,7 @@ class DistributedDataParallel(Module):
         self._make_reducer()
 
     def _state_dict_of_rank(self) -> dict[str, Any]:
-        """What checkpoint.save() writes of this rank: buffers are rank 0's, which the next forward gives the others."""
+        """What checkpoint.save() writes on this rank: buffers of rank 0 only, which the next forward broadcasts."""
         state = self.state_dict()
         if self.process_group.rank() != 0:
             for name, _ in self.named_buffers():
@@ -119,7 +120,7 @@ class DistributedDataParallel(Module):
         if averages:
             self._reducer.check_finished()
         outputs = self.module(*inputs, **kwargs)
-        if averages:  # of another forward before its backward nothing changes
+        if averages:  # a further forward without a backward between changes nothing
             self._reducer.begin()
             if self.find_unused_parameters:
                 if not self.static_graph or self._unused is None:
@@ -129,8 +130,8 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it gradients stay this rank's own, and accumulate; the first backward of a forward after it averages
-        their sums.
+        """A context in which gradients accumulate without communication; the first backward of a forward after it
+        averages their sums.
 
         >>> with model.no_sync():  # doctest: +SKIP
         ...     loss(model(x)).backward()
@@ -192,15 +193,15 @@ class _Reducer:
         self.buckets = [_Bucket(at, [self.parameters[i] for i in at]) for at in self._grouped(bucket_bytes)]
         self.bucket_of = {i: bucket for bucket in self.buckets for i in bucket.indices}
         self.averages = False
-        self.begun = 0  # so many buckets are being summed
+        self.begun = 0  # the number of buckets whose sums have started
         self.used: set[int] = set()  # parameters whose gradients are in their buckets
         self.part_of = {i: part for b in self.buckets for i, part in zip(b.indices, b.parts, strict=True)}
-        ready = weakref.WeakMethod(self._ready)  # the parameters do not keep what averages their gradients
+        ready = weakref.WeakMethod(self._ready)  # the hooks of the parameters must not keep this object alive
         for i, p in enumerate(self.parameters):
             p.register_post_accumulate_grad_hook(partial(_tell, ready, i))
 
     def _grouped(self, bucket_bytes: int) -> list[list[int]]:
-        """Numbers of parameters, from the last to the first, cut into buckets."""
+        """The indices of the parameters, from the last to the first, divided into buckets."""
         groups: list[list[int]] = []
         kind, left = None, 0
         for i, p in reversed(list(enumerate(self.parameters))):
@@ -214,14 +215,14 @@ class _Reducer:
         return groups
 
     def begin(self) -> None:
-        """The next gradients are those of a new forward, and averaged."""
+        """Starts a new forward, whose gradients are averaged."""
         self.averages, self.begun = True, 0
         self.used.clear()
         for bucket in self.buckets:
             bucket.missing, bucket.work = set(bucket.indices), None
 
     def check_finished(self) -> None:
-        """Error if gradients of the last backward have not all come."""
+        """Raises an Error if the last backward did not give all gradients."""
         lacking = [self.names[i] for bucket in self.buckets for i in sorted(bucket.missing)]
         if self.averages and self.used and lacking:
             self.averages = False
@@ -244,14 +245,14 @@ class _Reducer:
         return [i for i, p in enumerate(self.parameters) if gradient_edge(p) not in seen]
 
     def skip(self, unused: list[int]) -> None:
-        """These parameters will get no gradient."""
+        """Marks parameters that will get no gradient as ready."""
         for i in unused:
             self.bucket_of[i].missing.discard(i)
             self.part_of[i].zero_()
         self._sum_what_is_there()
 
     def _ready(self, i: int) -> None:
-        """Called by backward when the gradient of the parameter i is there."""
+        """The hook that backward calls when the gradient of parameter i is complete."""
         if not self.averages:
             return
         bucket = self.bucket_of[i]
@@ -278,7 +279,7 @@ class _Reducer:
             self._finish()
 
     def _finish(self) -> None:
-        """All buckets are being summed: waits for them, and gives the parameters their averages."""
+        """Waits for the sums of all buckets, and writes the averages to the gradients."""
         self.averages = False
         somewhere = self._used_somewhere()
         for bucket in self.buckets:

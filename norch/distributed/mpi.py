@@ -1,4 +1,4 @@
-"""MPI, through mpi4py: the world, datatypes and operations, and how tensors go through it.
+"""MPI, through mpi4py: the world, datatypes and operations, and the transport of tensors.
 
 mpi4py is imported by init_process_group(), and needs an MPI: `pip install "norch[mpi]"` brings Open MPI.
 """
@@ -26,7 +26,7 @@ _NUMBERS = {
 _BYTES = {1: "BYTE", 2: "INT16_T", 4: "INT32_T", 8: "INT64_T", 16: "C_DOUBLE_COMPLEX"}
 _OPS = {"sum": "SUM", "avg": "SUM", "product": "PROD", "min": "MIN", "max": "MAX"}
 _BOOL_OPS = {"sum": "MAX", "max": "MAX", "product": "MIN", "min": "MIN"}  # or, and
-# Open MPI's and MPICH's launchers, and Slurm's, tell a process the size of its world in these.
+# The environment variables in which the launchers of Open MPI, MPICH and Slurm pass the size of the world.
 _LAUNCHERS = "OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS".split()
 
 
@@ -43,7 +43,7 @@ def mpi() -> Any:
 
 
 def is_launched() -> bool:
-    """Whether a launcher that MPI knows has started this process."""
+    """Whether an MPI launcher started this process."""
     return any(key in os.environ for key in _LAUNCHERS)
 
 
@@ -69,7 +69,7 @@ def number_type(dtype: Any, name: str) -> Any:
 
 @cache
 def byte_type(dtype: Any) -> Any:
-    """A datatype of MPI of the size of dtype, to move elements as they are."""
+    """An MPI datatype of the size of dtype, to move elements without arithmetic."""
     return getattr(mpi(), _BYTES[dtype.itemsize])
 
 
@@ -101,7 +101,7 @@ def abort(message: str) -> None:
 
 
 class Link:
-    """How collectives move tensors through MPI: from and to memory of the host, without pickling.
+    """The transport of collectives through MPI: tensors in host memory, without pickling.
 
     nccl.Link has the same methods, but all_reduce().
     """
@@ -143,44 +143,44 @@ class Link:
         return x if x.is_contiguous() and not x.is_cuda else x.detach().cpu().contiguous()
 
     def device_for(self, x: Tensor) -> Any:
-        """Where memory beside x has to lie."""
+        """The device of temporary memory for x."""
         return "cpu"
 
     def divides(self, how: str) -> bool:
-        """Whether a sum has to be divided by the number of ranks afterwards."""
+        """Whether the caller must divide the sum by the number of ranks: MPI has no average."""
         return how == "avg"
 
     def buffer(self, address: int, size: int) -> Any:
-        """Memory as MPI takes it."""
+        """The memory of x as an MPI buffer."""
         return mpi().buffer.fromaddress(address, size)
 
     def call(self, what: tuple[Any, ...], method: str, *arguments: Any) -> None:
-        """A collective, to its end."""
+        """Runs a collective and waits for it."""
         self.watch.run(what, getattr(self.comm, method), *arguments)
 
     def begin(self, what: tuple[Any, ...], method: str, *arguments: Any) -> Any:
-        """The same, going on; gives MPI's request."""
+        """Starts a nonblocking collective and returns its MPI request."""
         return self.watch.run(what, getattr(self.comm, "I" + method.lower()), *arguments)
 
     def wait(self, what: tuple[Any, ...], request: Any) -> None:
-        """Waits for what begin() has begun."""
+        """Waits for a request of begin()."""
         self.watch.run(what, request.Wait)
 
     def test(self, what: tuple[Any, ...], request: Any) -> bool:
-        """Whether that is done; asking lets MPI go on."""
+        """Whether a request is complete. The call lets MPI make progress."""
         return bool(self.watch.run(what, request.Test))
 
     def status(self) -> Any:
-        """What Recv fills: sender() reads it."""
+        """The status that Recv fills and sender() reads."""
         return mpi().Status()
 
     def sender(self, status: Any, source: int) -> tuple[int, int | None]:
-        """(who has sent, so many bytes)."""
+        """(rank of the sender, number of bytes) of a status."""
         return status.Get_source(), status.Get_count(mpi().BYTE)
 
     def any_source(self, name: str) -> int:
-        """In place of a rank: whoever sends."""
+        """The value that stands for any rank as the sender."""
         return int(mpi().ANY_SOURCE)
 
     def free(self) -> None:
-        """The communicator is the group's."""
+        """Does nothing: the group frees the communicator."""

@@ -1,4 +1,4 @@
-"""NCCL: the binding of its library, and how tensors of CUDA devices go through it, on a stream of its own.
+"""NCCL: the binding of its library, and the transport of tensors of CUDA devices, on a stream of its own.
 
 The library is loaded when a group asks for it: NORCH_NCCL_LIBRARY, or that of the wheel nvidia-nccl-cu12 or -cu13 (`pip
 install "norch[nccl]"`), or whichever the system has. Functions, enums and structs are those of nccl.h, version 2.
@@ -78,7 +78,7 @@ def nccl() -> Any:
     failures = []
     for path in _candidates():
         try:
-            library = ctypes.CDLL(path)  # which releases the GIL: others are waited for
+            library = ctypes.CDLL(path)  # not PyDLL: calls wait for other ranks, so the GIL is released
             break
         except OSError as error:
             failures.append(str(error))
@@ -122,7 +122,7 @@ def version() -> tuple[int, int, int]:
 
 
 def unique_id() -> bytes:
-    """The name of a new communicator, by which its ranks find each other."""
+    """The id of a new communicator (ncclUniqueId), which all its ranks pass to NCCL."""
     made = _UniqueId()
     _check(nccl().GetUniqueId(ctypes.byref(made)), "init_process_group")
     return bytes(made.internal)
@@ -140,7 +140,7 @@ def local_device(local_rank: int, device_id: Any) -> int:
         return current
     count = cuda.device_count()
     if count == 1 and os.environ.get("CUDA_VISIBLE_DEVICES"):
-        return 0  # the launcher has given each process its own
+        return 0  # the launcher made one device visible to each process
     if local_rank >= count:
         raise DeviceError(
             f"init_process_group: process {local_rank} of this machine has no CUDA device of its own: there are "
@@ -151,7 +151,7 @@ def local_device(local_rank: int, device_id: Any) -> int:
 
 def id_through_file(path: str, size: int, rank: int, timeout: float) -> bytes:
     """The id that rank 0 makes and writes to a file that all ranks see; the others read it. Rank 0 removes the file
-    when the communicator stands. ArgumentError on rank 0 where the file is there already; Error where it does not
+    when the communicator is complete. ArgumentError on rank 0 where the file is there already; Error where it does not
     come."""
     if size == 1:
         return unique_id()
@@ -161,7 +161,7 @@ def id_through_file(path: str, size: int, rank: int, timeout: float) -> bytes:
             raise ArgumentError(f"init_process_group: {path} is there already, from an earlier run perhaps; remove it")
         new = f"{path}.{socket.gethostname()}.{os.getpid()}"
         Path(new).write_bytes(made)
-        os.replace(new, path)  # all of it at once
+        os.replace(new, path)  # atomically
         return made
     since = time.monotonic()
     while time.monotonic() - since < timeout:
@@ -175,18 +175,18 @@ def id_through_file(path: str, size: int, rank: int, timeout: float) -> bytes:
 
 
 class _Request:
-    """A call that a stream has been given: the event behind it."""
+    """A call submitted to a stream: the event recorded after it."""
 
     def __init__(self, what: tuple[Any, ...], event: cuda.Event) -> None:
         self.what, self.since, self.event = what, time.monotonic(), event
 
 
 class Link:
-    """How collectives move tensors through NCCL. Its methods are those of mpi.Link, and, by mpi4py's names, those of
+    """The transport of collectives through NCCL. It has the methods of mpi.Link and, under mpi4py's names, those of
     its communicators that collectives call.
 
-    Calls go to a stream of the link's own, which first waits for what the current stream has been given; whoever waits
-    for them lets the current stream wait, not the program.
+    Calls are submitted to a stream of the link, which first waits for the work of the current stream. wait() makes the
+    current stream wait for them, and does not block the host.
     """
 
     in_place = None
@@ -196,18 +196,18 @@ class Link:
         self.count, self.me, self.watch, self.device = size, rank, watch, cuda.Device("cuda", device)
         self.stream = cuda.Stream(self.device, priority=-1)
         comm = _POINTER()
-        lib.norch_device_synchronize(1, device)  # the device is now this thread's, for NCCL
+        lib.norch_device_synchronize(1, device)  # makes it the current device of this thread, for NCCL
         name, unique = "init_process_group", _UniqueId.from_buffer_copy(ident)
         _check(watch.run((name,), nccl().CommInitRank, ctypes.byref(comm), size, unique, rank), name)
         self.comm: Any = comm
         self.flights: deque[_Request] = deque()
-        self._grouped: list[_Request] | None = None  # begun by together(), whose event comes when all are
+        self._grouped: list[_Request] | None = None  # the calls of together(), which share one event
         watch.checks.append(self._look)
 
     # ---- tensors ----------------------------------------------------------------------------------
 
     def placed(self, x: Tensor, name: str) -> Tensor:
-        """x itself, or a contiguous copy. DeviceError unless it lies on the device of the group."""
+        """x itself, or a contiguous copy. DeviceError unless it is on the device of the group."""
         if x.device != self.device:
             raise DeviceError(
                 f"{name}: a tensor on {x.device}, where the group computes on {self.device}; NCCL takes tensors of "
@@ -216,7 +216,7 @@ class Link:
         return x if x.is_contiguous() else x.detach().contiguous()
 
     def device_for(self, x: Tensor) -> Any:
-        """Where memory beside x has to lie."""
+        """The device of temporary memory for x."""
         return self.device
 
     def number_type(self, dtype: Any, name: str) -> tuple[int, int, int]:
@@ -226,21 +226,21 @@ class Link:
         return *_DTYPES[dtype.name], dtype.itemsize
 
     def byte_type(self, dtype: Any) -> tuple[int, int, int]:
-        """The same for elements that are moved as they are."""
+        """The same for elements that are moved without arithmetic."""
         return _BYTE, dtype.itemsize, dtype.itemsize
 
     def reduction(self, how: str, dtype: Any, name: str) -> int:
-        """ncclRedOp_t. DTypeError for products of complex numbers, which NCCL has not."""
+        """ncclRedOp_t. DTypeError for products of complex numbers, which NCCL lacks."""
         if how == "product" and dtype.is_complex:
             raise DTypeError(f"{name}: NCCL has no product of {dtype}")
         return (_BOOL_OPS if dtype is bool_ else _OPS)[how]
 
     def divides(self, how: str) -> bool:
-        """NCCL has an average."""
+        """False: NCCL computes averages itself."""
         return False
 
     def buffer(self, address: int, size: int) -> int:
-        """Memory as NCCL takes it."""
+        """The memory of x as NCCL takes it."""
         return address
 
     # ---- calls ------------------------------------------------------------------------------------
@@ -272,17 +272,17 @@ class Link:
                 request.event.record(self.stream)
 
     def wait(self, what: tuple[Any, ...], request: _Request) -> None:
-        """Lets the current stream wait for it."""
+        """Makes the current stream wait for a request."""
         self._raise(what[0])
         request.event.wait(cuda.current_stream(self.device))
 
     def test(self, what: tuple[Any, ...], request: _Request) -> bool:
-        """Whether it is done."""
+        """Whether a request is complete."""
         self._raise(what[0])
         return request.event.query()
 
     def call(self, what: tuple[Any, ...], method: str, *arguments: Any) -> None:
-        """begin() and wait(); of a barrier the program itself waits."""
+        """begin() and wait(); a barrier blocks the host."""
         request = self.begin(what, method, *arguments)
         self.wait(what, request)
         if method == "Barrier":
@@ -293,11 +293,11 @@ class Link:
         """None: NCCL reports nothing about received data."""
 
     def sender(self, status: None, source: int) -> tuple[int, None]:
-        """(who has sent, None)."""
+        """(rank of the sender, None)."""
         return source, None
 
     def any_source(self, name: str) -> int:
-        """ArgumentError: NCCL receives from a rank that is named."""
+        """ArgumentError: NCCL needs the rank of the sender."""
         raise ArgumentError(f"{name}: NCCL receives from a rank that src names")
 
     def _error(self, what: str) -> str | None:
@@ -312,7 +312,8 @@ class Link:
             raise Error(message)
 
     def _look(self, now: float) -> str | None:
-        """What a watch is told: a failure of NCCL, or a call that the stream has waited in for too long."""
+        """The message for the watch: an asynchronous error of NCCL, or a call that has run on the stream for too
+        long."""
         flights = list(self.flights)
         if self.comm is None or not flights:
             return None
@@ -320,10 +321,10 @@ class Link:
         for flight in flights:
             if message is None and now - flight.since > self.watch.timeout and not flight.event.query():
                 message = self.watch.late(described(flight.what), now - flight.since)
-        return message  # which ends the process at once: after ncclCommAbort the program would go on with what is there
+        return message  # the watch ends the process: after ncclCommAbort it would continue with incomplete results
 
     def free(self) -> None:
-        """Gives the communicator back."""
+        """Destroys the communicator."""
         if self._look in self.watch.checks:
             self.watch.checks.remove(self._look)
         comm, self.comm = self.comm, None
@@ -331,12 +332,12 @@ class Link:
             return
         code = _INT()
         if nccl().CommGetAsyncError(comm, ctypes.byref(code)) or code.value:
-            nccl().CommAbort(comm)  # it does not wait for ranks that will not come
+            nccl().CommAbort(comm)  # unlike CommDestroy it does not wait for ranks that have failed
         else:
             self.stream.synchronize()
             _check(nccl().CommDestroy(comm), "destroy_process_group")
 
-    # ---- what mpi4py's communicators have: a spec is [address, elements or those of each rank, datatype] ------------
+    # ---- methods of mpi4py's communicators: a spec is [address, elements or those of each rank, datatype] -----------
 
     def _run(self, what: str, name: str, *arguments: Any) -> None:
         _check(getattr(nccl(), name)(*arguments, self.comm, self.stream.cuda_stream), what)
@@ -408,7 +409,7 @@ class Link:
 
 
 class _Together:
-    """Calls that NCCL runs as one."""
+    """Calls that NCCL runs as one group (ncclGroupStart, ncclGroupEnd)."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -431,14 +432,14 @@ def _parts(spec: list[Any]) -> list[tuple[int, int]]:
 
 
 class Objects:
-    """What mpi4py's communicators do with objects, through NCCL, where no MPI is there: pickles, as tensors of
+    """The methods of mpi4py's communicators for objects, through NCCL where there is no MPI: pickles, as tensors of
     bytes."""
 
     def __init__(self, link: Link) -> None:
         self.link, self.rank, self.size = link, link.me, link.count
 
     def _gathered(self, data: bytes) -> list[bytes]:
-        """Those of all ranks, of one length."""
+        """The data of all ranks, which have one length."""
         link = self.link
         x = from_bytes(data, (len(data),), uint8).to(link.device)
         out = empty(self.size * len(data), dtype=uint8, device=link.device)
@@ -449,28 +450,28 @@ class Objects:
         return [whole[at : at + len(data)] for at in range(0, len(whole), len(data))]
 
     def allgather(self, thing: Any) -> list[Any]:
-        """The things of all ranks."""
+        """The objects of all ranks."""
         data = pickle.dumps(thing)
         sizes = [int.from_bytes(one, "little") for one in self._gathered(len(data).to_bytes(8, "little"))]
         each = self._gathered(data.ljust(max(sizes), b"\0"))
         return [pickle.loads(one[:size]) for one, size in zip(each, sizes, strict=True)]  # of ranks of this program
 
     def bcast(self, thing: Any, root: int) -> Any:
-        """That of root."""
+        """The object of rank root."""
         return self.allgather(thing if self.rank == root else None)[root]
 
     def gather(self, thing: Any, root: int) -> list[Any] | None:
-        """The things of all ranks, on root."""
+        """The objects of all ranks, on rank root; None elsewhere."""
         found = self.allgather(thing)
         return found if self.rank == root else None
 
     def scatter(self, things: Any, root: int) -> Any:
-        """This rank's of those that root has."""
+        """This rank's element of the list of rank root."""
         return self.allgather(things if self.rank == root else None)[root][self.rank]
 
     def Dup(self) -> Objects:  # noqa: N802
-        """Itself: NCCL keeps calls in order."""
+        """Itself: NCCL runs calls in order, so that no second communicator is needed."""
         return self
 
     def Free(self) -> None:  # noqa: N802
-        """The link is freed by its group."""
+        """Does nothing: the group frees the link."""

@@ -36,7 +36,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 def broadcast_object_list(
     object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
-    """Writes into object_list what that of rank src has, 0 by default."""
+    """Copies the object_list of rank src, 0 by default, into that of each rank."""
     name = "broadcast_object_list"
     found = _begin(name, group)
     root = root_of(found, name, src, group_src, 0)

@@ -19,9 +19,9 @@ publish(globals())
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """optimizer_class(params, **defaults), of which each rank steps its part of the parameters, and gets the others
-    from the ranks that stepped them; so it keeps about 1 / ranks of the state. Gradients must be the same on all ranks,
-    as DistributedDataParallel leaves them.
+    """optimizer_class(params, **defaults), of which each rank updates its part of the parameters and receives the
+    others from the ranks that updated them; so it keeps about 1 / ranks of the state. Gradients must be the same on all
+    ranks, as DistributedDataParallel leaves them.
 
     optimizer_class: one that skips parameters without a gradient, as those of norch.optim do but LBFGS, which is no sum
     of parts (TypeError). overlap_with_ddp=True is refused; the other options of PyTorch change nothing.
@@ -47,13 +47,13 @@ class ZeroRedundancyOptimizer(Optimizer):
         self.optim = optimizer_class(params, **defaults)
         super().__init__(self.optim.param_groups, self.optim.defaults)
         self._share()
-        self._owners: dict[Any, int] = {}  # of each parameter the rank, by its number in the world, that steps it
+        self._owners: dict[Any, int] = {}  # the rank in the world that updates each parameter
         self._loads = [0] * self.process_group.size()
         self._assign()
         self._whole: dict[str, Any] | None = None
 
     def _share(self) -> None:
-        """The groups and the state are those of the inner optimizer: schedules change its rates."""
+        """Shares groups and state with the inner optimizer, so that schedules change its rates."""
         self.param_groups, self.state = self.optim.param_groups, self.optim.state
 
     def _assign(self) -> None:
@@ -65,7 +65,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             self._loads[at] += p.numel()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group, whose parameters are shared out like the others."""
+        """Adds a group, whose parameters are distributed over the ranks like the others."""
         if "_owners" not in self.__dict__:
             return super().add_param_group(param_group)
         self.optim.add_param_group(param_group)
@@ -75,7 +75,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return self._owners[p] == self.process_group.ranks[self.process_group.rank()]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step of this rank's parameters; then all ranks have all parameters."""
+        """Updates this rank's parameters; then the ranks broadcast theirs, so that all have all."""
         loss = self._whole = None
         if closure is not None:
             with enable_grad():
@@ -103,8 +103,8 @@ class ZeroRedundancyOptimizer(Optimizer):
             self._whole = {**mine, "state": dict(sorted(pair for part in parts for pair in part.items()))}
 
     def state_dict(self) -> dict[str, Any]:
-        """What optimizer_class would give: its states, of all ranks. Error unless consolidate_state_dict() was called
-        since the last step, on the rank that it names."""
+        """The state dict of an optimizer_class without ranks, of all parameters. Error unless consolidate_state_dict()
+        was called since the last step, on the rank that it names."""
         if self._whole is None:
             raise Error(
                 "ZeroRedundancyOptimizer: call consolidate_state_dict(to=rank) on all ranks before state_dict()"
@@ -112,7 +112,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return self._whole
 
     def _state_dict_of_rank(self) -> dict[str, Any]:
-        """The state of this rank's part, and all options: checkpoint.py joins the parts."""
+        """The state of this rank's parameters, and all options: checkpoint.py joins the parts."""
         return self.optim.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Sends tensor to rank dst, which receives it by recv(); waits until it may be written to again."""
+    """Sends tensor to rank dst, which receives it by recv(); returns when the tensor may be written to again."""
     call, to = _to_other("send", group, dst, group_dst)
     call("Send", call.bytes(tensor).spec, to, tag)
 
@@ -22,14 +22,14 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
-    """send() that goes on while the program does."""
+    """Nonblocking send()."""
     call, to = _to_other("isend", group, dst, group_dst)
     return call.begun("Send", call.bytes(tensor).spec, to, tag)
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Writes into tensor what rank src sends, None: whichever rank does; the number of the sender. ShapeError where
-    another number of bytes comes than the tensor has. With NCCL tags are not compared, and src is named."""
+    """Writes into tensor what rank src sends (None: any rank), and returns the number of the sender. ShapeError where
+    the message has another number of bytes than the tensor. With NCCL tags are not compared, and src is required."""
     call, source = _to_other("recv", group, src, group_src)
     x = call.bytes(tensor)
     status, source = call.link.status(), call.link.any_source("recv") if source < 0 else source
@@ -44,14 +44,14 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work:
-    """recv() that goes on while the program does."""
+    """Nonblocking recv()."""
     call, source = _to_other("irecv", group, src, group_src)
     x = call.bytes(tensor)
     return call.begun("Recv", x.spec, call.link.any_source("irecv") if source < 0 else source, tag, done=[x])
 
 
 def _to_other(name: str, group: Any, rank: int | None, in_group: int | None) -> tuple[Call, int]:
-    """The call, and the number in the group of the other; -1: any, which recv() may leave open."""
+    """The call, and the number of the other rank in the group; -1: any, in recv() only."""
     call = Call(name, group, False, compare=False)
     if rank is None and in_group is None and name in ("recv", "irecv"):
         return call, -1
@@ -83,8 +83,8 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Begins all of them, with NCCL as one call, so that their order does not matter; a Work for each. ArgumentError
-    for none, or of several groups."""
+    """Starts all operations, with NCCL as one call, so that their order does not matter; returns a Work for each.
+    ArgumentError for none, or of several groups."""
     if not p2p_op_list or not all(isinstance(one, P2POp) for one in p2p_op_list):
         raise ArgumentError("batch_isend_irecv: takes a list of P2POp, one or more")
     groups = [group_of(one.group, "batch_isend_irecv") for one in p2p_op_list]

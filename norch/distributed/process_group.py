@@ -34,10 +34,10 @@ class ProcessGroup:
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, links: dict[str, Any], check: bool) -> None:
         self.comm, self.ranks, self.watch, self.links = comm, tuple(ranks), watch, links
         self.position = {rank: at for at, rank in enumerate(self.ranks)}
-        self.checks = comm.Dup() if check else None  # what ranks are about to call is compared on a channel of its own
+        self.checks = comm.Dup() if check else None  # a communicator to compare the next calls of ranks
         self.calls = self.meetings = 0
         link = None if check else links.get("cpu")
-        self.direct = link if isinstance(link, mpi.Link) else None  # for calls that nothing is compared of
+        self.direct = link if isinstance(link, mpi.Link) else None  # for calls that are not compared
 
     def rank(self) -> int:
         """The number of this process in the group."""
@@ -55,7 +55,8 @@ class ProcessGroup:
         return ",".join(f"{device}:{kind}" for device, kind in kinds.items())
 
     def _link_of(self, x: Any, name: str) -> Any:
-        """What moves a tensor, None: nothing but a call. DeviceError where the group has nothing for its device."""
+        """The link for a tensor, or (None) for a call without one. DeviceError where the group has none for its
+        device."""
         device = "cpu" if x is None else x.device.type
         if x is None and device not in self.links:
             device = "cuda"
@@ -67,7 +68,7 @@ class ProcessGroup:
         return self.links[device]
 
     def _together(self, name: str) -> AbstractContextManager[None]:
-        """A context in which sends and receives are begun as one."""
+        """A context whose sends and receives start as one call."""
         link = self.links.get("cuda")
         if not isinstance(link, nccl.Link):
             return nullcontext()
@@ -92,7 +93,7 @@ class ProcessGroup:
             raise Error(f"{what[0]}: the ranks do not call the same, call {self.calls}: {each}")
 
     def _free(self) -> None:
-        """Gives the communicators back."""
+        """Frees the communicators."""
         self.direct = None
         for link in self.links.values():
             if isinstance(link, nccl.Link):
@@ -122,12 +123,12 @@ _groups: list[ProcessGroup] = []
 
 
 def is_available() -> bool:
-    """True: the module is here. Whether MPI is, is_mpi_available() tells."""
+    """True. is_mpi_available() tells whether MPI is installed."""
     return True
 
 
 def is_mpi_available() -> bool:
-    """Whether mpi4py and an MPI are installed. Asking starts MPI."""
+    """Whether mpi4py and an MPI are installed. The call initializes MPI."""
     try:
         mpi.mpi()
     except ImportError:
@@ -169,13 +170,13 @@ def init_process_group(
 
     backend: "mpi" or None; "gloo", which most programs for CPUs ask for, means MPI. "nccl" moves tensors of CUDA
     devices, and no others; "cpu:gloo,cuda:nccl" both. init_method: None, "env://", or "file://" and a path that all
-    ranks see; with a launcher of MPI addresses are MPI's affair. Without one, RANK and WORLD_SIZE (or rank and
+    ranks see; with an MPI launcher, MPI finds the addresses. Without one, RANK and WORLD_SIZE (or rank and
     world_size) serve "nccl", whose id travels through the file. device_id: the CUDA device of this process
     (nccl.local_device()). timeout: seconds, or a timedelta, after which a collective that waits for other ranks ends
     all of them (30 minutes). world_size, rank: must be what MPI says, where they are given; so must WORLD_SIZE and
     RANK of the environment. An exception that nobody catches ends all ranks. Error if it was called before;
-    ImportError without MPI, or NCCL; DeviceError without a CUDA device for "nccl". The other options are taken, and
-    change nothing.
+    ImportError without MPI, or NCCL; DeviceError without a CUDA device for "nccl". The other options are accepted and
+    ignored.
 
     >>> norch.distributed.init_process_group("mpi")  # doctest: +SKIP
     """
@@ -223,7 +224,7 @@ def init_process_group(
 
 
 def _backends(backend: str | None) -> dict[str, str]:
-    """What moves tensors of each type of device: "mpi" or "nccl"."""
+    """The backend for each type of device: "mpi" or "nccl"."""
     parts = "mpi" if backend is None else backend
     if not isinstance(parts, str):
         raise TypeError(f"init_process_group: backend must be a str, not {type(backend).__name__}")
@@ -274,7 +275,7 @@ def _noted(made: ProcessGroup) -> ProcessGroup:
 
 
 def _of_mpi(comm: Any, ranks: Sequence[int], watch: Watch, kinds: dict[str, str], device: Any) -> ProcessGroup:
-    """A group whose ranks MPI knows; device(): the index of this rank's CUDA device."""
+    """A group over an MPI communicator; device(): the index of this rank's CUDA device."""
     link: Any = mpi.Link(comm, watch)
     links: dict[str, Any] = {place: link for place, kind in kinds.items() if kind == "mpi"}
     if kinds.get("cuda") == "nccl":

@@ -15,7 +15,7 @@ _TAG = 32767  # the largest that every MPI has
 
 
 def meet(group: ProcessGroup, timeout: timedelta | float | None, wait_all_ranks: bool) -> None:
-    """Returns on all ranks of the group, or raises an Error on all that are there."""
+    """Returns on all ranks of the group, or raises an Error on all that called it."""
     name = "monitored_barrier"
     seconds = seconds_of(timeout, name, group.watch.timeout)
     unseen(f"{name} talks to other processes")
@@ -40,7 +40,8 @@ def meet(group: ProcessGroup, timeout: timedelta | float | None, wait_all_ranks:
 
 
 def _received(group: ProcessGroup, ranks: Any, until: float) -> list[int]:
-    """The ranks from which no message of this meeting comes in time. Those of meetings that failed are dropped."""
+    """The ranks from which no message of this barrier arrives in time. Messages of earlier, failed barriers are
+    dropped."""
     missing = list(ranks)
     while missing:
         for rank in list(missing):

@@ -21,11 +21,11 @@ from .process_group import ProcessGroup, group_of
 from .watch import described
 
 _OPS = ("sum", "avg", "product", "min", "max")
-_abandoned: list[Work] = []  # that nobody has waited for, and nobody can: their memory is still read or written
+_abandoned: list[Work] = []  # dropped without wait(): their memory is still read or written
 
 
 def _aside(step: Callable[[], Any]) -> Any:
-    """step(), of which a recording sees nothing: events and streams are the link's own affair."""
+    """Calls step() unrecorded: the link handles its events and streams itself."""
     return lib.norch_unobserved(step) if lib.norch_recording() else step()
 
 
@@ -36,23 +36,23 @@ class _Spec(list[Any]):
 
 
 class _Replayed:
-    """Calls that a replay has begun, and not yet waited for."""
+    """Calls that a replay has started and not yet waited for."""
 
     request: Any = None
 
 
 class Work:
-    """A call that goes on. Tensors that it reads or writes must stay as they are until wait() has returned. One that
-    is dropped goes on nevertheless."""
+    """A nonblocking call. Tensors that it reads or writes must not be changed or read until wait() returns. A Work
+    that is dropped still completes."""
 
     def __init__(self, call: Call, request: Any, arguments: Sequence[Any], done: Sequence[Any]) -> None:
         self._call, self._request, self._arguments, self._to_finish = call, request, arguments, done
         self._replayed: _Replayed | None = None
-        self._trace = here.trace  # of the recording that it was begun in
+        self._trace = here.trace  # of the recording in which it was started
         self._done = False
 
     def is_completed(self) -> bool:
-        """Whether all is done; asking lets MPI go on. What is done is written into the tensors."""
+        """Whether the call is complete; then the tensors have the results. The call lets MPI make progress."""
         if not self._done:
             unseen("Python asks whether a collective is complete")
             if _aside(lambda: self._call.link.test(self._call.what, self._request)):
@@ -60,8 +60,8 @@ class Work:
         return self._done
 
     def wait(self, timeout: Any = None) -> bool:
-        """Waits until all is done: True. timeout is that of init_process_group(). With NCCL the current stream waits,
-        and not the program."""
+        """Waits until the call is complete, and returns True. timeout is ignored: init_process_group() sets it. With
+        NCCL the current stream waits, not the host."""
         if not self._done:
             link, what = self._call.link, self._call.what
             _aside(lambda: link.wait(what, self._request))
@@ -75,7 +75,7 @@ class Work:
         return True
 
     def _go_on(self) -> None:
-        """Lets MPI go on; a replay does so, too."""
+        """Lets MPI make progress; a replay does so too."""
         if not self._done:
             link, what = self._call.link, self._call.what
             _aside(lambda: link.test(what, self._request))
@@ -95,13 +95,14 @@ class Work:
 
 
 class Call:
-    """One call of a collective by this rank, checked, and compared with those of the others where that is asked for."""
+    """One call of a collective by this rank: checked and, with NORCH_DISTRIBUTED_DEBUG=1, compared with the other
+    ranks'."""
 
     def __init__(
         self, name: str, group: Any, async_op: bool, *arguments: Any, shapes: bool = True, compare: bool = True
     ) -> None:
         self.name, self.async_op, self.group = name, async_op, group_of(group, name)
-        self.link: Any = None  # that of the tensors' device, once there is one
+        self.link: Any = None  # that of the first tensor's device
         heads = [(meta_of(x) if shapes else x.dtype) if isinstance(x, Tensor) else x for x in arguments]
         self.what = (name, bool(async_op), *heads)  # it holds no memory
         if compare:
@@ -121,7 +122,7 @@ class Call:
         return None
 
     def begun(self, method: str, *arguments: Any, done: Sequence[Any] = ()) -> Work:
-        """The same, going on: the Work has what there is to wait for, and holds the memory that is read or written."""
+        """Starts the call. The Work has the requests, and keeps the memory that is read or written."""
         _abandoned[:] = [work for work in _abandoned if not (here.trace is None and work.is_completed())]
         link, what = self.link, self.what
         work = Work(self, _aside(lambda: link.begin(what, method, *arguments)), arguments, done)
@@ -138,7 +139,7 @@ class Call:
     def record(
         self, step: str, arguments: Sequence[Any], done: Sequence[Any], run: Callable[[Sequence[Any]], Any]
     ) -> bool:
-        """Lets a recording that is under way do run(arguments) here in each replay. False: there is none."""
+        """Adds run(arguments) to the recording in progress, to be called in each replay. False if there is none."""
         if here.trace is None or here.trace.is_joint:
             unseen(f"{self.name} talks to other processes")
             return False
@@ -146,7 +147,7 @@ class Call:
         specs = [x for x in arguments if isinstance(x, _Spec)]
         written = tuple(any(x.host is one.host for one in done) for x in specs)
         sizes = [x.host.numel() * x.host.dtype.itemsize for x in specs]
-        # Of a spec what follows the memory: the recording itself must not hold the tensors, which a replay has not.
+        # A spec without its memory: the recording must not keep the tensors, which a replay replaces.
         template = [list(x[1:]) if isinstance(x, _Spec) else None for x in arguments]
         plain = [None if isinstance(x, _Spec) else x for x in arguments]
         last: list[Any] = [None, None]  # addresses, and the arguments with them
@@ -174,20 +175,20 @@ class Call:
         return link
 
     def anywhere(self) -> Call:
-        """The call without tensors."""
+        """A call without tensors."""
         self.link = self.group._link_of(None, self.name)
         return self
 
     def numbers(self, x: Tensor, op: Any) -> _Numbers:
-        """x as its elements are combined."""
+        """x for a call that combines elements."""
         return _Numbers(x, op, self)
 
     def bytes(self, x: Tensor) -> _Bytes:
-        """x as its elements move."""
+        """x for a call that moves elements."""
         return _Bytes(x, self)
 
     def joined(self, xs: Sequence[Tensor]) -> _Joined:
-        """Tensors as they move together."""
+        """Several tensors for a call that moves them as one."""
         return _Joined(xs, self)
 
     def root(self, rank: int | None, in_group: int | None, default: int | None = None) -> int:
@@ -205,7 +206,7 @@ class Call:
                 raise DTypeError(f"{self.name}: {what} has a tensor of {x.dtype} beside one of {found}")
 
     def one_list(self, what: str, tensors: Any, root: int, like: Tensor) -> Sequence[Tensor] | None:
-        """The list, on the rank that has one; its tensors have as many elements as `like`."""
+        """The list, on the rank that passes one, after checking that its tensors have as many elements as `like`."""
         if self.group.rank() != root:
             if tensors:
                 raise ArgumentError(f"{self.name}: only rank {self.group.ranks[root]} has a {what}")
@@ -235,7 +236,7 @@ def checked(x: Any, name: str) -> Tensor:
 
 
 def root_of(group: ProcessGroup, name: str, rank: int | None, in_group: int | None, default: int | None = None) -> int:
-    """What Call.root() gives."""
+    """The result of Call.root()."""
     if rank is not None and in_group is not None:
         raise ArgumentError(f"{name}: a rank is named twice, as {rank} in the world and as {in_group} in the group")
     if in_group is None:
@@ -250,7 +251,7 @@ def root_of(group: ProcessGroup, name: str, rank: int | None, in_group: int | No
 
 
 class _Host:
-    """A tensor as a link takes it: contiguous, where the link reads it. finish() writes what came into the tensor."""
+    """A tensor in the form that a link takes: contiguous, on the link's device. finish() copies the result back."""
 
     def __init__(self, x: Tensor, host: Tensor, datatype: Any, link: Any) -> None:
         self.x, self.host, self.datatype = x, host, datatype
@@ -258,7 +259,7 @@ class _Host:
         self.spec = self._spec(buffer, host.numel())
 
     def parts(self, group: ProcessGroup) -> _Spec:
-        """The same as equal parts, one a rank: the elements of a part are counted."""
+        """The spec for equal parts, one per rank, with the number of elements of a part."""
         return self._spec(self.spec[0], self.host.numel() // group.size())
 
     def _spec(self, buffer: Any, count: Any) -> _Spec:
@@ -267,7 +268,7 @@ class _Host:
         return spec
 
     def finish(self) -> None:
-        """Writes into the tensor what came."""
+        """Copies the result into the tensor."""
         if self.host._data == self.x._data and self.host.is_cuda == self.x.is_cuda:
             self.x._bump()
         else:
@@ -276,7 +277,7 @@ class _Host:
 
 
 class _Bytes(_Host):
-    """A tensor whose elements move as they are."""
+    """A tensor whose elements are moved without arithmetic."""
 
     def __init__(self, x: Tensor, call: Call) -> None:
         link = call.on(x)
@@ -308,7 +309,7 @@ class _Numbers(_Host):
         self.divisor = call.group.size() if link.divides(how) else 1
 
     def finish(self) -> None:
-        """Writes into the tensor what came, an average as the sum by the number of ranks."""
+        """Copies the result into the tensor; divides a sum by the number of ranks for an average."""
         if self.divisor != 1:
             with no_grad():
                 self.host.div_(self.divisor)
@@ -316,7 +317,7 @@ class _Numbers(_Host):
 
 
 class _Joined(_Host):
-    """Tensors one behind the other, a rank's each."""
+    """Tensors, one per rank, concatenated."""
 
     def __init__(self, xs: Sequence[Tensor], call: Call) -> None:
         self.xs = xs
@@ -331,7 +332,7 @@ class _Joined(_Host):
         self.spec_by_rank = self._spec(self.spec[0], self.counts)
 
     def finish(self) -> None:
-        """Writes to the tensors what came."""
+        """Copies the results into the tensors."""
         with no_grad():
             for part, x in zip(self.pieces, self.xs, strict=True):
                 x.detach().copy_(part.reshape(x.shape))

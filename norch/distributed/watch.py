@@ -47,24 +47,25 @@ def described(what: tuple[Any, ...]) -> str:
 class Watch:
     """Ends all ranks if a call waits for others for more than `timeout` seconds.
 
-    MPI's calls block without a limit, and an exception cannot reach a thread inside one: a thread looks on. ends: what
-    ends the processes, with a message; renames: exceptions that become an Error with the name of the call. checks:
-    called with the time at every look, and give a message where something has failed, as on a device.
+    MPI's calls block without a limit, and an exception cannot reach a thread inside one, so another thread polls. ends:
+    the function that ends the processes, with a message; renames: exceptions that become an Error with the name of the
+    call. checks: functions that are called with the time at every poll, and return a message where something has
+    failed, as on a device.
     """
 
     def __init__(
         self, timeout: float, rank: int, ends: Callable[[str], None], renames: type[Exception] | tuple[()] = ()
     ) -> None:
         self.timeout, self.rank, self.ends, self.renames = timeout, rank, ends, renames
-        self.calls: dict[int, tuple[tuple[Any, ...], int]] = {}  # of each thread: what waits, since which look
+        self.calls: dict[int, tuple[tuple[Any, ...], int]] = {}  # by thread: the waiting call, the poll when it began
         self.checks: list[Callable[[float], str | None]] = []
-        self.interval = min(timeout / 4, 1)  # seconds from look to look
-        self.looks = 0  # so many; what a call notes when it begins costs less than the time
+        self.interval = min(timeout / 4, 1)  # seconds between two polls
+        self.looks = 0  # polls so far: a call notes this number when it begins, which is cheaper than a clock
         self._ended = Event()
         Thread(target=self._look, name="norch.distributed", daemon=True).start()
 
     def run(self, what: tuple[Any, ...], call: Callable[..., T], *arguments: Any) -> T:
-        """call(*arguments), which waits for other ranks. what: its name, and arguments that described() tells of."""
+        """Runs call(*arguments), which waits for other ranks. what: its name and arguments, for described()."""
         thread = get_ident()
         self.calls[thread] = what, self.looks
         try:
@@ -80,7 +81,7 @@ class Watch:
 
     @contextmanager
     def ends_on_failure(self) -> Iterator[None]:
-        """A context whose exception ends the watch: nothing was started that it would look at."""
+        """A context in which an exception ends the watch, as no call was started that it could watch."""
         try:
             yield
         except BaseException:
@@ -88,7 +89,7 @@ class Watch:
             raise
 
     def end(self) -> None:
-        """No call is watched any longer."""
+        """Ends the thread."""
         self._ended.set()
 
     def late(self, what: str, seconds: float) -> str:
@@ -109,7 +110,7 @@ class Watch:
 
 
 def tell(message: str) -> None:
-    """Prints a message for whoever started the program."""
+    """Prints a message to stderr."""
     print(f"norch.distributed: {message}", file=sys.stderr, flush=True)
 
 

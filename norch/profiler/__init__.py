@@ -1,4 +1,4 @@
-"""``norch.profiler``: what each operation of a program took, where it was called, and in which module
+"""``norch.profiler``: the time of each operation of a program, the line that called it, and its module
 (docs/seeing.md)."""
 
 from .._exports import publish as _publish

@@ -72,8 +72,8 @@ class Averages(list[Average]):
         header: str | None = None,
     ) -> str:
         """Lines of names, times, shares and calls. sort_by: the largest first, by self_cpu_time_total, cpu_time_total,
-        cpu_time, device_..., cuda_..., self_cpu_memory_usage, count, flops ...; None: as they came. row_limit: so many
-        lines; -1: all. ArgumentError for another sort_by."""
+        cpu_time, device_..., cuda_..., self_cpu_memory_usage, count, flops ...; None: in the order of the events.
+        row_limit: the number of lines; -1: all. ArgumentError for another sort_by."""
         rows = list(self)
         if sort_by is not None:
             key = sort_by.replace("cuda_", "device_")
@@ -145,7 +145,7 @@ def _time(us: float) -> str:
 
 
 def byte_text(count: int) -> str:
-    """1536: "1.5 KiB"."""
+    """A size as text: 1536 as "1.5 KiB"."""
     size, unit = float(count), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(size) < 1024 or unit == "TiB":
@@ -155,8 +155,7 @@ def byte_text(count: int) -> str:
 
 
 def averaged(events: list[Event], by_shape: bool, by_stack: bool, by_module: bool) -> list[Average]:
-    """The events of one name and kind in one, and with more that has to be the same; in the order in which they
-    came."""
+    """The events with the same name, kind and further keys added up, in the order of their first ones."""
     found: dict[Any, Average] = {}
     for event in events:
         key = (

@@ -63,7 +63,7 @@ def _arguments(event: Event) -> Iterator[tuple[str, Any]]:
 
 
 def _on_devices(events: list[Event], recorded: Recorded) -> Iterator[dict[str, Any]]:
-    """Each device is a process of its own. Its clock starts at the first call that was given to it."""
+    """Each device is a process of its own. Its clock starts at the first call submitted to it."""
     first: dict[str, int] = {}
     for event in events:
         if event.device == "cpu" or event.device_start < 0:

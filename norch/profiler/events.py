@@ -15,7 +15,7 @@ _COPIES = {-1: "copy to host", -2: "copy from host"}
 
 
 def call_name(family: int | str, op: int) -> str:
-    """The name of a call that a row of norch_profile_stop() has by numbers; a name stands for itself."""
+    """The name of a call that a row of norch_profile_stop() has by numbers; a name is returned as it is."""
     if isinstance(family, str):
         return family
     return _COPIES.get(family) or _named(family, op)
@@ -30,7 +30,7 @@ class Event:
     device           "cpu", "cuda:0"
     device_start     of a CUDA call: nanoseconds after the first one on the device; -1: unknown
     device_time      how long it took there; of a range: all calls in it. self_device_time: of a call alone
-    bytes            of the memory that results came to take; of a copy, those it copied. Of a range: of calls on the
+    bytes            of the memory allocated for results; of a copy, those it copied. Of a range: of calls on the
                      CPU in it; device_bytes: of those on others
     flops            of products, convolutions and attention: two a multiply-add
     shapes           of the tensors that it read, if record_shapes

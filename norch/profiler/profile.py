@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ProfilerActivity(Enum):
-    """What a profile looks at: the calls of the library; the time that a CUDA device takes for them."""
+    """What a profile records: the calls of the library (CPU), and their times on a CUDA device (CUDA)."""
 
     CPU = "cpu"
     CUDA = "cuda"
@@ -94,22 +94,22 @@ def _records(action: ProfilerAction) -> bool:
 
 
 class profile:  # noqa: N801  (PyTorch's name)
-    """Notes each call of the library, of all threads, from start() to stop(), or in a `with`; one profile runs at a
+    """Records each call of the library, of all threads, from start() to stop(), or in a `with`; one profile runs at a
     time.
 
     activities       ProfilerActivity.CPU and, for times on the device by CUDA's events, CUDA; by default all there are
     schedule         a function of the step to a ProfilerAction, as schedule(...) makes it; step() ends a step
-    on_trace_ready   is called with the profile when a stretch that was recorded is over
-    record_shapes    notes the shapes of the tensors that a call reads
-    profile_memory   notes storages that come and go
-    with_stack       notes the line of the program; in backward, that of the forward call
+    on_trace_ready   is called with the profile at the end of each recorded interval
+    record_shapes    records the shapes of the tensors that a call reads
+    profile_memory   records allocation and release of storages
+    with_stack       records the line of the program; in backward, that of the forward call
     with_flops       counts two operations for each multiply-add of products, convolutions and attention
-    with_modules     notes the module, and its calls as ranges of their own. Sequential then runs a Linear and the
+    with_modules     records the module, and its calls as ranges of their own. Sequential then runs a Linear and the
                      activation after it one by one, which it fuses otherwise
 
-    What was noted stays after an exception, the failed call included. Functions of norch.capture run as they are. A
-    call is one of the library: what is composed of others shows these, and views, which move no byte, are none. Error
-    where another profile runs; ArgumentError for activities that are not there.
+    After an exception the events so far remain, the failed call included. Functions of norch.capture are called without
+    replay. An event is a call of the library: an operation composed of others shows those, and views, which move no
+    bytes, have none. Error where another profile runs; ArgumentError for activities that are not available.
 
     >>> from norch.profiler import profile, record_function
     >>> with profile(record_shapes=True) as prof:
@@ -150,17 +150,17 @@ class profile:  # noqa: N801  (PyTorch's name)
         self._events: list[Event] | None = None
         self.step_num, self._action, self._step_begin = 0, ProfilerAction.NONE, 0
 
-    # ---- when it records -----------------------------------------------------------------------------------------
+    # ---- recording -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begins, with step 0."""
+        """Starts, with step 0."""
         self.step_num = 0
         self._action = self._schedule(0) if self._schedule else ProfilerAction.RECORD
         if _records(self._action):
             self._begin()
 
     def stop(self) -> None:
-        """Ends; a second time does nothing."""
+        """Stops; a second call does nothing."""
         action, self._action = self._action, ProfilerAction.NONE
         if _records(action):
             self._finish()
@@ -202,7 +202,7 @@ class profile:  # noqa: N801  (PyTorch's name)
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # ---- what it noted -------------------------------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------------------------------
 
     def _noted(self, name: str) -> Recorded:
         if self._recorded is None:
@@ -210,7 +210,7 @@ class profile:  # noqa: N801  (PyTorch's name)
         return self._recorded
 
     def events(self) -> list[Event]:
-        """All events of the last stretch that was recorded, by their start. Error before there is one."""
+        """All events of the last recorded interval, by their start. Error before there is one."""
         recorded = self._noted("events")
         if self._events is None:
             self._events = events_of(recorded, self._with_flops, self._activities)
@@ -232,7 +232,7 @@ class profile:  # noqa: N801  (PyTorch's name)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all calls were noted, and memory for that did not lack."""
+        """Whether all calls were recorded; False if memory for that ran out."""
         return self._noted("is_complete").complete
 
     def export_chrome_trace(self, path: str) -> None:
@@ -243,7 +243,7 @@ class profile:  # noqa: N801  (PyTorch's name)
 
 
 class record_function:  # noqa: N801  (PyTorch's name)
-    """A range with a name in the profile that runs, as a `with` or a decorator; without one it does nothing.
+    """A named range in the running profile, as a `with` or a decorator; without a profile it does nothing.
 
     >>> @norch.profiler.record_function("twice")
     ... def twice(x):

@@ -25,8 +25,8 @@ SHAPES, MEMORY, DEVICE_TIME = 1, 2, 4  # flags of norch_profile_start
 
 
 class Place(NamedTuple):
-    """Where a call comes from. seq: of its moment, as nodes have them; node_seq and node: of the node whose gradient is
-    computed, or 0 and ""."""
+    """Where a call comes from. seq: its sequence number, as nodes have them; node_seq and node: of the node whose
+    gradient is computed, or 0 and ""."""
 
     seq: int
     thread: int
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A stretch of the program with a name: of record_function(), a module, or a step."""
+    """A named interval: of record_function(), of a call of a module, or of a step."""
 
     name: str
     kind: str
@@ -49,19 +49,19 @@ class Range(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """All that was noted."""
+    """The result of a recording."""
 
     rows: list[tuple[Any, ...]]
     memory: list[tuple[int, int, int, int]]
     complete: bool
     ranges: list[Range]
-    entered: list[Place]  # moments at which a module was entered or left
+    entered: list[Place]  # where modules were entered or left
     begin: int
     end: int
 
 
 class _Here(threading.local):
-    """The modules whose calls this thread is in: their names, and those of the submodules of the outermost."""
+    """The stack of module calls of this thread: their names, and those of the submodules of the outermost."""
 
     def __init__(self) -> None:
         self.modules: list[str] = []
@@ -70,7 +70,7 @@ class _Here(threading.local):
 
 
 class Recording:
-    """From its making to stop() it notes what all threads do. Error where another one runs."""
+    """Records all threads from its creation to stop(). Error where another one runs."""
 
     running: Recording | None = None
 
@@ -107,7 +107,7 @@ class Recording:
         return Recorded(rows + self._others, memory, complete, self.ranges, self.entered, self.begin, end)
 
     def add(self, name: str, kind: str, start: int, module: str = "") -> None:
-        """Notes a range that ends now."""
+        """Adds a range that ends now."""
         self.ranges.append(Range(name, kind, threading.get_ident(), start, lib.norch_profile_time(), module))
 
     # ---- modules -------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class Recording:
     # ---- calls ---------------------------------------------------------------------------------------------------
 
     def _place(self) -> Place:
-        """Asked by C before each call."""
+        """Called by C before each library call."""
         modules = self._here.modules
         frame: Any = sys._getframe(1)
         node: Any = None

@@ -15,7 +15,7 @@ from .recording import PACKAGE
 
 
 def start() -> None:
-    """From now on calls of all threads are printed."""
+    """Starts to print the calls of all threads."""
 
     def tell(row: tuple[Any, ...]) -> None:
         family, op, dtype, device_type, index, _, begin, end, size, *_, shapes = row
@@ -32,7 +32,7 @@ def start() -> None:
         try:
             if sys.stderr is not None:
                 print(text.rstrip() + line, file=sys.stderr)
-        except (OSError, ValueError):  # it is closed: a trace breaks no program
+        except (OSError, ValueError):  # stderr is closed: the program continues without a trace
             pass
 
     lib.norch_profile_tell(tell)

@@ -29,7 +29,7 @@ _FEW = 4  # elements whose values are shown
 
 
 class GraphPicture:
-    """What draw_graph() gives: notebooks show it; svg is its text, save(file) writes it."""
+    """The result of draw_graph(): notebooks show it; svg is its text, save(file) writes it."""
 
     def __init__(self, svg: str):
         self.svg = svg
@@ -137,7 +137,7 @@ def _path(name: str, params: Any) -> Path:
 
 
 def _watched(function: Callable[[], Any], params: Any, calls: list[tuple[int, int, Path]]) -> Any:
-    """function(), and when the modules of params were called meanwhile, as nodes count time."""
+    """function(), and the intervals of sequence numbers in which the modules of params were called."""
     inside = {id(m): name for name, m in params.named_modules()} if isinstance(params, Module) else {}
 
     def enter(module: Module) -> Callable[[Any, bool], None] | None:
@@ -165,7 +165,7 @@ def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int,
         calls = sorted(calls, key=lambda call: call[1] - call[0])
         return {n: next((path for begin, end, path in calls if begin < n.seq < end), ()) for n in nodes}
     users: dict[Node, list[Path]] = {}
-    for node in nodes:  # of each the path of all that use it, further and further back
+    for node in nodes:  # the common path of all its users, from the last node to the first
         seen = own.get(node) or (_common(users[node]) if node in users else ())
         for edge in _edges(node):
             users.setdefault(edge, []).append(seen)
@@ -189,7 +189,7 @@ def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int,
 
 
 def _edges(node: Node) -> list[Node]:
-    """The nodes before a node, without those that only choose one of several results."""
+    """The nodes before a node, without those that only select one of several results."""
     return [edge.edges[0] if type(edge) is Output else edge for edge in node.edges if edge is not None]  # type: ignore[misc]
 
 
@@ -237,7 +237,7 @@ def _picture(
 
 
 def _gradients(loss: Tensor, root: Node, nodes: list[Node], gradient: Any) -> dict[Node, Any]:
-    """What arrives at each node; nothing where the graph was freed. The hooks of nodes rest meanwhile."""
+    """The gradient of each node; none where the graph was freed. Hooks of nodes are disabled meanwhile."""
     if gradient is None:
         gradient = ones_like(loss.detach())
     check_gradient(gradient, loss, "draw_graph")
@@ -253,7 +253,7 @@ def _gradients(loss: Tensor, root: Node, nodes: list[Node], gradient: Any) -> di
 
 
 def _line(name: str, x: Any, g: Any) -> str:
-    """Of a parameter: its name and shape, and its gradient."""
+    """The line of a parameter: its name, shape and gradient."""
     g = x._grad if g is None else g
     return f"{name} {_shape(x)}" + ("" if g is None else f"  {_gradient(g)}")
 
@@ -285,7 +285,7 @@ def _few(x: Any) -> str:
 
 
 def _gradient(g: Any) -> str:
-    """A few values as they are; of more the mean of their absolute values."""
+    """Up to _FEW values, or the mean of the absolute values."""
     return f"grad {_few(g)}" if g.numel() <= _FEW else f"|grad| {g.detach().double().abs().mean().item():.2g}"
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 
 class Vertex:
-    """A card. lines: what stands under its title; params: under that, a line a parameter that it uses; hint: what a
-    pointer over it shows. order: when it was recorded."""
+    """A card. lines: the text under its title; params: under that, a line for each parameter that it uses; hint: the
+    tooltip. order: its position in the order of recording."""
 
     def __init__(self, kind: str, title: str, lines: list[str], hint: str, order: int):
         self.kind, self.title, self.lines, self.hint, self.order = kind, title, lines, hint, order
@@ -42,7 +42,7 @@ class Box:
 
     @property
     def order(self) -> int:
-        """That of its first vertex."""
+        """The order of its first vertex."""
         return min(vertex.order for vertex in self.vertices())
 
     @property
@@ -64,10 +64,10 @@ class Picture:
         self.paths: list[str] = []
         self.width = self.height = 0.0
 
-    # ---- what repeats ----------------------------------------------------------------------------------------------
+    # ---- repetitions -----------------------------------------------------------------------------------------------
 
     def fold(self) -> None:
-        """Puts one card in the place of boxes that repeat the one before, and of operations in a row that are alike."""
+        """Replaces boxes that repeat the one before, and equal operations in a row, by one card."""
         for box in [self.root, *self.root.boxes()]:
             self._fold_boxes(box)
         for box in [self.root, *self.root.boxes()]:
@@ -111,7 +111,7 @@ class Picture:
             users, producers = neighbours(self.edges)
 
     def _replace(self, box: Box, items: list[Item], vertex: Vertex) -> None:
-        """Puts a vertex in the place of items of a box, unless that would close a circle."""
+        """Puts a vertex in the place of items of a box, unless that would close a cycle."""
         inside = {old for item in items for old in item.vertices()}
         edges = {(vertex if a in inside else a, vertex if b in inside else b) for a, b in self.edges}
         edges = {(a, b) for a, b in edges if a is not b}
@@ -131,7 +131,8 @@ def neighbours(edges: Iterable[tuple[Vertex, Vertex]]) -> tuple[dict[Vertex, lis
 
 
 def circle(edges: Iterable[tuple[object, object]]) -> set[object] | None:
-    """What lies on circles of a graph or between them; None where there is none (Kahn's algorithm, from both ends)."""
+    """The vertices on cycles of a graph or between them; None where there is no cycle (Kahn's algorithm, from both
+    ends)."""
     pairs = list(edges)
     left = {end for pair in pairs for end in pair}
     for head, tail in ((0, 1), (1, 0)):

@@ -16,7 +16,7 @@ _GAP_X, _GAP_Y, _MARGIN, _LABEL = 18.0, 30.0, 14.0, 16.0
 
 
 class _Point:
-    """A place that an edge passes: between layers, or at the border of a box."""
+    """A point that an edge passes: between layers, or at the border of a box."""
 
     def __init__(self) -> None:
         self.x = self.y = 0.0
@@ -35,7 +35,7 @@ class _Layout:
         self.entries: dict[tuple[Box, Vertex], _Point] = {}
         self.exits: dict[tuple[Box, Vertex], _Point] = {}
         self.segments: dict[Box, dict[Segment, None]] = defaultdict(dict)
-        self.routes: dict[Segment, list[_Point]] = {}  # the places that a segment passes
+        self.routes: dict[Segment, list[_Point]] = {}  # the points that a segment passes
 
     def _climb(self, box: Box, above: list[Box]) -> None:
         self.above[box] = above
@@ -54,7 +54,7 @@ class _Layout:
         self.picture.paths = [self._path(link) for link in links]
 
     def _dissolve(self) -> None:
-        """Takes boxes apart that something goes out of and into again, as no order of layers has them whole."""
+        """Removes boxes that a path leaves and enters again: no order of layers keeps them whole."""
         while True:
             between: dict[Box, set[tuple[object, object]]] = defaultdict(set)
             for a, b in self.picture.edges:
@@ -70,7 +70,7 @@ class _Layout:
             self._climb(self.picture.root, [])
 
     def _meet(self, a: Vertex, b: Vertex) -> tuple[Box, Item, Item]:
-        """The innermost box around both, and its items that they are in."""
+        """The innermost box around two vertices, and its items that contain them."""
         ways: tuple[list[Item], list[Item]] = [*self.above[a], a], [*self.above[b], b]
         depth = next(i for i, (one, other) in enumerate(zip(*ways)) if one is not other)
         return self.above[a][depth - 1], ways[0][depth], ways[1][depth]
@@ -110,7 +110,7 @@ class _Layout:
         owner |= {port: port for port in [*entries, *exits]}
         pairs = [(owner[a], owner[b], (a, b)) for a, b in self.segments[box]]
         layers = self._layers([*box.items, *entries, *exits], pairs, entries, exits)
-        links: list[tuple[Place, Place, float, float]] = []  # items of layers next to each other, and where at them
+        links: list[tuple[Place, Place, float, float]] = []  # items of neighbouring layers, and the offsets of the ends
         level = {item: i for i, layer in enumerate(layers) for item in layer}
         for a, b, segment in pairs:
             between = [_Point() for _ in range(level[a] + 1, level[b])]
@@ -127,7 +127,7 @@ class _Layout:
         for layer in layers:
             height = max(item.height for item in layer)
             for item in layer:
-                if isinstance(item, _Point):  # an edge goes straight past what is tall
+                if isinstance(item, _Point):  # an edge passes a tall item in a straight line
                     item.height = height
                 item.y = y + (height - item.height) / 2
             y += height + _GAP_Y
@@ -142,7 +142,7 @@ class _Layout:
                 item.x += _MARGIN
 
     def _offset(self, end: Place, item: Place) -> float:
-        """Where an end lies beside the middle of the item that it belongs to."""
+        """The distance of an end of an edge from the middle of its item."""
         return 0.0 if end is item else end.x + end.width / 2 - item.width / 2
 
     def _layers(
@@ -153,7 +153,7 @@ class _Layout:
         for a, b, _ in pairs:
             after[a].append(b)
         depth: dict[Place, int] = {}
-        lowest = 1 if exits else 0  # of what is no exit
+        lowest = 1 if exits else 0  # the lowest layer of other items
         for start in items:
             stack = [start]
             while stack:
@@ -173,10 +173,10 @@ class _Layout:
             found[0 if item in entries else -1 if item in exits else at].append(item)
         return [layer for layer in found if layer]
 
-    # ---- all together ----------------------------------------------------------------------------------------------
+    # ---- the picture -----------------------------------------------------------------------------------------------
 
     def _shift(self, box: Box, x: float, y: float) -> None:
-        """From places relative to boxes to those of the picture."""
+        """Converts coordinates relative to boxes to those of the picture."""
         box.x, box.y = box.x + x, box.y + y
         points = {point for segment in self.segments[box] for point in self.routes[segment]}
         ports = [port for ports in (self.entries, self.exits) for (inside, _), port in ports.items() if inside is box]
@@ -205,7 +205,8 @@ class _Layout:
 
 
 def _order(layers: list[list[Place]], links: list[tuple[Place, Place, float, float]]) -> None:
-    """Orders each layer by the mean place of the neighbours, above and below in turns, so that few edges cross."""
+    """Orders each layer by the mean position of the neighbours, above and below in turns, so that few edges cross
+    (Sugiyama's barycentre method)."""
     above: dict[Place, list[Place]] = defaultdict(list)
     below: dict[Place, list[Place]] = defaultdict(list)
     for a, b, _, _ in links:
@@ -224,7 +225,7 @@ def _order(layers: list[list[Place]], links: list[tuple[Place, Place, float, flo
 
 
 def _spread(layers: list[list[Place]], links: list[tuple[Place, Place, float, float]]) -> float:
-    """Gives each item an x near to its neighbours, without touching those beside it; the width of all."""
+    """Gives each item an x near its neighbours' without overlap; returns the width of all."""
     wanted: dict[Place, list[tuple[Place, float]]] = defaultdict(list)
     for a, b, at_a, at_b in links:
         wanted[b].append((a, at_a - at_b))
@@ -250,8 +251,8 @@ def _spread(layers: list[list[Place]], links: list[tuple[Place, Place, float, fl
 
 
 def _settle(layer: list[Place], aims: list[float]) -> None:
-    """Places in this order, as near to the aims as the widths allow: neighbours that would overlap become one block,
-    which stands where its members want to be on average."""
+    """Positions in this order, as near to the desired ones as the widths allow: neighbours that would overlap become
+    one block, at the mean of its members' desired positions."""
     blocks: list[tuple[float, list[int], float]] = []  # x, members, width
     for i, aim in enumerate(aims):
         x, members, width = aim, [i], layer[i].width + _GAP_X
@@ -268,7 +269,7 @@ def _settle(layer: list[Place], aims: list[float]) -> None:
 
 
 def place(picture: Picture) -> None:
-    """Gives all items and edges of a picture their places."""
+    """Sets the coordinates of all items and edges of a picture."""
     _Layout(picture).run()
 
 
@@ -276,7 +277,7 @@ def place(picture: Picture) -> None:
 
 
 def place_by_dot(picture: Picture, dot: str) -> None:
-    """The same by the program dot. OSError or ValueError where it fails."""
+    """place() by the program dot. OSError or ValueError where it fails."""
     names = {vertex: f"v{i}" for i, vertex in enumerate(picture.root.vertices())}
     boxes = {f"cluster{i}": box for i, box in enumerate(picture.root.boxes())}
     clusters = {box: name for name, box in boxes.items()}

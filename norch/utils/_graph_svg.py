@@ -31,7 +31,7 @@ _STYLE = (
 
 
 def size(vertex: Vertex) -> None:
-    """Gives a card the room that its text takes."""
+    """Sets the size of a card from its text."""
     widths = [_width(vertex.title, 12) * 1.12, *(_width(line, 10.5) for line in vertex.lines)]
     widths += [_width(line, 10.5) + _PAD for line in vertex.params]
     vertex.width = max(widths) + 2 * _PAD
@@ -39,7 +39,7 @@ def size(vertex: Vertex) -> None:
 
 
 def _width(text: str, points: float) -> float:
-    """Roughly: fonts differ."""
+    """The width of a text, approximately, as fonts differ."""
     narrow = sum(one in "il.,:;|!' ()[]fjrt" for one in text)
     wide = sum(one in "mwMW@×" for one in text)
     return points * (0.58 * len(text) - 0.24 * narrow + 0.28 * wide)

@@ -16,17 +16,17 @@ from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from ._restore import as_before
 
-_SKIPPED = 0.1  # the share of points at the start that say little, as the mean over losses has just begun
+_SKIPPED = 0.1  # the fraction of points at the start that are skipped: the running mean has few losses there
 
 
 def _slope(x: list[float], y: list[float]) -> float:
-    """Of the line through the points with the least squares."""
+    """The slope of the least-squares line through the points."""
     middle, mean = sum(x) / len(x), sum(y) / len(y)
     return sum((a - middle) * (b - mean) for a, b in zip(x, y)) / sum((a - middle) ** 2 for a in x)
 
 
 class LRCurve:
-    """What lr_find() gives.
+    """The result of lr_find().
 
     lrs, losses    the learning rates, and the mean over the losses up to each; raw_losses: the losses themselves
     suggestion     the learning rate at which the mean falls steepest over the logarithm of the rate, by the line

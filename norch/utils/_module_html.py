@@ -1,4 +1,4 @@
-"""How notebooks show a module: a tree that opens, with the parameters of each part and their number."""
+"""The HTML of a module in notebooks: a tree that opens, with the number of parameters of each part."""
 
 from __future__ import annotations
 

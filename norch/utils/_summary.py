@@ -48,11 +48,11 @@ class Row:
 
 
 class ModelSummary:
-    """What summary() gives; printed, the table.
+    """The result of summary(); printed, the table.
 
     rows, and in elements or bytes: total_params, trainable_params, total_mult_adds, input_bytes, param_bytes,
-    buffer_bytes, output_bytes (of modules that hold no others), peak_bytes (that the forward pass took at a time,
-    beside parameters and input)
+    buffer_bytes, output_bytes (of modules that hold no others), peak_bytes (the most that the forward pass took at a
+    time, besides parameters and input)
     """
 
     def __init__(self, root: Row, depth: int):
@@ -109,7 +109,7 @@ def summary(
     mode: str = "eval",
     **kwargs: Any,
 ) -> ModelSummary:
-    """The modules of a model as a table: what each call gives, its parameters and multiply-adds, and memory.
+    """The modules of a model as a table: the output shape of each call, its parameters and multiply-adds, and memory.
 
     input: a tensor; a shape, of which random numbers are made (zeros for integer dtypes); a list or tuple of such, the
     positional arguments; or a dict of arguments by name. None: the model is not called, and only parameters are

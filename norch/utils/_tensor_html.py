@@ -1,4 +1,4 @@
-"""How notebooks show a tensor: what it is, its range and distribution, its elements as a table, and images as such."""
+"""The HTML of a tensor in notebooks: its type, range and distribution, its elements as a table, or an image."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _repr_html_(self: Any) -> str | None:
     try:
         with no_grad():
             return _html(self, self.detach())
-    except Error:  # no elements can be read: the text says why
+    except Error:  # the elements cannot be read: the message says why
         return None
 
 

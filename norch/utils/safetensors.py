@@ -1,5 +1,5 @@
-"""safetensors: files of tensors by name, and of nothing else, that no program can hide in. The functions are those of
-`safetensors.torch`, for norch's tensors and without that package.
+"""safetensors: files of named tensors, and of nothing else, so that loading one runs no code. The functions are those
+of `safetensors.torch`, for norch's tensors and without that package.
 
 A file is the size of the header in 8 bytes; the header, JSON, `{name: {"dtype", "shape", "data_offsets"}}` and perhaps
 `"__metadata__"`, a dict of strings; then the elements of all tensors in C order, without gaps
@@ -72,7 +72,7 @@ RANK = {code: rank for rank, code in enumerate(DTYPES)}
 
 
 class SafetensorError(Error):
-    """A file is no safetensors file, or a damaged one, or holds what norch has no dtype for."""
+    """A file is not a safetensors file, is damaged, or has a dtype that norch lacks."""
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class Parts:
             raise SafetensorError(f"save: a header of {len(self.header)} bytes; {LARGEST_HEADER} is the limit")
 
     def write_to(self, file: Any) -> None:
-        """The header, and the elements of one tensor after the other."""
+        """Writes the header, then the elements of the tensors in order."""
         file.write(SIZE.pack(len(self.header)) + self.header)
         for _, x in self.tensors:
             Storage(x.detach().reshape(-1).view(uint8)).write_to(file)
@@ -247,7 +247,7 @@ def read(source: Source, head: bytes, device: Device | None, size: int | None, m
     if len(header) < count - SIZE.size:
         raise _refuse(f"{len(header)} bytes of a header of {count - SIZE.size}")
     entries, _ = _parsed(header, None if size is None else size - count)
-    if most is not None and (claimed := sum(entry.nbytes for entry in entries)) > most:  # before memory is taken
+    if most is not None and (claimed := sum(entry.nbytes for entry in entries)) > most:  # before allocation
         raise _refuse(f"{claimed} bytes of elements in a file of {most}")
     found = {}
     try:
@@ -276,7 +276,7 @@ def load(data: bytes) -> dict[str, Tensor]:
 
 
 class safe_open:  # noqa: N801  (the name in safetensors)
-    """A file of which tensors, or parts of them, are taken one by one.
+    """A file whose tensors, or parts of them, are read one by one.
 
     framework: "norch", or "pt" and "torch" as programs for PyTorch have it; all give norch's tensors. device: theirs.
     """
@@ -328,12 +328,12 @@ class safe_open:  # noqa: N801  (the name in safetensors)
         return self._mapped(name).to(self._device)
 
     def get_slice(self, name: str) -> Slice:
-        """The tensor of that name, of which an index takes a part."""
+        """The Slice of the tensor of that name: indexing it reads a part."""
         return Slice(self._mapped(name), self._entries[name].code, self._device)
 
 
 class Slice:
-    """A tensor of a file, of which an index takes a part: only that is read."""
+    """A tensor of a file; indexing reads only the part that is asked for."""
 
     def __init__(self, mapped: Tensor, code: str, device: Device):
         self._mapped, self._code, self._device = mapped, code, device
@@ -354,12 +354,12 @@ class Slice:
 
 
 def _place(name: str, x: Any) -> Any:
-    """What entries of a state dict that see the same elements have in common."""
+    """The key that entries of a state dict with the same elements share."""
     return (x.device, x.data_ptr(), x.shape, x.stride(), x.dtype) if isinstance(x, Tensor) and x.numel() else name
 
 
 def save_model(model: Module, filename: Any, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes the state dict of a module. Of entries that see the same elements, as tied weights do, the first by name
+    """Writes the state dict of a module. Of entries that share their elements, as tied weights do, the first by name
     is written, and the metadata have its name for each of the others."""
     said, first_at, written = dict(metadata or {}), dict[Any, str](), dict[str, Any]()
     for name, x in sorted(model.state_dict().items()):

@@ -11,7 +11,7 @@ from ...ops.copy import stack
 from ...ops.values import as_tensor, from_numpy, tensor
 from ...tensor import Tensor
 
-LARGE_ARRAY = 16 << 10  # bytes of an array from which on a tensor is made of each, for a single copy of its elements
+LARGE_ARRAY = 16 << 10  # bytes: a larger array becomes a tensor first, so that its elements are copied once
 
 stack_samples: Callable[[Sequence[Any]], Tensor] = lambda samples: stack(list(samples), 0)  # noqa: E731
 """Stacks the samples of a batch: in a worker into shared memory (transport.py)."""
@@ -36,7 +36,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return tensor(list(batch))
     if isinstance(first, (str, bytes)):
         return list(batch)
-    # without an import of NumPy: there are no arrays before it is imported
+    # NumPy is not imported here: before its import there are no arrays
     if type(first).__module__ == "numpy":
         return _numpy(batch)
     if isinstance(first, Mapping):

@@ -38,10 +38,10 @@ class DataLoader(Generic[T_co]):
     with 0 this process makes them. They start in a multiprocessing_context ("fork", "spawn", "forkserver"), call
     worker_init_fn(id) first, and last for an epoch, or with persistent_workers for the loader's life. Batches come in
     order, or with in_order=False as they are ready. An Error after timeout seconds without a batch (0: never), and
-    where a worker has died; what a worker raises is raised here, with its traceback. docs/data.md has the details.
+    where a worker has died; an exception of a worker is raised here, with its traceback. docs/data.md has the details.
 
     The global streams of norch, random and NumPy are seeded by the epoch's seed and the batch's number before a batch
-    is made: the same seed gives the same batches for any num_workers. state_dict() says where the loader is.
+    is made: the same seed gives the same batches for any num_workers. state_dict() has the position of the loader.
 
     A TensorDataset, or a Subset of one, gives a batch in one call unless there is a collate_fn; a data set with
     `__getitems__(indices)` gives the list of samples in one call.
@@ -156,7 +156,7 @@ class DataLoader(Generic[T_co]):
         if pool is None or not pool.close.alive:
             pool = Pool(self, position.seed)
             self._pool = pool if keep else None
-        elif pool.busy:  # by another iteration over this loader
+        elif pool.busy:  # with another iteration over this loader
             pool, keep = Pool(self, position.seed), False
         return Epoch(self, pool, position, keep)
 
@@ -194,14 +194,14 @@ class DataLoader(Generic[T_co]):
             yield past["given"], batch
 
     def _ended(self, position: Position) -> None:
-        """The last batch of an epoch has been given."""
+        """Called after the last batch of an epoch."""
         if self._position is position:
             self._position = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader is, for load_state_dict() of one that is made alike: the batches that it gives then are
-        those that this one would give, also with another num_workers unless the dataset is iterable. The state of the
-        default generator is the program's to save (norch.get_rng_state()).
+        """The position of the loader, for load_state_dict() of a loader with the same options: that one then gives the
+        batches that this one would give, also with another num_workers unless the dataset is iterable. The program
+        saves the state of the default generator itself (norch.get_rng_state()).
 
         >>> loader = norch.utils.data.DataLoader(range(6), batch_size=2, shuffle=True, seed=0)
         >>> batches = iter(loader)
@@ -217,7 +217,7 @@ class DataLoader(Generic[T_co]):
         return {"generators": states_of(generators_of(self)), "given": None}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """The next iteration goes on where state_dict() was called. ArgumentError for the state of another loader."""
+        """The next iteration continues where state_dict() was called. ArgumentError for the state of another loader."""
         own, states = generators_of(self)[1:], state_dict["generators"]
         if len(states) != len(own) + 1:
             raise ArgumentError(f"DataLoader: the state of {len(states)} generators for a loader of {len(own) + 1}")

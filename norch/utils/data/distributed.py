@@ -13,9 +13,9 @@ from .sampler import Sampler, as_generator
 class DistributedSampler(Sampler[int]):
     """The indices of process `rank` of num_replicas: every num_replicas-th of an order that all of them share.
 
-    The order is 0, 1, 2, ..., or with shuffle a permutation drawn from seed + epoch: set_epoch(n) before each epoch, or
-    all are alike. Every process gets as many: the first indices come again for those that are missing, or with
-    drop_last the last are left out. num_replicas and rank: by default those of norch.distributed, once that is
+    The order is 0, 1, 2, ..., or with shuffle a permutation drawn from seed + epoch: call set_epoch(n) before each
+    epoch, or all have the same order. Every process gets equally many indices: the first ones are repeated to fill up,
+    or with drop_last the last are left out. num_replicas and rank: by default those of norch.distributed, once that is
     initialised. ArgumentError without either, and for a rank that is not below num_replicas.
 
     >>> from norch.utils.data import DistributedSampler
@@ -53,7 +53,7 @@ class DistributedSampler(Sampler[int]):
 
     @property
     def total_size(self) -> int:
-        """How many they get together."""
+        """How many all processes get together."""
         return self.num_samples * self.num_replicas
 
     def __iter__(self) -> Iterator[int]:
@@ -66,7 +66,7 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Another order in the next iteration, the same in all processes: call it with the number of the epoch."""
+        """Sets the number of the epoch, from which the next iteration draws an order, the same in all processes."""
         self.epoch = epoch
 
 

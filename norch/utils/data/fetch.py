@@ -23,7 +23,7 @@ class Recipe(NamedTuple):
 
     @property
     def taker(self) -> Callable[[Any], Any] | None:
-        """What gives a batch in one call and runs no code of the user; None where there is no such thing."""
+        """A function that gives a batch in one call without user code; None where there is none."""
         return taker(self.dataset) if self.batched and not self.iterable and self.collate_fn is None else None
 
     def maker(self) -> Callable[[Any], Any]:
@@ -44,7 +44,7 @@ class Stream:
     """The batches of one iteration over an IterableDataset, in a process of its own or in one of several.
 
     The k-th batch of worker w of n is seeded by the number k * n + w. done: how many of them to skip; state: that of
-    the dataset, or of its iterator, behind them. Without a state they are made again and dropped.
+    the dataset, or of its iterator, behind them. Without a state the skipped batches are made and dropped.
     """
 
     def __init__(self, recipe: Recipe, seed: int, worker: int = 0, workers: int = 1, done: int = 0, state: Any = None):
@@ -73,7 +73,7 @@ class Stream:
         return (recipe.collate_fn or default_collate)(samples)
 
     def state_dict(self) -> Any:
-        """That of the dataset, or else of its iterator; None where neither has one."""
+        """The state of the dataset, or else of its iterator; None where neither has one."""
         for holder in (self.recipe.dataset, self.samples):
             if hasattr(holder, "state_dict"):
                 return holder.state_dict()

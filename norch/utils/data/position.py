@@ -15,8 +15,8 @@ from .seeding import mixed
 class Position:
     """An epoch. generators: the states of the loader's generators when it began, that of the default one first.
 
-    given, beyond: the numbers below given have been given, and those in beyond. workers: of an IterableDataset, for
-    each worker how many batches it has given, and the state of its dataset.
+    given, beyond: batches with numbers below given, and those in beyond, have been delivered. workers: of an
+    IterableDataset, for each worker how many batches it has given, and the state of its dataset.
     """
 
     def __init__(self, loader: Any, resumed: dict[str, Any] | None = None):
@@ -37,26 +37,27 @@ class Position:
                     f"resumed in {count}"
                 )
             self.workers = [{key: worker[key] for key in ("given", "state")} for worker in resumed["workers"]]
-        self.stream: Any = None  # of the program's own process, which is asked when its state is wanted
+        self.stream: Any = None  # the Stream of this process, which is asked for its state by state_dict()
         recipe = loader._recipe
         source = loader.generator or default_generator
         before = source.__getstate__()
         self.tasks: Iterator[Any] = iter(()) if recipe.iterable else iter(loader.batch_sampler or loader.sampler)
         self.seed = mixed(*before)
-        if not recipe.taker and source.__getstate__() == before:  # the sampler has drawn nothing of it
+        if not recipe.taker and source.__getstate__() == before:  # the sampler has not drawn from it
             source._reserve(1)
         deque(islice(self.tasks, self.given), maxlen=0)
-        if resumed is not None:  # by the program that saved it
+        if resumed is not None:  # a state that was saved
             restore([default_generator], [kept])
 
     def numbered(self) -> Iterator[tuple[int, Any]]:
         """The numbers of the next batches, and the indices that they consist of."""
         for number, task in enumerate(self.tasks, self.given):
-            if number >= self.given and number not in self.beyond:  # or it was given before the state was saved
+            if number >= self.given and number not in self.beyond:  # not delivered before the state was saved
                 yield number, task
 
     def note(self, number: int, state: Any = None) -> None:
-        """Batch `number` is given; state: that of an IterableDataset behind it, in the worker that made it."""
+        """Records that batch `number` was delivered; state: that of an IterableDataset after it, in the worker that
+        made it."""
         if self.iterable:
             worker = self.workers[number % len(self.workers)]
             worker["given"] += 1
@@ -68,7 +69,7 @@ class Position:
             self.given += 1
 
     def state_dict(self) -> dict[str, Any]:
-        """What __init__ takes as resumed."""
+        """The state that __init__ takes as resumed."""
         state = {"generators": self.generators, "given": self.given, "beyond": sorted(self.beyond)}
         if self.iterable:
             if self.stream is not None:
@@ -91,6 +92,6 @@ def states_of(generators: list[Generator]) -> list[list[int]]:
 
 
 def restore(generators: list[Generator], states: Any) -> None:
-    """Puts each where states_of() found it."""
+    """Restores seeds and positions from states_of()."""
     for generator, (seed, position) in zip(generators, states, strict=True):
         generator._state[0], generator._state[1] = seed, position

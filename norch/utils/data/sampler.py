@@ -1,7 +1,7 @@
 """Samplers: the order in which samples are visited, one by one or in batches.
 
 The random ones draw from a Generator, so that a seed fixes every epoch, the first and all that follow. An epoch takes
-its part of the stream when it begins, and draws from it in pieces: what else is drawn meanwhile changes nothing.
+its part of the stream when it begins, and draws from it in pieces: other draws meanwhile do not change it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = [
 ]  # fmt: skip
 
 T_co = TypeVar("T_co", covariant=True)
-PIECE = 1 << 14  # indices that are drawn, or made Python numbers, at once; even, so that a draw in pieces is the whole
+PIECE = 1 << 14  # indices that are drawn or converted at once; even, so that pieces have the numbers of one draw
 
-# What a random order may come from: a seed, a Generator, or None for the global stream.
+# The source of a random order: a seed, a Generator, or None for the global stream.
 Source = int | Generator | None
 
 
@@ -50,7 +50,7 @@ def _lists_of(line: Tensor) -> Iterator[list[int]]:
 
 
 def _in_pieces(draw: Callable[[int], Tensor], count: int, piece: int = PIECE) -> Iterator[int]:
-    """count indices, drawn when they are asked for: as many at once as draw is called with."""
+    """Yields count indices, drawn lazily in pieces by draw(size)."""
     return chain.from_iterable(draw(min(piece, count - at)).tolist() for at in range(0, count, piece))
 
 
@@ -119,7 +119,7 @@ class RandomSampler(Sampler[int]):
         if self.replacement:
             ahead = stream._reserve(count)
             return _in_pieces(lambda few: randint(0, size, (few,), generator=ahead, device="cpu"), count)
-        rounds = -(-count // size) if count else 0  # more samples than there are: all of them again
+        rounds = -(-count // size) if count else 0  # more samples than indices: every index again
         ahead = stream._reserve(rounds * (size + size % 2))
         orders = (randperm(size, generator=ahead, device="cpu") for _ in range(rounds))
         return islice(chain.from_iterable(piece for order in orders for piece in _lists_of(order)), count)
@@ -169,7 +169,7 @@ class WeightedRandomSampler(Sampler[int]):
         if not self.replacement:
             return chain.from_iterable(_lists_of(multinomial(weights, count, generator=self.generator)))
         ahead = (self.generator or default_generator)._reserve(count)
-        piece = PIECE * max(1, -(-len(weights) // PIECE))  # a draw adds up all weights
+        piece = PIECE * max(1, -(-len(weights) // PIECE))  # a draw sums all weights
         return _in_pieces(lambda few: multinomial(weights, few, True, generator=ahead), count, piece)
 
     def __len__(self) -> int:

@@ -1,6 +1,6 @@
 """Seeds of batches. A batch depends on the seed of its epoch and on its number in the epoch, not on the process that
 makes it: before it is made, the global streams of norch, random and NumPy start from a mix of the two. In the program's
-own process they are put back afterwards, so that what it draws itself does not depend on the loader."""
+own process they are restored afterwards, so that its own draws do not depend on the loader."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def mixed(seed: int, number: int) -> int:
 
 
 def seed_all(seed: int) -> None:
-    """Starts the global streams of norch, random and, where the program uses it, NumPy."""
+    """Seeds the global streams of norch, random and, where the program uses it, NumPy."""
     default_generator._state[0], default_generator._state[1] = seed, 0
     random.seed(seed)
     if "numpy" in sys.modules:
-        import numpy.random  # which NumPy imports when it is first used
+        import numpy.random  # NumPy imports it lazily
 
         numpy.random.seed(seed & 0xFFFFFFFF)
 
 
 @contextmanager
 def streams_kept() -> Iterator[None]:
-    """A context that puts the global streams back where they were."""
+    """A context that restores the global streams at its end."""
     state, python = default_generator.__getstate__(), random.getstate()
     numpy = sys.modules.get("numpy.random")
     back = numpy and _exchanged(numpy)
@@ -50,15 +50,15 @@ def streams_kept() -> Iterator[None]:
 
 
 _spare: Any = None  # a bit generator that NumPy draws from meanwhile
-_without_normal: tuple[Any, ...] = ()  # where NumPy's own stream was last seen, when no normal number waited in it
+_without_normal: tuple[Any, ...] = ()  # the position of NumPy's stream when it last had no cached normal number
 
 
 def _exchanged(numpy: Any) -> Callable[[], None]:
     """Lets NumPy's global functions draw from a spare bit generator, until the function that is returned is called.
 
-    To read and write the whole state takes longer than to make many a batch. But an exchange loses the second one of
-    a pair of normal numbers, which waits for the next call; it is kept by the state, which has to be read where the
-    stream has moved since no number waited.
+    Reading and writing the whole state takes longer than making a small batch. But an exchange loses the cached second
+    number of a pair of normal numbers; only the state has it, which is therefore read if the stream has moved since it
+    last had no cached number.
     """
     global _spare, _without_normal
     if not hasattr(numpy, "set_bit_generator"):  # before NumPy 1.24
@@ -83,7 +83,8 @@ def _exchanged(numpy: Any) -> Callable[[], None]:
 
 
 def _place(numpy: Any, generator: Any) -> tuple[Any, ...] | None:
-    """Where a Mersenne twister is: the words of its state that every draw or seed changes; None for another kind."""
+    """The position of a Mersenne twister: the words of its state that every draw or seed changes; None for other
+    generators."""
     if type(generator) is not numpy.MT19937:
         return None
     words = (ctypes.c_uint32 * 625).from_address(generator.ctypes.state_address)

@@ -25,8 +25,8 @@ from ...tensor import Tensor
 from . import collate
 
 ALIGNMENT = 64
-INLINE = 4096  # bytes of a message that goes through the socket; longer ones go through shared memory, and never block
-LARGE = 4096  # bytes of a sample from which on samples are copied straight into the block
+INLINE = 4096  # bytes of a message through the socket; longer ones go through shared memory, and never block
+LARGE = 4096  # bytes; larger samples are copied directly into the block
 MOST_HELD = 256  # blocks of a worker that a program may hold; further batches are copied out of theirs
 
 
@@ -53,7 +53,7 @@ def receive(connection: Connection) -> Any:
     return pickle.loads(data)
 
 
-# ---- the worker's end ------------------------------------------------------------------------------------------------
+# ---- the worker's side -----------------------------------------------------------------------------------------------
 
 
 class _Reservation:
@@ -71,33 +71,33 @@ class Outbox:
         self.blocks: dict[int, Block] = {}
         self.reservations: dict[int, weakref.ref[_Reservation]] = {}
         self.free: list[int] = []
-        self.dropped: list[int] = []  # which the consumer may unmap
+        self.dropped: list[int] = []  # blocks that the consumer may unmap
         self.made = 0
         self.wanted = 0  # bytes of the largest batch so far
         self.start()
         collate.stack_samples = self.stack
 
     def start(self) -> None:
-        """A new batch: nothing is reserved for it."""
+        """Starts a batch, with nothing reserved for it."""
         self.reservation: _Reservation | None = None
         self.number, self.used = -1, 0
 
     def abandon(self) -> None:
-        """Gives up the batch that is being made."""
+        """Drops the batch that is being made."""
         number = self.number
         self.start()
         if number >= 0:
             self.take_back([number])
 
     def take_back(self, numbers: Sequence[int]) -> None:
-        """Blocks that the consumer is done with; those that it must not see written again have a number below 0."""
+        """Takes back blocks that the consumer released; those that must not be reused have a number below 0."""
         for number in numbers:
             if number < 0:
                 del self.blocks[~number], self.reservations[~number]
             elif self.reservations[number]() is None:
                 self.free.append(number)
             else:
-                self._drop(number)  # something in the worker still sees the batch
+                self._drop(number)  # a tensor in the worker still uses it
 
     def _drop(self, number: int) -> None:
         del self.blocks[number], self.reservations[number]
@@ -142,7 +142,7 @@ class Outbox:
         return out
 
     def send(self, head: tuple[Any, ...], batch: Any, state: Any) -> None:
-        """Sends (*head, state, ...) with what open() of the consumer needs to make the batch."""
+        """Sends (*head, state, ...) with the arguments of Inbox.open()."""
         file = io.BytesIO()
         pickler = _Pickler(file)
         pickler.dump(batch)
@@ -169,7 +169,7 @@ class Outbox:
     def _block_of(self, size: int) -> Block | None:
         """The block of this batch, which has size bytes; a larger one takes the place of one that is too small."""
         self.wanted = max(self.wanted, size)
-        if size == 0:  # what was reserved is not in the batch
+        if size == 0:  # the reserved memory is not in the batch
             self.abandon()
             return None
         small, number, used = self.reservation, self.number, self.used
@@ -183,7 +183,7 @@ class Outbox:
 
 
 class _Pickler(ForkingPickler):
-    """Numbers the storages that it finds. Of a large storage of which a tensor sees a part, it sends that part."""
+    """Numbers the storages that it finds. Of a large storage of which a tensor uses a part, only that part is sent."""
 
     def __init__(self, file: io.BytesIO):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -200,11 +200,11 @@ class _Pickler(ForkingPickler):
         return rebuild, (part.untyped_storage(), dtype, shape, part.stride(), 0, *rest), attributes
 
 
-# ---- the consumer's end ----------------------------------------------------------------------------------------------
+# ---- the consumer's side ---------------------------------------------------------------------------------------------
 
 
 class _Forks:
-    """How often this process has forked: a child may see what the program held then, for as long as it likes."""
+    """How often this process has forked: a child may use the blocks that were held then for as long as it runs."""
 
     count = 0
 
@@ -217,7 +217,7 @@ os.register_at_fork(after_in_parent=_note_fork)
 
 
 class Lease:
-    """Holds a block while tensors of the consumer see it. It has no __del__: a Ctrl-C that comes within one is lost."""
+    """Holds a block while tensors of the consumer use it. It has no __del__: a Ctrl-C that comes within one is lost."""
 
     __slots__ = ("__weakref__", "block")
 
@@ -231,11 +231,11 @@ class Inbox:
     def __init__(self, connection: Connection):
         self.connection = connection
         self.blocks: dict[int, Block] = {}
-        # The leases of blocks that tensors see, the numbers of these, and _Forks.count when they were given.
+        # The leases of blocks that tensors use, the numbers of these, and _Forks.count when they were given.
         self.leases: list[tuple[weakref.ref[Lease], int, int]] = []
 
     def open(self, number: int, size: int, layout: list[tuple[int, int]], dropped: list[int], data: bytes) -> Any:
-        """What makes the batch of a message: call it once. A new block is mapped at once."""
+        """A function that makes the batch of a message, to be called once. A new block is mapped immediately."""
         for old in dropped:
             self.blocks.pop(old, None)
         if size:
@@ -251,7 +251,7 @@ class Inbox:
         return _Unpickler(data, storages).load
 
     def returned(self) -> list[int]:
-        """The blocks that have become free since the last call; ~number of one that a child may still see."""
+        """The blocks that have become free since the last call; ~number of one that a child may still use."""
         numbers, held = [], []
         for entry in self.leases:
             lease, number, forks = entry
@@ -284,7 +284,7 @@ def _aligned(count: int) -> int:
 
 
 def _is_like(first: Tensor, sample: Any) -> bool:
-    """Whether a sample can be copied to where the first one could."""
+    """Whether a sample can be copied into the block like the first one."""
     return (
         isinstance(sample, Tensor)
         and sample.shape == first.shape

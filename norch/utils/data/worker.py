@@ -1,4 +1,4 @@
-"""A worker: a process that makes the batches that the consumer asks for (workers.py), and what it knows of itself."""
+"""A worker: a process that makes the batches that the consumer requests (workers.py), and its WorkerInfo."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .seeding import mixed, seed_all
 # (ENDED, epoch, number).
 EPOCH, TASK, STOP, BATCH, FAILED, ENDED = range(6)
 
-PATIENCE = 5  # seconds after which a worker without work looks whether the consumer is alive
+PATIENCE = 5  # seconds after which an idle worker checks whether the consumer is alive
 
 
 class WorkerInfo:
-    """What get_worker_info() returns: id, num_workers, seed (of worker_init_fn), and the dataset of this process."""
+    """The result of get_worker_info(): id, num_workers, seed (of worker_init_fn), and the dataset of this process."""
 
     def __init__(self, id: int, num_workers: int, seed: int, dataset: Any):
         self.id = id
@@ -90,7 +90,7 @@ class _Worker:
             if post.init is not None:
                 post.init(post.id)
         except Exception as error:
-            self.failure = self.failed(error)  # told when a batch is asked for
+            self.failure = self.failed(error)  # sent when a batch is requested
 
     def serve(self) -> None:
         from .transport import receive
@@ -139,13 +139,13 @@ class _Worker:
         return self.stream.next_batch(), self.stream.state_dict()
 
     def failed(self, error: Exception) -> tuple[Any, str]:
-        """An error as it is sent to the consumer: its type, and a text with the traceback."""
+        """An error in the form that is sent to the consumer: its type, and a text with the traceback."""
         import traceback
 
         kind = type(error)
         text = "".join(traceback.format_exception(kind, error, error.__traceback__))
         try:
             pickle.dumps(kind)
-        except Exception:  # a class that is defined in a function, say
+        except Exception:  # such as a class that is defined in a function
             kind = Error
         return kind, f"Caught {type(error).__name__} in DataLoader worker process {self.post.id}.\nOriginal {text}"

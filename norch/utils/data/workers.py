@@ -1,4 +1,4 @@
-"""The consumer's side of a loader with workers: the processes, what they are asked for, and what they send.
+"""The consumer's side of a loader with workers: the processes, the requests to them, and their answers.
 
 Each worker has its own socket, and no lock or queue is shared. So if one is killed, the others do not wait for it, and
 its closed socket is noticed at once.
@@ -24,12 +24,12 @@ from .position import Position
 from .transport import Inbox, receive, send
 from .worker import BATCH, ENDED, EPOCH, FAILED, STOP, TASK, Post, run
 
-LOOK = 1.0  # seconds after which the consumer, while it waits, looks whether the workers are alive
-GRACE = 5.0  # seconds that workers have to end by themselves
+LOOK = 1.0  # seconds after which the waiting consumer checks whether the workers are alive
+GRACE = 5.0  # seconds in which workers may end by themselves
 
 
 def context_of(given: Any) -> Any:
-    """A context of multiprocessing: given, or that of a name, or for None the default one."""
+    """The context of multiprocessing: given as it is, by its name, or (None) the default one."""
     import multiprocessing
 
     if given is None:
@@ -46,7 +46,7 @@ def context_of(given: Any) -> Any:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C waits in this thread, and in processes that it starts until they unblock it."""
+    """Blocks SIGINT in this thread, and in processes that it starts until they unblock it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -69,7 +69,7 @@ class Worker:
             with _interrupts_held():  # until the worker ignores them
                 self.process.start()
         finally:
-            theirs.close()  # with that of the worker, no process has it any more
+            theirs.close()  # only the worker has it then
         self.writable = select.poll()
         self.writable.register(self.connection, select.POLLOUT)
 
@@ -120,19 +120,19 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Whether an epoch of these workers is still iterated over."""
+        """Whether an iteration over an epoch of these workers is in progress."""
         user = self.user()
         return user is not None and not user.closed
 
     def abort(self) -> None:
-        """Ends the workers now, whatever they are doing."""
+        """Terminates the workers."""
         if self.close.alive and self.owner == os.getpid():
             for worker in self.workers:
                 worker.process.terminate()
         self.close()
 
     def begin(self, epoch: Epoch, position: Position) -> int:
-        """Begins an epoch; its number."""
+        """Starts an epoch, and returns its number."""
         self.user = weakref.ref(epoch)
         self.epochs += 1
         for worker, past in zip(self.workers, position.workers, strict=True):
@@ -141,7 +141,7 @@ class Pool:
         return self.epochs
 
     def messages(self, seconds: float) -> list[tuple[Worker, Any]]:
-        """The messages from workers; waits so long for the first. Error if a worker has died."""
+        """The messages from workers; waits up to a timeout for the first. Error if a worker has died."""
         found = []
         events = self.poller.poll(seconds * 1000)
         for file, _ in events:
@@ -163,7 +163,7 @@ class Pool:
 
 
 def _end(workers: list[Worker], owner: int) -> None:
-    """Ends the processes. Elsewhere, in a child that is a fork of theirs, only closes the connections."""
+    """Ends the processes. In a forked child of the owner it only closes the connections."""
     here = os.getpid() == owner
     for worker in workers:
         with contextlib.suppress(OSError):  # it has ended
@@ -200,7 +200,7 @@ class Epoch:
         self.waiting = 0  # batches that were asked for and not given yet
         self.wanted = 0  # of an IterableDataset, the number of the next batch
         self.asked = [past["given"] for past in position.workers]
-        self.ended = [False] * len(position.workers)  # of an IterableDataset: no batch is to come but those that wait
+        self.ended = [False] * len(position.workers)  # of an IterableDataset, by worker: it makes no more batches
         self.tasks = position.numbered()
         self.exhausted = False
         self.pinning = ThreadPoolExecutor(1, "norch-pin-memory") if loader.pin_memory else None
@@ -233,7 +233,7 @@ class Epoch:
         return make()
 
     def _wait(self) -> int | None:
-        """The number of the next batch, when it is here; None at the end."""
+        """Waits for the next batch and returns its number; None at the end."""
         timeout = self.loader.timeout
         deadline = time.monotonic() + timeout if timeout else float("inf")
         seconds = 0.0
@@ -265,7 +265,7 @@ class Epoch:
         self.results[number] = worker, state, load
 
     def _ready(self) -> int | None:
-        """The number of a batch that is here and whose turn it is."""
+        """The number of a received batch that is the next one to be delivered."""
         if not self.results:
             return None
         if not self.in_order:
@@ -280,7 +280,7 @@ class Epoch:
         return self.wanted if self.wanted in self.results else None
 
     def _ask(self) -> None:
-        """Asks for batches until each worker has as many to make, or has made as many, as it shall."""
+        """Requests batches until each worker has prefetch_factor of them to make or made."""
         factor, workers = self.loader.prefetch_factor, self.pool.workers
         if self.iterable:
             for worker in workers:
@@ -291,7 +291,7 @@ class Epoch:
         while not self.exhausted and not self.iterable and self.waiting < factor * len(workers):
             worker = min(workers, key=lambda worker: worker.owed)
             if worker.owed >= factor or not worker.writable.poll(0):
-                break  # to write more could wait for the worker
+                break  # a further write could block
             task = next(self.tasks, None)
             if task is None:
                 self.exhausted = True
@@ -328,7 +328,7 @@ def _pinned(load: Callable[[], Any]) -> Any:
 
 
 class _Verbatim(str):
-    """A text that KeyError shows as it is."""
+    """A text that KeyError prints without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
@@ -339,8 +339,8 @@ def _raise(kind: type[Exception], text: str) -> None:
     error: Exception
     try:
         error = kind(_Verbatim(text))
-    except Exception:  # its constructor takes something else
+    except Exception:  # its constructor takes other arguments
         error = kind.__new__(kind, text)
-    if text not in str(error) or isinstance(error, StopIteration):  # which would end the iteration
+    if text not in str(error) or isinstance(error, StopIteration):  # a StopIteration would end the iteration
         error = Error(text)
     raise error
