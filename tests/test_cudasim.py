@@ -96,6 +96,12 @@ def test_results_do_not_depend_on_the_order_of_threads(simulation: ctypes.CDLL) 
         lambda: norch.autograd.grad(F.conv2d(image, kernel.requires_grad_()).square().sum(), kernel)[0],
         lambda: norch.autograd.grad(pooled, windows, norch.ones_like(pooled), retain_graph=True)[0],
         lambda: x.flatten().cumsum(0),
+        lambda: x.cumsum(0).cumsum(1),
+        lambda: x.flatten()[:9].outer(x.flatten()[:1100]).cumsum(1).T.logcumsumexp(0),
+        lambda: x.flatten().sort().values,
+        lambda: x.flatten().argsort(descending=True),
+        lambda: x.flatten().topk(100).indices,
+        lambda: x[x > 0],
     ]
     for number, call in enumerate(calls):
         found = set()

@@ -106,7 +106,10 @@ def test_gradients_of_sorted_values() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize(
-    ("shape", "dim"), [((1000,), 0), ((4100,), 0), ((20_011,), 0), ((3, 9001), 1), ((2, 700, 3), 1)]
+    ("shape", "dim"),
+    [((1000,), 0), ((4100,), 0), ((20_011,), 0), ((3, 9001), 1)]  # parts and tiles
+    + [((9, 1), 1), ((40, 7), 1), ((70, 32), 1), ((3, 129), 1), ((5, 256), 1), ((2050, 260), 1)]  # rows, a team each
+    + [((700, 9), 0), ((3, 40), 0), ((9000, 3), 0), ((2, 700, 3), 1), ((2, 5000, 40), 1)],  # columns, strips and parts
 )
 def test_scans_of_parts(shape: tuple[int, ...], dim: int, dtype: str) -> None:
     x = source(f"scan {shape}").integers(-4, 5, shape).astype(dtype)
@@ -122,6 +125,19 @@ def test_scans_of_parts(shape: tuple[int, ...], dim: int, dtype: str) -> None:
     if dtype != "int64":
         wanted = np.logaddexp.accumulate(x.astype("float64"), dim)
         np.testing.assert_allclose(y.logcumsumexp(dim), wanted, rtol=3e-6 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 60), (6, 61), (2, 9000), (2, 9001)])
+def test_scans_from_the_end(shape: tuple[int, ...], dtype: str) -> None:
+    """The gradient of cumsum; and what comes behind NaN and infinities."""
+    x, g = source(f"back {shape}").integers(-4, 5, (2, *shape)).astype(dtype)
+    y = norch.tensor(x, requires_grad=True)
+    y.cumsum(1).backward(norch.tensor(g))
+    np.testing.assert_array_equal(y.grad, np.flip(np.cumsum(np.flip(g, 1), 1), 1))
+    x[:, shape[1] // 3], x[-1, shape[1] // 2 :] = np.inf, np.nan
+    np.testing.assert_array_equal(norch.tensor(x).cumsum(1), np.cumsum(x, 1))
+    np.testing.assert_array_equal(norch.tensor(x.T).cumsum(0), np.cumsum(x.T, 0))
 
 
 def test_a_sum_of_many_keeps_its_small_ones() -> None:

@@ -1,28 +1,32 @@
-/* scan: running sums, products and extremes. Where lanes (positions of the other axes) are many and neighbours, a thread
- * goes along each; else blocks go along parts of them, a tile at a time, and learn the totals of the parts before theirs
- * from a kernel that ran first (Blelloch, "Prefix Sums and Their Applications", 1990).
+/* scan: running sums, products and extremes along lanes, which the positions of the other axes tell apart.
  *
- *   lane     [ part 0: tile | tile ][ part 1: tile | tile ][ part 2 ]   1. a block a part: its total
- *   totals     a                      b                      c          2. a block a part: joins the totals before it, and
- *   tile     [ pack 0: w0 w1 .. w7 | pack 1: w0 w1 .. w7 | ... ]           goes through its tiles
- *   warp       x x x x   x x x x   x x x x   ...   4 neighbours a lane: their total, the lanes before it by shuffles,
- *              then all warps of the tile by one of them, the carry before it
+ *   rows     lane  [ t0 t1 t2 t3 | t0 t1 .. ]       short lanes, dense each: a team of a warp goes along, a chunk at a time
+ *   columns  lanes   0 1 2 3 ..                     lanes beside one another: a thread a lane, or a strip of one
+ *            strip 0 . . . .   strip 1 . . . .
+ *   parts    lane  [ part 0: tile | tile ][ part 1: tile | tile ][ part 2 ]   long lanes: a block a part
+ *            tile  [ pack 0: w0 w1 .. w7 | pack 1: w0 w1 .. w7 | ... ]
+ *            warp    x x x x   x x x x   x x x x   ...   4 neighbours a thread: their total, the threads before it by
+ *                    shuffles, then all warps of the tile by one of them, the carry before it
  *
- * How a lane is cut follows from the shape alone, so results do. float sums run in double, as on the CPU. */
+ * Parts, of columns too, learn the totals of those before theirs from a kernel that ran first (Blelloch, "Prefix Sums and
+ * Their Applications", 1990). The second begins where the first ended, at what the cache still has. (Look-back in one kernel
+ * is no faster, and joins totals in an order that chance tells.) How a lane is cut follows from shape and layout alone, so
+ * results do. float sums run in double, as on the CPU. */
 #include "../families/scan.h"
 #include "cuda.cuh"
 
 #define ITEMS 4 /* neighbours that a thread combines by itself */
 #define WARPS (NR_BLOCK / 32)
-#define MOST_PARTS 2048
+#define MOST_PARTS 2560 /* of all lanes */
+#define MOST_COLUMN_PARTS 128
 #define ALL_LANES 0xffffffffu
 
 struct scan_args {
     char *out;
     const char *in;
-    char *totals; /* [lane][part] */
-    int64_t lanes, n, part_size, step[2];
-    int32_t parts;
+    char *totals; /* [lane][part]; of columns [part][lane] */
+    int64_t lanes, n, part_size, strip_size, step[2];
+    int32_t parts, team;    /* threads of a row, or lanes of a block of columns */
     bool wide_in, wide_out; /* neighbours lie side by side, where one access may take ITEMS of them */
     nest<2> where;
 };
@@ -33,7 +37,7 @@ template <class T> struct sum_scan {
     using In = T;
     using Out = T;
     using State = typename choose<is_same<T, int64_t>, int64_t, double>::type;
-    static constexpr int PACKS = 2;        /* of ITEMS elements that a thread takes of a tile */
+    static constexpr int PACKS = sizeof(T) == 4 ? 4 : 2; /* of ITEMS elements that a thread takes of a tile */
     static constexpr bool ORDERED = false; /* a total may join elements in any order, which is a fixed one still */
     static DEVICE State begin() { return 0; }
     static DEVICE State of(T x, int64_t) { return (State)x; }
@@ -45,14 +49,16 @@ template <class T> struct product_scan : sum_scan<T> {
     static DEVICE State begin() { return 1; }
     static DEVICE State join(State a, State b) { return a * b; }
 };
+/* log(exp(a) + exp(b)); equal infinities have no distance. A call, for it is long, and joined in many places. */
+static __device__ __attribute__((noinline)) double add_exponentials(double a, double b) {
+    double high = a > b ? a : b, low = a > b ? b : a;
+    if (a != a || b != b) return a + b;
+    return high == low && high - high != 0 ? high : high + log1p(exp(low - high));
+}
 template <class T> struct exponential_scan : sum_scan<T> {
     static constexpr int PACKS = 1;
     static DEVICE double begin() { return -(double)INFINITY; }
-    static DEVICE double join(double a, double b) { /* log(exp(a) + exp(b)); equal infinities have no distance */
-        double high = a > b ? a : b, low = a > b ? b : a;
-        if (a != a || b != b) return a + b;
-        return high == low && high - high != 0 ? high : high + log1p(exp(low - high));
-    }
+    static DEVICE double join(double a, double b) { return add_exponentials(a, b); }
 };
 
 /* The index of the last of the best so far; a NaN is better than all numbers, and only a later NaN replaces it. */
@@ -78,28 +84,33 @@ template <class T, int sign> struct extreme_scan {
 
 /* ---- states of a warp and of a block, in order ---------------------------------------------------------------------- */
 
-/* The state of the lane so far before this one, or behind it. */
-template <class S> DEVICE S from_before(S s, int distance) { return __shfl_up_sync(ALL_LANES, s, distance); }
-template <class S> DEVICE S from_behind(S s, int distance) { return __shfl_down_sync(ALL_LANES, s, distance); }
-template <class T> DEVICE best<T> from_before(best<T> s, int distance) {
-    return {__shfl_up_sync(ALL_LANES, s.value, distance), __shfl_up_sync(ALL_LANES, s.index, distance)};
+/* A state that a shuffle brings from another thread of the warp. */
+template <class S, class Shuffle> DEVICE S brought(S s, const Shuffle &shuffle) { return shuffle(s); }
+template <class T, class Shuffle> DEVICE best<T> brought(best<T> s, const Shuffle &shuffle) {
+    return {shuffle(s.value), shuffle(s.index)};
 }
-template <class T> DEVICE best<T> from_behind(best<T> s, int distance) {
-    return {__shfl_down_sync(ALL_LANES, s.value, distance), __shfl_down_sync(ALL_LANES, s.index, distance)};
+template <class S> DEVICE S from_before(S s, int distance) {
+    return brought(s, [&](auto x) { return __shfl_up_sync(ALL_LANES, x, distance); });
+}
+template <class S> DEVICE S from_behind(S s, int distance) {
+    return brought(s, [&](auto x) { return __shfl_down_sync(ALL_LANES, x, distance); });
+}
+template <class S> DEVICE S from_thread(S s, int thread) {
+    return brought(s, [&](auto x) { return __shfl_sync(ALL_LANES, x, thread); });
 }
 
-/* What the lanes of a warp have, joined up to this one. */
-template <class Scan> DEVICE typename Scan::State join_to_lane(typename Scan::State own) {
-    const int lane = (int)threadIdx.x % 32;
+/* What the threads of a team, a warp or a power of two of its threads, have, joined up to this one. */
+template <class Scan> DEVICE typename Scan::State join_to_here(typename Scan::State own, int team = 32) {
+    const int member = (int)threadIdx.x % team;
 #pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2) {
+    for (int distance = 1; distance < 32 && distance < team; distance *= 2) {
         const typename Scan::State before = from_before(own, distance);
-        if (lane >= distance) own = Scan::join(before, own);
+        if (member >= distance) own = Scan::join(before, own);
     }
     return own;
 }
 
-/* What all lanes of a warp have, joined: lane 0 gets it. */
+/* What all threads of a warp have, joined: the first gets it. */
 template <class Scan> DEVICE typename Scan::State join_warp(typename Scan::State own) {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
@@ -112,59 +123,142 @@ template <class Scan> DEVICE typename Scan::State join_warp(typename Scan::State
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------- */
 
-template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) scan_lanes(const scan_args a) {
-    int64_t lane = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
+/* N neighbours of a lane from element i on, of which those before `last` are there; backward lanes have negative steps. */
+template <class In, int N>
+DEVICE void load_neighbours(const scan_args &a, const char *lane, int64_t i, int64_t last, In (&to)[N]) {
+    const char *from = lane + i * a.step[1];
+    if (N == ITEMS && a.wide_in && i + N <= last) {
+        const bool back = a.step[1] < 0;
+        const auto all = *reinterpret_cast<const pack<In, N> *>(back ? from + (N - 1) * a.step[1] : from);
+#pragma unroll
+        for (int k = 0; k < N; k++) to[k] = back ? all.v[N - 1 - k] : all.v[k];
+    } else {
+#pragma unroll
+        for (int k = 0; k < N; k++) to[k] = i + k < last ? *reinterpret_cast<const In *>(from + k * a.step[1]) : In();
+    }
+}
+
+/* Joins N neighbours from element i on to `before`; each(k, state) at every one that is there. */
+template <class Scan, int N, class Each>
+DEVICE typename Scan::State join_on(typename Scan::State before, int64_t i, int64_t last,
+                                    const typename Scan::In (&x)[N], const Each &each) {
+    if (i + N <= last) {
+#pragma unroll
+        for (int k = 0; k < N; k++) each(k, before = Scan::join(before, Scan::of(x[k], i + k)));
+    } else {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            if (i + k < last) each(k, before = Scan::join(before, Scan::of(x[k], i + k)));
+    }
+    return before;
+}
+
+/* Writes the running states of N neighbours, past the caches' oldest: they keep what is yet to be read. */
+template <class Scan, int N>
+DEVICE void write_on(const scan_args &a, char *lane, typename Scan::State before, int64_t i, int64_t last,
+                     const typename Scan::In (&x)[N]) {
+    using Out = typename Scan::Out;
+    char *to = lane + i * a.step[0];
+    pack<Out, N> all;
+    join_on<Scan>(before, i, last, x, [&](int k, typename Scan::State s) { all.v[k] = Scan::value(s); });
+    if (N == ITEMS && a.wide_out && i + N <= last) {
+        const bool back = a.step[0] < 0;
+        pack<Out, N> turned;
+#pragma unroll
+        for (int k = 0; k < N; k++) turned.v[k] = back ? all.v[N - 1 - k] : all.v[k];
+        float4 words[sizeof all / sizeof(float4) + 1];
+        memcpy(words, &turned, sizeof turned);
+        float4 *at = reinterpret_cast<float4 *>(back ? to + (N - 1) * a.step[0] : to);
+#pragma unroll
+        for (int w = 0; w < (int)(sizeof all / sizeof(float4)); w++) __stcs(at + w, words[w]);
+    } else {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            if (i + k < last) *reinterpret_cast<Out *>(to + k * a.step[0]) = all.v[k];
+    }
+}
+
+/* Short dense lanes: a team each. */
+template <class Scan, int N> __global__ void __launch_bounds__(NR_BLOCK) scan_rows(const scan_args a) {
+    using State = typename Scan::State;
+    using In = typename Scan::In;
+    const int t = (int)threadIdx.x, member = t % a.team, teams = NR_BLOCK / a.team;
+    const int64_t row = (int64_t)blockIdx.x * teams + t / a.team, n = row < a.lanes ? a.n : 0;
+    int64_t at[2] = {0, 0};
+    if (n) a.where.find((uint32_t)row, at);
+    State carry = Scan::begin();
+    for (int64_t first = 0; first < a.n; first += a.team * N) { /* all threads of a warp, for they shuffle */
+        const int64_t i = first + member * N;
+        In x[N];
+        load_neighbours(a, a.in + at[1], i, n, x);
+        const State joined = join_to_here<Scan>(join_on<Scan>(Scan::begin(), i, n, x, [](int, State) {}), a.team);
+        const State left = from_before(joined, 1), all = from_thread(joined, t % 32 | (a.team - 1));
+        write_on<Scan>(a, a.out + at[0], member ? Scan::join(carry, left) : carry, i, n, x);
+        carry = Scan::join(carry, all);
+    }
+}
+
+/* Lanes side by side: strips of a part of each, a thread a strip. Without WRITES: the totals of parts. */
+template <class Scan, bool WRITES> __global__ void __launch_bounds__(NR_BLOCK) scan_columns(const scan_args a) {
+    using State = typename Scan::State;
+    using In = typename Scan::In;
+    constexpr int BATCH = 8; /* loads under way at once */
+    __shared__ __align__(16) unsigned char memory[NR_BLOCK * sizeof(State)];
+    State *of_strips = reinterpret_cast<State *>(memory);
+    const int t = (int)threadIdx.x, own = t % a.team, strip = t / a.team, strips = NR_BLOCK / a.team;
+    const int64_t lane = (int64_t)blockIdx.x * a.team + own, part = blockIdx.y;
+    const int64_t end = (part + 1) * a.part_size < a.n ? (part + 1) * a.part_size : a.n;
+    const int64_t first = part * a.part_size + strip * a.strip_size;
+    const int64_t last = lane >= a.lanes ? first : first + a.strip_size < end ? first + a.strip_size : end;
+    int64_t at[2] = {0, 0};
+    if (lane < a.lanes) a.where.find((uint32_t)lane, at);
+    State *totals = reinterpret_cast<State *>(a.totals) + lane, before = Scan::begin();
+    if (!WRITES || strips > 1) {
+        State total = Scan::begin();
+        for (int64_t i = first; i < last; i += BATCH) {
+            In x[BATCH];
+            load_neighbours(a, a.in + at[1], i, last, x);
+            total = join_on<Scan>(total, i, last, x, [](int, State) {});
+        }
+        of_strips[t] = total;
+        __syncthreads();
+    }
     if (lane >= a.lanes) return;
-    int64_t at[2];
-    a.where.find((uint32_t)lane, at);
-    char *out = a.out + at[0];
-    const char *in = a.in + at[1];
-    typename Scan::State s = Scan::begin();
-    for (int64_t i = 0; i < a.n; i++, out += a.step[0], in += a.step[1]) {
-        s = Scan::join(s, Scan::of(*reinterpret_cast<const typename Scan::In *>(in), i));
-        *reinterpret_cast<typename Scan::Out *>(out) = Scan::value(s);
+    if constexpr (WRITES) {
+#pragma unroll 8
+        for (int64_t p = 0; p < part; p++) before = Scan::join(before, totals[p * a.lanes]);
+        for (int s = 0; s < strip; s++) before = Scan::join(before, of_strips[s * a.team + own]);
+        for (int64_t i = first; i < last; i += BATCH) {
+            In x[BATCH];
+            load_neighbours(a, a.in + at[1], i, last, x);
+            before = join_on<Scan>(before, i, last, x, [&](int k, State s) {
+                *reinterpret_cast<typename Scan::Out *>(a.out + at[0] + (i + k) * a.step[0]) = Scan::value(s);
+            });
+        }
+    } else if (strip == 0) {
+        for (int s = 0; s < strips; s++) before = Scan::join(before, of_strips[s * a.team + own]);
+        totals[part * a.lanes] = before;
     }
 }
 
 /* Where a block is: a part of a lane, of which a thread takes ITEMS neighbours PACKS times in a tile. */
-template <class Scan, int PACKS> struct scan_place {
-    using In = typename Scan::In;
+template <class Scan> struct scan_place {
     using State = typename Scan::State;
-    static constexpr int TILE = NR_BLOCK * ITEMS * PACKS;
+    static constexpr int TILE = NR_BLOCK * ITEMS * Scan::PACKS;
     const scan_args &a;
     int64_t lane, part, first, last, at[2];
 
-    DEVICE scan_place(const scan_args &args)
-        : a(args), lane(blockIdx.x / (unsigned)args.parts), part(blockIdx.x % (unsigned)args.parts) {
+    DEVICE scan_place(const scan_args &args, unsigned block)
+        : a(args), lane(block / (unsigned)args.parts), part(block % (unsigned)args.parts) {
         first = part * a.part_size;
         last = first + a.part_size < a.n ? first + a.part_size : a.n;
         a.where.find((uint32_t)lane, at);
     }
     DEVICE State *totals() const { return reinterpret_cast<State *>(a.totals) + lane * a.parts; }
     DEVICE int64_t index(int64_t tile, int p) const { return tile + (p * NR_BLOCK + (int)threadIdx.x) * ITEMS; }
-    DEVICE void load(int64_t i, In (&to)[ITEMS]) const {
-        const char *from = a.in + at[1] + i * a.step[1];
-        if (a.wide_in && i + ITEMS <= last) {
-            const auto all = *reinterpret_cast<const pack<In, ITEMS> *>(from);
-#pragma unroll
-            for (int k = 0; k < ITEMS; k++) to[k] = all.v[k];
-        } else {
-#pragma unroll
-            for (int k = 0; k < ITEMS; k++)
-                to[k] = i + k < last ? *reinterpret_cast<const In *>(from + k * a.step[1]) : In();
-        }
-    }
-    /* The ITEMS neighbours from i on, joined to `before`; each(k, state) at every one. */
-    template <class Each> DEVICE State join_on(State before, int64_t i, const In (&x)[ITEMS], const Each &each) const {
-        if (i + ITEMS <= last) {
-#pragma unroll
-            for (int k = 0; k < ITEMS; k++) each(k, before = Scan::join(before, Scan::of(x[k], i + k)));
-        } else {
-#pragma unroll
-            for (int k = 0; k < ITEMS; k++)
-                if (i + k < last) each(k, before = Scan::join(before, Scan::of(x[k], i + k)));
-        }
-        return before;
+    DEVICE void load(int64_t i, typename Scan::In (&to)[ITEMS]) const { load_neighbours(a, a.in + at[1], i, last, to); }
+    DEVICE State join_to(State before, int64_t i, const typename Scan::In (&x)[ITEMS]) const {
+        return join_on<Scan>(before, i, last, x, [](int, State) {});
     }
 };
 
@@ -179,12 +273,13 @@ template <class Scan> DEVICE typename Scan::State join_block(typename Scan::Stat
     return own;
 }
 
-template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) total_of_part(const scan_args a) {
+template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) total_of_part(const scan_args a) {
     using State = typename Scan::State;
     using In = typename Scan::In;
+    constexpr int PACKS = Scan::PACKS;
     __shared__ __align__(16) unsigned char memory[WARPS * sizeof(State)];
     State *of_warps = reinterpret_cast<State *>(memory);
-    const scan_place<Scan, PACKS> place(a);
+    const scan_place<Scan> place(a, blockIdx.x);
     State total = Scan::begin();
     for (int64_t tile = place.first; tile < place.last; tile += place.TILE) {
         In x[PACKS][ITEMS];
@@ -192,7 +287,7 @@ template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) tot
         for (int p = 0; p < PACKS; p++) place.load(place.index(tile, p), x[p]);
 #pragma unroll
         for (int p = 0; p < PACKS; p++) {
-            const auto own = [&](State s) { return place.join_on(s, place.index(tile, p), x[p], [](int, State) {}); };
+            const auto own = [&](State s) { return place.join_to(s, place.index(tile, p), x[p]); };
             if constexpr (Scan::ORDERED)
                 total = Scan::join(total, join_block<Scan>(own(Scan::begin()), of_warps));
             else
@@ -209,9 +304,11 @@ DEVICE typename Scan::State carry_of(const typename Scan::State *totals, int64_t
                                      typename Scan::State *of_warps) {
     using State = typename Scan::State;
     const int t = (int)threadIdx.x;
-    const int64_t each = (parts + NR_BLOCK - 1) / NR_BLOCK;
+    const int64_t each = Scan::ORDERED ? (parts + NR_BLOCK - 1) / NR_BLOCK : 1, step = Scan::ORDERED ? 1 : NR_BLOCK;
+    const int64_t end = Scan::ORDERED && (t + 1) * each < parts ? (t + 1) * each : parts;
     State own = Scan::begin();
-    for (int64_t i = t * each; i < (t + 1) * each && i < parts; i++) own = Scan::join(own, totals[i]);
+#pragma unroll 4
+    for (int64_t i = t * each; i < end; i += step) own = Scan::join(own, totals[i]);
     own = join_warp<Scan>(own);
     if (t % 32 == 0) of_warps[t / 32] = own;
     __syncthreads();
@@ -221,64 +318,43 @@ DEVICE typename Scan::State carry_of(const typename Scan::State *totals, int64_t
     return carry;
 }
 
-template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) scan_part(const scan_args a) {
+template <class Scan> __global__ void __launch_bounds__(NR_BLOCK, 3) scan_part(const scan_args a) {
     using State = typename Scan::State;
     using In = typename Scan::In;
-    using Out = typename Scan::Out;
-    constexpr int TOTALS = PACKS * WARPS, EACH = (TOTALS + 31) / 32;
+    constexpr int PACKS = Scan::PACKS, TOTALS = PACKS * WARPS;
+    static_assert(TOTALS <= 32, "a warp joins the totals of all");
     __shared__ __align__(16) unsigned char memory[(TOTALS + 1) * sizeof(State)];
     State *before = reinterpret_cast<State *>(memory); /* each warp's share of each pack; the last: all of the tile */
-    const scan_place<Scan, PACKS> place(a);
+    const scan_place<Scan> place(a, gridDim.x - 1 - blockIdx.x);
     const int t = (int)threadIdx.x, lane = t % 32;
-    State carry = place.part > 0 ? carry_of<Scan>(place.totals(), place.part, before) : Scan::begin();
+    State carry = Scan::begin();
     for (int64_t tile = place.first; tile < place.last; tile += place.TILE) {
         In x[PACKS][ITEMS];
-        State left[PACKS]; /* of the lanes before this one */
+        State left[PACKS]; /* of the threads of the warp before this one */
 #pragma unroll
         for (int p = 0; p < PACKS; p++) place.load(place.index(tile, p), x[p]);
+        if (tile == place.first && place.part > 0) carry = carry_of<Scan>(place.totals(), place.part, before);
 #pragma unroll
         for (int p = 0; p < PACKS; p++) {
-            const State own = place.join_on(Scan::begin(), place.index(tile, p), x[p], [](int, State) {});
-            const State joined = join_to_lane<Scan>(own);
+            const State joined = join_to_here<Scan>(place.join_to(Scan::begin(), place.index(tile, p), x[p]));
             left[p] = from_before(joined, 1);
             if (lane == 0) left[p] = Scan::begin();
             if (lane == 31) before[p * WARPS + t / 32] = joined;
         }
         __syncthreads();
         if (t < 32) { /* totals of warps become what comes before them */
-            State own = Scan::begin(), total[EACH];
-#pragma unroll
-            for (int e = 0; e < EACH; e++) {
-                total[e] = t * EACH + e < TOTALS ? before[t * EACH + e] : Scan::begin();
-                own = Scan::join(own, total[e]);
-            }
-            const State joined = join_to_lane<Scan>(own);
-            State run = from_before(joined, 1);
-            run = t == 0 ? carry : Scan::join(carry, run);
-            __syncwarp();
-#pragma unroll
-            for (int e = 0; e < EACH; e++) {
-                if (t * EACH + e < TOTALS) before[t * EACH + e] = run;
-                run = Scan::join(run, total[e]);
-            }
-            if (t == 31) before[TOTALS] = run;
+            const State joined = join_to_here<Scan>(t < TOTALS ? before[t] : Scan::begin());
+            const State run = from_before(joined, 1);
+            if (t < TOTALS) before[t] = t == 0 ? carry : Scan::join(carry, run);
+            if (t == 31) before[TOTALS] = Scan::join(carry, joined);
         }
         __syncthreads();
 #pragma unroll
         for (int p = 0; p < PACKS; p++) {
             const int64_t i = place.index(tile, p);
             if (i >= place.last) continue;
-            char *to = a.out + place.at[0] + i * a.step[0];
-            pack<Out, ITEMS> all;
-            place.join_on(Scan::join(before[p * WARPS + t / 32], left[p]), i, x[p],
-                          [&](int k, State s) { all.v[k] = Scan::value(s); });
-            if (a.wide_out && i + ITEMS <= place.last) {
-                *reinterpret_cast<pack<Out, ITEMS> *>(to) = all;
-            } else {
-#pragma unroll
-                for (int k = 0; k < ITEMS; k++)
-                    if (i + k < place.last) *reinterpret_cast<Out *>(to + k * a.step[0]) = all.v[k];
-            }
+            write_on<Scan>(a, a.out + place.at[0], Scan::join(before[p * WARPS + t / 32], left[p]), i, place.last,
+                           x[p]);
         }
         carry = before[TOTALS];
         __syncthreads(); /* the next tile writes where this one is read */
@@ -286,21 +362,23 @@ template <class Scan, int PACKS> __global__ void __launch_bounds__(NR_BLOCK) sca
 }
 
 struct scan_kernels {
-    void (*lanes)(scan_args), (*total)(scan_args), (*part)(scan_args), (*short_part)(scan_args);
+    void (*rows)(scan_args), (*wide_rows)(scan_args), (*column_totals)(scan_args), (*columns)(scan_args);
+    void (*total)(scan_args), (*part)(scan_args);
     int32_t state_size, in_size, out_size, tile;
 };
 
 template <class Scan> static const scan_kernels *kernels_of() {
-    constexpr int PACKS = Scan::PACKS;
     static const scan_kernels all = {
-        scan_lanes<Scan>,
-        total_of_part<Scan, PACKS>,
-        scan_part<Scan, PACKS>,
-        scan_part<Scan, 1>,
+        scan_rows<Scan, 1>,
+        scan_rows<Scan, ITEMS>,
+        scan_columns<Scan, false>,
+        scan_columns<Scan, true>,
+        total_of_part<Scan>,
+        scan_part<Scan>,
         (int)sizeof(typename Scan::State),
         (int)sizeof(typename Scan::In),
         (int)sizeof(typename Scan::Out),
-        NR_BLOCK * ITEMS * PACKS,
+        scan_place<Scan>::TILE,
     };
     return &all;
 }
@@ -312,15 +390,58 @@ template <class T> static const scan_kernels *find(int32_t kind) {
     case NORCH_SCAN_MAX: return kernels_of<extreme_scan<T, 1>>();
     case NORCH_SCAN_MIN: return kernels_of<extreme_scan<T, -1>>();
     }
-    return kernels_of<exponential_scan<T>>();
+    if constexpr (is_same<T, int64_t>)
+        return nullptr; /* logcumsumexp is one of floats */
+    else
+        return kernels_of<exponential_scan<T>>();
 }
 
-/* True where every group of ITEMS neighbours of operand o can be accessed at once. */
-static bool is_wide(const nr_plan &lanes, int o, const void *data, int64_t step, int64_t size) {
-    bool aligned = step == size && is_aligned(data, ITEMS * size);
+/* True where every group of ITEMS neighbours of operand o can be accessed at once, forward or backward. */
+static bool is_wide(const nr_plan &lanes, int o, int64_t n, int64_t step, int64_t size) {
+    const char *lowest = lanes.data[o] + (step < 0 ? (n - 1) * step : 0);
+    bool aligned = (step == size || (step == -size && n % ITEMS == 0)) && is_aligned(lowest, ITEMS * size);
     for (int32_t d = 0; d < lanes.ndim; d++) aligned = aligned && lanes.stride[o][d] % (ITEMS * size) == 0;
     return aligned;
 }
+
+static int64_t ceiling(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+static int32_t run_rows(const nr_call *call, const scan_kernels *kernels, scan_args &a) {
+    const bool wide = a.wide_in && a.wide_out;
+    for (a.team = 1; a.team < 32 && a.team * (wide ? ITEMS : 1) < a.n;) a.team *= 2;
+    LAUNCH((wide ? kernels->wide_rows : kernels->rows), blocks_for(a.lanes, NR_BLOCK / a.team), NR_BLOCK, 0,
+           gpu_of(call)->stream, a);
+    return launched(call);
+}
+
+#define ENOUGH 65536 /* threads that keep a device busy */
+
+static int32_t run_columns(const nr_call *call, const scan_kernels *kernels, scan_args &a) {
+    const nr_gpu *gpu = gpu_of(call);
+    a.wide_in = false; /* neighbours of a lane lie apart */
+    a.team =
+        NR_BLOCK; /* a thread a lane; where those are few a strip of 16 or more elements, 32 neighbours beside it */
+    while (a.team > 32 && a.lanes * (NR_BLOCK / a.team) < ENOUGH && a.n * a.team >= 32 * NR_BLOCK) a.team /= 2;
+    while (a.team > 1 && a.team / 2 >= a.lanes) a.team /= 2;
+    const int64_t strips = NR_BLOCK / a.team, blocks = ceiling(a.lanes, a.team), most = a.n / (64 * strips);
+    int64_t parts = strips == 1 ? 1 : 4 * ENOUGH / NR_BLOCK / blocks;
+    parts = parts < MOST_COLUMN_PARTS ? parts : MOST_COLUMN_PARTS;
+    parts = parts < most ? parts : most;
+    a.strip_size = ceiling(a.n, (parts > 1 ? parts : 1) * strips);
+    a.part_size = a.strip_size * strips;
+    a.parts = (int32_t)ceiling(a.n, a.part_size);
+    const scratch totals(gpu, a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0);
+    if (!totals.memory) return NORCH_ERROR_MEMORY;
+    a.totals = totals.memory;
+    const dim3 grid((unsigned)blocks, (unsigned)a.parts);
+    if (a.parts > 1) LAUNCH(kernels->column_totals, grid, NR_BLOCK, 0, gpu->stream, a);
+    LAUNCH(kernels->columns, grid, NR_BLOCK, 0, gpu->stream, a);
+    return launched(call);
+}
+
+#define SHORT 256   /* elements of a row that one warp takes */
+#define MEDIUM 1024 /* and where there are */
+#define MANY 2048   /* rows */
 
 static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
     const nr_scan_plan &plan = *static_cast<const nr_scan_plan *>(call->plan);
@@ -336,23 +457,21 @@ static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
     a.step[0] = plan.step[0];
     a.step[1] = plan.step[1];
     a.where = nest_of<2>(lanes.ndim, lanes.size, lanes.stride);
-    if (a.n <= 32 || a.lanes >= 16384) {
-        LAUNCH(kernels->lanes, blocks_for(a.lanes, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
-        return launched(call);
-    }
-    a.wide_out = is_wide(lanes, 0, a.out, a.step[0], kernels->out_size);
-    a.wide_in = is_wide(lanes, 1, a.in, a.step[1], kernels->in_size);
-    const int64_t tiles = (a.n + kernels->tile - 1) / kernels->tile;
+    a.wide_out = is_wide(lanes, 0, a.n, a.step[0], kernels->out_size);
+    a.wide_in = is_wide(lanes, 1, a.n, a.step[1], kernels->in_size);
+    if (a.lanes > 1 && lanes.stride[0][0] < (a.step[0] < 0 ? -a.step[0] : a.step[0]))
+        return run_columns(call, kernels, a);
+    if (a.n <= SHORT || (a.n <= MEDIUM && a.lanes >= MANY)) return run_rows(call, kernels, a);
+    const int64_t tiles = ceiling(a.n, kernels->tile);
     const int64_t parts = tiles * a.lanes <= MOST_PARTS ? tiles : MOST_PARTS / a.lanes + 1;
-    a.part_size = (tiles + parts - 1) / parts * kernels->tile;
-    a.parts = (int32_t)((a.n + a.part_size - 1) / a.part_size);
-    const bool is_short = a.n <= kernels->tile / 2;
+    a.part_size = ceiling(tiles, parts) * kernels->tile;
+    a.parts = (int32_t)ceiling(a.n, a.part_size);
     const scratch totals(gpu, a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0);
     if (!totals.memory) return NORCH_ERROR_MEMORY;
     a.totals = totals.memory;
     const unsigned blocks = (unsigned)(a.lanes * a.parts);
     if (a.parts > 1) LAUNCH(kernels->total, blocks, NR_BLOCK, 0, gpu->stream, a);
-    LAUNCH((is_short ? kernels->short_part : kernels->part), blocks, NR_BLOCK, 0, gpu->stream, a);
+    LAUNCH(kernels->part, blocks, NR_BLOCK, 0, gpu->stream, a);
     return launched(call);
 }
 

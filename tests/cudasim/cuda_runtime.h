@@ -120,6 +120,7 @@ static inline uint64_t __umul64hi(uint64_t a, uint64_t b) { return (uint64_t)(((
 static inline int __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int __popcll(uint64_t x) { return __builtin_popcountll(x); }
 static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+template <class T> static inline void __stcs(T *to, T x) { *to = x; }
 static inline int __ffs(int x) { return __builtin_ffs(x); }
 static inline float __int_as_float(int x) {
     float y;
