@@ -341,6 +341,15 @@ template <class S> DEVICE S immediate(uint64_t value) {
     return x;
 }
 
+/* a b + c, of floats rounded once, whether the file is compiled with contraction or without. The simulation rounds twice. */
+template <class T> DEVICE T multiply_add(T a, T b, T c) {
+#ifndef CUDASIM
+    if constexpr (is_same<T, float>) return fmaf(a, b, c);
+    if constexpr (is_same<T, double>) return fma(a, b, c);
+#endif
+    return a * b + c;
+}
+
 /* ---- runs of elements ----------------------------------------------------------------------------------- */
 
 /* As many elements as one access of at most 16 bytes moves. */

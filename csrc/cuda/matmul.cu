@@ -53,6 +53,7 @@ __global__ void __launch_bounds__(NR_BLOCK, way_a == EACH ? 1 : S::blocks) multi
                 put_run<S::RUN_N>(partial + (int64_t)row * g.n + col, run, left, g.n % 4 == 0);
         }
     }
+    finish_block<T, S::BM, S::BN>(g, c, row0, col0);
 }
 
 /* ---- which tiles, and how they are read -------------------------------------------------------------------------- */
@@ -291,7 +292,7 @@ static int32_t run_some(const nr_call *call, nr_matmul_plan p, int64_t size) {
     return NORCH_OK;
 }
 
-/* The epilogue of a product, as a separate launch: the kernels of products have registers left for relu only. */
+/* The epilogue of a product, as a separate launch. */
 static int32_t end_in(const nr_call *call, const nr_matmul_plan &p) {
     const int64_t size = nr_library->dtypes[call->dtype].size;
     nr_plan all = {};
@@ -321,5 +322,5 @@ int32_t nr_cuda_matmul(const nr_call *call) {
                                 "matmul: a CUDA kernel takes sizes up to 2147483647, not (%lld, %lld, %lld)",
                                 (long long)p.m, (long long)p.n, (long long)p.k);
     NR_TRY(is_16bit ? nr_cuda_matmul_16bit(call, p) : run_some(call, p, nr_library->dtypes[call->dtype].size));
-    return call->kernel && !ends_in_relu(call) ? end_in(call, p) : NORCH_OK;
+    return call->kernel && !ends_in_kernel(call) ? end_in(call, p) : NORCH_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "../families/matmul.h"
 #include "cuda.cuh"
+#include "epilogue.cuh"
 
 /* A way of computing products. The plan's batches fit blockIdx.y, its sizes int32_t. */
 struct matmul_way {
@@ -17,22 +18,31 @@ struct matmul_way {
 struct matmul_operands {
     const void *a, *b, *bias;
     void *c;
-    int32_t m, n, k, relu; /* relu: whether it is the epilogue */
+    int32_t m, n, k;
+    int32_t activation; /* the epilogue, if is_activation() */
+    bool relu;          /* whether that is the epilogue */
     int64_t c_row;
     nest<3> batch; /* c, a, b, in elements */
 };
 
-/* Whether kernels apply the epilogue of a call as they store: relu, which costs them no register. Others are a launch. */
-static inline bool ends_in_relu(const nr_call *call) {
-    return call->op == NR_OP_relu && nr_library->dtypes[call->dtype].kind == 'f';
+/* Whether kernels apply the epilogue of a call. Others are a launch. */
+static inline bool ends_in_kernel(const nr_call *call) {
+    return nr_library->dtypes[call->dtype].kind == 'f' && (call->op == NR_OP_relu || is_activation(call->op));
 }
 
 static inline matmul_operands operands_of(const nr_call *call, const nr_matmul_plan &p) {
-    return {p.a,          p.b,
-            p.bias,       p.c,
-            (int32_t)p.m, (int32_t)p.n,
-            (int32_t)p.k, ends_in_relu(call),
-            p.c_row,      nest_of<3>(p.batch_ndim, p.batch, p.batch_stride)};
+    const bool ends = ends_in_kernel(call), relu = ends && call->op == NR_OP_relu;
+    return {p.a,
+            p.b,
+            p.bias,
+            p.c,
+            (int32_t)p.m,
+            (int32_t)p.n,
+            (int32_t)p.k,
+            ends && !relu ? call->op : NR_NO_OP,
+            relu,
+            p.c_row,
+            nest_of<3>(p.batch_ndim, p.batch, p.batch_stride)};
 }
 
 /* The row relu of ops.def, if it is the epilogue. */
@@ -80,7 +90,9 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const
         for (int bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, bit);
     if (lane > 0) return;
     if (g.bias) sum += (A) static_cast<const T *>(g.bias)[row * g.bias_row + col];
-    (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = (T)ended(sum, g.relu);
+    T out[1] = {(T)ended(sum, g.relu)};
+    activate(g.activation, out);
+    (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = out[0];
 }
 
 /* Where the tile of C that this block computes begins. Blocks that run together share TILE_GROUP rows of tiles, so that
@@ -94,6 +106,17 @@ template <int BM, int BN> DEVICE tile_place tile_of(const matmul_args &g) {
     const int group = (int)blockIdx.x / (TILE_GROUP * tiles_n), in_group = (int)blockIdx.x % (TILE_GROUP * tiles_n);
     const int rest = tiles_m - group * TILE_GROUP, high = rest < TILE_GROUP ? rest : TILE_GROUP;
     return {(group * TILE_GROUP + in_group % high) * BM, in_group / high * BN};
+}
+
+/* Applies the activation to the tile of C that this block has stored. */
+template <class T, int BM, int BN> DEVICE void finish_block(const matmul_args &g, T *c, int row, int column) {
+    if constexpr (is_floating<T>) {
+        if (g.activation < 0 || g.parts > 1) return;
+        __syncthreads();
+        finish_tile<typename choose<is_same<T, float>, dtype_float32, dtype_float64>::type, BN>(
+            c + row * g.c_row + column, g.c_row, g.m - row < BM ? g.m - row : BM, g.n - column, g.c_wide, g.activation,
+            (int)threadIdx.x, (int)blockDim.x);
+    }
 }
 
 /* Where this block writes: C, to which it adds the bias, or the sums of its part. */

@@ -217,6 +217,9 @@ __global__ void __launch_bounds__(S::threads, S::blocks) multiply(const product_
                 end.store(at.row + row + i * 16 + h * 8 + lane / 4, j, eight);
             }
     }
+    if (g.activation < 0 || g.parts > 1) return;
+    __syncthreads();
+    end.template finish<S::BN>(at.row, S::BM, at.col, (int)threadIdx.x, S::threads);
 #endif
 }
 
@@ -238,9 +241,13 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const product_16bit g, con
     }
     pack<S, W> out;
 #pragma unroll
-    for (int q = 0; q < W; q++)
-        out.v[q] =
-            narrow<D>(ended(sum[q] + (g.bias ? widen<D>(static_cast<const S *>(g.bias)[col + q]) : 0.0f), g.relu));
+    for (int q = 0; q < W; q++) {
+        sum[q] += g.bias ? widen<D>(static_cast<const S *>(g.bias)[col + q]) : 0.0f;
+        sum[q] = widen<D>(narrow<D>(ended(sum[q], g.relu)));
+    }
+    activate(g.activation, sum);
+#pragma unroll
+    for (int q = 0; q < W; q++) out.v[q] = narrow<D>(sum[q]);
     *reinterpret_cast<pack<S, W> *>(static_cast<S *>(g.c) + at[0] + row * g.c_row + col) = out;
 }
 
@@ -294,7 +301,7 @@ static layout_16bit layout_of(const void *x, int64_t outer, int64_t k, int64_t o
 /* Clocks that a product may take. Where there are fewer blocks than a multiprocessor should have, each runs alone for some
  * of the time that they would share. */
 static double clocks_of(const tile_16bit &tile, const product_16bit &g, int parts, int multiprocessors) {
-    double each = ceil((double)tiles_of(tile, g) * parts / multiprocessors);
+    double each = (double)((tiles_of(tile, g) * parts + multiprocessors - 1) / multiprocessors);
     if (each < tile.blocks) each = (each + tile.blocks) / 2;
     const double sums = (double)g.c_end / multiprocessors, launch = 3400, sum = 0.6;
     return each * tile.bm * tile.bn * ((double)g.k / parts + tile.start) / tile.speed +

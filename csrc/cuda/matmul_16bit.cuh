@@ -1,6 +1,6 @@
 /* matmul_16bit: what the kernels of float16 and bfloat16 products share, and of float32 ones by wgmma: their arguments, the
  * order of tiles, and how sums become elements of C. Sums are float32, the bias is added to them, relu applied where it is the
- * epilogue, and the result is rounded once.
+ * epilogue, and the result is rounded once; other activations come after that, as epilogue.cuh says.
  *
  *   matmul_16bit.cu    which kernel; those by mma.sync, for compute capability 8.0 and later; the parts of a sum
  *   matmul_wgmma.cu    those by wgmma, for 9.0
@@ -125,6 +125,12 @@ template <class D> struct tile_end {
             const int at = col + j + i / 2 * 8 + i % 2;
             bias[i] = from && g.parts == 1 && at < g.n ? widen<D>(from[at]) : 0.0f;
         }
+    }
+
+    /* Applies the activation to `rows` of the tile's BN columns, once these threads have stored them. */
+    template <int BN> DEVICE void finish(int row, int rows, int first_col, int thread, int threads) const {
+        finish_tile<D, BN>(c + row * g.c_row + first_col, g.c_row, g.m - row < rows ? g.m - row : rows, g.n - first_col,
+                           g.c_wide, g.activation, thread, threads);
     }
 
     DEVICE float whole(const float (&x)[8], int i) const { return ended(x[i] + bias[i], relu); }

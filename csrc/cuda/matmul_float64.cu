@@ -86,6 +86,7 @@ template <class S> __global__ void __launch_bounds__(S::threads, S::blocks) mult
             c.put<2>(place.row + row + i * 8, first, run);
         }
     }
+    finish_block<double, S::BM, S::BN>(g, c.c, place.row, place.column);
 #endif
 }
 

@@ -69,6 +69,7 @@ template <class S> __global__ void __launch_bounds__(S::threads, S::blocks) mult
             c.put(place.row + S::row(i / 2, i % 2), column, values);
         }
     }
+    finish_block<float, S::BM, S::BN>(g, c.c, place.row, place.column);
 #endif
 }
 

@@ -35,7 +35,9 @@ template <class T> DEVICE void put_sum(const matmul_args &g, int64_t c_at, int r
         return;
     }
     if (g.bias) sum += static_cast<const T *>(g.bias)[row * g.bias_row];
-    static_cast<T *>(g.c)[c_at + row * g.c_row] = ended(sum, g.relu);
+    T out[1] = {ended(sum, g.relu)};
+    activate(g.activation, out);
+    static_cast<T *>(g.c)[c_at + row * g.c_row] = out[0];
 }
 
 /* A, (m, k), dense along k, times B, (k, 1): `warps` of them share `rows` rows. W > 1: B is dense too, and what is_wide
@@ -65,7 +67,7 @@ __global__ void __launch_bounds__(NR_BLOCK) multiply_rows(const matmul_args g) {
         for (int r = 0; r < rows; r++) {
             const pack<T, W> w = read_once<T, W>(a[r] + k);
 #pragma unroll
-            for (int q = 0; q < W; q++) sum[r] += w.v[q] * v.v[q];
+            for (int q = 0; q < W; q++) sum[r] = multiply_add(w.v[q], v.v[q], sum[r]);
         }
     }
 #pragma unroll
@@ -99,7 +101,7 @@ template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) multiply_c
             const pack<T, W> w = read_once<T, W>(a + k * g.a_col);
             const T v = x[k * g.b_row];
 #pragma unroll
-            for (int q = 0; q < W; q++) sum[q] += w.v[q] * v;
+            for (int q = 0; q < W; q++) sum[q] = multiply_add(w.v[q], v, sum[q]);
         }
     }
 #pragma unroll

@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
             for (int q = 0; q < 8; q++) eight[q] = sum[(j / 8 + q / 2) * 4 + h * 2 + q % 2];
         };
         float eight[8];
-        if (staged == 0 || !c_mapped) {
+        if (staged == 0 || !c_mapped || g.activation >= 0) {
 #pragma unroll
             for (int j = 0; j < BN; j += 32) {
                 end.load_bias(j);
@@ -122,6 +122,10 @@ __global__ void __launch_bounds__(THREADS, blocks)
                     get(j, h, eight);
                     end.store(row + h * 8 + lane / 4, j, eight);
                 }
+            }
+            if (g.activation >= 0 && g.parts == 1) {
+                __syncwarp();
+                end.template finish<BN>(row, ROWS, at.col, lane, 32);
             }
             continue;
         }

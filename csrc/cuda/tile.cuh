@@ -90,7 +90,8 @@ DEVICE void multiply_tiles(typename S::A (&sum)[S::TM][S::TN], SourceA &a, Sourc
 #pragma unroll
             for (int i = 0; i < S::TM; i++)
 #pragma unroll
-                for (int j = 0; j < S::TN; j++) to[i][j] += (typename S::A)x[i] * (typename S::A)y[j];
+                for (int j = 0; j < S::TN; j++)
+                    to[i][j] = multiply_add((typename S::A)x[i], (typename S::A)y[j], to[i][j]);
         }
 #pragma unroll
         for (int i = 0; BY_ROUND && i < S::TM; i++)
