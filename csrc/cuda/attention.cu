@@ -317,7 +317,7 @@ static fused_args fused_args_of(const nr_attention_plan &p) {
 static int32_t attend_fused(const nr_call *call, const nr_attention_plan &p) {
     fused_args a = fused_args_of(p);
     const int64_t rows = p.queries > p.keys ? p.queries : p.keys, heads = a.items * p.fused.group;
-    const int64_t blocks = heads * ((rows + ROWS - 1) / ROWS);
+    const int64_t blocks = heads * ((rows + FEWEST_ROWS - 1) / FEWEST_ROWS);
     const bool back = call->op == NR_ATTENTION_FUSED_BACKWARD;
     const size_t deltas = back ? (size_t)(heads * p.queries) : 0, bytes = (deltas + (size_t)blocks) * sizeof(float);
     if (blocks == 0) return NORCH_OK;

@@ -17,18 +17,33 @@
 
 #include "attention_pairs.cuh"
 
+/* How a block goes through tiles of N rows. In rows of 1024 bytes, shared memory holds one stage of them and, backward, 32 rows of
+ * the block: there two warps have the same rows, each a half of every tile. */
+template <class P, int W, int N, bool backward> struct block_of {
+    using L = tile<typename P::S, W>;
+    static constexpr bool is_wide = W * sizeof(typename P::S) > 512;
+    static constexpr int stages = is_wide ? 1 : 2, halves = is_wide && backward ? 2 : 1;
+    static constexpr int rows = WARPS / halves * 16, n = N / halves; /* n: rows of a tile that a warp takes */
+    static constexpr int bytes = ((backward ? 2 : 1) * rows + stages * 2 * N) * L::ROW;
+    static_assert(bytes <= 99 << 10, "a block of compute capability 8.6 has no more");
+    static DEVICE int warp() { return (int)threadIdx.x / 32; }
+    static DEVICE int half() { return halves == 1 ? 0 : warp() * 16 / rows; }
+    static DEVICE int row() { return halves == 1 ? warp() * 16 : warp() * 16 % rows; } /* first of the warp */
+};
+
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
 template <class P, int W, int N, bool held, bool general>
 DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *shared) {
     using S = typename P::S;
     using L = tile<S, W>;
-    constexpr int TILE = N * L::ROW;
+    using B = block_of<P, W, N, false>;
+    constexpr int ROWS = B::rows, TILE = N * L::ROW;
     const uint32_t head = number / (uint32_t)a.blocks, group = (uint32_t)a.group;
     const int block = (int)(number % (uint32_t)a.blocks);
     const int first = (a.causal ? a.blocks - 1 - block : block) * ROWS; /* the longest first */
     const place at = place_of(a, head / group, (int)(head % group));
-    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = warp * 16;
+    const int lane = (int)threadIdx.x % 32, row = B::row();
     const int reach = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys, rounds = (reach + N - 1) / N;
     const uint32_t q_tile = shared_address(shared), tiles = q_tile + ROWS * L::ROW; /* K, V, K, V */
     const unsigned char *in_memory = shared + ROWS * L::ROW;
@@ -37,10 +52,13 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
     tile_loader<S, W, N, THREADS> k(start<S>(a.k, at, NR_ATTENTION_K), a.row[NR_ATTENTION_K], 0, a.keys, a.width),
         v(start<S>(a.v, at, NR_ATTENTION_V), a.row[NR_ATTENTION_V], 0, a.keys, a.value_width);
     if (threadIdx.x == 0 && !P::is_exact) a.found[number] = 0;
+    const auto load = [&](uint32_t to) {
+        k.load(to);
+        v.load(to + TILE);
+        commit_copies();
+    };
     q.load(q_tile);
-    k.load(tiles);
-    v.load(tiles + TILE);
-    commit_copies();
+    load(tiles);
     float o[W / 8][4], top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
     uint32_t seen = 0; /* bits of pairs, of any tile */
 #pragma unroll
@@ -53,13 +71,8 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
         wait_copies<0>();
         __syncthreads();
         if (r == 0) left.read();
-        const uint32_t now = r % 2 * 2 * TILE;
-        if (r + 1 < rounds) {
-            const uint32_t next = tiles + (2 * TILE - now);
-            k.load(next);
-            v.load(next + TILE);
-            commit_copies();
-        }
+        const uint32_t now = B::stages == 1 ? 0 : r % 2 * 2 * TILE;
+        if (B::stages == 2 && r + 1 < rounds) load(tiles + (2 * TILE - now));
         float s[N / 8][4];
         row_products<P, W, N, held>(s, left, tiles + now);
         const int query = first + row + lane / 4, key = r * N + lane % 4 * 2; /* of s[0][0] */
@@ -110,6 +123,10 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
 #pragma unroll
                 for (int e = 0; e < 4; e++) o[j][e] *= shrink[e / 2];
         add_products<P, W, N>(o, s, tiles + now + TILE, in_memory + now + TILE);
+        if (B::stages == 1 && r + 1 < rounds) {
+            __syncthreads();
+            load(tiles);
+        }
     }
     note_nan<P>(a, number, o);
     S *out = start<S>(a.out, at, NR_ATTENTION_OUT);
@@ -199,17 +216,37 @@ DEVICE void store_rows(typename P::S *to, int pitch, int first, int end, int col
     }
 }
 
+/* Adds to the sums of the first of two warps that have the same rows those of the second. */
+template <int W> DEVICE void add_halves(float (&c)[W / 8][4], unsigned char *shared, int half, int row) {
+    float *all = reinterpret_cast<float *>(shared) + row * W + threadIdx.x % 32;
+    commit_copies();
+    wait_copies<0>();
+    __syncthreads(); /* the tiles are used */
+    if (half)
+#pragma unroll
+        for (int j = 0; j < W / 8; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) all[(j * 4 + e) * 32] = c[j][e];
+    __syncthreads();
+    if (!half)
+#pragma unroll
+        for (int j = 0; j < W / 8; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) c[j][e] += all[(j * 4 + e) * 32];
+}
+
 /* dQ, and delta for the kernel that owns keys. */
 template <class P, int W, int N, bool held, bool general>
 DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *shared) {
     using S = typename P::S;
     using L = tile<S, W>;
-    constexpr int TILE = N * L::ROW;
+    using B = block_of<P, W, N, true>;
+    constexpr int ROWS = B::rows, n = B::n, TILE = N * L::ROW;
     const uint32_t head = number / (uint32_t)a.blocks, group = (uint32_t)a.group;
     const int block = (int)(number % (uint32_t)a.blocks);
     const int first = (a.causal ? a.blocks - 1 - block : block) * ROWS;
     const place at = place_of(a, head / group, (int)(head % group));
-    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = warp * 16;
+    const int lane = (int)threadIdx.x % 32, row = B::row(), half = B::half();
     const int reach = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys, rounds = (reach + N - 1) / N;
     const uint32_t q_tile = shared_address(shared), g_tile = q_tile + ROWS * L::ROW, tiles = g_tile + ROWS * L::ROW;
     const unsigned char *in_memory = shared + 2 * ROWS * L::ROW;
@@ -219,11 +256,14 @@ DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *sha
     tile_loader<S, W, N, THREADS> k(start<S>(a.k, at, NR_ATTENTION_K), a.row[NR_ATTENTION_K], 0, a.keys, a.width),
         v(start<S>(a.v, at, NR_ATTENTION_V), a.row[NR_ATTENTION_V], 0, a.keys, a.value_width);
     if (threadIdx.x == 0 && !P::is_exact) a.found[number] = 0;
+    const auto load = [&](uint32_t to) {
+        k.load(to);
+        v.load(to + TILE);
+        commit_copies();
+    };
     q.load(q_tile);
     g.load(g_tile);
-    k.load(tiles);
-    v.load(tiles + TILE);
-    commit_copies();
+    load(tiles);
     float dq[W / 8][4], logsumexp[2], delta[2];
 #pragma unroll
     for (int j = 0; j < W / 8; j++)
@@ -247,7 +287,7 @@ DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *sha
         }
         delta[h] = quad_sum(sum);
         logsumexp[h] = here ? a.logsumexp[at.head * a.queries + query] : 0;
-        if (here && lane % 4 == 0) a.delta[at.head * a.queries + query] = delta[h];
+        if (here && lane % 4 == 0 && half == 0) a.delta[at.head * a.queries + query] = delta[h];
     }
     warp_rows<P, W, held> left_q(q_tile, row), left_g(g_tile, row);
     for (int r = 0; r < rounds; r++) {
@@ -257,24 +297,26 @@ DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *sha
             left_q.read();
             left_g.read();
         }
-        const uint32_t now = r % 2 * 2 * TILE;
-        if (r + 1 < rounds) {
-            const uint32_t next = tiles + (2 * TILE - now);
-            k.load(next);
-            v.load(next + TILE);
-            commit_copies();
-        }
-        float s[N / 8][4], d[N / 8][4];
-        row_products<P, W, N, held>(s, left_q, tiles + now);
-        row_products<P, W, N, held>(d, left_g, tiles + now + TILE);
-        const bool edge = (r + 1) * N > a.keys || (a.causal && (r + 1) * N > first + row + 1);
-        score_gradients<P, N, general, false>(a, at, edge, first + row + lane / 4, r * N + lane % 4 * 2, s, d,
+        const uint32_t now = (B::stages == 1 ? 0 : r % 2 * 2 * TILE) + half * n * L::ROW;
+        if (B::stages == 2 && r + 1 < rounds) load(tiles + (2 * TILE - now));
+        float s[n / 8][4], d[n / 8][4];
+        row_products<P, W, n, held>(s, left_q, tiles + now);
+        row_products<P, W, n, held>(d, left_g, tiles + now + TILE);
+        const int top = r * N + half * n; /* key of the first column */
+        const bool edge = top + n > a.keys || (a.causal && top + n > first + row + 1);
+        score_gradients<P, n, general, false>(a, at, edge, first + row + lane / 4, top + lane % 4 * 2, s, d,
                                               [&](int, int e, float *row_logsumexp, float *row_delta) {
                                                   *row_logsumexp = logsumexp[e / 2];
                                                   *row_delta = delta[e / 2];
                                               });
-        add_products<P, W, N>(dq, d, tiles + now, in_memory + now);
+        add_products<P, W, n>(dq, d, tiles + now, in_memory + now);
+        if (B::stages == 1 && r + 1 < rounds) {
+            __syncthreads();
+            load(tiles);
+        }
     }
+    if constexpr (B::halves == 2) add_halves<W>(dq, shared, half, row);
+    if (half) return;
     note_nan<P>(a, number, dq);
     store_rows<P, W>(start<S>(a.grad_q, at, NR_ATTENTION_GRAD_Q), a.row[NR_ATTENTION_GRAD_Q], first + row, a.queries,
                      a.width, dq, a.scale);
@@ -285,11 +327,13 @@ template <class P, int W, int N, bool held, bool general, bool makes_k, bool mak
 DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *shared) {
     using S = typename P::S;
     using L = tile<S, W>;
+    using B = block_of<P, W, N, true>;
+    constexpr int ROWS = B::rows, n = B::n;
     constexpr int TILE = N * L::ROW, STAGE = 2 * TILE; /* Q and G, with logsumexp and delta in their padding */
     const uint32_t item = number / (uint32_t)a.blocks;
     const int first = (int)(number % (uint32_t)a.blocks) * ROWS;
     const place home = place_of(a, item, 0);
-    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = warp * 16;
+    const int lane = (int)threadIdx.x % 32, row = B::row(), half = B::half();
     const int begin = a.causal ? first / N : 0, rounds = (a.queries + N - 1) / N - begin;
     const int all = rounds > 0 ? rounds * a.group : 0;
     const uint32_t k_tile = shared_address(shared), v_tile = k_tile + ROWS * L::ROW, tiles = v_tile + ROWS * L::ROW;
@@ -309,13 +353,13 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
             logsumexp = a.logsumexp + at.head * a.queries;
             delta = a.delta + at.head * a.queries;
         }
-        const uint32_t to = tiles + i % 2 * STAGE;
+        const uint32_t to = tiles + (B::stages == 1 ? 0 : i % 2 * STAGE);
         q.load(to);
         g.load(to + TILE);
-        for (int n = (int)threadIdx.x; n < N; n += THREADS) {
-            const int query = (begin + query_round) * N + n;
-            copy_async<4>(to + n * L::ROW + L::PADDING, logsumexp + query, query < a.queries);
-            copy_async<4>(to + TILE + n * L::ROW + L::PADDING, delta + query, query < a.queries);
+        for (int own = (int)threadIdx.x; own < N; own += THREADS) {
+            const int query = (begin + query_round) * N + own;
+            copy_async<4>(to + own * L::ROW + L::PADDING, logsumexp + query, query < a.queries);
+            copy_async<4>(to + TILE + own * L::ROW + L::PADDING, delta + query, query < a.queries);
         }
         commit_copies();
         if (++query_round == rounds) {
@@ -342,28 +386,37 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
             left_k.read();
             left_v.read();
         }
-        if (i + 1 < all) load(i + 1);
-        const uint32_t now = i % 2 * STAGE;
+        if (B::stages == 2 && i + 1 < all) load(i + 1);
+        const uint32_t now = (B::stages == 1 ? 0 : i % 2 * STAGE) + half * n * L::ROW;
         const unsigned char *padding =
             in_memory + now + lane % 4 * 2 * L::ROW + L::PADDING; /* of the first column's row */
-        const int top = (begin + used) * N;                       /* query of the first column */
-        float s[N / 8][4], d[N / 8][4] = {};
-        row_products<P, W, N, held>(s, left_k, tiles + now); /* keys down, queries across */
-        if constexpr (makes_k) row_products<P, W, N, held>(d, left_v, tiles + now + TILE);
-        const bool edge = top + N > a.queries || first + ROWS > a.keys || (a.causal && top < first + row + 16);
-        score_gradients<P, N, general, true>(a, at, edge, top + lane % 4 * 2, first + row + lane / 4, s, d,
+        const int top = (begin + used) * N + half * n;            /* query of the first column */
+        float s[n / 8][4], d[n / 8][4] = {};
+        row_products<P, W, n, held>(s, left_k, tiles + now); /* keys down, queries across */
+        if constexpr (makes_k) row_products<P, W, n, held>(d, left_v, tiles + now + TILE);
+        const bool edge = top + n > a.queries || first + ROWS > a.keys || (a.causal && top < first + row + 16);
+        score_gradients<P, n, general, true>(a, at, edge, top + lane % 4 * 2, first + row + lane / 4, s, d,
                                              [&](int j, int e, float *row_logsumexp, float *row_delta) {
                                                  const unsigned char *own = padding + (j * 8 + e % 2) * L::ROW;
                                                  *row_logsumexp = *reinterpret_cast<const float *>(own);
                                                  *row_delta = *reinterpret_cast<const float *>(own + TILE);
                                              });
-        if constexpr (makes_v) add_products<P, W, N>(dv, s, tiles + now + TILE, in_memory + now + TILE);
-        if constexpr (makes_k) add_products<P, W, N>(dk, d, tiles + now, in_memory + now);
+        if constexpr (makes_v) add_products<P, W, n>(dv, s, tiles + now + TILE, in_memory + now + TILE);
+        if constexpr (makes_k) add_products<P, W, n>(dk, d, tiles + now, in_memory + now);
         if (++used == rounds && ++head_used < a.group) {
             used = 0;
             if (general) at = place_of(a, item, head_used);
         }
+        if (B::stages == 1 && i + 1 < all) {
+            __syncthreads();
+            load(i + 1);
+        }
     }
+    if constexpr (B::halves == 2) {
+        static_assert(makes_k != makes_v, "room for the sums of one");
+        add_halves<W>(makes_k ? dk : dv, shared, half, row);
+    }
+    if (half) return;
     if constexpr (makes_k) {
         note_nan<P>(a, number, dk);
         store_rows<P, W>(start<S>(a.grad_k, home, NR_ATTENTION_GRAD_K), a.row[NR_ATTENTION_GRAD_K], first + row, a.keys,
@@ -386,7 +439,7 @@ template <class P, int W, int N, int pass, int most, bool held, bool general>
 __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
 #if NR_HAS_MMA
     DYNAMIC_SHARED(unsigned char, shared);
-    TELL_SHARED((((pass == FUSED_FORWARD ? 1 : 2) * ROWS + 4 * N) * tile<typename P::S, W>::ROW));
+    TELL_SHARED((block_of<P, W, N, pass != FUSED_FORWARD>::bytes));
     const auto run = [&](uint32_t number) {
         if constexpr (pass == FUSED_FORWARD)
             forward_block<P, W, N, held, general>(a, number, shared);
@@ -410,48 +463,53 @@ __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
 
 template <class P, int W, int N, int pass, int most, bool held, bool general>
 static int32_t launch_fused(const nr_call *call, fused_args a) {
+    using B = block_of<P, W, N, pass != FUSED_FORWARD>;
     const int64_t rows = pass >= FUSED_KEYS ? a.keys : a.queries;
-    a.blocks = (int32_t)((rows + ROWS - 1) / ROWS);
+    a.blocks = (int32_t)((rows + B::rows - 1) / B::rows);
     int64_t blocks = a.items * a.blocks * (pass >= FUSED_KEYS ? 1 : a.group);
     const int64_t few = (int64_t)gpu_of(call)->multiprocessors * 2;
     if (P::is_exact && blocks > few) blocks = few;
-    constexpr int bytes = ((pass == FUSED_FORWARD ? 1 : 2) * ROWS + 4 * N) * tile<typename P::S, W>::ROW;
-    static_assert(bytes <= 99 << 10, "a block of compute capability 8.6 has no more");
     const auto kernel = fused<P, W, N, pass, most, held, general>;
-    TRY(nr_call_name(call), cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    LAUNCH(kernel, (unsigned)blocks, THREADS, bytes, gpu_of(call)->stream, a);
+    TRY(nr_call_name(call), cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, B::bytes));
+    LAUNCH(kernel, (unsigned)blocks, THREADS, B::bytes, gpu_of(call)->stream, a);
     return launched(call);
 }
 
-/* A pass, and then, of 3xTF32, X for the blocks that met a NaN: seldom, so that one size of tiles has to do for all widths. */
-template <class P, class X, int W, int N, int pass, int most, bool held>
+/* A pass, and then, of 3xTF32, exact products for the blocks that met a NaN: seldom, so that one size of tiles does for all widths
+ * whose blocks have as many rows. Beside the products of wide rows the masks of `general` cost little. */
+template <class P, int W, int N, int pass, int most, bool held>
 static int32_t run_pass(const nr_call *call, const fused_args &a) {
-    NR_TRY(a.mask || a.seed ? (launch_fused<P, W, N, pass, 1, held, true>(call, a))
-                            : (launch_fused<P, W, N, pass, most, held, false>(call, a)));
-    if constexpr (is_same<P, X>)
-        return NORCH_OK;
-    else
-        return launch_fused<X, 128, pass == FUSED_FORWARD ? 32 : 16, pass, 1, held, true>(call, a);
+    constexpr bool is_wide = block_of<P, W, N, pass != FUSED_FORWARD>::is_wide;
+    if (is_wide || a.mask || a.seed || !(a.scale > 0))
+        NR_TRY((launch_fused<P, W, N, pass, is_wide ? 2 : 1, held, true>(call, a)));
+    else if constexpr (!is_wide)
+        NR_TRY((launch_fused<P, W, N, pass, most, held, false>(call, a)));
+    if constexpr (P::promotes) {
+        constexpr int width = is_wide ? W : 128;
+        return launch_fused < single<width, true>, width, pass == FUSED_FORWARD && !is_wide ? 32 : 16, pass, 1, held,
+               true > (call, a);
+    }
+    return NORCH_OK;
 }
 
 /* All passes of tiles W wide, of which the one forward goes through `keys` rows at a time; by_queries, by_keys: those of the two
  * backward. most: blocks of a multiprocessor. */
-template <class P, class X, int W, int keys, int by_queries, int by_keys, int most, bool held>
+template <class P, int W, int keys, int by_queries, int by_keys, int most, bool held>
 static int32_t run_fused(const nr_call *call, const fused_args &a) {
-    if (call->op == NR_ATTENTION_FUSED) return run_pass<P, X, W, keys, FUSED_FORWARD, most, held>(call, a);
-    NR_TRY((run_pass<P, X, W, by_queries, FUSED_QUERIES, 2, held>(call, a)));
+    if (call->op == NR_ATTENTION_FUSED) return run_pass<P, W, keys, FUSED_FORWARD, most, held>(call, a);
+    NR_TRY((run_pass<P, W, by_queries, FUSED_QUERIES, 2, held>(call, a)));
     if constexpr (W > 128) { /* the registers hold one sum */
-        NR_TRY((run_pass<P, X, W, by_keys, FUSED_KEYS_ONLY, 2, held>(call, a)));
-        return run_pass<P, X, W, by_keys, FUSED_VALUES_ONLY, 2, held>(call, a);
+        NR_TRY((run_pass<P, W, by_keys, FUSED_KEYS_ONLY, 2, held>(call, a)));
+        return run_pass<P, W, by_keys, FUSED_VALUES_ONLY, 2, held>(call, a);
+    } else {
+        return run_pass<P, W, by_keys, FUSED_KEYS, 2, held>(call, a);
     }
-    return run_pass<P, X, W, by_keys, FUSED_KEYS, 2, held>(call, a);
 }
 
 /* The fused attention of a dtype of 16 bits, by its width. */
 template <class D, int W, int keys, int by_queries, int by_keys, int most, bool held>
 static int32_t run_16bit(const nr_call *call, const fused_args &a) {
-    using P = half16<D, W>;
-    return run_fused<P, P, W, keys, by_queries, by_keys, most, held>(call, a);
+    return run_fused<half16<D, W>, W, keys, by_queries, by_keys, most, held>(call, a);
 }
 
 template <class D> static int32_t attend_16bit(const nr_call *call, const fused_args &a) {

@@ -11,8 +11,8 @@
 #define LOG2_E 1.44269504088896341f
 #define LN_2 0.693147180559945309f
 #define WARPS 4
-#define ROWS (WARPS * 16) /* of a block */
 #define THREADS (WARPS * 32)
+#define FEWEST_ROWS (WARPS * 8) /* of a block */
 
 struct fused_args {
     const void *q, *k, *v, *g, *mask;

@@ -101,10 +101,10 @@ template <class D, int width> struct half16 {
         load_matrices_transposed(r, from + L::at(k + l % 16, n / 8 + l / 16));
         put(b, r);
     }
-    /* c and the tile of sums after it += a b. */
-    static DEVICE void multiply(float (*c)[4], const A &a, const B (&b)[2]) {
-        mma_16bit<D>(c[0], a.r, b[0].r[0], b[0].r[1]);
-        mma_16bit<D>(c[1], a.r, b[1].r[0], b[1].r[1]);
+    /* c += a x and d += b y. */
+    static DEVICE void multiply(float (&c)[4], const A &a, const B &x, float (&d)[4], const A &b, const B &y) {
+        mma_16bit<D>(c, a.r, x.r[0], x.r[1]);
+        mma_16bit<D>(d, b.r, y.r[0], y.r[1]);
     }
     static DEVICE void store_two(S *to, float x, float y) { *reinterpret_cast<uint32_t *>(to) = two_of<D>(x, y); }
 };
@@ -154,6 +154,14 @@ template <int width, bool exact = false> struct single {
 #pragma unroll
         for (int q = 0; q < 4; q++) cut(r[q], &b[q / 2].r[q % 2], &b[q / 2].small[q % 2]);
     }
+    /* B[k][n] = tile[n][k], and the same K columns on. */
+    static DEVICE void along(B (&b)[2], uint32_t from, int k) {
+        const int l = (int)threadIdx.x % 32;
+        uint32_t r[4];
+        load_matrices(r, from + L::at(l % 8, k / 4 + l / 8));
+#pragma unroll
+        for (int q = 0; q < 4; q++) cut(r[q], &b[q / 2].r[q % 2], &b[q / 2].small[q % 2]);
+    }
     static DEVICE void down(B (&b)[2], uint32_t, const unsigned char *in_memory, int k, int n) {
         const int l = (int)threadIdx.x % 32, g = l / 4, t = l % 4;
 #pragma unroll
@@ -165,17 +173,17 @@ template <int width, bool exact = false> struct single {
                 cut(*reinterpret_cast<const uint32_t *>(in_memory + at), &b[j].r[q], &b[j].small[q]);
             }
     }
-    static DEVICE void multiply(float (*c)[4], const A &a, const B (&b)[2]) {
+    static DEVICE void multiply(float (&c)[4], const A &a, const B &x, float (&d)[4], const A &b, const B &y) {
         if constexpr (exact) {
-            exact_product(c[0], a, b[0]);
-            exact_product(c[1], a, b[1]);
+            exact_product(c, a, x);
+            exact_product(d, b, y);
         } else { /* in turns: a product of the same sums waits for the one before */
-            mma_tf32(c[0], a.small, b[0].r[0], b[0].r[1]);
-            mma_tf32(c[1], a.small, b[1].r[0], b[1].r[1]);
-            mma_tf32(c[0], a.r, b[0].small[0], b[0].small[1]);
-            mma_tf32(c[1], a.r, b[1].small[0], b[1].small[1]);
-            mma_tf32(c[0], a.r, b[0].r[0], b[0].r[1]);
-            mma_tf32(c[1], a.r, b[1].r[0], b[1].r[1]);
+            mma_tf32(c, a.small, x.r[0], x.r[1]);
+            mma_tf32(d, b.small, y.r[0], y.r[1]);
+            mma_tf32(c, a.r, x.small[0], x.small[1]);
+            mma_tf32(d, b.r, y.small[0], y.small[1]);
+            mma_tf32(c, a.r, x.r[0], x.r[1]);
+            mma_tf32(d, b.r, y.r[0], y.r[1]);
         }
     }
     /* A row and a column are each spread over four lanes. */
@@ -218,22 +226,48 @@ template <class P, int width, bool held> struct warp_rows {
     }
 };
 
+/* Sums of single precision are short where a row is wide: registers hold those of 64 columns beside the long ones, and long sums of
+ * tensor cores lose digits. */
+template <class P, int width> struct short_sums {
+    static constexpr bool of_columns = P::promotes && width > 128;
+    static constexpr int columns = of_columns ? 64 : width;
+};
+
 /* c = a times the rows of tile b, transposed. */
 template <class P, int width, int n, bool held>
 DEVICE void row_products(float (&c)[n / 8][4], warp_rows<P, width, held> &a, uint32_t b) {
+    using sums_of = short_sums<P, width>;
+    constexpr int tiles = n == 8 ? 2 : n / 8; /* of two steps along k, where there is one column of tiles */
+    static_assert(n > 8 || sums_of::of_columns, "");
 #pragma unroll
     for (int j = 0; j < n / 8; j++)
 #pragma unroll
         for (int q = 0; q < 4; q++) c[j][q] = 0;
 #pragma unroll
-    for (int k = 0; k < width; k += P::K) {
-        const typename P::A x = a.at(k / P::K);
+    for (int first = 0; first < width; first += sums_of::columns) {
+        float part[sums_of::of_columns ? tiles : 1][4] = {};
+        float (*sums)[4] = sums_of::of_columns ? part : c;
 #pragma unroll
-        for (int j = 0; j < n / 8; j += 2) {
+        for (int k = first; k < first + sums_of::columns; k += n == 8 ? 2 * P::K : P::K) {
+            const typename P::A x = a.at(k / P::K);
             typename P::B y[2];
-            P::across(y, b, j * 8, k);
-            P::multiply(&c[j], x, y);
+            if constexpr (n == 8) {
+                const typename P::A z = a.at(k / P::K + 1);
+                P::along(y, b, k);
+                P::multiply(sums[0], x, y[0], sums[1], z, y[1]);
+            } else {
+#pragma unroll
+                for (int j = 0; j < n / 8; j += 2) {
+                    P::across(y, b, j * 8, k);
+                    P::multiply(sums[j], x, y[0], sums[j + 1], x, y[1]);
+                }
+            }
         }
+        if constexpr (sums_of::of_columns)
+#pragma unroll
+            for (int j = 0; j < tiles; j++)
+#pragma unroll
+                for (int q = 0; q < 4; q++) c[j % (n / 8)][q] += part[j][q];
     }
 }
 
@@ -241,28 +275,33 @@ DEVICE void row_products(float (&c)[n / 8][4], warp_rows<P, width, held> &a, uin
 template <class P, int width, int n>
 DEVICE void add_products(float (&c)[width / 8][4], const float (&a)[n / 8][4], uint32_t b,
                          const unsigned char *in_memory) {
-    float part[P::promotes ? width / 8 : 1][4];
-    if constexpr (P::promotes)
+    constexpr int columns = short_sums<P, width>::columns;
 #pragma unroll
-        for (int j = 0; j < width / 8; j++)
+    for (int first = 0; first < width; first += columns) {
+        float part[P::promotes ? columns / 8 : 1][4];
+        if constexpr (P::promotes)
 #pragma unroll
-            for (int q = 0; q < 4; q++) part[j][q] = 0;
+            for (int j = 0; j < columns / 8; j++)
 #pragma unroll
-    for (int k = 0; k < n; k += P::K) {
-        typename P::A x;
-        P::of_sums(x, &a[k / 8]);
+                for (int q = 0; q < 4; q++) part[j][q] = 0;
+        float (*sums)[4] = P::promotes ? part : c;
 #pragma unroll
-        for (int j = 0; j < width / 8; j += 2) {
-            typename P::B y[2];
-            P::down(y, b, in_memory, k, j * 8);
-            P::multiply(P::promotes ? &part[j] : &c[j], x, y);
+        for (int k = 0; k < n; k += P::K) {
+            typename P::A x;
+            P::of_sums(x, &a[k / 8]);
+#pragma unroll
+            for (int j = 0; j < columns / 8; j += 2) {
+                typename P::B y[2];
+                P::down(y, b, in_memory, k, first + j * 8);
+                P::multiply(sums[j], x, y[0], sums[j + 1], x, y[1]);
+            }
         }
+        if constexpr (P::promotes)
+#pragma unroll
+            for (int j = 0; j < columns / 8; j++)
+#pragma unroll
+                for (int q = 0; q < 4; q++) c[first / 8 + j][q] += part[j][q];
     }
-    if constexpr (P::promotes)
-#pragma unroll
-        for (int j = 0; j < width / 8; j++)
-#pragma unroll
-            for (int q = 0; q < 4; q++) c[j][q] += part[j][q];
 }
 
 #endif

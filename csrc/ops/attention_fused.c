@@ -6,16 +6,14 @@
 #include "../families/attention.h"
 #include "ops.h"
 
-#define WIDEST 512 /* row of a tile, in bytes */
+#define WIDEST 256 /* row of a tile */
 #define PIECE 16   /* bytes of a load */
 #define MOST_ROWS (INT32_MAX / 2)
 #define MOST_PITCH (1 << 24)
 /* Rough speed of one core of the CPU, for nr_call.work. */
 #define OPERATIONS_PER_NS 10.0
 
-static bool fits(int64_t width, int64_t size) {
-    return width > 0 && width * size <= WIDEST && width * size % PIECE == 0;
-}
+static bool fits(int64_t width, int64_t size) { return width > 0 && width <= WIDEST && width * size % PIECE == 0; }
 
 bool norch_attention_fuses(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v) {
     if (!q || !k || !v || !q->storage || !q->storage->backend->fuses_attention) return false;
