@@ -3,7 +3,9 @@ that share keys, dropout, and what is not finite."""
 
 from __future__ import annotations
 
+import ctypes
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from norch import cuda
 from norch._lib import lib
 from norch.ops.attention import _composed, _grouped
 
+SIMULATION = cuda.is_available() and cuda.get_device_properties().simulated
 pytestmark = [
     pytest.mark.skipif(not cuda.is_available(), reason="no CUDA device"),
     pytest.mark.skipif(
@@ -282,6 +285,29 @@ def test_dropout_drops_the_same_weights_in_both_passes(dtype: str) -> None:
     kept = weights[weights != 0]
     assert abs(kept.numel() / weights.numel() - 0.75) < 0.02
     assert_near(kept, norch.full_like(kept, 1 / (64 * 0.75)), SLACK[dtype])
+
+
+@pytest.mark.skipif(not SIMULATION, reason="the simulation counts launches")
+@pytest.mark.parametrize(
+    "dtype, width, forward, backward",
+    [("bfloat16", 16, 1, 2), ("float16", 256, 1, 3), ("float32", 16, 2, 4), ("float32", 200, 2, 6)],
+)
+def test_masks_and_dropout_take_no_launches(dtype: str, width: int, forward: int, backward: int) -> None:
+    """Nor do heads that share keys: all are read as they lie. Wide gradients of keys and values take a kernel each,
+    and each kernel of 3xTF32 a second one, for blocks that met a NaN."""
+    q, k, v, g = (
+        norch.tensor(x, dtype=getattr(norch, dtype), device="cuda", requires_grad=True)
+        for x in operands(2, 4, 2, 5, 7, width, width)
+    )
+    mask = norch.ones(2, 1, 1, 7, dtype=norch.bool, device="cuda")
+    simulation = ctypes.CDLL(os.environ["NORCH_CUDA_LIBRARY"])
+    simulation.cudasim_fail.argtypes, simulation.cudasim_fail.restype = [ctypes.c_int, ctypes.c_int64], ctypes.c_int64
+    for options, more in ({}, 0), ({"attn_mask": mask}, 0), ({"attn_mask": mask.to(q.dtype), "dropout_p": 0.5}, 1):
+        simulation.cudasim_fail(1, -1)
+        out = F.scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
+        assert simulation.cudasim_fail(1, -1) == forward + more  # the seed
+        norch.autograd.grad(out, (q, k, v), g)
+        assert simulation.cudasim_fail(1, -1) == backward
 
 
 def test_captured_dropout_draws_as_it_does_eagerly() -> None:
