@@ -165,6 +165,20 @@ def test_rows_that_see_nothing_are_zeros(torch, kind):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("query, mask", [("bfloat16", "float32"), ("float64", "float32")])
+def test_masks_of_another_dtype_are_added_in_that_of_query(torch, query, mask):
+    def run(lib):
+        q, k, v = (lib.tensor((np.arange(24.0) * f).reshape(1, 6, 4)).cos().to(getattr(lib, query)) for f in (1, 2, 3))
+        added = lib.tensor(np.arange(36.0).reshape(6, 6)).sin().to(getattr(lib, mask)).requires_grad_()
+        out = lib.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=added)
+        assert out.dtype is q.dtype
+        out.sum().backward()
+        assert added.grad.dtype is added.dtype
+        return out.detach().to(lib.float64).numpy()
+
+    np.testing.assert_allclose(run(norch), run(torch), atol=0.02 if query == "bfloat16" else 1e-6)
+
+
 @pytest.mark.parametrize("width", [8, 16, 20, 32, 48])
 @pytest.mark.parametrize("beside", [0, 5, 16])
 def test_heads_that_lie_apart_give_the_same_bits(width, beside):

@@ -14,15 +14,24 @@ from .library import OnDevice, both_ways, cases_of
 CASES, add = cases_of("layers")
 
 
-def _attention(backward: bool, dtype: str = "float32", masked: bool = False) -> Any:
+def _attention(
+    backward: bool,
+    dtype: str = "float32",
+    masked: bool = False,
+    sizes: tuple[int, int, int, int] = (8, 12, 1024, 64),
+    group: int = 1,
+) -> Any:
+    """sizes: batch, heads of key, length, width; group: heads of query that share one of key."""
+
     def setup(lib: OnDevice) -> Run:
-        shape = lib.fit(8), lib.fit(12), lib.fit(1024), lib.fit(64)
-        inputs = [lib.random(*shape, grad=backward, dtype=dtype) for _ in range(3)]
+        batch, heads, length, width = map(lib.fit, sizes)
+        inputs = [lib.random(batch, heads * n, length, width, grad=backward, dtype=dtype) for n in (group, 1, 1)]
         attend = lib.module.nn.functional.scaled_dot_product_attention
-        mask = lib.random(shape[2], shape[2]) if masked else None
+        mask = lib.random(length, length) if masked else None
+        grouped = {"enable_gqa": True} if group > 1 else {}  # older versions of PyTorch lack it
 
         def call(q: Any, k: Any, v: Any) -> Any:
-            return attend(q, k, v, attn_mask=mask, is_causal=not masked)
+            return attend(q, k, v, attn_mask=mask, is_causal=not masked, **grouped)
 
         return both_ways(lib, call, *inputs) if backward else lambda: call(*inputs)
 
@@ -193,6 +202,9 @@ add("gelu f+b 1e7", _over("gelu", 10_000_000))
 add("LSTM f+b 2x256 T100 B64", _recurrent("LSTM"), 1.0, 1.2, tolerance=1e-4)
 add("GRU f+b 2x256 T100 B64", _recurrent("GRU"), 1.0, 1.2, tolerance=1e-4, counted=False)
 add("sdpa f+b mask 8x12x1024x64", _attention(True, masked=True), 1.5, 1.8, counted=False)
+add("sdpa f+b 4x8x1024x256", _attention(True, sizes=(4, 8, 1024, 256)), counted=False)
+shared = _attention(True, "bfloat16", sizes=(8, 3, 1000, 128), group=4)
+add("sdpa f+b bf16 8x12/3x1000x128", shared, tolerance=1e-2, counted=False)
 bf16 = _convolution(128, 64, 32, 64, 3, 1, backward=True, dtype="bfloat16")
 add("conv f+b bf16 128x64x32 64k3s1", bf16, tolerance=1e-2, counted=False)
 add("conv_transpose f+b 32x128x28 64k4s2", _transposed, counted=False)

@@ -13,14 +13,14 @@
 /* Rough speed of one core of the CPU, for nr_call.work. */
 #define OPERATIONS_PER_NS 10.0
 
-static bool fits(int64_t width, int64_t size) { return width > 0 && width <= WIDEST && width * size % PIECE == 0; }
+static bool fits(int64_t width) { return width > 0 && width <= WIDEST; }
 
 bool norch_attention_fuses(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v) {
     if (!q || !k || !v || !q->storage || !q->storage->backend->fuses_attention) return false;
     if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2 || q->numel == 0 || k->numel == 0) return false;
     if (q->dtype != NORCH_FLOAT32 && q->dtype != NORCH_FLOAT16 && q->dtype != NORCH_BFLOAT16) return false;
-    const int64_t size = nr_size_of(q->dtype), width = q->shape[q->ndim - 1];
-    return fits(width, size) && fits(v->shape[v->ndim - 1], size) && q->shape[q->ndim - 2] <= MOST_ROWS &&
+    const int64_t width = q->shape[q->ndim - 1];
+    return fits(width) && fits(v->shape[v->ndim - 1]) && q->shape[q->ndim - 2] <= MOST_ROWS &&
            k->shape[k->ndim - 2] <= MOST_ROWS && q->numel / width <= MOST_ROWS;
 }
 
@@ -57,6 +57,10 @@ static int32_t check(const char *op, int count, const norch_tensor *const *x, in
     if (q[columns] != k[columns] || k[rows] != v[rows])
         return nr_fail(NORCH_ERROR_SHAPE, "%s: sizes %lld and %lld of queries and keys, %lld keys and %lld values", op,
                        (long long)q[columns], (long long)k[columns], (long long)k[rows], (long long)v[rows]);
+    const int64_t size = nr_size_of(x[0]->dtype);
+    if (q[columns] * size % PIECE || v[columns] * size % PIECE)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: rows of %lld and %lld %s are not whole pieces of %d bytes", op,
+                       (long long)q[columns], (long long)v[columns], nr_dtypes[x[0]->dtype].name, PIECE);
     for (int i = 3; i < count; i++)
         if (x[i]->shape[rows] != q[rows] || x[i]->shape[columns] != v[columns])
             return nr_fail(NORCH_ERROR_SHAPE, "%s: a %s of shape %s for %lld queries and values of %lld", op, roles[i],

@@ -17,6 +17,8 @@ from ..dtype import bool_, float32
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..random import Generator
 from ._operand import tensor_of
+from .composed.shape import broadcast_shapes
+from .copy import padded
 from .create import empty
 from .matmul import product
 from .pointwise import where
@@ -175,9 +177,9 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V).
 
-    attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added. is_causal: position i sees
-    positions up to i only. scale: 1 / sqrt(E) unless given. A row without a position gives 0. dropout_p: so
-    many of the weights of value are zeroed, the others scaled by 1 / (1 - dropout_p), in training or not.
+    attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added, in query's dtype. is_causal:
+    position i sees positions up to i only. scale: 1 / sqrt(E) unless given. A row without a position gives 0.
+    dropout_p: so many of the weights of value are zeroed, the others scaled by 1 / (1 - dropout_p), in training or not.
 
     >>> x = norch.eye(2)
     >>> norch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]
@@ -195,6 +197,8 @@ def scaled_dot_product_attention(
         attention_mask(attn_mask, f"{name}: attn_mask")
         if is_causal:
             raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
+        if attn_mask.dtype is not bool_ and attn_mask._dtype != query._dtype:
+            attn_mask = attn_mask.to(query.dtype)
     grouped = enable_gqa and tuple(query.shape[-3:-2]) != tuple(key.shape[-3:-2])
     if grouped:
         heads, shared = query.shape[-3:-2].numel(), key.shape[-3:-2].numel()
@@ -202,8 +206,14 @@ def scaled_dot_product_attention(
             raise ShapeError(f"{name}: {heads} heads of query cannot share {shared} of key and value")
     size = query.shape[-1]
     factor = (1 / math.sqrt(size) if size else math.inf) if scale is None else scale
-    if lib.norch_attention_fuses(query, key, value) and _is_fused(query, key, value, attn_mask, factor, grouped):
-        return _attend_fused(query, key, value, attn_mask, factor, is_causal, dropout_p)
+    if lib.norch_attention_fuses(query, key, value):
+        operands = (query, key, value)
+        fuses = _is_fused(*operands, attn_mask, factor, grouped)
+        if not (fuses or grouped):
+            operands = _broadcast(*operands, attn_mask)
+            fuses = _is_fused(*operands, attn_mask, factor, False)
+        if fuses:
+            return _attend_fused(*operands, attn_mask, factor, is_causal, dropout_p)
     if grouped:
         key, value = _repeated(query, key, value)
     if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
@@ -223,11 +233,21 @@ def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:
     )
 
 
+def _broadcast(query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, ...]:
+    """Views with the same leading axes, where these broadcast."""
+    operands = (query, key, value)
+    try:
+        lead = broadcast_shapes(*(x.shape[:-2] for x in (*operands, mask) if x is not None))
+    except ShapeError:
+        return operands  # products tell of it
+    return tuple(x.expand(*lead, *x.shape[-2:]) for x in operands)
+
+
 def _is_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, grouped: bool) -> bool:
     """Whether the fused kernels take these, where there are such kernels for query."""
     lead, shared = lib.norch_shape(query)[:-2], lib.norch_shape(key)[:-2]
     if (
-        not (query._dtype == key._dtype == value._dtype and 0.0 < scale < math.inf)
+        not (query._dtype == key._dtype == value._dtype and math.isfinite(scale))
         or lib.norch_shape(value)[:-2] != shared
         or shared != ((*lead[:-1], *shared[-1:]) if grouped else lead)
     ):
@@ -243,7 +263,9 @@ def _is_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, grouped
 
 
 def _attend_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, is_causal: bool, dropout_p: float) -> Any:
-    device = query.device
+    device, width = query.device, value.shape[-1]
+    if query.shape[-1] % 8 or width % 8:
+        query, key, value = (_whole(x) for x in (query, key, value))
     logsumexp = seed = None
     if mask is not None:
         mask = mask.detach().expand(*query.shape[:-1], key.shape[-2])
@@ -251,4 +273,11 @@ def _attend_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, is_
         seed = randint(0, 2**63 - 1, (1,), device=device)
     if mode.enabled and (query.requires_grad or key.requires_grad or value.requires_grad):
         logsumexp = empty(query.shape[:-1], dtype=float32, device=device)
-    return _fused(query, key, value, logsumexp, mask, seed, scale, is_causal, dropout_p)
+    out = _fused(query, key, value, logsumexp, mask, seed, scale, is_causal, dropout_p)
+    return out if out.shape[-1] == width else out[..., :width]
+
+
+def _whole(x: Any) -> Any:
+    """x with zeros behind its rows to a multiple of 16 bytes, which kernels load at a time."""
+    over = -x.shape[-1] % (16 // x.element_size())
+    return padded(x, [(x.ndim - 1, 0, over)], 0) if over else x
