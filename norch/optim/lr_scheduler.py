@@ -439,7 +439,7 @@ class _Several(LRScheduler):
 
 
 class ChainedScheduler(_Several):
-    """Several schedules of one optimizer, the list schedulers, at once: each changes the rate that those before it gave.
+    """Several schedules of one optimizer at once, schedulers: each changes the rate that those before it gave.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
