@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -38,6 +39,49 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "groupwise"
 autosummary_generate = True  # a page for each module that reference/index.md names, of _templates/module.rst
 autodoc_default_options = {"members": True, "imported-members": True}
+
+# The headings of long pages of the reference, with the files whose classes stand under them.
+FAMILIES = {
+    "norch.nn": {
+        "Base and containers": "module parameter uninitialized container",
+        "Linear layers and distances": "linear distance",
+        "Convolution": "conv",
+        "Pooling": "pool fractional_pool unpool",
+        "Padding, resampling, shape": "pad resample flatten",
+        "Activation": "activation",
+        "Normalization": "norm sync_batch_norm",
+        "Dropout": "dropout",
+        "Embedding": "embedding embedding_bag",
+        "Recurrent layers": "recurrent",
+        "Attention and transformers": "attention transformer",
+        "Losses": "loss ctc adaptive_softmax",
+        "Lazy layers": "lazy",
+        "Parallel": "parallel",
+    },
+    "norch.optim": {
+        "Base": "optimizer",
+        "Stochastic gradient descent": "sgd",
+        "Adam and its relatives": "adam",
+        "Other adaptive steps": "adaptive",
+        "Others": "composed lbfgs",
+    },
+}
+
+
+def families() -> dict[str, dict[str, list[str]]]:
+    """The names of classes under each heading of FAMILIES."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for page, headings in FAMILIES.items():
+        module = importlib.import_module(page)
+        heading_of = {file: heading for heading, files in headings.items() for file in files.split()}
+        found[page] = {heading: [] for heading in headings}
+        for name in module.__all__:
+            if isinstance(thing := getattr(module, name), type):
+                found[page][heading_of[thing.__module__.rpartition(".")[2]]].append(name)
+    return found
+
+
+autosummary_context = {"families": families()}
 
 _EXAMPLE = re.compile(r"\s*(>>>|\.\.\.)")
 _ENTRY = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")  # of a list: a parameter, and what it is

@@ -36,15 +36,16 @@ from norch.nn import functional  # noqa: E402
 
 HEAD = """# Operations
 
-Written by `make docs` from the code; a test fails when it is out of date. A function is a method of Tensor too, and
-works in place, where the column "also" says so. The dtypes are those with which it was tried and did its work, out of
+`make docs` writes this page from the code; a test fails when it is out of date. The column "also" has the method of
+Tensor, its in-place form, and `out=`. The dtypes are those for which a trial call succeeded, out of
 {dtypes}.
-What has a derivative has that of the derivative too. All of it runs on the CPU; the column CUDA says what runs there:
-"over the host" is LAPACK on the CPU, between two copies. Of complex numbers it is less ([complex.md](complex.md)).
+Derivatives can be differentiated again. All operations run on the CPU; the column CUDA tells which run on a device:
+"over the host" is LAPACK on the CPU, with a copy to the host and back. Fewer operations take complex numbers
+([complex.md](complex.md)).
 
-`out=` says that a function takes tensors to write its result into, as PyTorch's does. Of another shape they are
-resized, with a warning where they had elements. The result must be castable to their dtype, and nothing may require
-grad; they may overlap the inputs. What PyTorch has beyond this is [at the end](#left-out), with the reason.
+`out=` takes tensors for the results, as in PyTorch. Tensors of another shape are resized, with a warning if they had
+elements. The result must be castable to their dtype, and no tensor may require grad; they may overlap the inputs. What
+PyTorch has beyond this is [at the end](#left-out), with the reason.
 """
 
 # Sections, by the module that a function comes from.

@@ -76,6 +76,14 @@ def test_what_differs_is_marked_in_the_reference_and_in_the_table() -> None:
     assert lines == ["What it does."]
 
 
+def test_each_class_of_a_long_page_has_a_heading() -> None:
+    for page, headings in _script("conf").families().items():
+        listed = sorted(name for names in headings.values() for name in names)
+        module = importlib.import_module(page)
+        assert listed == sorted(name for name in module.__all__ if isinstance(getattr(module, name), type))
+        assert all(headings.values())
+
+
 def test_options_that_are_not_there_say_so() -> None:
     x = norch.ones(1, requires_grad=True)
     names = {"norch": norch, "nn": norch.nn, "optim": norch.optim, "x": x, "images": norch.ones(1, 1, 4, 4)}

@@ -82,8 +82,8 @@ class Binomial(ByProbs):
 
 
 def _drawn(n: Tensor, p: Tensor) -> Tensor:
-    """Draws, by the order statistics of uniform numbers: the one in the middle has a beta distribution, and tells on
-    which side of it p lies, so that half of the trials are decided (Devroye, Non-Uniform Random Variate Generation,
+    """Draws, by the order statistics of uniform numbers: the median has a beta distribution, and shows on
+    which side of it p lies, which decides half of the trials (Devroye, Non-Uniform Random Variate Generation,
     1986, section X.4.4). The last few are drawn one by one."""
     successes = full_like(n, 0.0)
     while bool((n > _FEW).any()):

@@ -150,8 +150,8 @@ class Distribution:
         return made
 
     def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
-        """What expand() of a subclass fills: _instance, or a new one; NotImplementedError in a subclass of cls that has
-        a constructor of its own."""
+        """The object that expand() of a subclass fills: _instance, or a new one; NotImplementedError in a subclass of
+        cls that has a constructor of its own."""
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(f"{self._name()}: a subclass with an __init__ needs an expand() of its own")
         return self.__new__(type(self)) if _instance is None else _instance
@@ -219,7 +219,7 @@ class ByProbs(Distribution):
     _to_logits: ClassVar[Any]  # of probs in [eps, 1 - eps], so that logarithms are finite
 
     def _choose(self, probs: Any, logits: Tensor | None) -> Any:
-        """The one that is given; ValueError for both or none."""
+        """The one of probs and logits that is given; ValueError for both or none."""
         if (probs is None) == (logits is None):
             raise ValueError(f"{self._name()}: give either probs or logits")
         self._by = "logits" if probs is None else "probs"

@@ -54,7 +54,7 @@ class _LogStandardGamma(Function):
         return g * where(log_z < _SMALL, ((a + 1).digamma() - log_z) / a, standard_gamma_slope(a, z) / z)
 
 
-_SMALL = -40.0  # the logarithm of a number that is nothing beside 1 in float64
+_SMALL = -40.0  # the logarithm of a number that is negligible beside 1 in float64
 
 
 def log_standard_gamma(concentration: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ def _log_of_draw(a: Tensor) -> Tensor:
     d = flat - 1 / 3
     c = (9 * d).rsqrt()
     found = full_like(flat, 0.0)
-    left = (flat == flat).nonzero().squeeze(1)  # of a NaN no draw is accepted
+    left = (flat == flat).nonzero().squeeze(1)  # for a NaN no draw would be accepted
     while left.numel():
         of_d, x = d[left], randn_like(found[left])
         v = (1 + c[left] * x) ** 3
@@ -108,7 +108,7 @@ def standard_gamma_slope(concentration: Tensor, z: Tensor) -> Tensor:
         by_a = np.where(x < a, slope(special.gammainc), -slope(special.gammaincc))
         log_density = (a - 1) * np.log(x) - x - special.gammaln(a)
         found = -by_a * np.exp(-log_density)
-    lost = z <= finfo(z.dtype).tiny  # the draw was smaller than a number can be
+    lost = z <= finfo(z.dtype).tiny  # the draw underflowed
     return where(lost, 0.0, tensor(found, dtype=float64).to(z.device, z.dtype))
 
 

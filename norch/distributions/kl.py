@@ -147,7 +147,8 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
-    """Of more trials than q has, some draws are impossible."""
+    """The divergence of binomial distributions: inf where p has more trials than q, as q gives some draws probability
+    0."""
     each = _bernoulli(Bernoulli(p.probs, validate_args=False), Bernoulli(q.probs, validate_args=False))
     if not holds(p.total_count >= q.total_count):
         raise NotImplementedError("kl_divergence: of binomial distributions, q with more trials than p")

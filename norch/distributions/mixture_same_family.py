@@ -1,4 +1,4 @@
-"""MixtureSameFamily: one of several distributions of a family, at random."""
+"""MixtureSameFamily: a mixture of distributions of one family."""
 
 from __future__ import annotations
 

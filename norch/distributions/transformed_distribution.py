@@ -1,4 +1,4 @@
-"""TransformedDistribution: a random variable through one-to-one functions."""
+"""TransformedDistribution: a random variable transformed by one-to-one functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TransformedDistribution(Distribution):
         self._transform = ComposeTransform(self.transforms)
         shape = base_distribution.batch_shape + base_distribution.event_shape
         wider = tuple(self._transform.forward_shape(shape))
-        if wider != tuple(shape):  # each element of the batch has a draw of its own
+        if wider != tuple(shape):  # an independent draw for each element of the batch
             base_distribution = base_distribution.expand(wider[: len(wider) - len(base_distribution.event_shape)])
         more = max(0, self._transform.event_dim - len(base_distribution.event_shape))
         self.base_dist = Independent(base_distribution, more) if more else base_distribution

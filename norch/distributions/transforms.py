@@ -62,7 +62,7 @@ class Transform:
         return image
 
     def _inv_call(self, y: Tensor) -> Tensor:
-        """The inverse of y, by the cache if it has that."""
+        """The inverse of y, from the cache if y is in it."""
         if not self._cache_size:
             return self._inverse(y)
         x, known = self._cached
@@ -98,7 +98,7 @@ class Transform:
         return type(self) is type(other) and _same(_parameters(self), _parameters(other))
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickles, which begin with nothing kept."""
+        """For copies and pickles: without the cache."""
         return {name: x for name, x in self.__dict__.items() if name != "_cached"}
 
     def __hash__(self) -> int:

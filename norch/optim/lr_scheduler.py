@@ -8,10 +8,11 @@ The rates of the first epochs:
 >>> from norch.optim.lr_scheduler import *
 >>> def rates(schedule, *options):
 ...     optimizer = norch.optim.SGD([norch.zeros(1)], lr=1.0)
-...     schedule = schedule(optimizer, *options)
-...     for epoch in range(7):
-...         print(round(optimizer.param_groups[0]["lr"], 2), end=" ")  # an epoch of training stands here
+...     schedule, found = schedule(optimizer, *options), []
+...     for epoch in range(7):  # of training
+...         found.append(round(schedule.get_last_lr()[0], 2))
 ...         schedule.step()
+...     print(*found)
 >>> rates(StepLR, 2, 0.5)
 1.0 1.0 0.5 0.5 0.25 0.25 0.12
 >>> rates(MultiStepLR, [1, 4], 0.5)
@@ -34,7 +35,7 @@ The rates of the first epochs:
 1.0 0.5 0.33 0.25 0.2 0.17 0.14
 >>> rates(MultiplicativeLR, lambda epoch: 0.5 if epoch % 2 else 1.0)
 1.0 0.5 0.5 0.25 0.25 0.12 0.12
->>> rates(lambda optimizer: SequentialLR(optimizer, [ConstantLR(optimizer), ExponentialLR(optimizer, 0.5)], [2]))
+>>> rates(lambda opt: SequentialLR(opt, [ConstantLR(opt), ExponentialLR(opt, 0.5)], [2]))
 0.33 0.33 1.0 0.5 0.25 0.12 0.06
 """
 
@@ -438,7 +439,7 @@ class _Several(LRScheduler):
 
 
 class ChainedScheduler(_Several):
-    """All of the list schedulers, of one optimizer, at once: each changes the rate that those before it gave.
+    """Several schedules of one optimizer at once, schedulers: each changes the rate that those before it gave.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]

@@ -162,8 +162,8 @@ def _lower(a: Any) -> Any:
 
 
 def _not_positive(factor: Any) -> Any:
-    """For each factor the place, from 1, of the first diagonal element that is not positive, else 0: NaN, which LAPACK
-    may let pass."""
+    """For each factor the place, from 1, of the first diagonal element that is not positive, else 0. NaN counts, which
+    LAPACK may accept."""
     np = numpy()
     bad = ~(np.diagonal(factor, 0, -2, -1).real > 0)
     return np.where(bad.any(-1), bad.argmax(-1) + 1, 0) if bad.shape[-1] else np.zeros(bad.shape[:-1], int)
@@ -217,8 +217,8 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 
 def _lu_grad(g: Tensor, out: Tensor, pivots: Tensor) -> Tensor:
     """For square A = P L U: P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T. The columns of a wide matrix, and the rows
-    of a tall one, that stand beyond the square part are L U_2 and L_2 U; their gradients come first, and what they say
-    of L and U is added to that of the square part."""
+    of a tall one, that stand beyond the square part are L U_2 and L_2 U; their gradients come first, and the resulting
+    gradients of L and U are added to those of the square part."""
     m, n = out.shape[-2:]
     k = min(m, n)
     gL, gU = tril(g[..., :k], -1), triu(g[..., :k, :])

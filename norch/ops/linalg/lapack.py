@@ -27,7 +27,7 @@ _EXTRA = "pip install 'norch[linalg]' brings NumPy and SciPy"
 
 
 def numpy(name: str = "norch.linalg") -> ModuleType:
-    """NumPy, or an ImportError that says for what, and how to get it."""
+    """NumPy, or an ImportError that names the operation and how to install it."""
     try:
         import numpy
     except ImportError as error:
@@ -36,7 +36,7 @@ def numpy(name: str = "norch.linalg") -> ModuleType:
 
 
 def scipy_linalg() -> Any:
-    """scipy.linalg, or an ImportError that says how to get it."""
+    """scipy.linalg, or an ImportError that tells how to install it."""
     try:
         import scipy.linalg  # type: ignore[import-untyped]
     except ImportError as error:
@@ -47,7 +47,7 @@ def scipy_linalg() -> Any:
 # ---- operands --------------------------------------------------------------------------------------------------------
 
 
-# Whose derivatives hold for complex matrices too. The others refuse them.
+# Operations whose derivatives hold for complex matrices; the others raise an error for them.
 _COMPLEX = frozenset(
     "cholesky cholesky_ex cholesky_inverse cholesky_solve cond det eig eigh eigvals geqrf householder_product inv "
     "inv_ex lstsq lu_factor lu_solve lu_unpack matrix_exp matrix_rank ormqr pca_lowrank pinv qr slogdet solve solve_ex "
@@ -78,7 +78,7 @@ def square(A: Tensor, name: str) -> Tensor:
 
 
 def alike(A: Any, B: Any, name: str) -> None:
-    """DTypeError or DeviceError unless A and B have one dtype and lie on one device."""
+    """DTypeError or DeviceError unless A and B have the same dtype and device."""
     on_one_device(name, A, tensor_of(B, name))
     if A.dtype is not B.dtype:
         raise DTypeError(f"{name}: expected one dtype, got {A.dtype.name} and {B.dtype.name}")
@@ -92,12 +92,12 @@ def call(
 ) -> tuple[Tensor, ...]:
     """The results of function, given the arrays of tensors, as tensors on the device of the first.
 
-    finite: for what iterates. NaN and infinities are refused then, of which LAPACK's loops may not end.
+    finite: for iterative algorithms: NaN and infinities are refused, with which LAPACK may not terminate.
 
-    What LAPACK could not do (a singular matrix, no convergence) is a LinAlgError that names the operation; warnings of
-    infinities and NaN are not shown.
+    A failure of LAPACK (a singular matrix, no convergence) raises a LinAlgError that names the operation; warnings of
+    infinities and NaN are suppressed.
     """
-    if any(isinstance(x, BatchedBase) for x in tensors):  # matrices of all samples, which are one axis more in front
+    if any(isinstance(x, BatchedBase) for x in tensors):  # the samples of vmap become a leading axis
         run = functools.partial(call, name, function, finite=finite, **options)
         return batching().with_leading_axis(run, tensors)
     np = numpy(name)
@@ -105,7 +105,7 @@ def call(
         try:
             arrays = [x.detach().cpu().numpy() for x in tensors]
             if finite:
-                arrays = [x.copy() for x in arrays]  # which no other thread writes to after the check
+                arrays = [x.copy() for x in arrays]  # so that no other thread writes to them after the check
                 if not all(np.isfinite(x).all() for x in arrays):
                     raise np.linalg.LinAlgError("the matrices hold NaN or infinities")
             found = function(*arrays, **options) if not watchers else _watched(name, function, tensors, arrays, options)
@@ -115,12 +115,12 @@ def call(
     return tuple(from_numpy(np.require(x, requirements=("C", "W", "O"))).to(tensors[0].device) for x in several)
 
 
-# What a profile and a trace are told of calls: rows as norch_profile_stop() gives them, with a name as the family.
+# Calls for profiles and traces: rows as norch_profile_stop() gives them, with a name as the family.
 watchers: list[Callable[[tuple[Any, ...]], None]] = []
 
 
 def _watched(name: str, function: Callable[..., Any], tensors: Any, arrays: Any, options: dict[str, Any]) -> Any:
-    """function(*arrays, **options), of which the watchers are told."""
+    """function(*arrays, **options), reported to profiles and traces."""
     begin, results = lib.norch_profile_time(), None
     try:
         results = function(*arrays, **options)

@@ -136,7 +136,7 @@ def _pairs(a: Any, x: Any, b: Any, inverse: Any, k: int, maxiter: int, tolerance
     a, x, b, inverse = (None if one is None else one.astype("float64") for one in (a, x, b, inverse))
     scale = np.linalg.norm(a @ x) / np.linalg.norm(x)  # PyTorch's norm of A
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that it did not converge: PyTorch's does not tell
+        warnings.simplefilter("ignore", UserWarning)  # no convergence: PyTorch does not warn
         try:
             w, v = lobpcg(a, x, b, inverse, tol=tolerance * scale, maxiter=maxiter, largest=largest)
         except ValueError as error:  # of dependent vectors, or a B that is not positive definite

@@ -37,7 +37,7 @@ class slogdet_result(NamedTuple):
 
 
 def _regular(name: str, function: Any, *tensors: Tensor) -> Tensor:
-    """call() of a solver, whose error says which matrix is singular. Of a matrix that holds NaN the result is NaN."""
+    """call() of a solver, whose error names the singular matrix. For a matrix with NaN the result is NaN."""
 
     def solved(a: Any, *rest: Any) -> Any:
         np = numpy()
@@ -123,7 +123,7 @@ def inv(A: Tensor) -> Tensor:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
-    """(inverse, info) as inv(); what singular matrices give is said at solve_ex()."""
+    """(inverse, info) as inv(); see solve_ex() for singular matrices."""
     A, info, failed = _replaced(square(A, "inv_ex"), check_errors)
     X = _inv(A)
     return inv_ex_result(X if failed is None else X.where(~failed[..., None, None], math.nan), info)
@@ -153,7 +153,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 
 def _cofactors(A: Tensor, det: Tensor) -> Tensor:
-    """det(A) A^-T; for matrices that are singular or nearly so, where that loses its digits, from A = U S V^T:
+    """det(A) A^-T; for matrices that are singular or nearly so, where that is inaccurate, from A = U S V^T:
     det(U) det(V) U cof(S) V^T, where the cofactors of S are products of all singular values but one. Of complex
     matrices U and V are conjugated."""
     inverse, info = inv_ex(A.detach())
@@ -181,7 +181,7 @@ def _det(A: Tensor) -> Tensor:
 
 
 def _nan_of_nan(a: Any, found: Any) -> Any:
-    """found, or NaN for a matrix that holds NaN, of which LAPACK may say that it is singular."""
+    """found, or NaN for a matrix with NaN, which LAPACK may report as singular."""
     np = numpy()
     return np.where(np.isnan(a).any((-1, -2)), found.dtype.type(np.nan), found)
 
@@ -216,7 +216,7 @@ def _log_abs_det(A: Tensor, found: Tensor) -> Tensor:
 
 
 def _sign_grad(g: Tensor, A: Tensor, out: Tensor) -> Tensor:
-    """The sign turns as the imaginary part of tr(A^-1 dA) says."""
+    """The imaginary part of tr(A^-1 dA) rotates the sign."""
     turned = (g.conj() * out).imag
     return (turned * -1j)[..., None, None] * inv_ex(A).inverse.mH
 
@@ -237,8 +237,8 @@ def logdet(A: Tensor) -> Tensor:
 
 def _exp_grad(g: Tensor, A: Tensor) -> Tensor:
     """The upper right block of exp([[A^T, g], [0, A^T]]) (N. Higham, "Functions of matrices", 2008, theorem 3.6). It is
-    linear in g, whose size is taken out: of a large block the algorithm takes more squares than A needs, and loses
-    digits."""
+    linear in g, which is scaled to a maximum of 1 first: for a large block the algorithm squares more often than A
+    needs, which loses accuracy."""
     n, T = A.shape[-1], A.mT
     if not n:
         return A.new_zeros(A.shape)

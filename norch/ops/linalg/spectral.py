@@ -67,7 +67,7 @@ def _eigh_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
     unique."""
     w, V = factors_of(out, rest)
     gw: Any
-    gw, gV = g.get(0), g.get(1)  # the gradient of one of them at least
+    gw, gV = g.get(0), g.get(1)  # at least one of them has a gradient
     if gV is None:
         return (matmul(V * gw.to(V.dtype)[..., None, :], V.mH),)
     skew = matmul(V.mH, gV)
@@ -283,7 +283,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
     def solved(a: Any, b: Any) -> Any:
         columns = b.shape[1]
-        b = b if columns else numpy().zeros((len(b), 1), b.dtype)  # of none LAPACK would print
+        b = b if columns else numpy().zeros((len(b), 1), b.dtype)  # without columns LAPACK would print a message
         x, _, rank, values = solve(a, b, cond=rcond, lapack_driver=_DRIVERS[driver], check_finite=False)
         return x[:, :columns], int64(rank), a[0, :0] if values is None else values
 
