@@ -80,14 +80,14 @@ def derivative(
     """
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
-    needed = [tuple(name for name in listed if name != "needs_input_grad") for listed in parameters]
-    plan = SavePlan(inputs, needed * (len(inputs) if backward else 1), layout, others, tensors)
+    needed = [tuple(one for one in listed if one != "needs_input_grad") for listed in parameters]
+    plan = SavePlan(inputs, needed, layout, others, tensors)
     if backward is not None:
         propagate = _joint(backward, parameters[0], plan)
     else:
         each = [
-            _no_gradient if function is None else _gradient(function, names, plan)
-            for function, names in zip(functions, needed, strict=True)
+            _no_gradient if function is None else _gradient(function, listed, plan)
+            for function, listed in zip(functions, needed, strict=True)
         ]
         propagate = (_one, _two, _three)[len(each) - 1](*each)
     attributes = {
