@@ -103,7 +103,7 @@ def _generators_at(start: list[tuple[Any, int, int]]) -> Iterator[None]:
 @contextmanager
 def _buffers_restored(trace: Trace) -> Iterator[None]:
     """Restores the buffers of the modules that were called, such as running statistics, afterwards."""
-    buffers = {id(b): b for module in trace.modules() for b in module._buffers.values() if b is not None}
+    buffers = {id(b): b for module in trace.modules.values() for b in module._buffers.values() if b is not None}
     with no_grad():
         kept = [(b, b.clone(), version_counter_of(b)[0]) for b in buffers.values()]
     try:
@@ -224,7 +224,7 @@ def as_one_node(
     inside, frontier = region([node for node in nodes if node is not None], start)
     if not inside:
         return None
-    hooked = [m for m in traced.trace.modules() if m._backward_hooks or m._backward_pre_hooks]
+    hooked = [m for m in traced.trace.modules.values() if m._backward_hooks or m._backward_pre_hooks]
     if hooked or any(node.hooks for node in inside):
         return "it has hooks that gradients of its own tensors go through"
     if [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves] != edges:
