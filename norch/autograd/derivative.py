@@ -102,7 +102,8 @@ def derivative(
     if plan.tensors:
         attributes["release"] = _release
     if add_to is not None:
-        attributes.update(partial=True, add_to=_adding(add_to, plan))
+        read = plan.reader(_parameters("add_to", add_to)[1:])
+        attributes.update(partial=True, add_to=lambda node, whole, g: add_to(whole, g, *read(node)))
     return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
 
 
@@ -163,12 +164,6 @@ def _of_one_input(function: Gradient, position: int) -> Any:
         return function(g, x)
 
     return gradient
-
-
-def _adding(function: Gradient, plan: SavePlan) -> Any:
-    """function(whole, g, ...) as a method of the node."""
-    read = plan.reader(_parameters("add_to", function)[1:])
-    return lambda node, whole, g: function(whole, g, *read(node))
 
 
 def _release(node: OpNode) -> None:
