@@ -1,11 +1,14 @@
 """Reverse-mode automatic differentiation.
 
-- The graph: node.py (nodes), derivative.py (node classes of operations), record.py, recorders.py and differentiable.py
-  (how operations record nodes), inplace.py and view_history.py (in-place writes and views).
-- The reverse walk: engine.py (backward()), gradients.py (grad()), broadcast.py (gradients of broadcast inputs),
-  dependence.py (gradients whose derivative is 0), hooks.py, anomaly.py (finds the operation behind a NaN).
+- The graph: node.py (nodes), derivative.py and save_plan.py (node classes of operations, and what their nodes save),
+  record.py, recorders.py and differentiable.py (how operations record nodes), inplace.py and view_history.py (in-place
+  writes and views).
+- The reverse walk: engine.py (backward()), gradients.py and targets.py (grad()), broadcast.py (gradients of broadcast
+  inputs), hooks.py, anomaly.py (finds the operation behind a NaN), levels.py (gradients that vmap sums).
+- Gradients of gradients: formula.py (of fused kernels), dependence.py (whose derivative is 0). region.py walks through
+  a part of the graph, for checkpoints and norch.compile.
 - For users: grad_mode.py (no_grad() and the like), function.py (custom operations), transforms.py and functional.py
-  (Jacobians and products with them).
+  (Jacobians and products with them), saved.py (PyTorch's names of what a node saved).
 
 The derivative of an operation is declared beside the operation, in norch/ops.
 """

@@ -76,15 +76,6 @@ def _switch(on: bool, check_nan: bool) -> None:
             module.next_seq = both[on]  # type: ignore[attr-defined]
 
 
-def _switch_or_restore(on: bool, check_nan: bool, before: tuple[bool, bool]) -> None:
-    """_switch(), undone if an asynchronous exception interrupts it."""
-    try:
-        _switch(on, check_nan)
-    except BaseException:
-        _switch(*before)
-        raise
-
-
 def is_anomaly_enabled() -> bool:
     """Whether anomaly mode is on."""
     return _on
@@ -103,12 +94,19 @@ class set_detect_anomaly(Guard):  # noqa: N801  (PyTorch's name)
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
-        self.before = _on, check is not None
-        self._restores = [functools.partial(_switch, *self.before)]
-        _switch_or_restore(bool(mode), check_nan, self.before)
+        self._set(bool(mode), check_nan)
 
     def __enter__(self) -> None:
         pass
+
+    def _set(self, on: bool, check_nan: bool) -> None:
+        before = _on, check is not None
+        self._restores = [functools.partial(_switch, *before)]
+        try:
+            _switch(on, check_nan)
+        except BaseException:  # an asynchronous one, half way
+            _switch(*before)
+            raise
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801
@@ -122,10 +120,7 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801
     """
 
     def __init__(self, check_nan: bool = True):
-        self.before = _on, check is not None
         self.check_nan = check_nan
 
     def __enter__(self) -> None:
-        self.before = _on, check is not None
-        self._restores = [functools.partial(_switch, *self.before)]
-        _switch_or_restore(True, self.check_nan, self.before)
+        self._set(True, self.check_nan)

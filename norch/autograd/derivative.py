@@ -80,14 +80,14 @@ def derivative(
     """
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
-    needed = [tuple(name for name in listed if name != "needs_input_grad") for listed in parameters]
-    plan = SavePlan(inputs, needed * (len(inputs) if backward else 1), layout, others, tensors)
+    needed = [tuple(one for one in listed if one != "needs_input_grad") for listed in parameters]
+    plan = SavePlan(inputs, needed, layout, others, tensors)
     if backward is not None:
         propagate = _joint(backward, parameters[0], plan)
     else:
         each = [
-            _no_gradient if function is None else _gradient(function, names, plan)
-            for function, names in zip(functions, needed, strict=True)
+            _no_gradient if function is None else _gradient(function, listed, plan)
+            for function, listed in zip(functions, needed, strict=True)
         ]
         propagate = (_one, _two, _three)[len(each) - 1](*each)
     attributes = {
@@ -102,7 +102,8 @@ def derivative(
     if plan.tensors:
         attributes["release"] = _release
     if add_to is not None:
-        attributes.update(partial=True, add_to=_adding(add_to, plan))
+        read = plan.reader(_parameters("add_to", add_to)[1:])
+        attributes.update(partial=True, add_to=lambda node, whole, g: add_to(whole, g, *read(node)))
     return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
 
 
@@ -163,12 +164,6 @@ def _of_one_input(function: Gradient, position: int) -> Any:
         return function(g, x)
 
     return gradient
-
-
-def _adding(function: Gradient, plan: SavePlan) -> Any:
-    """function(whole, g, ...) as a method of the node."""
-    read = plan.reader(_parameters("add_to", function)[1:])
-    return lambda node, whole, g: function(whole, g, *read(node))
 
 
 def _release(node: OpNode) -> None:

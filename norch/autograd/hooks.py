@@ -8,7 +8,7 @@ from collections.abc import Callable
 from .._handle import Handle
 from .._typing import Any
 from ..errors import DeviceError, ShapeError
-from .node import Leaf, Node
+from .node import Leaf, Node, reachable
 
 
 class RemovableHandle:
@@ -96,16 +96,11 @@ def call_hooks(hooks: list[Any], g: Any) -> Any:
 def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
     """How many gradients each leaf with hooks waits for: the edges to it from the nodes still to be visited, which
     starts lead to. Leaves that have a waiting gradient are left out."""
-    seen, todo = set(starts), list(starts)
     counts: dict[Leaf, int] = {}
-    while todo:
-        for edge in todo.pop().edges:
-            if type(edge) is Leaf:
-                if edge.hooks is not None and edge not in gradients:
-                    counts[edge] = counts.get(edge, 0) + 1
-            elif edge is not None and edge not in seen:
-                seen.add(edge)
-                todo.append(edge)
+    for node in reachable(starts):
+        for edge in node.edges:
+            if type(edge) is Leaf and edge.hooks is not None and edge not in gradients:
+                counts[edge] = counts.get(edge, 0) + 1
     return counts
 
 

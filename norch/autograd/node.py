@@ -7,7 +7,7 @@ needs none). ``propagate(g)`` computes the gradients of the inputs from g, the g
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 
 from .._handle import Handle, next_seq
 from .._typing import Any
@@ -66,6 +66,20 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
+
+
+def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
+    """The nodes that edges lead to from roots, and roots themselves. The edges of ends are not followed."""
+    seen = set(roots)
+    todo = list(seen)
+    while todo:
+        node = todo.pop()
+        if node not in ends:
+            for edge in node.edges:
+                if edge is not None and edge not in seen:
+                    seen.add(edge)
+                    todo.append(edge)
+    return seen
 
 
 def saved_intact(node: Node, saved: Any) -> None:

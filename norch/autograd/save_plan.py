@@ -53,7 +53,8 @@ class SavePlan:
         used = dict.fromkeys(name for names in needed for name in names)
         if others is None:
             others = tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs)
-        self.inputs, self.needed, self.others = inputs, needed, others
+        self.inputs, self.others = inputs, others
+        self.needed = needed if len(needed) == len(inputs) else needed * len(inputs)  # one function for all
         self.layout = layout or tuple(dict.fromkeys([*(name for name in inputs if name in used), *used]))
         self.tensors = not {*inputs, "out", *tensors}.isdisjoint(used)
         self.out = "out" in used

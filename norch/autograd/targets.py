@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from .._typing import Any
 from ..errors import Error
-from .node import Node
+from .node import Node, reachable
 from .record import gradient_edge
 
 
@@ -30,17 +30,8 @@ class Targets:
 
     def start(self, roots: Iterable[Node]) -> None:
         """Finds the needed nodes of a walk from roots."""
-        seen = set(roots)
-        todo = list(seen)
-        while todo:
-            node = todo.pop()
-            if self.is_boundary and node in self.found:
-                continue
-            for edge in node.edges:
-                if edge is not None and edge not in seen:
-                    seen.add(edge)
-                    todo.append(edge)
         needed = self.needed
+        seen = reachable(roots, self.found if self.is_boundary else ())
         for node in sorted(seen, key=lambda node: node.seq):  # inputs first: they are older than their users
             if node in self.found or not needed.isdisjoint(node.edges):
                 needed.add(node)

@@ -16,7 +16,7 @@ from .._handle import Handle
 from ..errors import DTypeError, Error, ShapeError
 from .grad_mode import enable_grad, mode
 from .gradients import grad
-from .node import Leaf, Node
+from .node import Leaf, reachable
 from .record import gradient_edge
 
 Tensors = Sequence[Any]
@@ -127,20 +127,9 @@ def _identity(x: Any) -> Any:
 
 def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
     """Whether outputs depend on leaves other than inputs, so that results must stay differentiable."""
-    own = {gradient_edge(x) for x in inputs if x.is_leaf}
-    todo: list[Node | None] = [gradient_edge(out) for out in outputs]
-    seen = set(todo)
-    while todo:
-        node = todo.pop()
-        if node is None or node in own:
-            continue
-        if type(node) is Leaf:
-            return True
-        for further in node.edges:
-            if further not in seen:
-                seen.add(further)
-                todo.append(further)
-    return False
+    own = {x._node for x in inputs if x.is_leaf}
+    roots = [node for out in outputs if (node := gradient_edge(out)) is not None]
+    return any(type(node) is Leaf for node in reachable(roots, own) - own)
 
 
 class Linearized:

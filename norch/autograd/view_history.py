@@ -41,7 +41,7 @@ SEVERED = View()
 SEVERED.base, SEVERED.steps, SEVERED.node = _Nowhere(), None, None
 
 
-def take(x: Any, steps: Steps | None) -> Any:
+def apply_steps(x: Any, steps: Steps | None) -> Any:
     """Applies the steps of a view to x, its base or a gradient of the base."""
     path = []
     while steps is not None:
@@ -84,7 +84,7 @@ def refresh(x: Any) -> None:
     if base_node is not None and type(base_node) is not Leaf:
         try:
             with enable_grad():
-                again = take(view.base, view.steps)
+                again = apply_steps(view.base, view.steps)
         except OutOfMemoryError:
             raise
         except Error:  # the base has changed so that the steps fail
@@ -142,5 +142,5 @@ class ViewWrite(Node):
         kept = None
         if self.edges[0] is not None:
             kept = g.clone()
-            take(kept, self.steps).zero_()
-        return kept, take(g, self.steps)
+            apply_steps(kept, self.steps).zero_()
+        return kept, apply_steps(g, self.steps)

@@ -15,6 +15,7 @@ from typing import Any
 
 from .._recording import here, unseen
 from ..autograd import is_grad_enabled, no_grad
+from ..autograd.node import reachable
 from ..autograd.record import gradient_edge
 from ..compat.pytree import tree_leaves
 from ..dtype import int32
@@ -235,14 +236,9 @@ class _Reducer:
 
     def unused_by(self, outputs: Any) -> list[int]:
         """The parameters that the tensors in outputs do not depend on."""
-        waiting: list[Any] = [gradient_edge(x) for x in tree_leaves(outputs) if isinstance(x, Tensor)]
-        seen: set[Any] = {None}
-        while waiting:
-            node = waiting.pop()
-            if node not in seen:
-                seen.add(node)
-                waiting.extend(node.edges)
-        return [i for i, p in enumerate(self.parameters) if gradient_edge(p) not in seen]
+        roots = [node for x in tree_leaves(outputs) if isinstance(x, Tensor) and (node := gradient_edge(x)) is not None]
+        used = {None, *reachable(roots)}
+        return [i for i, p in enumerate(self.parameters) if gradient_edge(p) not in used]
 
     def skip(self, unused: list[int]) -> None:
         """Marks parameters that will get no gradient as ready."""

@@ -128,7 +128,7 @@ class Fused(Elementwise):
 
         steps = bool(entries) and "step" in entries[0]
         trace.on_replay(refresh, advance if steps else None, None if counts or absent else group)
-        trace.keep(hyper)
+        trace.kept.append(hyper)
         trace.guard(self.__dict__, "param_groups", self.param_groups)
         trace.guard_size(self.param_groups)
         trace.guard(self.__dict__, "state", state)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import warnings
 import weakref
 from collections.abc import Callable
@@ -25,9 +26,10 @@ from ..amp.state import state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.grad_mode import mode
 from ..autograd.levels import within
+from ..autograd.node import Leaf
 from ..errors import CaptureError, Error, stacklevel_of_user
 from .listing import Program
-from .trace import Trace, is_in_graph, user_line
+from .trace import Trace
 from .tree import LEAF, flatten, is_tensor, rebuild
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -233,7 +235,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 out = self.function(*args, **kwargs)
             results: list[Any] = []
             out_tree = flatten(out, results, is_tensor)
-            if any(is_in_graph(x) and x._node not in trace.visited for x in results):
+            if any(_is_in_graph(x) and x._node not in trace.visited for x in results):
                 return self._refused(_LIVE, out)
             self._called_before = True
             if recording is not None:
@@ -244,7 +246,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 refusal = self._confirm(Program(recording, in_tree, out_tree, self.function), candidates, leaves)
                 if refusal:
                     return self._refused(refusal, out)
-            return rebuild(out_tree, iter([alias(x) if is_in_graph(x) else x for x in results]))
+            return rebuild(out_tree, iter([alias(x) if _is_in_graph(x) else x for x in results]))
         except CaptureError as error:
             error.args = (explained(error, self.function, self._verb),)
             raise
@@ -299,6 +301,11 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         return None
 
 
+def _is_in_graph(x: Any) -> bool:
+    """Whether x requires grad and is no leaf."""
+    return x._node is not None and type(x._node) is not Leaf
+
+
 def _flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
     """The structure of the arguments, with the setting of autocast where it is on, and their leaves. It is the key of a
     recording."""
@@ -315,7 +322,11 @@ def reset_all() -> None:
 
 
 def line() -> tuple[str, int] | None:
-    return user_line(_PACKAGE)
+    """File and line of the innermost Python code outside of norch."""
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def advised(text: str) -> str:

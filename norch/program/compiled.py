@@ -13,7 +13,7 @@ from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
 from ..nn.module import Module
 from .captured import CapturedFunction, copy_overwritten, explained, line
-from .joint import JointReplay, TracedFunction, TracedNode, as_one_node
+from .joint import JointReplay, TracedFunction, TracedNode
 from .listing import Program
 from .trace import Trace
 from .tree import LEAF, flatten, has_objects, is_tensor, rebuild
@@ -68,12 +68,8 @@ def compile(  # noqa: A001  (PyTorch's name)
         )  # fmt: skip
     if not callable(model):
         raise TypeError(f"compile: expected a module or a function, not {type(model).__name__}")
-    chosen: dict[str, Any] = {
-        "fullgraph": bool(fullgraph),
-        "backend": backend or "norch",
-        "limit": limit,
-        "disable": bool(disable),
-    }
+    chosen: dict[str, Any] = {"fullgraph": bool(fullgraph), "backend": backend or "norch"}
+    chosen.update(limit=limit, disable=bool(disable))
     return OptimizedModule(model, chosen) if isinstance(model, Module) else _function(model, **chosen)
 
 
@@ -126,7 +122,7 @@ class CompiledFunction(CapturedFunction):
             trace.add_guards(self.function, leaves)
             traced = TracedFunction(self.function, in_tree, trace, self._widen)
             finish = functools.partial(self._finish, kind, out_tree)
-            outs = as_one_node(traced, recording, leaves, results, edges, start, finish)
+            outs = traced.as_one_node(recording, leaves, results, edges, start, finish)
             if isinstance(outs, str):
                 return self._refused(outs, out, kind)
             if outs is not None:

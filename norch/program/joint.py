@@ -50,6 +50,39 @@ class TracedFunction:
         self.reached: dict[int, frozenset[int]] = {}
         self.draws: list[tuple[Any, int]] = []
 
+    def as_one_node(
+        self, recording: Any, leaves: tuple[Any, ...], results: list[Any], edges: list[Any], start: int, finish: Any
+    ) -> list[Any] | str | None:
+        """The results of the traced call with a TracedNode in place of the graph that it made; a text: why that cannot
+        be; None: it made none. edges: those of the arguments before the call; start: the sequence number then."""
+        nodes = [gradient_edge(x) for x in results]
+        inside, frontier = region([node for node in nodes if node is not None], start)
+        if not inside:
+            return None
+        hooked = [m for m in self.trace.modules.values() if m._backward_hooks or m._backward_pre_hooks]
+        if hooked or any(node.hooks for node in inside):
+            return "it has hooks that gradients of its own tensors go through"
+        if [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves] != edges:
+            return "it writes into an argument that requires a gradient"
+        self.outputs = tuple(i for i, node in enumerate(nodes) if node in inside)
+        self.metas = {i: lib.norch_meta(results[i]) for i in self.outputs}
+        positions = {node: i for i, node in enumerate(edges) if node is not None}
+        self.edges = tuple(positions.get(node, node) for node in frontier)
+        for i in self.outputs:
+            _, reached = region([node for node in nodes[i : i + 1] if node is not None], start)
+            self.reached[i] = frozenset(k for k, node in enumerate(frontier) if node in reached)
+        self.draws = [(state, state[1] - counter) for state, _, counter in self.trace.generators]
+        node = TracedNode(frontier, self, leaves, recording, list(results), finish)
+        outs = list(results)
+        for i in self.outputs:
+            x = results[i]
+            outs[i] = lib.norch_alias(x)
+            outs[i]._version_counter = version_counter_of(x)
+            if any(isinstance(one, Handle) and lib.norch_shares_storage(one, x) for one in leaves):
+                outs[i]._view = SEVERED
+        self.set_history(node, outs)
+        return outs
+
     def by_output(self, g: Any) -> dict[int, Any]:
         """{position of a result: the gradient that has arrived}."""
         return {self.outputs[i]: one for i, one in g.items()} if isinstance(g, Outputs) else {self.outputs[0]: g}
@@ -103,7 +136,7 @@ def _generators_at(start: list[tuple[Any, int, int]]) -> Iterator[None]:
 @contextmanager
 def _buffers_restored(trace: Trace) -> Iterator[None]:
     """Restores the buffers of the modules that were called, such as running statistics, afterwards."""
-    buffers = {id(b): b for module in trace.modules() for b in module._buffers.values() if b is not None}
+    buffers = {id(b): b for module in trace.modules.values() for b in module._buffers.values() if b is not None}
     with no_grad():
         kept = [(b, b.clone(), version_counter_of(b)[0]) for b in buffers.values()]
     try:
@@ -143,12 +176,17 @@ class TracedNode(_CallNode):
     __slots__ = ("differentiated", "edge_numbers", "finish", "grad_outputs", "gradients", "outs", "recording", "traced")
 
     def __init__(
-        self, frontier: list[Node], traced: TracedFunction, leaves: tuple[Any, ...], recording: Any, outs: list[Any]
+        self,
+        frontier: list[Node],
+        traced: TracedFunction,
+        leaves: tuple[Any, ...],
+        recording: Any,
+        outs: Any,
+        finish: Any,
     ):
         super().__init__(*frontier)
         self.traced, self.leaves, self.recording, self.generators = traced, leaves, recording, traced.trace.generators
-        self.outs: Any = outs
-        self.finish: Any = None
+        self.outs, self.finish = outs, finish
         self.gradients: list[Any] | None = None
         self.edge_numbers: list[int] = []
         self.differentiated: tuple[int, ...] = ()
@@ -207,47 +245,6 @@ class TracedNode(_CallNode):
     def __del__(self) -> None:
         with suppress(Exception):  # a user's thread, or the end of the interpreter
             self.release()
-
-
-def as_one_node(
-    traced: TracedFunction,
-    recording: Any,
-    leaves: tuple[Any, ...],
-    results: list[Any],
-    edges: list[Any],
-    start: int,
-    finish: Any,
-) -> list[Any] | str | None:
-    """The results of a function with a TracedNode in place of the graph that it made; a text: why that cannot be; None:
-    it made none. edges: those of the arguments before the call; start: the sequence number then."""
-    nodes = [gradient_edge(x) for x in results]
-    inside, frontier = region([node for node in nodes if node is not None], start)
-    if not inside:
-        return None
-    hooked = [m for m in traced.trace.modules() if m._backward_hooks or m._backward_pre_hooks]
-    if hooked or any(node.hooks for node in inside):
-        return "it has hooks that gradients of its own tensors go through"
-    if [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves] != edges:
-        return "it writes into an argument that requires a gradient"
-    traced.outputs = tuple(i for i, node in enumerate(nodes) if node in inside)
-    traced.metas = {i: lib.norch_meta(results[i]) for i in traced.outputs}
-    positions = {node: i for i, node in enumerate(edges) if node is not None}
-    traced.edges = tuple(positions.get(node, node) for node in frontier)
-    for i in traced.outputs:
-        _, reached = region([node for node in nodes[i : i + 1] if node is not None], start)
-        traced.reached[i] = frozenset(k for k, node in enumerate(frontier) if node in reached)
-    traced.draws = [(state, state[1] - counter) for state, _, counter in traced.trace.generators]
-    node = TracedNode(frontier, traced, leaves, recording, list(results))
-    node.finish = finish
-    outs = list(results)
-    for i in traced.outputs:
-        x = results[i]
-        outs[i] = lib.norch_alias(x)
-        outs[i]._version_counter = version_counter_of(x)
-        if any(isinstance(one, Handle) and lib.norch_shares_storage(one, x) for one in leaves):
-            outs[i]._view = SEVERED
-    traced.set_history(node, outs)
-    return outs
 
 
 # ---- a call that is replayed -----------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ before_run, after_run  functions to call before and after each replay: they upda
 watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
 guards                 conditions (container, key, value) for a replay: container[key] must be value, or equal it if it
                        is a number or a string. The key None stands for the size of the container
+modules                {id: module} of the modules that were called
 kept                   objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
 generators             (state, seed, counter) of each generator before its first random numbers
 visited                nodes that backward() has visited
@@ -14,7 +15,6 @@ is_joint               whether the function and its gradient are recorded as two
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -26,7 +26,7 @@ from .._lib import lib
 from .._recording import here, unseen
 from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
-from ..autograd.node import Leaf
+from ..autograd.node import reachable
 from ..nn._watch import watching
 from ..nn.module import Module
 
@@ -48,7 +48,7 @@ class Trace:
         self.generators: list[tuple[Any, int, int]] = []
         self.visited: set[Any] = set()
         self.unfinished: set[Any] = set()
-        self._modules: dict[int, Module] = {}
+        self.modules: dict[int, Module] = {}
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -83,10 +83,6 @@ class Trace:
         """Adds the guard that len(container) does not change."""
         self.guards.append((container, None, len(container)))
 
-    def keep(self, thing: Any) -> None:
-        """Keeps thing alive as long as the recording."""
-        self.kept.append(thing)
-
     def note_generator(self, state: Any) -> None:
         """Notes that random numbers are drawn from a generator of this state."""
         if all(state is not known for known, *_ in self.generators):
@@ -95,15 +91,7 @@ class Trace:
 
     def note_backward(self, roots: list[Any]) -> None:
         """Notes that backward() walks from these nodes, and frees their graph."""
-        waiting = [root for root in roots if root not in self.visited]
-        while waiting:
-            node = waiting.pop()
-            self.visited.add(node)
-            waiting += [edge for edge in node.edges if edge is not None and edge not in self.visited]
-
-    def modules(self) -> list[Module]:
-        """The modules that were called."""
-        return list(self._modules.values())
+        self.visited |= reachable(roots, self.visited)
 
     # ---- the end ---------------------------------------------------------------------------------------------------
 
@@ -132,7 +120,7 @@ class Trace:
         self._guard_names(function, seen)
         if not isinstance(function, (Module, FunctionType)):
             self._guard_names(type(function).__call__, seen)
-        for module in list(self._modules.values()):
+        for module in list(self.modules.values()):
             self._guard_module(module)
             self._guard_names(type(module).forward, seen)
 
@@ -158,7 +146,7 @@ class Trace:
     def _guard_entries(self, value: Any, deep: bool) -> None:
         if isinstance(value, Module):
             for module in value.modules():
-                self._modules[id(module)] = module
+                self.modules[id(module)] = module
         elif type(value) in (list, tuple, dict):
             if type(value) is not tuple:
                 self.guard_size(value)
@@ -194,7 +182,7 @@ class Trace:
 def _note_module(module: Module) -> None:
     """Notes that a module is called, if this thread traces."""
     if here.trace is not None:
-        here.trace._modules[id(module)] = module
+        here.trace.modules[id(module)] = module
 
 
 _LIBRARIES = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__))
@@ -231,16 +219,3 @@ def _read_names(code: CodeType) -> set[str]:
         if isinstance(constant, CodeType):  # lambdas and comprehensions
             found |= _read_names(constant)
     return found
-
-
-def is_in_graph(x: Any) -> bool:
-    """Whether x requires grad and is no leaf."""
-    return x._node is not None and type(x._node) is not Leaf
-
-
-def user_line(package: str) -> tuple[str, int] | None:
-    """File and line of the innermost Python code outside a folder."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(package):
-        frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
