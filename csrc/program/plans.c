@@ -63,7 +63,7 @@ static void visit_loops(visitor v, nr_plan *nest, int32_t operands, uint32_t wri
     note(v, nest->size, row);
     for (int32_t o = 0; o < operands; o++) {
         note(v, nest->stride[o], row);
-        if (nest->data[o] != (char *)&nest->value[o]) {
+        if (!nr_in_plan(nest, o)) {
             visit(v, &nest->data[o], written >> o & 1);
         } else if (loads) {
             NOTE(v, nest->number[o].dtype);
