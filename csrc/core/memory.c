@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../norch.h"
 
@@ -26,3 +27,15 @@ bool nr_allocation_fails(void) {
 void *nr_malloc(size_t n) { return nr_allocation_fails() ? NULL : malloc(n ? n : 1); }
 
 void nr_free(void *memory) { free(memory); }
+
+bool nr_grow(void *array, int64_t count, int64_t *capacity, size_t size) {
+    if (count < *capacity) return true;
+    const int64_t more = *capacity ? 2 * *capacity : 64;
+    void **old = array, *larger = nr_malloc((size_t)more * size);
+    if (!larger) return false;
+    if (count) memcpy(larger, *old, (size_t)count * size);
+    nr_free(*old);
+    *old = larger;
+    *capacity = more;
+    return true;
+}

@@ -5,6 +5,7 @@
 #ifndef NR_PLAN_H
 #define NR_PLAN_H
 
+#include <stdbool.h>
 #include "../norch.h"
 
 #define NR_MAX_OPERANDS 4
@@ -25,6 +26,9 @@ typedef struct nr_plan {
     int64_t value[NR_MAX_OPERANDS]; /* the bits of scalar operands, to which data points; pointwise: of a wide dtype */
     nr_number number[NR_MAX_OPERANDS]; /* the scalars that nr_call.load converts to value before each run */
 } nr_plan;
+
+/* Whether an operand is a scalar in the plan itself. */
+static inline bool nr_in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
 
 /* Makes the nest over `shape`, to which every tensor broadcasts. Loops are sorted by the strides of operand 0, then by
  * those of the others. */

@@ -117,7 +117,7 @@ static void NAME(forward)(const nr_batch_norm_plan *p, const tile *t, const doub
 static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const double *mean, const double *variance,
                            bool training) {
     const T *restrict x = p->x, *restrict g = p->g;
-    T *restrict out = p->out;
+    T *restrict out = p->grad_x;
     const double n = (double)(p->batch * p->inner);
     double of_g[LANES] = {0}, of_gd[LANES] = {0}, sum[LANES], product[LANES];
     double factor[LANES] = {0}, slope[LANES] = {0};
@@ -140,9 +140,9 @@ static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const dou
     NAME(fold)(t, of_gd, product);
     for (int64_t c = 0; c < t->channels; c++) {
         const double scale = (double)NAME(scale_of)(p, variance[c]);
-        if (p->sums) {
-            ((T *)p->sums)[t->channel + c] = (T)(product[c] * scale);
-            ((T *)p->sums)[p->channels + t->channel + c] = (T)sum[c];
+        if (p->grad_affine) {
+            ((T *)p->grad_affine)[t->channel + c] = (T)(product[c] * scale);
+            ((T *)p->grad_affine)[p->channels + t->channel + c] = (T)sum[c];
         }
         factor[c] = scale * (double)NAME(weight_of)(p, t->channel + c);
         slope[c] = training ? product[c] * scale * scale / n : 0;

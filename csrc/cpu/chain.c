@@ -52,8 +52,6 @@ static char *address(const nr_chain *chain, const nr_link *link, int o, char *da
     return data;
 }
 
-static bool in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
-
 static void reduce_rows(const nr_chain *chain, const nr_link *link, const tile *t) {
     const nr_reduce_plan *plan = link->call->plan;
     nr_reduce_plan part;
@@ -80,7 +78,7 @@ static void run_link(const nr_chain *chain, const nr_link *link, const tile *t) 
     if (link->is_run) {
         char *data[NR_MAX_OPERANDS];
         for (int o = 0; o < plan->operands; o++)
-            data[o] = in_plan(plan, o) ? plan->data[o] : address(chain, link, o, plan->data[o], t);
+            data[o] = nr_in_plan(plan, o) ? plan->data[o] : address(chain, link, o, plan->data[o], t);
         const bool streams = link->streams && (uintptr_t)data[0] % NR_LINE == 0;
         ((nr_pointwise_kernel)call->kernel)(link->size[0] * t->rows, data, link->stride[0], streams);
         if (streams) nr_stream_end();
@@ -97,7 +95,7 @@ static void run_link(const nr_chain *chain, const nr_link *link, const tile *t) 
     }
     for (int o = 0; o < part.operands; o++) {
         part.value[o] = plan->value[o];
-        part.data[o] = in_plan(plan, o) ? (char *)&part.value[o] : address(chain, link, o, plan->data[o], t);
+        part.data[o] = nr_in_plan(plan, o) ? (char *)&part.value[o] : address(chain, link, o, plan->data[o], t);
     }
     nr_call of_part = *call;
     of_part.plan = &part;

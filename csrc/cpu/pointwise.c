@@ -39,8 +39,6 @@ typedef struct job {
     int64_t size[NR_MAX_OPERANDS];  /* bytes of an element of each operand */
 } job;
 
-static bool in_plan(const nr_plan *plan, int o) { return plan->data[o] == (const char *)&plan->value[o]; }
-
 /* Runs the kernel on n elements of a narrow dtype. Scalars in the plan are wide already. */
 static void run_narrow(const job *j, int64_t n, char *const *from, const int64_t *stride) {
     const nr_op_row *row = &nr_ops[j->op];
@@ -53,7 +51,7 @@ static void run_narrow(const job *j, int64_t n, char *const *from, const int64_t
         for (int o = 0; o < j->plan->operands; o++) {
             data[o] = from[o] + first * stride[o];
             step[o] = stride[o];
-            bool as_it_is = o == 0 ? !narrows : (o == 1 && row->form == NR_CHOICE) || in_plan(j->plan, o);
+            bool as_it_is = o == 0 ? !narrows : (o == 1 && row->form == NR_CHOICE) || nr_in_plan(j->plan, o);
             if (as_it_is) continue;
             step[o] = o > 0 && stride[o] == 0 ? 0 : NR_WIDE;
             if (o > 0) nr_widen[j->dtype]((char *)wide[o], NR_WIDE, data[o], stride[o], step[o] ? some : 1);
@@ -221,7 +219,7 @@ static void run_nest(const nr_call *call, const nr_plan *plan) {
  *   x     r0 r0 r0  |  r1 r1 r1  |  r2 ...        x     r0 r0 r0 r1 r1 r1  |  r2 ...
  *   bias  b0 b1 b2  |  b0 b1 b2  |  b0 ...        bias  b0 b1 b2 b0 b1 b2  |  b0 ... */
 static bool is_broadcast_row(const nr_call *call, const nr_plan *plan, int o) {
-    if (o == 0 || in_plan(plan, o) || plan->stride[o][0] != size_of(call, o)) return false;
+    if (o == 0 || nr_in_plan(plan, o) || plan->stride[o][0] != size_of(call, o)) return false;
     for (int32_t d = 1; d < plan->ndim; d++)
         if (plan->stride[o][d] != 0) return false;
     return true;
@@ -244,7 +242,7 @@ static nr_plan rows_of(const nr_plan *plan, int64_t first, int64_t rows) {
     part.numel = plan->numel / plan->size[1] * rows;
     part.size[1] = rows;
     for (int o = 0; o < plan->operands; o++)
-        if (!in_plan(plan, o)) part.data[o] = plan->data[o] + first * plan->stride[o][1];
+        if (!nr_in_plan(plan, o)) part.data[o] = plan->data[o] + first * plan->stride[o][1];
     return part;
 }
 
@@ -270,7 +268,7 @@ FIND_ZERO(uint64_t)
 /* Fails if an integer divisor is 0; reads each divisor once, although broadcast. */
 static int32_t check_divisor(const nr_call *call, const nr_plan *plan) {
     static const nr_pointwise_kernel find[] = {zero_uint8_t, zero_uint16_t, zero_uint32_t, zero_uint64_t};
-    const int32_t dtype = in_plan(plan, 2) ? nr_wide(call->dtype) : call->dtype;
+    const int32_t dtype = nr_in_plan(plan, 2) ? nr_wide(call->dtype) : call->dtype;
     char found = 0;
     nr_plan scan = {.operands = 2, .numel = 1, .size = {1}, .data = {&found, plan->data[2]}};
     for (int32_t d = 0; d < plan->ndim; d++) {
@@ -302,7 +300,7 @@ int32_t nr_run_pointwise(const nr_call *call) {
     nr_plan wide = rows_of(plan, 0, whole), rest = rows_of(plan, whole, plan->size[1] - whole);
     char buffer[NR_MAX_OPERANDS][BUFFERED * sizeof(int64_t)];
     for (int o = 0; o < plan->operands; o++) {
-        if (in_plan(plan, o)) {
+        if (nr_in_plan(plan, o)) {
             wide.data[o] = (char *)&wide.value[o];
             rest.data[o] = (char *)&rest.value[o];
         } else if (plan->stride[o][1] != plan->stride[o][0] * plan->size[0]) {

@@ -135,7 +135,7 @@ static void sort_chunk(void *context, int64_t chunk) {
             x += rest % p->nest.size[d] * p->nest.stride[1][d];
             if (values) values += rest % p->nest.size[d] * p->nest.stride[2][d];
         }
-        uint64_t flip = p->flag ? UINT64_MAX : 0;
+        uint64_t flip = p->descending ? UINT64_MAX : 0;
         (j->dtype == NORCH_INT64     ? read_int64
          : j->dtype == NORCH_FLOAT32 ? read_float32
                                      : read_float64)(items, x, p->n, p->step[1], flip);

@@ -22,7 +22,7 @@ static void OF_DTYPE(search)(const nr_sort_plan *p, char *out, const char *x, co
         while (low < high) {
             int64_t middle = low + (high - low) / 2;
             T at = *(const T *)(const void *)(sorted + middle * p->step[1]);
-            bool before = p->flag ? !(at > value) : !(at >= value);
+            bool before = p->right ? !(at > value) : !(at >= value);
             low = before ? middle + 1 : low;
             high = before ? high : middle;
         }

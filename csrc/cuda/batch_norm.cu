@@ -199,13 +199,13 @@ DEVICE two_sums products(const batch_norm_args &a, const batch_norm_thread &t, c
     return {(double)(product * c.scale), (double)sum};
 }
 
-/* out = weight scale (g - mean(g) - h mean(g h)), or without the means where statistics are not those of x. */
+/* grad_x = weight scale (g - mean(g) - h mean(g h)), or without the means where statistics are not those of x. */
 template <class T, int W>
 DEVICE void differentiate(const batch_norm_args &a, const batch_norm_thread &t, const channel_numbers<T> &c,
                           const two_sums &sums, bool training) {
-    if (t.first && t.part == 0 && a.p.sums) {
-        static_cast<T *>(a.p.sums)[t.channel] = (T)sums.a;
-        static_cast<T *>(a.p.sums)[a.p.channels + t.channel] = (T)sums.b;
+    if (t.first && t.part == 0 && a.p.grad_affine) {
+        static_cast<T *>(a.p.grad_affine)[t.channel] = (T)sums.a;
+        static_cast<T *>(a.p.grad_affine)[a.p.channels + t.channel] = (T)sums.b;
     }
     const double n = (double)(a.p.batch * a.p.inner);
     const T factor = c.scale * c.weight;
@@ -220,7 +220,7 @@ DEVICE void differentiate(const batch_norm_args &a, const batch_norm_thread &t, 
 #pragma unroll
             for (int k = 0; k < W; k++) g.v[k] *= factor;
         }
-        *reinterpret_cast<pack<T, W> *>(static_cast<T *>(a.p.out) + i) = g;
+        *reinterpret_cast<pack<T, W> *>(static_cast<T *>(a.p.grad_x) + i) = g;
     });
 }
 
@@ -306,17 +306,17 @@ template <class T, int W> static int32_t run(const nr_call *call, const nr_batch
 
 template <class T> static int32_t run_wide(const nr_call *call, const nr_batch_norm_plan &p) {
     constexpr int W = line::W<T>;
-    const bool wide =
-        p.inner >= SHORT && p.inner % W == 0 && is_aligned(p.x, 16) && is_aligned(p.g, 16) && is_aligned(p.out, 16);
+    const bool wide = p.inner >= SHORT && p.inner % W == 0 && is_aligned(p.x, 16) && is_aligned(p.g, 16) &&
+                      is_aligned(p.out, 16) && is_aligned(p.grad_x, 16);
     return wide ? run<T, W>(call, p) : run<T, 1>(call, p);
 }
 
 int32_t nr_cuda_batch_norm(const nr_call *call) {
     const nr_batch_norm_plan &p = *static_cast<const nr_batch_norm_plan *>(call->plan);
     if (p.batch == 0 || p.channels == 0 || p.inner == 0) {
-        if (p.sums && p.channels > 0)
+        if (p.grad_affine && p.channels > 0)
             TRY(nr_call_name(call),
-                cudaMemsetAsync(p.sums, 0, (size_t)(2 * p.channels) * (call->dtype == NORCH_FLOAT32 ? 4 : 8),
+                cudaMemsetAsync(p.grad_affine, 0, (size_t)(2 * p.channels) * (call->dtype == NORCH_FLOAT32 ? 4 : 8),
                                 gpu_of(call)->stream));
         return NORCH_OK;
     }

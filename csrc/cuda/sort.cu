@@ -42,7 +42,7 @@ static int32_t sort_part(const nr_call *call, const nr_plan &lanes) {
     a.lanes = lanes.numel;
     a.n = plan.n;
     a.count = plan.count;
-    a.flip = plan.flag ? UINT64_MAX : 0;
+    a.flip = plan.descending ? UINT64_MAX : 0;
     a.where = nest_of<3>(lanes.ndim, lanes.size, lanes.stride);
     if (nr_cuda_selects(a.n, a.count)) return nr_cuda_select(call, a);
     return nr_cuda_sorts_rows(call, a) ? nr_cuda_sort_rows(call, a) : nr_cuda_radix_sort(call, a);
@@ -57,7 +57,7 @@ static int32_t search_part(const nr_call *call, const nr_plan &values) {
     a.values = values.numel;
     a.n = plan.n;
     a.step = plan.step[1];
-    a.right = plan.flag;
+    a.right = plan.right;
     a.where = nest_of<3>(values.ndim, values.size, values.stride);
     void (*kernel)(search_args) = call->dtype == NORCH_INT64     ? search<int64_t>
                                   : call->dtype == NORCH_FLOAT32 ? search<float>

@@ -5,8 +5,8 @@
 #include "../norch.h"
 
 /* x (batch, channels, inner) is contiguous; h = (x - mean) / sqrt(variance + eps), with the statistics of each channel.
- * forward: out = h weight + bias. backward: out = the gradient of x from g, that of the output; sums, unless NULL, are
- * those of g h for each channel, then those of g. TRAINING: the statistics are those of x, with the biased variance.
+ * forward: out = h weight + bias. backward: grad_x from g, the gradient of out; grad_affine (2, channels), unless NULL:
+ * the gradients of weight and of bias, sums of g h and of g. TRAINING: the statistics are those of x, with the biased variance.
  * The forward kind writes them, and updates the running ones, unless NULL, with momentum (with the unbiased variance);
  * the backward kind reads them. */
 typedef enum nr_batch_norm_kind {
@@ -18,7 +18,7 @@ typedef enum nr_batch_norm_kind {
 typedef struct nr_batch_norm_plan {
     int64_t batch, channels, inner;
     const void *x, *g, *weight, *bias; /* weight, bias: a number for each channel, or NULL */
-    void *out, *mean, *variance, *running_mean, *running_variance, *sums;
+    void *out, *mean, *variance, *running_mean, *running_variance, *grad_x, *grad_affine;
     double momentum, eps;
 } nr_batch_norm_plan;
 

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include "../core/plan.h"
 
-/* NR_ARGSORT: writes the int64 indices of the first `count` of n elements in ascending order (flag: descending) to
+/* NR_ARGSORT: writes the int64 indices of the first `count` of n elements in ascending order (or descending) to
  * operand 0, and these elements to operand 2; either may be missing (data NULL). NR_SEARCH: the insertion index of each
- * element of operand 1 among the n sorted elements of operand 2 (flag: after equal ones). */
+ * element of operand 1 among the n sorted elements of operand 2 (right: after equal ones). */
 typedef enum nr_sort_kind { NR_ARGSORT, NR_SEARCH } nr_sort_kind;
 typedef struct nr_sort_plan {
     nr_plan nest;
     int64_t n, count, step[3];
-    bool flag;
+    bool descending, right;
 } nr_sort_plan;
 
 #endif

@@ -89,7 +89,7 @@ int32_t norch_batch_norm_backward(const norch_tensor *g, const norch_tensor *x, 
     NR_TRY(nr_check_written(op, "a gradient", out[1], x, 2, sums));
     if (!out[0]->contiguous || !out[1]->contiguous)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient is not contiguous", op);
-    nr_batch_norm_plan plan = {.out = out[0]->data, .sums = out[1]->data, .eps = eps};
+    nr_batch_norm_plan plan = {.grad_x = out[0]->data, .grad_affine = out[1]->data, .eps = eps};
     plan.mean = mean->data;
     plan.variance = variance->data;
     const norch_tensor *operands[] = {x, g, optional_weight, NULL};

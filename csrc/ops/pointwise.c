@@ -164,7 +164,7 @@ static void load_number(const nr_call *call, int o) {
 static void load_numbers(const nr_call *call) {
     const nr_plan *plan = call->plan;
     for (int o = 1; o < plan->operands; o++) {
-        if (plan->data[o] != (const char *)&plan->value[o]) continue;
+        if (!nr_in_plan(plan, o)) continue;
         if (o == 1 && nr_ops[call->op].form == NR_CHOICE) /* the condition is bool for every dtype */
             nr_load_number(plan, o, NORCH_BOOL);
         else

@@ -8,7 +8,7 @@ static int32_t argsort(norch_tensor *out, const norch_tensor *x, int32_t axis, i
                        norch_tensor *values) {
     const norch_tensor *operands[] = {out ? out : values, x, values};
     if (operands[0]->numel == 0) return NORCH_OK;
-    nr_sort_plan plan = {.n = x->ndim ? x->shape[axis] : 1, .count = count, .flag = descending};
+    nr_sort_plan plan = {.n = x->ndim ? x->shape[axis] : 1, .count = count, .descending = descending};
     for (int o = 0; o < (values ? 3 : 2); o++) plan.step[o] = nr_step(operands[o], axis);
     nr_nest_without(&plan.nest, axis, values ? 3 : 2, operands);
     if (!out) plan.nest.data[0] = NULL;
@@ -71,7 +71,7 @@ static norch_tensor *search(const norch_tensor *sorted, const norch_tensor *valu
     rows.numel = 1;
     for (int32_t d = 0; d < last; d++) rows.numel *= rows.shape[d];
     rows.contiguous = 0;
-    nr_sort_plan plan = {.n = sorted->shape[last], .step = {0, nr_step(sorted, last)}, .flag = right};
+    nr_sort_plan plan = {.n = sorted->shape[last], .step = {0, nr_step(sorted, last)}, .right = right};
     nr_plan_make(&plan.nest, values->ndim, values->shape, 3, (const norch_tensor *[]){out, values, &rows});
     return nr_finished(out, nr_run(NR_SORT, NR_SEARCH, &plan, 20.0 * (double)values->numel, values));
 }

@@ -63,7 +63,7 @@ static void visit_loops(visitor v, nr_plan *nest, int32_t operands, uint32_t wri
     note(v, nest->size, row);
     for (int32_t o = 0; o < operands; o++) {
         note(v, nest->stride[o], row);
-        if (nest->data[o] != (char *)&nest->value[o]) {
+        if (!nr_in_plan(nest, o)) {
             visit(v, &nest->data[o], written >> o & 1);
         } else if (loads) {
             NOTE(v, nest->number[o].dtype);
@@ -186,7 +186,8 @@ static void visit_batch_norm(visitor v, nr_batch_norm_plan *plan, int32_t op) {
     visit(v, &plan->running_mean, true);
     visit(v, &plan->running_variance, true);
     visit(v, &plan->out, true);
-    visit(v, &plan->sums, true);
+    visit(v, &plan->grad_x, true);
+    visit(v, &plan->grad_affine, true);
 }
 
 static void visit_cross_entropy(visitor v, nr_cross_entropy_plan *plan, int32_t op) {
@@ -270,7 +271,8 @@ static void visit_sort(visitor v, int32_t op, nr_sort_plan *plan) {
     NOTE(v, plan->n);
     NOTE(v, plan->count);
     NOTE(v, plan->step);
-    NOTE(v, plan->flag);
+    NOTE(v, plan->descending);
+    NOTE(v, plan->right);
 }
 
 void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {

@@ -12,21 +12,6 @@
 #include "plans.h"
 #include "program.h"
 
-/* ---- growing arrays -------------------------------------------------------------------------------- */
-
-static bool grow(void *array, int64_t count, int64_t *capacity, size_t size) {
-    if (count < *capacity) return true;
-    const int64_t more = *capacity ? 2 * *capacity : 64;
-    void *larger = nr_malloc((size_t)more * size);
-    if (!larger) return false;
-    void **old = array;
-    if (count) memcpy(larger, *old, (size_t)count * size);
-    nr_free(*old);
-    *old = larger;
-    *capacity = more;
-    return true;
-}
-
 void nr_program_spoil(nr_program *program, const char *why) {
     if (!program->refusal[0]) snprintf(program->refusal, sizeof program->refusal, "%s", why);
 }
@@ -52,7 +37,7 @@ int32_t nr_program_find(const nr_program *program, const norch_storage *storage)
 }
 
 static int32_t add_block(nr_program *program, norch_storage *storage, bool external) {
-    if (!grow(&program->blocks, program->block_count, &program->block_capacity, sizeof *program->blocks)) return -1;
+    if (!nr_grow(&program->blocks, program->block_count, &program->block_capacity, sizeof *program->blocks)) return -1;
     program->blocks[program->block_count] = (nr_block){.storage = storage,
                                                        .data = storage->data,
                                                        .bytes = storage->bytes,
@@ -127,7 +112,7 @@ static void take_address(void *of, void **at, bool written) {
     }
     c->lost |= i < 0;
     if (i < 0) return;
-    if (!grow(&program->uses, program->use_count, &program->use_capacity, sizeof *program->uses)) {
+    if (!nr_grow(&program->uses, program->use_count, &program->use_capacity, sizeof *program->uses)) {
         shortage(program);
         return;
     }
@@ -161,7 +146,7 @@ static bool own_arrays(const nr_call *call, nr_step *step, void *plan) {
     for (int o = 0; nests && o < NR_MAX_OPERANDS; o++) {
         nr_plan *p = plan;
         const nr_plan *from = call->plan;
-        if (from->data[o] == (const char *)&from->value[o]) p->data[o] = (char *)&p->value[o];
+        if (nr_in_plan(from, o)) p->data[o] = (char *)&p->value[o];
     }
     return true;
 }
@@ -171,7 +156,7 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     if (program->refusal[0] || nr_is_empty(call)) return NORCH_OK;
     const size_t bytes = nr_plan_bytes(call);
     if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
-    if (!grow(&program->steps, program->count, &program->step_capacity, sizeof *program->steps))
+    if (!nr_grow(&program->steps, program->count, &program->step_capacity, sizeof *program->steps))
         return shortage(program);
     nr_step *step = &program->steps[program->count];
     *step = (nr_step){

@@ -12,8 +12,9 @@ void *nr_py_record_pause(void *self, void *const *given, int64_t n) {
     }
     nr_observe(NULL);
     nr_program_divide(r->program);
-    for (int64_t i = 0; i < r->seen_count; i++) r->seen[i].gained = r->seen[i].x->node != r->seen[i].node;
-    r->first_leaves = PyLong_AsLongLong(given[1]);
+    for (int64_t i = 0; i < r->log.seen_count; i++)
+        r->log.seen[i].gained = r->log.seen[i].x->node != r->log.seen[i].node;
+    r->conditions.first_leaves = PyLong_AsLongLong(given[1]);
     r->first_results = PyLong_AsLongLong(given[2]);
     if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
     return Py_NewRef(NR_NONE);

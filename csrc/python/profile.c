@@ -80,24 +80,11 @@ static int64_t now(void) {
     return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
 }
 
-static bool grow(void *field, int64_t count, int64_t *capacity, size_t size) {
-    void **array = field;
-    if (count < *capacity) return true;
-    const int64_t larger = *capacity ? 2 * *capacity : 1024;
-    void *more = nr_malloc((size_t)larger * size);
-    if (!more) return false;
-    if (count) memcpy(more, *array, (size_t)count * size);
-    nr_free(*array);
-    *array = more;
-    *capacity = larger;
-    return true;
-}
-
 /* ---- memory ---------------------------------------------------------------------------------------------- */
 
 static void note_change(const norch_storage *storage, int64_t bytes) {
     if (!the.recording || !(the.flags & MEMORY)) return;
-    if (grow(&the.changes, the.change_count, &the.change_capacity, sizeof *the.changes))
+    if (nr_grow(&the.changes, the.change_count, &the.change_capacity, sizeof *the.changes))
         the.changes[the.change_count++] = (change){now(), bytes, storage->backend};
     else
         the.short_of_memory = true;
@@ -331,7 +318,7 @@ static int32_t ends(bool failed) {
     r->failed = failed;
     if (r->events[0]) r->events[1] = mark(r->backend);
     const int32_t status = the.tell && !failed ? report(r) : NORCH_OK;
-    if (the.recording && grow(&the.rows, the.row_count, &the.row_capacity, sizeof *the.rows)) {
+    if (the.recording && nr_grow(&the.rows, the.row_count, &the.row_capacity, sizeof *the.rows)) {
         the.rows[the.row_count++] = *r;
         *r = (row){.family = 0};
     } else {

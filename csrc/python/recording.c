@@ -2,7 +2,6 @@
 #include "recording.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "../core/memory.h"
 
@@ -22,21 +21,26 @@ static void drop(void *field) {
 
 /* ---- the object ---------------------------------------------------------------------------------------- */
 
-#define EACH_OBJECT(r, DO)                                                                 \
-    for (int64_t i_ = 0; i_ < (r)->seen_count; i_++) {                                     \
-        DO((r)->seen[i_].x)                                                                \
-        DO((r)->seen[i_].node) DO((r)->seen[i_].grad_after)                                \
-    }                                                                                      \
-    for (int64_t i_ = 0; i_ < (r)->leaf_count; i_++) DO((r)->leaves[i_].object)            \
-    for (int64_t i_ = 0; i_ < (r)->guard_count; i_++) {                                    \
-        DO((r)->guards[i_].container) DO((r)->guards[i_].key) DO((r)->guards[i_].value)    \
-    }                                                                                      \
-    for (int64_t i_ = 0; i_ < (r)->watch_count; i_++) {                                    \
-        DO((r)->watches[i_].container) DO((r)->watches[i_].key) DO((r)->watches[i_].value) \
-    }                                                                                      \
-    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)         \
-    DO((r)->earlier)                                                                       \
-    DO((r)->line) DO((r)->mode) DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
+#define EACH_GUARD(guards, count, DO)                                          \
+    for (int64_t i_ = 0; i_ < (count); i_++) {                                 \
+        DO((guards)[i_].container) DO((guards)[i_].key) DO((guards)[i_].value) \
+    }
+#define EACH_LOGGED(log, DO)                                                     \
+    for (int64_t i_ = 0; i_ < (log)->seen_count; i_++) {                         \
+        DO((log)->seen[i_].x) DO((log)->seen[i_].node)                           \
+    }                                                                            \
+    for (int64_t i_ = 0; i_ < (log)->before_count; i_++) DO((log)->before[i_].x) \
+    DO((log)->line)
+#define EACH_OBJECT(r, DO)                                                                            \
+    EACH_LOGGED(&(r)->log, DO)                                                                        \
+    for (int64_t i_ = 0; i_ < (r)->used_count; i_++) {                                                \
+        DO((r)->used[i_].x) DO((r)->used[i_].node) DO((r)->used[i_].grad_after)                       \
+    }                                                                                                 \
+    for (int64_t i_ = 0; i_ < (r)->conditions.leaf_count; i_++) DO((r)->conditions.leaves[i_].object) \
+    EACH_GUARD((r)->conditions.guards, (r)->conditions.guard_count, DO)                               \
+    EACH_GUARD((r)->watches, (r)->watch_count, DO)                                                    \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)                    \
+    DO((r)->conditions.mode) DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
     int status = visit(r->type, argument);
@@ -47,13 +51,22 @@ static int traverse(nr_recording *r, int (*visit)(void *object, void *argument),
     return status;
 }
 
+#define DROP(object) drop(&(object));
+
+static void clear_log(nr_log *log) {
+    EACH_LOGGED(log, DROP)
+    nr_free(log->seen);
+    nr_free(log->before);
+    *log = (nr_log){0};
+}
+
 static int clear(nr_recording *r) {
     if (!r->ready && nr_observer_here() == (nr_observer *)r->program) nr_observe(NULL);
     r->ready = false;
-#define DROP(object) drop(&(object));
     EACH_OBJECT(r, DROP)
-#undef DROP
-    r->seen_count = r->leaf_count = r->guard_count = r->watch_count = r->result_count = 0;
+    clear_log(&r->log);
+    r->conditions.leaf_count = r->conditions.guard_count = 0;
+    r->used_count = r->watch_count = r->result_count = 0;
     return 0;
 }
 
@@ -62,12 +75,12 @@ static void dealloc(nr_recording *r) {
     PyObject_GC_UnTrack(r);
     clear(r);
     if (r->program) nr_program_free(r->program);
-    nr_free(r->seen);
-    nr_free(r->leaves);
-    nr_free(r->guards);
+    nr_free(r->conditions.leaves);
+    nr_free(r->conditions.guards);
+    nr_free(r->conditions.held);
+    nr_free(r->used);
     nr_free(r->watches);
     nr_free(r->results);
-    nr_free(r->held);
     PyObject_GC_Del(r);
     Py_DecRef(type);
 }
@@ -89,51 +102,49 @@ static bool make_type(void) {
 /* ---- while it records ------------------------------------------------------------------------------------ */
 
 static void *ask_line(void *owner) {
-    void *line = PyObject_CallObject(((nr_recording *)owner)->line, NULL);
+    void *line = PyObject_CallObject(((nr_recording *)owner)->log.line, NULL);
     if (!line) PyErr_Clear();
     return line;
 }
 
 static void forget_line(void *line) { Py_DecRef(line); }
 
-static const nr_seen *find_seen(const nr_recording *r, const norch_tensor *x) {
-    for (int64_t i = r->seen_count - 1; i >= 0; i--)
-        if (r->seen[i].x == x) return &r->seen[i];
-    return NULL;
+static bool is_seen(const nr_log *log, const norch_tensor *x) {
+    for (int64_t i = log->seen_count - 1; i >= 0; i--)
+        if (log->seen[i].x == x) return true;
+    return false;
 }
 
 static norch_tensor *grad_of(const norch_tensor *x) { return nr_is_tensor(x->grad) ? x->grad : NULL; }
 
-static void shortage(nr_program *program) { nr_program_spoil(program, "out of memory for the recording"); }
-
 static void see(nr_observer *self, norch_tensor *x) {
     nr_program *program = (nr_program *)self;
-    nr_recording *r = program->owner;
-    if (!x->storage || program->refusal[0] || find_seen(r, x)) return;
+    nr_log *log = &((nr_recording *)program->owner)->log;
+    if (!x->storage || program->refusal[0] || is_seen(log, x)) return;
     const int32_t block = nr_program_see(program, x->storage);
-    if (block < 0) {
-        shortage(program);
+    if (block >= 0 && !program->blocks[block].external) return;
+    if (block < 0 || !nr_grow(&log->seen, log->seen_count, &log->seen_capacity, sizeof *log->seen)) {
+        nr_program_spoil(program, "out of memory for the recording");
         return;
     }
-    if (!program->blocks[block].external) return;
     program->blocks[block].is_number |= x->weak;
-    if (r->seen_count == r->seen_capacity) {
-        const int64_t capacity = r->seen_capacity ? 2 * r->seen_capacity : 32;
-        nr_seen *larger = nr_malloc((size_t)capacity * sizeof *larger);
-        if (!larger) {
-            shortage(program);
-            return;
-        }
-        if (r->seen_count) memcpy(larger, r->seen, (size_t)r->seen_count * sizeof *larger);
-        nr_free(r->seen);
-        r->seen = larger;
-        r->seen_capacity = capacity;
-    }
     const norch_tensor *grad = grad_of(x);
-    r->seen[r->seen_count++] = (nr_seen){.x = norch_retain(x),
-                                         .node = Py_XNewRef(x->node),
-                                         .first_storage = grad ? grad->storage : NULL,
-                                         .first_data = grad ? grad->data : NULL};
+    log->seen[log->seen_count++] = (nr_seen){.x = norch_retain(x),
+                                             .node = Py_XNewRef(x->node),
+                                             .grad_storage = grad ? grad->storage : NULL,
+                                             .grad_data = grad ? grad->data : NULL};
+}
+
+/* Notes the gradients that the tensors of the recording before have now. */
+static int32_t note_gradients(nr_log *log, const nr_recording *earlier) {
+    if (!(log->before = nr_malloc((size_t)earlier->used_count * sizeof *log->before)))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    for (; log->before_count < earlier->used_count; log->before_count++) {
+        norch_tensor *x = earlier->used[log->before_count].x;
+        const norch_tensor *grad = grad_of(x);
+        log->before[log->before_count] = (nr_grad_before){norch_retain(x), grad ? grad->storage : NULL};
+    }
+    return NORCH_OK;
 }
 
 /* record_begin(strict, line, mode, counter, earlier or None, joins): begins to record the calls of this thread. */
@@ -155,21 +166,15 @@ void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
         return NULL;
     }
     r->program = program;
-    r->joins = PyObject_IsTrue(given[5]) == 1;
-    r->line = Py_XNewRef(given[1]);
-    r->mode = Py_XNewRef(given[2]);
+    r->log.joins = PyObject_IsTrue(given[5]) == 1;
+    r->log.line = Py_XNewRef(given[1]);
+    r->conditions.mode = Py_XNewRef(given[2]);
     r->counter = Py_NewRef(given[3]);
     if (given[4] != NR_NONE) {
-        nr_recording *earlier = nr_recording_of("record_begin", given[4]);
-        if (!earlier) {
+        const nr_recording *earlier = nr_recording_of("record_begin", given[4]);
+        if (!earlier || note_gradients(&r->log, earlier) != NORCH_OK) {
             Py_DecRef(r);
             return NULL;
-        }
-        r->earlier = Py_XNewRef(earlier);
-        for (int64_t i = 0; i < earlier->seen_count; i++) {
-            const norch_tensor *grad = grad_of(earlier->seen[i].x);
-            earlier->seen[i].before_storage = grad ? grad->storage : NULL;
-            earlier->seen[i].knows_before = true;
         }
     }
     program->owner = r;
@@ -202,16 +207,16 @@ static bool is_ours_alone(const norch_tensor *x) { return (uint32_t)x->reference
 
 /* Forgets tensors that only the recording still holds: views and aliases that the function made. From the last back, as
  * a view holds its base, and again as long as that frees others. */
-static void forget_temporary(nr_recording *r) {
+static void forget_temporary(nr_log *log) {
     int64_t before = -1;
-    while (before != r->seen_count) {
-        before = r->seen_count;
+    while (before != log->seen_count) {
+        before = log->seen_count;
         for (int64_t i = before - 1; i >= 0; i--)
-            if (is_ours_alone(r->seen[i].x)) drop(&r->seen[i].node), drop(&r->seen[i].x);
+            if (is_ours_alone(log->seen[i].x)) drop(&log->seen[i].node), drop(&log->seen[i].x);
         int64_t kept = 0;
         for (int64_t i = 0; i < before; i++)
-            if (r->seen[i].x) r->seen[kept++] = r->seen[i];
-        r->seen_count = kept;
+            if (log->seen[i].x) log->seen[kept++] = log->seen[i];
+        log->seen_count = kept;
     }
 }
 
@@ -222,13 +227,15 @@ static int32_t refuse_end(nr_recording *r, const char *why) {
 
 /* Checks that every external storage in use belongs to a tensor that is still alive, so that a run can check it. */
 static int32_t check_reached(nr_recording *r) {
+    const nr_conditions *c = &r->conditions;
     for (int64_t b = 0; b < r->program->block_count; b++) {
         const nr_block *block = &r->program->blocks[b];
         if (!block->external) continue;
         bool reached = block->last < 0; /* no call uses it */
-        for (int64_t i = 0; i < r->seen_count && !reached; i++) reached = r->seen[i].x->storage == block->storage;
-        for (int64_t i = 0; i < r->leaf_count && !reached; i++)
-            reached = r->leaves[i].is_tensor && r->leaves[i].tensor.storage == block->storage;
+        for (int64_t i = 0; i < r->log.seen_count && !reached; i++)
+            reached = r->log.seen[i].x->storage == block->storage;
+        for (int64_t i = 0; i < c->leaf_count && !reached; i++)
+            reached = c->leaves[i].is_tensor && c->leaves[i].tensor.storage == block->storage;
         if (!reached)
             return refuse_end(r, "a tensor that the function uses is gone after it, as where self.state = new replaces "
                                  "it; write into it with copy_()");
@@ -242,38 +249,49 @@ static bool used_later(const nr_program *program, const norch_storage *storage) 
     return program->divided && block >= 0 && program->blocks[block].last >= program->split;
 }
 
-static void settle_seen(nr_recording *r) {
-    const nr_recording *earlier = r->earlier;
-    for (int64_t i = 0; i < r->seen_count; i++) {
-        nr_seen *one = &r->seen[i];
-        one->storage = one->x->storage;
-        one->data = one->x->data;
-        drop(&one->node);
-        one->node = Py_XNewRef(one->x->node);
-        one->grad_after = Py_XNewRef(grad_of(one->x));
-        const nr_seen *known = earlier ? find_seen(earlier, one->x) : NULL;
-        const bool had_before = known && known->knows_before && known->before_storage;
-        const int32_t block = nr_program_find(r->program, one->storage);
-        one->written = block >= 0 && r->program->blocks[block].written;
-        one->later = used_later(r->program, one->storage);
-        if (r->program->divided) continue; /* backward(), which calls the second part, sets .grad */
-        const norch_tensor *after = one->grad_after;
-        if (after) {
-            const int32_t of_after = nr_program_find(r->program, after->storage);
-            const bool is_new = of_after >= 0 && !r->program->blocks[of_after].external;
-            const bool other = known && known->knows_before && known->before_storage != after->storage;
-            one->sets_grad = is_new || after->storage != one->first_storage || other;
-        } else {
-            one->sets_grad = one->first_storage || had_before;
-        }
-        const int32_t of_first = one->first_storage ? nr_program_find(r->program, one->first_storage) : -1;
-        const bool used =
-            of_first >= 0 && r->program->blocks[of_first].external && r->program->blocks[of_first].last >= 0;
-        if (used)
-            one->rule = NR_GRAD_SAME;
-        else if (!one->first_storage && one->sets_grad && !had_before)
-            one->rule = NR_GRAD_NONE;
+/* Decides what .grad of a tensor must be before a run, and what it is after it. */
+static void find_grad_rule(const nr_log *log, const nr_program *program, const nr_seen *seen, nr_used *used) {
+    const nr_grad_before *before = NULL;
+    for (int64_t i = 0; i < log->before_count && !before; i++)
+        if (log->before[i].x == seen->x) before = &log->before[i];
+    const norch_tensor *after = used->grad_after;
+    if (after) {
+        const int32_t of_after = nr_program_find(program, after->storage);
+        const bool is_new = of_after >= 0 && !program->blocks[of_after].external;
+        const bool other = before && before->storage != after->storage;
+        used->sets_grad = is_new || after->storage != seen->grad_storage || other;
+    } else {
+        used->sets_grad = seen->grad_storage || (before && before->storage);
     }
+    const int32_t of_first = seen->grad_storage ? nr_program_find(program, seen->grad_storage) : -1;
+    if (of_first >= 0 && program->blocks[of_first].external && program->blocks[of_first].last >= 0)
+        used->rule = NR_GRAD_SAME;
+    else if (!seen->grad_storage && used->sets_grad && !(before && before->storage))
+        used->rule = NR_GRAD_NONE;
+}
+
+/* The tensors that runs use, from those that were seen. */
+static int32_t list_used(nr_recording *r) {
+    nr_log *log = &r->log;
+    if (!(r->used = nr_malloc((size_t)log->seen_count * sizeof *r->used)))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    for (; r->used_count < log->seen_count; r->used_count++) {
+        const nr_seen *seen = &log->seen[r->used_count];
+        norch_tensor *x = seen->x;
+        const int32_t block = nr_program_find(r->program, x->storage);
+        nr_used *used = &r->used[r->used_count];
+        *used = (nr_used){.x = norch_retain(x),
+                          .storage = x->storage,
+                          .data = x->data,
+                          .node = Py_XNewRef(x->node),
+                          .grad_storage = seen->grad_storage,
+                          .grad_data = seen->grad_data,
+                          .written = block >= 0 && r->program->blocks[block].written,
+                          .later = used_later(r->program, x->storage),
+                          .grad_after = Py_XNewRef(grad_of(x))};
+        if (!r->program->divided) find_grad_rule(log, r->program, seen, used); /* else backward() sets .grad */
+    }
+    return NORCH_OK;
 }
 
 static bool is_in(void *tuple, const void *object) {
@@ -286,11 +304,12 @@ static bool is_in(void *tuple, const void *object) {
  * unless autograd records the results, and one whose memory the function uses through another tensor too. */
 static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     const int64_t count = PyTuple_Size(leaves);
-    if (!(r->leaves = nr_malloc((size_t)count * sizeof *r->leaves)))
+    nr_conditions *c = &r->conditions;
+    if (!(c->leaves = nr_malloc((size_t)count * sizeof *c->leaves)))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) {
         void *object = PyTuple_GetItem(leaves, i);
-        nr_leaf *leaf = &r->leaves[r->leaf_count++];
+        nr_leaf *leaf = &c->leaves[c->leaf_count++];
         *leaf = (nr_leaf){.is_tensor = nr_is_tensor(object), .argument = -1, .shares = (int32_t)i};
         if (!leaf->is_tensor || !((norch_tensor *)object)->storage) {
             leaf->is_tensor = false;
@@ -301,55 +320,56 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
         leaf->needs = leaf->tensor.node != NR_NONE;
         leaf->later = used_later(r->program, leaf->tensor.storage);
         for (int32_t k = (int32_t)i - 1; k >= 0; k--)
-            if (r->leaves[k].is_tensor && r->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
-        bool fixed = leaf->needs && !r->joins;
-        for (int64_t s = 0; s < r->seen_count && !fixed; s++) {
-            const norch_tensor *x = r->seen[s].x;
+            if (c->leaves[k].is_tensor && c->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
+        bool fixed = leaf->needs && !r->log.joins;
+        for (int64_t s = 0; s < r->log.seen_count && !fixed; s++) {
+            const norch_tensor *x = r->log.seen[s].x;
             fixed = x->storage == leaf->tensor.storage && !is_in(leaves, x) && !is_in(results, x);
         }
         if (fixed) leaf->object = Py_XNewRef(object);
     }
     for (int64_t i = 0; i < count; i++) { /* if one of several over one storage is fixed, all are */
-        nr_leaf *leaf = &r->leaves[i], *first = &r->leaves[leaf->shares];
+        nr_leaf *leaf = &c->leaves[i], *first = &c->leaves[leaf->shares];
         if (!leaf->is_tensor) continue;
         if (leaf->object && !first->object) first->object = Py_XNewRef(PyTuple_GetItem(leaves, leaf->shares));
     }
     for (int64_t i = 0; i < count; i++) {
-        nr_leaf *leaf = &r->leaves[i];
-        if (leaf->is_tensor && !leaf->object && r->leaves[leaf->shares].object)
+        nr_leaf *leaf = &c->leaves[i];
+        if (leaf->is_tensor && !leaf->object && c->leaves[leaf->shares].object)
             leaf->object = Py_XNewRef(PyTuple_GetItem(leaves, i));
     }
     return NORCH_OK;
 }
 
 /* Forgets arguments that are bound at each run, and views of them: a run need not check that they are unchanged. */
-static void forget_bound(nr_recording *r) {
+static void forget_bound(nr_log *log, const nr_conditions *c) {
     int64_t kept = 0;
-    for (int64_t s = 0; s < r->seen_count; s++) {
-        nr_seen one = r->seen[s];
+    for (int64_t s = 0; s < log->seen_count; s++) {
+        nr_seen one = log->seen[s];
         bool bound = false;
-        for (int64_t i = 0; i < r->leaf_count; i++)
-            bound |= r->leaves[i].is_tensor && !r->leaves[i].object && r->leaves[i].tensor.storage == one.x->storage;
+        for (int64_t i = 0; i < c->leaf_count; i++)
+            bound |= c->leaves[i].is_tensor && !c->leaves[i].object && c->leaves[i].tensor.storage == one.x->storage;
         if (bound) {
             drop(&one.node);
             drop(&one.x);
         } else {
-            r->seen[kept++] = one;
+            log->seen[kept++] = one;
         }
     }
-    r->seen_count = kept;
+    log->seen_count = kept;
 }
 
 static int32_t finish_program(nr_recording *r, void *results) {
+    nr_conditions *c = &r->conditions;
     const int64_t outputs = PyTuple_Size(results);
-    const norch_tensor **argument = nr_malloc((size_t)(r->leaf_count + outputs) * sizeof *argument);
+    const norch_tensor **argument = nr_malloc((size_t)(c->leaf_count + outputs) * sizeof *argument);
     if (!argument) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
-    const norch_tensor **result = argument + r->leaf_count;
+    const norch_tensor **result = argument + c->leaf_count;
     int32_t arguments = 0;
-    for (int64_t i = 0; i < r->leaf_count; i++) {
-        if (!r->leaves[i].is_tensor || r->leaves[i].object) continue;
-        r->leaves[i].argument = arguments;
-        argument[arguments++] = &r->leaves[i].tensor;
+    for (int64_t i = 0; i < c->leaf_count; i++) {
+        if (!c->leaves[i].is_tensor || c->leaves[i].object) continue;
+        c->leaves[i].argument = arguments;
+        argument[arguments++] = &c->leaves[i].tensor;
     }
     for (int64_t i = 0; i < outputs; i++) result[i] = PyTuple_GetItem(results, i);
     const int32_t status = nr_program_finish(r->program, arguments, argument, (int32_t)outputs, result, r->copies);
@@ -360,6 +380,7 @@ static int32_t finish_program(nr_recording *r, void *results) {
 /* Finds the block of each result. Comes before the end of the program, which forgets storages that only results
  * hold. */
 static int32_t read_results(nr_recording *r, void *results, void *leaves) {
+    const nr_conditions *c = &r->conditions;
     const int64_t count = PyTuple_Size(results);
     if (!(r->results = nr_malloc((size_t)count * sizeof *r->results)))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
@@ -367,11 +388,11 @@ static int32_t read_results(nr_recording *r, void *results, void *leaves) {
         norch_tensor *x = PyTuple_GetItem(results, i);
         nr_returned *one = &r->results[r->result_count++];
         *one = (nr_returned){.header = *x, .leaf = -1, .offset = -1, .block = nr_program_find(r->program, x->storage)};
-        for (int32_t k = 0; k < r->leaf_count && one->leaf < 0; k++)
+        for (int32_t k = 0; k < c->leaf_count && one->leaf < 0; k++)
             if (PyTuple_GetItem(leaves, k) == x) one->leaf = k;
-        if (one->leaf < 0 && (one->block < 0 || find_seen(r, x))) one->object = Py_XNewRef(x);
-        for (int32_t k = 0; k < r->leaf_count && one->leaf < 0 && !one->object; k++) {
-            const nr_leaf *leaf = &r->leaves[k];
+        if (one->leaf < 0 && (one->block < 0 || is_seen(&r->log, x))) one->object = Py_XNewRef(x);
+        for (int32_t k = 0; k < c->leaf_count && one->leaf < 0 && !one->object; k++) {
+            const nr_leaf *leaf = &c->leaves[k];
             if (!leaf->is_tensor || leaf->object || leaf->tensor.storage != x->storage) continue;
             one->leaf = k;
             one->offset = (char *)x->data - (char *)leaf->tensor.data;
@@ -396,15 +417,16 @@ static void place_results(nr_recording *r) {
 
 static int32_t list_held(nr_recording *r) {
     const nr_program *program = r->program;
-    if (!(r->held = nr_malloc((size_t)(program->block_count + 1) * sizeof *r->held)))
+    nr_conditions *c = &r->conditions;
+    if (!(c->held = nr_malloc((size_t)(program->block_count + 1) * sizeof *c->held)))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < program->block_count; i++) {
         const nr_block *block = &program->blocks[i];
         if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0))
-            r->held[r->held_count++] = block->storage;
+            c->held[c->held_count++] = block->storage;
     }
     if (program->slab && !program->divided)
-        r->held[r->held_count++] = program->slab; /* a divided one changes its slab */
+        c->held[c->held_count++] = program->slab; /* a divided one changes its slab */
     return NORCH_OK;
 }
 
@@ -437,7 +459,7 @@ static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewR
 void *nr_py_record_conditions(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 6 ? nr_recording_of("record_conditions", given[0]) : NULL;
-    if (!r || r->ready || r->guards) {
+    if (!r || r->ready || r->conditions.guards) {
         PyErr_SetString(PyExc_TypeError, "record_conditions: takes six arguments, once for each recording");
         return NULL;
     }
@@ -445,33 +467,33 @@ void *nr_py_record_conditions(void *self, void *const *given, int64_t n) {
     r->before_run = optional(given[3]);
     r->after_run = optional(given[4]);
     r->kept = optional(given[5]);
-    if (read_guards(given[1], &r->guards, &r->guard_count) != NORCH_OK ||
+    if (read_guards(given[1], &r->conditions.guards, &r->conditions.guard_count) != NORCH_OK ||
         read_guards(given[2], &r->watches, &r->watch_count) != NORCH_OK)
         return NULL;
     return Py_NewRef(NR_NONE);
 }
 
 static int32_t end(nr_recording *r, void *leaves, void *results) {
-    drop(&r->line);
-    forget_temporary(r);
+    forget_temporary(&r->log);
     NR_TRY(read_leaves(r, leaves, results));
     NR_TRY(check_reached(r));
-    forget_bound(r);
-    for (int64_t i = 0; i < r->seen_count; i++)
-        if (r->seen[i].gained) return refuse_end(r, "it writes into a tensor that then has a graph; return it instead");
+    forget_bound(&r->log, &r->conditions);
+    for (int64_t i = 0; i < r->log.seen_count; i++)
+        if (r->log.seen[i].gained)
+            return refuse_end(r, "it writes into a tensor that then has a graph; return it instead");
     NR_TRY(read_results(r, results, leaves));
-    settle_seen(r);
+    NR_TRY(list_used(r));
     NR_TRY(finish_program(r, results));
     place_results(r);
     return list_held(r);
 }
 
 int32_t nr_recording_note_modes(nr_recording *r) {
-    void *enabled = PyObject_GetAttrString(r->mode, "enabled");
+    void *enabled = PyObject_GetAttrString(r->conditions.mode, "enabled");
     if (!enabled) return NORCH_ERROR_CAPTURE;
-    r->grad_enabled = PyObject_IsTrue(enabled) == 1;
+    r->conditions.grad_enabled = PyObject_IsTrue(enabled) == 1;
     Py_DecRef(enabled);
-    r->default_dtype = nr_default_dtype;
+    r->conditions.default_dtype = nr_default_dtype;
     return NORCH_OK;
 }
 
@@ -487,7 +509,7 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
     if (!r->program->divided) {
         if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
-        r->first_leaves = PyTuple_Size(given[1]);
+        r->conditions.first_leaves = PyTuple_Size(given[1]);
         r->first_results = PyTuple_Size(given[2]);
     }
     r->copies = PyObject_IsTrue(given[3]) == 1;
@@ -496,7 +518,7 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
     const int32_t status = end(r, given[1], given[2]);
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;
-    drop(&r->earlier);
+    clear_log(&r->log);
     return PyBool_FromLong(r->ready);
 }
 

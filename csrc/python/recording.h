@@ -13,27 +13,48 @@ typedef enum nr_grad_rule {
     NR_GRAD_SAME, /* the program uses the memory that .grad had */
 } nr_grad_rule;
 
-/* A tensor from before the recording that its calls use. The objects are owned references, or NULL. */
+/* While it records: a tensor from before the recording that its calls use. The objects are owned references. */
 typedef struct nr_seen {
+    norch_tensor *x;
+    void *node;
+    norch_storage *grad_storage; /* of .grad when x was first used; NULL: it was None. Not a reference, so that */
+    void *grad_data;             /* the function itself can free it */
+    bool gained;                 /* the first part has changed its node in the autograd graph */
+} nr_seen;
+
+/* The storage of a tensor's .grad when the recording began; NULL: it was None. */
+typedef struct nr_grad_before {
+    norch_tensor *x;
+    norch_storage *storage;
+} nr_grad_before;
+
+/* What is known only while it records; empty afterwards. */
+typedef struct nr_log {
+    nr_seen *seen;
+    nr_grad_before *before; /* of the tensors that the last recording used */
+    int64_t seen_count, seen_capacity, before_count;
+    bool joins; /* autograd records the results, if arguments require gradients */
+    void *line; /* of Python: a function for the user's line */
+} nr_log;
+
+/* A tensor from before the recording that a run uses: as it must be before the run, and as it is after it. */
+typedef struct nr_used {
     norch_tensor *x;
     norch_storage *storage;
     void *data, *node;
-    void *grad_after;              /* .grad at the end */
-    norch_storage *first_storage;  /* of .grad when x was first used; NULL: it was None. Not a reference, so that */
-    void *first_data;              /* the function itself can free it */
-    norch_storage *before_storage; /* the same at the start of the next recording, if known */
-    bool knows_before;
     nr_grad_rule rule;
-    bool sets_grad;      /* a run leaves grad_after in .grad */
+    norch_storage *grad_storage; /* for NR_GRAD_SAME */
+    void *grad_data;
     bool written, later; /* later: the second part uses its memory */
-    bool gained;         /* the first part has changed its node in the autograd graph */
-} nr_seen;
+    bool sets_grad;      /* a run leaves grad_after in .grad */
+    void *grad_after;
+} nr_used;
 
 /* An argument, as it was when recorded. */
 typedef struct nr_leaf {
     void *object;                 /* an argument that must be the same: a fixed tensor, or no tensor; else NULL */
     norch_tensor tensor;          /* a copy of the header */
-    bool is_tensor, needs, later; /* needs: requires a gradient; later: as in nr_seen */
+    bool is_tensor, needs, later; /* needs: requires a gradient; later: as in nr_used */
     int32_t argument;             /* of the program; -1: fixed, or unused */
     int32_t shares;               /* the first argument over the same storage */
     char *apart;                  /* memory that, when last checked, overlapped nothing else that the program uses */
@@ -59,24 +80,33 @@ typedef struct nr_returned {
     int64_t offset;      /* of a view, in bytes from the argument's first element; -1: the argument itself */
 } nr_returned;
 
+/* What must be as it was recorded, besides the tensors in use. */
+typedef struct nr_conditions {
+    void *mode; /* of Python: autograd's mode */
+    bool grad_enabled;
+    int32_t default_dtype;
+    nr_leaf *leaves;
+    nr_guard *guards;
+    norch_storage **held; /* storages that a run uses, which no argument may overlap */
+    int64_t leaf_count, guard_count, held_count;
+    int64_t first_leaves; /* of the first part; those that follow are gradients, of the second */
+} nr_conditions;
+
 typedef struct nr_recording {
     int64_t references; /* the first two fields are those of every Python object */
     void *type;
     nr_program *program;
-    bool ready, grad_enabled, copies, alone; /* alone: one tensor is returned, without a tuple */
-    bool joins;                              /* autograd records the results, if arguments require gradients */
-    int64_t first_leaves, first_results;     /* of the first part; those that follow are gradients, of the second */
-    bool asks;                               /* before_run is always called */
-    int32_t default_dtype;
-    nr_seen *seen;
-    nr_leaf *leaves;
-    nr_guard *guards, *watches; /* watches: entries of dicts; if one has changed, before_run is called */
+    bool ready;
+    nr_log log;
+    nr_conditions conditions;
+    nr_used *used;
     nr_returned *results;
-    int64_t seen_count, seen_capacity, leaf_count, guard_count, watch_count, result_count;
-    norch_storage **held; /* storages that a run uses, which no argument may overlap */
-    int64_t held_count;
-    void *earlier;               /* the recording before, whose tensors know what .grad was */
-    void *line, *mode, *counter; /* of Python: a function for the user's line, autograd's mode, the write counter */
+    int64_t used_count, result_count, first_results; /* first_results: of the first part */
+    bool copies, alone;                              /* alone: one tensor is returned, without a tuple */
+    nr_guard *watches;                               /* entries of dicts; if one has changed, before_run is called */
+    int64_t watch_count;
+    bool asks;     /* before_run is always called */
+    void *counter; /* of Python: the write counter */
     void *before_run, *after_run, *kept;
 } nr_recording;
 

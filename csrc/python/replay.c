@@ -35,26 +35,26 @@ static bool meet(const norch_storage *a, const norch_storage *b) {
     return a == b || (x < y + b->bytes && y < x + a->bytes);
 }
 
-static bool holds_storage(const nr_recording *r, const norch_storage *storage) {
-    for (int64_t i = 0; i < r->held_count; i++)
-        if (meet(r->held[i], storage)) return true;
+static bool holds_storage(const nr_conditions *c, const norch_storage *storage) {
+    for (int64_t i = 0; i < c->held_count; i++)
+        if (meet(c->held[i], storage)) return true;
     return false;
 }
 
-static bool same_leaf(const nr_recording *r, const nr_leaf *leaf, void *object, void *leaves) {
+static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *object, void *leaves) {
     if (leaf->object) return leaf->is_tensor ? leaf->object == object : same_object(leaf->object, object);
     if (!nr_is_tensor(object) || ((nr_object *)object)->type == nr_batched_class) return false;
     const norch_tensor *x = object;
     if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs) return false;
-    const nr_leaf *first = &r->leaves[leaf->shares];
+    const nr_leaf *first = &c->leaves[leaf->shares];
     if (first != leaf) {
         const norch_tensor *other = PyTuple_GetItem(leaves, leaf->shares);
         return other->storage == x->storage &&
                (char *)x->data - (char *)other->data == (char *)leaf->tensor.data - (char *)first->tensor.data;
     }
-    for (int64_t k = 0; k < leaf - r->leaves; k++) { /* arguments that did not overlap still do not */
+    for (int64_t k = 0; k < leaf - c->leaves; k++) { /* arguments that did not overlap still do not */
         const norch_tensor *other = PyTuple_GetItem(leaves, k);
-        if (r->leaves[k].is_tensor && meet(other->storage, x->storage)) return false;
+        if (c->leaves[k].is_tensor && meet(other->storage, x->storage)) return false;
     }
     return true;
 }
@@ -96,24 +96,24 @@ static int guard_holds(nr_guard *guard) {
     return holds;
 }
 
-static bool leaves_stand(const nr_recording *r, void *leaves, int64_t count) {
+static bool leaves_stand(const nr_conditions *c, void *leaves, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (!same_leaf(r, &r->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
+        if (!same_leaf(c, &c->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
     return true;
 }
 
 /* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
-static int matches(nr_recording *r, void *leaves) {
-    if (PyTuple_Size(leaves) != r->first_leaves || r->default_dtype != nr_default_dtype) return false;
+static int matches(const nr_conditions *c, void *leaves) {
+    if (PyTuple_Size(leaves) != c->first_leaves || c->default_dtype != nr_default_dtype) return false;
     static void *name;
     if (!name && !(name = PyUnicode_InternFromString("enabled"))) return -1;
-    void *enabled = PyObject_GetAttr(r->mode, name);
+    void *enabled = PyObject_GetAttr(c->mode, name);
     if (!enabled) return -1;
-    const bool same_mode = PyObject_IsTrue(enabled) == r->grad_enabled;
+    const bool same_mode = PyObject_IsTrue(enabled) == c->grad_enabled;
     Py_DecRef(enabled);
-    if (!same_mode || !leaves_stand(r, leaves, r->first_leaves)) return false;
-    for (int64_t i = 0; i < r->guard_count; i++) {
-        const int holds = guard_holds(&r->guards[i]);
+    if (!same_mode || !leaves_stand(c, leaves, c->first_leaves)) return false;
+    for (int64_t i = 0; i < c->guard_count; i++) {
+        const int holds = guard_holds(&c->guards[i]);
         if (holds != 1) return holds;
     }
     return true;
@@ -121,27 +121,26 @@ static int matches(nr_recording *r, void *leaves) {
 
 /* Whether the tensors that the calls use still have their memory, and their .grad follows its rule. */
 static bool tensors_stand(const nr_recording *r) {
-    for (int64_t i = 0; i < r->seen_count; i++) {
-        const nr_seen *one = &r->seen[i];
+    for (int64_t i = 0; i < r->used_count; i++) {
+        const nr_used *one = &r->used[i];
         const norch_tensor *x = one->x;
         if (x->storage != one->storage || x->data != one->data || x->node != one->node) return false;
         if (one->rule == NR_GRAD_NONE && x->grad != NR_NONE) return false;
         if (one->rule != NR_GRAD_SAME) continue;
         const norch_tensor *grad = x->grad;
-        if (!nr_is_tensor(x->grad) || grad->storage != one->first_storage || grad->data != one->first_data)
-            return false;
+        if (!nr_is_tensor(x->grad) || grad->storage != one->grad_storage || grad->data != one->grad_data) return false;
     }
     return true;
 }
 
 /* Whether the arguments that a run binds overlap nothing else that it uses. */
-static bool arguments_apart(const nr_recording *r, void *leaves) {
+static bool arguments_apart(const nr_conditions *c, void *leaves) {
     for (int64_t i = 0; i < PyTuple_Size(leaves); i++) {
-        nr_leaf *leaf = &r->leaves[i];
+        nr_leaf *leaf = &c->leaves[i];
         if (leaf->argument < 0) continue;
         norch_storage *storage = ((const norch_tensor *)PyTuple_GetItem(leaves, i))->storage;
         if (storage->data == leaf->apart && storage->bytes == leaf->apart_bytes) continue;
-        if (holds_storage(r, storage)) return false;
+        if (holds_storage(c, storage)) return false;
         leaf->apart = storage->data;
         leaf->apart_bytes = storage->bytes;
     }
@@ -164,8 +163,8 @@ static bool note_write(norch_tensor *x, void *time) {
 static bool leave_gradients(nr_recording *r) {
     void *time = NULL;
     bool good = true;
-    for (int64_t i = 0; i < r->seen_count && good; i++) {
-        const nr_seen *one = &r->seen[i];
+    for (int64_t i = 0; i < r->used_count && good; i++) {
+        const nr_used *one = &r->used[i];
         norch_tensor *x = one->x, *grad = one->grad_after;
         if (!one->sets_grad && !one->written) continue;
         if (!time && !(time = PyIter_Next(r->counter))) return false;
@@ -296,9 +295,9 @@ static int watched_change(nr_recording *r) {
 }
 
 static int may_run(nr_recording *r, void *leaves) {
-    const int same = matches(r, leaves);
+    const int same = matches(&r->conditions, leaves);
     if (same != 1) return same;
-    if (!tensors_stand(r) || !arguments_apart(r, leaves)) return false;
+    if (!tensors_stand(r) || !arguments_apart(&r->conditions, leaves)) return false;
     if (!r->before_run) return true;
     const int changed = watched_change(r);
     if (changed < 0) return -1;
@@ -307,13 +306,15 @@ static int may_run(nr_recording *r, void *leaves) {
     if (may != 1) r->asks = true; /* it did not handle the change, so that it must be called again */
     if (may != 1) return may;
     /* Python code has run, perhaps of other threads, which may have set the .data of a tensor */
-    return leaves_stand(r, leaves, r->first_leaves) && tensors_stand(r) && arguments_apart(r, leaves);
+    return leaves_stand(&r->conditions, leaves, r->conditions.first_leaves) && tensors_stand(r) &&
+           arguments_apart(&r->conditions, leaves);
 }
 
 static void bind(nr_recording *r, void *leaves) {
-    for (int64_t i = 0; i < PyTuple_Size(leaves); i++)
-        if (r->leaves[i].argument >= 0)
-            nr_program_bind(r->program, r->leaves[i].argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
+    for (int64_t i = 0; i < PyTuple_Size(leaves); i++) {
+        const int32_t argument = r->conditions.leaves[i].argument;
+        if (argument >= 0) nr_program_bind(r->program, argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
+    }
 }
 
 static void *run(nr_recording *r, void *leaves) {
@@ -335,19 +336,20 @@ static bool written_since(const norch_tensor *x, int64_t time) {
 
 /* A tensor that the second part uses, and that was written to after the first; NULL: none. */
 static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t time) {
-    for (int64_t i = 0; i < r->seen_count; i++)
-        if (r->seen[i].later && written_since(r->seen[i].x, time)) return r->seen[i].x;
-    for (int64_t i = 0; i < r->first_leaves; i++) {
+    for (int64_t i = 0; i < r->used_count; i++)
+        if (r->used[i].later && written_since(r->used[i].x, time)) return r->used[i].x;
+    for (int64_t i = 0; i < r->conditions.first_leaves; i++) {
         norch_tensor *x = PyTuple_GetItem(leaves, i);
-        if (r->leaves[i].later && written_since(x, time)) return x;
+        if (r->conditions.leaves[i].later && written_since(x, time)) return x;
     }
     return NULL;
 }
 
 static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *slab) {
-    const bool may = PyTuple_Size(leaves) == r->leaf_count && (r->program->slab ? slab && slab->storage : !slab) &&
-                     leaves_stand(r, leaves, r->leaf_count);
-    if (!may || !arguments_apart(r, leaves)) return Py_NewRef(NR_NOT_IMPLEMENTED);
+    const nr_conditions *c = &r->conditions;
+    const bool may = PyTuple_Size(leaves) == c->leaf_count && (r->program->slab ? slab && slab->storage : !slab) &&
+                     leaves_stand(c, leaves, c->leaf_count);
+    if (!may || !arguments_apart(c, leaves)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *changed = changed_since(r, leaves, time);
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);
@@ -447,6 +449,6 @@ void *nr_py_matches(void *self, void *const *given, int64_t n) {
     (void)self;
     nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;
     if (!r) return NULL;
-    const int same = r->program ? matches(r, given[1]) : false;
+    const int same = r->program ? matches(&r->conditions, given[1]) : false;
     return same < 0 ? NULL : PyBool_FromLong(same);
 }
