@@ -338,12 +338,16 @@ norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_te
 
 /* NumPy's matmul for every rank; a flag transposes the last two axes of its operand (not of a vector).
  * linear: x (..., K) @ weight (N, K)^T + optional_bias (N), then the UNARY row `epilogue` unless it is -1: in the same pass,
- * if it keeps the dtype. */
+ * if it keeps the dtype.
+ * addmm: beta * residual + alpha * (a (..., M, K) @ b (..., K, N)), rounded once, in the same pass: of floats, not on the CPU.
+ * The residual broadcasts to the product. */
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                            int64_t epilogue);
 /* matmul of two matrices (mm), two batches of as many (bmm), a matrix and a vector (mv), two vectors (dot, vdot). */
 norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_tensor *b);
+norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, const norch_tensor *b, double beta,
+                          double alpha);
 /* How CUDA devices compute products of float32 from now on: 0, with the precision of float32, by whatever is fastest; 1, in
  * the arithmetic of float32 alone (IEEE 754), and 2, with the 10 bits of TF32. */
 int32_t norch_set_float32_precision(int64_t precision);

@@ -78,6 +78,90 @@ def test_the_same_numbers_by_every_kernel(shape: Any, dtype: Any, precision: str
         norch.backends.cuda.matmul.fp32_precision = "none"
 
 
+# (M, K, N) for plain tiles, parts, tensor cores with edges and without, vectors from either side, and no terms.
+ADDED: Any = [(5, 7, 6), (64, 256, 128), (66, 520, 68), (4, 600, 1), (1, 300, 5), (3, 0, 4)]
+
+
+def laid_out(x: Any, layout: str) -> Any:
+    """x, its last two axes dense in the other order, or with gaps."""
+    if layout == "dense":
+        return x
+    return x.mT.contiguous().mT if layout == "turned" else norch.stack([x, x], -1)[..., 1]
+
+
+@pytest.mark.kernel
+@pytest.mark.skipif(DEVICE != "cuda", reason="of CUDA's kernels")
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64, norch.float16, norch.bfloat16], ids=str)
+@pytest.mark.parametrize("layout", ["dense", "turned", "gaps"])
+def test_a_residual_is_added_by_the_product(dtype: Any, layout: str) -> None:
+    from test_cuda_capture import SIMULATION, launches
+
+    eps = norch.finfo(dtype).eps
+    for m, k, n in ADDED:
+        for beta, alpha, batch in ((1, 1, ()), (0.5, -2, (2,))):
+            x = random(*batch, m, n, dtype=dtype)
+            a, b = (laid_out(random(*batch, *shape, dtype=dtype), layout) for shape in ((m, k), (k, n)))
+            add = functools.partial(norch.baddbmm if batch else norch.addmm, x, a, b, beta=beta, alpha=alpha)
+            found = add()
+            if eps < 1e-4:
+                assert found.equal(x * beta + (a @ b) * alpha)
+            else:  # rounded once
+                wide = x.float() * beta + (a.float() @ b.float()) * alpha
+                assert ((found.float() - wide).abs() <= wide.abs() * eps * 0.51 + 1e-5 * (k + 1) ** 0.5).all()
+            if SIMULATION and norch.cuda.get_device_capability() >= (8, 0):  # halves have kernels
+                assert launches(add) == launches(functools.partial(norch.matmul, a, b))
+            if k < 10:
+                assert add.func(laid_out(x, layout), a, b, beta=beta, alpha=alpha).equal(found)
+
+
+def plainly(x: Any, a: Any, b: Any) -> Any:
+    return 0.5 * x - 2 * (a @ b)
+
+
+@pytest.mark.parametrize(("name", "batch"), [("addmm", ()), ("baddbmm", (2,))])
+def test_gradients_of_a_residual(name: str, batch: Any) -> None:
+    x, a, b = (random(*batch, *shape, dtype=norch.float64).requires_grad_() for shape in ((3, 4), (3, 5), (5, 4)))
+    add = functools.partial(getattr(norch, name), beta=0.5, alpha=-2)
+    results = []
+    for function in (add, plainly):
+        y = function(x, a, b)
+        slopes = norch.autograd.grad(y.square().sum(), [x, a, b], create_graph=True)
+        results.append([y, *slopes, *norch.autograd.grad(sum(g.square().sum() for g in slopes), [x, a, b])])
+    for found, wanted in zip(*results, strict=True):
+        assert norch.allclose(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "mapped", [(0, None, None), (None, 0, None), (None, None, 0), (0, 0, 0), (0, None, 0)], ids=str
+)
+def test_maps_of_a_residual(mapped: Any) -> None:
+    all_of = [random(2, *shape) for shape in ((3, 4), (3, 5), (5, 4))]
+    given = [x if axis == 0 else x[0] for x, axis in zip(all_of, mapped, strict=True)]
+    add = functools.partial(norch.addmm, beta=0.5, alpha=-2)
+    wanted = [plainly(*(x[i] if axis == 0 else x for x, axis in zip(given, mapped, strict=True))) for i in range(2)]
+    assert norch.allclose(norch.vmap(add, mapped)(*given), norch.stack(wanted), atol=1e-5)
+
+
+def test_a_residual_in_a_captured_function() -> None:
+    a, b = random(3, 5), random(5, 4)
+    add = norch.capture(lambda x: norch.addmm(x, a, b, beta=2, alpha=0.5).tanh())
+    for row in range(3):
+        x = random(3, 4) * (row + 1)
+        assert norch.allclose(add(x), (2 * x + 0.5 * (a @ b)).tanh(), atol=1e-6)
+
+
+def test_what_a_residual_has_no_kernel_for() -> None:
+    x = norch.ones(2, 2, device=DEVICE)
+    assert norch.addmm(norch.ones(1, device=DEVICE), x, x, beta=2).tolist() == [[4, 4], [4, 4]]
+    assert norch.addmm(norch.full((2, 2), math.nan, device=DEVICE), x, x, beta=0).tolist() == [[2, 2], [2, 2]]
+    assert norch.addmm(x.long(), x.long(), x.long(), beta=3).tolist() == [[5, 5], [5, 5]]
+    for wrong in (x.double(), norch.ones(3, 2, device=DEVICE)):
+        with pytest.raises((norch.DTypeError, norch.ShapeError), match="addmm"):
+            norch.addmm(wrong, x, x)
+    with pytest.raises(norch.ShapeError, match="addmm"):
+        norch.addmm(x, x, norch.ones(3, 2, device=DEVICE))
+
+
 @pytest.mark.host
 @pytest.mark.kernel
 def test_any_number_of_threads() -> None:

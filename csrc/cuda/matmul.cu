@@ -45,10 +45,15 @@ __global__ void __launch_bounds__(NR_BLOCK, way_a == EACH ? 1 : S::blocks) multi
             const int row = row0 + S::row(i);
             if (row >= g.m) continue;
             A run[S::RUN_N];
+            T *to = c + (int64_t)row * g.c_row + col;
 #pragma unroll
-            for (int q = 0; q < S::RUN_N; q++) run[q] = ended(sum[i][j + q] + start[q], g.relu && whole);
+            for (int q = 0; q < S::RUN_N; q++) run[q] = sum[i][j + q] + start[q];
+            if constexpr (is_floating<T>)
+                if (whole) add_residual<dtype_of<T>>(g, run, to, left);
+#pragma unroll
+            for (int q = 0; q < S::RUN_N; q++) run[q] = ended(run[q], g.relu && whole);
             if (whole)
-                put_run<S::RUN_N>(c + (int64_t)row * g.c_row + col, run, left, g.c_wide);
+                put_run<S::RUN_N>(to, run, left, g.c_wide);
             else
                 put_run<S::RUN_N>(partial + (int64_t)row * g.n + col, run, left, g.n % 4 == 0);
         }
@@ -285,6 +290,7 @@ static int32_t run_some(const nr_call *call, nr_matmul_plan p, int64_t size) {
         nr_matmul_plan part = p;
         part.batch[last] = whole - from < step ? whole - from : step;
         part.c = static_cast<char *>(p.c) + from * p.batch_stride[0][last] * size;
+        if (p.residual) part.residual = static_cast<const char *>(p.residual) + from * p.batch_stride[0][last] * size;
         part.a = static_cast<const char *>(p.a) + from * p.batch_stride[1][last] * size;
         part.b = static_cast<const char *>(p.b) + from * p.batch_stride[2][last] * size;
         NR_TRY(run_some(call, part, size));

@@ -16,8 +16,9 @@ struct matmul_way {
 
 /* What all kernels of products are given. */
 struct matmul_operands {
-    const void *a, *b, *bias;
+    const void *a, *b, *bias, *residual; /* residual: as c lies, if not NULL */
     void *c;
+    double alpha, beta;
     int32_t m, n, k;
     int32_t activation; /* the epilogue, if is_activation() */
     bool relu;          /* whether that is the epilogue */
@@ -35,7 +36,10 @@ static inline matmul_operands operands_of(const nr_call *call, const nr_matmul_p
     return {p.a,
             p.b,
             p.bias,
+            p.residual,
             p.c,
+            p.alpha,
+            p.beta,
             (int32_t)p.m,
             (int32_t)p.n,
             (int32_t)p.k,
@@ -50,6 +54,19 @@ template <class T> DEVICE T ended(T x, bool relu) {
     if constexpr (T(-1) < T(0)) return relu && x < 0 ? T(0) : x;
     return x;
 }
+
+/* Makes sums, n neighbours of C from `to` on, beta times the residual + alpha times them, in float for halves. */
+template <class D, class T, int n>
+DEVICE void add_residual(const matmul_operands &g, T (&sums)[n], const typename D::S *to, int left) {
+    if (!g.residual) return;
+    const auto *from = static_cast<const typename D::S *>(g.residual) + (to - static_cast<typename D::S *>(g.c));
+#pragma unroll
+    for (int q = 0; q < n; q++)
+        if (q < left) sums[q] = (T)g.beta * widen<D>(from[q]) + (T)g.alpha * sums[q];
+}
+
+/* The dtype of float or double. */
+template <class T> using dtype_of = typename choose<is_same<T, float>, dtype_float32, dtype_float64>::type;
 
 struct matmul_args : matmul_operands {
     int64_t a_row, a_col, b_row, b_col;
@@ -74,6 +91,15 @@ template <int count, class To, class From> DEVICE void put_run(To *to, const Fro
         if (q < left) to[q] = (To)from[q];
 }
 
+/* One element of C, at its epilogue's end. */
+template <class T> DEVICE void put_one(const matmul_operands &g, T *to, T sum) {
+    T one[1] = {sum};
+    if constexpr (is_floating<T>) add_residual<dtype_of<T>>(g, one, to, 1);
+    one[0] = ended(one[0], g.relu);
+    activate(g.activation, one);
+    *to = one[0];
+}
+
 /* The sum of the parts of each element, in order, by `lanes` threads of a warp in turns, and the bias. */
 template <class T, class A>
 __global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const void *partials) {
@@ -90,9 +116,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const
         for (int bit = 16; bit > 0; bit /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, bit);
     if (lane > 0) return;
     if (g.bias) sum += (A) static_cast<const T *>(g.bias)[row * g.bias_row + col];
-    T out[1] = {(T)ended(sum, g.relu)};
-    activate(g.activation, out);
-    (static_cast<T *>(g.c) + at[0])[row * g.c_row + col] = out[0];
+    put_one(g, static_cast<T *>(g.c) + at[0] + row * g.c_row + col, (T)sum);
 }
 
 /* Where the tile of C that this block computes begins. Blocks that run together share TILE_GROUP rows of tiles, so that
@@ -113,23 +137,22 @@ template <class T, int BM, int BN> DEVICE void finish_block(const matmul_args &g
     if constexpr (is_floating<T>) {
         if (g.activation < 0 || g.parts > 1) return;
         __syncthreads();
-        finish_tile<typename choose<is_same<T, float>, dtype_float32, dtype_float64>::type, BN>(
-            c + row * g.c_row + column, g.c_row, g.m - row < BM ? g.m - row : BM, g.n - column, g.c_wide, g.activation,
-            (int)threadIdx.x, (int)blockDim.x);
+        finish_tile<dtype_of<T>, BN>(c + row * g.c_row + column, g.c_row, g.m - row < BM ? g.m - row : BM, g.n - column,
+                                     g.c_wide, g.activation, (int)threadIdx.x, (int)blockDim.x);
     }
 }
 
 /* Where this block writes: C, to which it adds the bias, or the sums of its part. */
 template <class T> struct matmul_output {
+    const matmul_args &g;
     T *c;
     const T *bias;
     int64_t c_row;
     int m, n;
-    bool wide, relu;
+    bool wide, whole;
 
-    DEVICE matmul_output(const matmul_args &g, int64_t c_at) : c(static_cast<T *>(g.c)), m(g.m), n(g.n) {
-        const bool whole = g.parts == 1;
-        relu = whole && g.relu;
+    DEVICE matmul_output(const matmul_args &args, int64_t c_at)
+        : g(args), c(static_cast<T *>(g.c)), m(g.m), n(g.n), whole(g.parts == 1) {
         c += whole ? c_at : blockIdx.z * g.part_stride + (int64_t)blockIdx.y * g.m * g.n;
         bias = whole ? static_cast<const T *>(g.bias) : nullptr;
         c_row = whole ? g.c_row : g.n;
@@ -140,10 +163,14 @@ template <class T> struct matmul_output {
         for (int q = 0; q < count; q++) to[q] = bias && column + q < n ? bias[column + q] : T(0);
     }
     template <int count> DEVICE void put(int row, int column, const T (&run)[count]) const {
-        T values[count];
+        if (row >= m) return;
+        T values[count], *to = c + row * c_row + column;
 #pragma unroll
-        for (int q = 0; q < count; q++) values[q] = ended(run[q], relu);
-        if (row < m) put_run<count>(c + row * c_row + column, values, n - column, wide);
+        for (int q = 0; q < count; q++) values[q] = run[q];
+        if (whole) add_residual<dtype_of<T>>(g, values, to, n - column);
+#pragma unroll
+        for (int q = 0; q < count; q++) values[q] = ended(values[q], g.relu && whole);
+        put_run<count>(to, values, n - column, wide);
     }
 };
 

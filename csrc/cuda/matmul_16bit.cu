@@ -241,14 +241,15 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const product_16bit g, con
     }
     pack<S, W> out;
 #pragma unroll
-    for (int q = 0; q < W; q++) {
-        sum[q] += g.bias ? widen<D>(static_cast<const S *>(g.bias)[col + q]) : 0.0f;
-        sum[q] = widen<D>(narrow<D>(ended(sum[q], g.relu)));
-    }
+    for (int q = 0; q < W; q++) sum[q] += g.bias ? widen<D>(static_cast<const S *>(g.bias)[col + q]) : 0.0f;
+    S *to = static_cast<S *>(g.c) + at[0] + row * g.c_row + col;
+    add_residual<D>(g, sum, to, W);
+#pragma unroll
+    for (int q = 0; q < W; q++) sum[q] = widen<D>(narrow<D>(ended(sum[q], g.relu)));
     activate(g.activation, sum);
 #pragma unroll
     for (int q = 0; q < W; q++) out.v[q] = narrow<D>(sum[q]);
-    *reinterpret_cast<pack<S, W> *>(static_cast<S *>(g.c) + at[0] + row * g.c_row + col) = out;
+    *reinterpret_cast<pack<S, W> *>(to) = out;
 }
 
 /* ---- which kernel ---------------------------------------------------------------------------------------------------- */
@@ -579,6 +580,7 @@ static int32_t run_halves(const nr_call *call, const nr_matmul_plan &p, int cut)
         const int64_t b = cut == CUT_ROWS ? 0 : cut == CUT_COLUMNS ? p.b_col : p.batch_stride[2][cut];
         *size = half ? *size - middle : middle;
         part.c = static_cast<uint16_t *>(p.c) + from * c;
+        if (p.residual) part.residual = static_cast<const uint16_t *>(p.residual) + from * c;
         part.a = static_cast<const uint16_t *>(p.a) + from * a;
         part.b = static_cast<const uint16_t *>(p.b) + from * b;
         if (p.bias && cut == CUT_COLUMNS) part.bias = static_cast<const uint16_t *>(p.bias) + from;

@@ -140,8 +140,16 @@ template <class D> struct tile_end {
         for (int i = 0; i < 4; i++) word[i] = narrow_pair<D>(whole(x, 2 * i), whole(x, 2 * i + 1));
     }
 
-    /* x[2 i + e]: element e of this lane in the i-th 8 of these 32 columns. All lanes call it. */
-    DEVICE void store(int row, int j, const float (&x)[8]) {
+    /* x[2 i + e]: element e of this lane in the i-th 8 of these 32 columns. All lanes call it. The residual has no bias. */
+    DEVICE void store(int row, int j, float (&x)[8]) {
+        if (g.residual && g.parts == 1 && row < g.m)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                float pair[2] = {x[2 * i], x[2 * i + 1]};
+                const int at = col + j + i * 8;
+                add_residual<D>(g, pair, c + row * g.c_row + at, g.n - at);
+                x[2 * i] = pair[0], x[2 * i + 1] = pair[1];
+            }
         if (is_same<S, float> || g.parts > 1) {
 #pragma unroll
             for (int i = 0; i < 4; i++) {

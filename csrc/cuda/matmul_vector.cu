@@ -35,9 +35,7 @@ template <class T> DEVICE void put_sum(const matmul_args &g, int64_t c_at, int r
         return;
     }
     if (g.bias) sum += static_cast<const T *>(g.bias)[row * g.bias_row];
-    T out[1] = {ended(sum, g.relu)};
-    activate(g.activation, out);
-    static_cast<T *>(g.c)[c_at + row * g.c_row] = out[0];
+    put_one(g, static_cast<T *>(g.c) + c_at + row * g.c_row, sum);
 }
 
 /* A, (m, k), dense along k, times B, (k, 1): `warps` of them share `rows` rows. W > 1: B is dense too, and what is_wide

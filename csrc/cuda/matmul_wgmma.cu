@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
             for (int q = 0; q < 8; q++) eight[q] = sum[(j / 8 + q / 2) * 4 + h * 2 + q % 2];
         };
         float eight[8];
-        if (staged == 0 || !c_mapped || g.activation >= 0) {
+        if (staged == 0 || !c_mapped || g.activation >= 0 || g.residual) {
 #pragma unroll
             for (int j = 0; j < BN; j += 32) {
                 end.load_bias(j);

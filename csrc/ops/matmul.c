@@ -196,6 +196,21 @@ static norch_tensor *complex_matmul(const norch_tensor *a, const norch_tensor *b
     return back(out, b->ndim == 1);
 }
 
+/* Sizes and strides of the last two axes, and the batch sizes of the result. */
+static int32_t plan_operands(const char *op, nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b,
+                             bool transpose_a, bool transpose_b, int32_t *ndim, int64_t *shape) {
+    const matrix left = as_matrix(a, transpose_a, true), right = as_matrix(b, transpose_b, false);
+    if (left.columns != right.rows) return inner_mismatch(op, left.columns, right.rows, a, b);
+    plan->m = left.rows;
+    plan->n = right.columns;
+    plan->k = left.columns;
+    plan->a_row = left.row_stride;
+    plan->a_col = left.column_stride;
+    plan->b_row = right.row_stride;
+    plan->b_col = right.column_stride;
+    return a->ndim > 2 || b->ndim > 2 ? broadcast_batches(op, a, b, ndim, shape) : NORCH_OK;
+}
+
 static norch_tensor *matmul(const char *op, const norch_tensor *a, const norch_tensor *b, bool transpose_a,
                             bool transpose_b) {
     if (check_operands(op, a, b)) return NULL;
@@ -206,17 +221,11 @@ static norch_tensor *matmul(const char *op, const norch_tensor *a, const norch_t
         nr_release(wide_b);
         return nr_narrowed(out, a->dtype);
     }
-    matrix left = as_matrix(a, transpose_a, true), right = as_matrix(b, transpose_b, false);
-    if (left.columns != right.rows) return inner_mismatch(op, left.columns, right.rows, a, b), NULL;
-    if (nr_is_complex(a->dtype)) return complex_matmul(a, b, transpose_a, transpose_b);
-    nr_matmul_plan plan = {.m = left.rows, .n = right.columns, .k = left.columns};
-    plan.a_row = left.row_stride;
-    plan.a_col = left.column_stride;
-    plan.b_row = right.row_stride;
-    plan.b_col = right.column_stride;
+    nr_matmul_plan plan = {0};
     int64_t shape[NORCH_MAX_DIMS];
     int32_t ndim = 0;
-    if ((a->ndim > 2 || b->ndim > 2) && broadcast_batches(op, a, b, &ndim, shape)) return NULL;
+    if (plan_operands(op, &plan, a, b, transpose_a, transpose_b, &ndim, shape)) return NULL;
+    if (nr_is_complex(a->dtype)) return complex_matmul(a, b, transpose_a, transpose_b);
     return multiply(&plan, a, b, ndim, shape, a->ndim > 1, b->ndim > 1, NR_NO_OP);
 }
 
@@ -245,6 +254,39 @@ norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_ten
         return NR_REFUSE(NORCH_ERROR_SHAPE, "bmm: batches of %lld and %lld: %s and %s", (long long)a->shape[0],
                          (long long)b->shape[0], nr_shape_of(a), nr_shape_of(b));
     return matmul(name, a, b, false, false);
+}
+
+norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, const norch_tensor *b, double beta,
+                          double alpha) {
+    if (check_operands("addmm", a, b) || check_operands("addmm", a, residual)) return NULL;
+    if (a->device_type == NORCH_CPU || !nr_is_float(a->dtype))
+        return NR_REFUSE(NORCH_ERROR_DEVICE, "addmm: in one pass of floats only, and not on the CPU");
+    if (a->ndim < 2 || b->ndim < 2)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "addmm: products of matrices, not of %s and %s", nr_shape_of(a),
+                         nr_shape_of(b));
+    if (nr_needs_widening(a, NR_MATMUL)) {
+        norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
+        norch_tensor *wide_residual = wide_b ? nr_widened(residual) : NULL;
+        norch_tensor *out = wide_residual ? norch_addmm(wide_residual, wide_a, wide_b, beta, alpha) : NULL;
+        norch_tensor *const made[] = {wide_a, wide_b, wide_residual};
+        nr_release_all(3, made);
+        return nr_narrowed(out, a->dtype);
+    }
+    nr_matmul_plan plan = {.alpha = alpha, .beta = beta};
+    int64_t shape[NORCH_MAX_DIMS];
+    int32_t ndim = 0;
+    if (plan_operands("addmm", &plan, a, b, false, false, &ndim, shape)) return NULL;
+    shape[ndim] = plan.m;
+    shape[ndim + 1] = plan.n;
+    norch_tensor *whole = norch_expand(residual, ndim + 2, shape), *dense = whole ? nr_dense(whole, a->dtype) : NULL;
+    norch_tensor *out = NULL;
+    if (dense) {
+        plan.residual = dense->data;
+        out = multiply(&plan, a, b, ndim, shape, true, true, NR_NO_OP);
+    }
+    nr_release(whole);
+    nr_release(dense);
+    return out;
 }
 
 /* Checks the weight and the bias of a linear layer. */
@@ -307,7 +349,7 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
         dense = norch_clone(bias);
         if (!dense) return NULL;
     }
-    nr_matmul_plan plan;
+    nr_matmul_plan plan = {0};
     plan.m = x->ndim == 1 ? 1 : x->shape[x->ndim - 2];
     plan.k = weight->shape[1];
     plan.n = weight->shape[0];

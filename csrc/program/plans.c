@@ -94,9 +94,12 @@ static void visit_matmul(visitor v, nr_matmul_plan *plan) {
     NOTE(v, numbers);
     note(v, plan->batch, row);
     for (int o = 0; o < 3; o++) note(v, plan->batch_stride[o], row);
+    NOTE(v, plan->alpha);
+    NOTE(v, plan->beta);
     visit(v, &plan->a, false);
     visit(v, &plan->b, false);
     visit(v, &plan->bias, false);
+    visit(v, &plan->residual, false);
     visit(v, &plan->c, true);
 }
 

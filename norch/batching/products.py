@@ -8,7 +8,7 @@ from .._lib import constants, lib
 from ..autograd.levels import Level
 from ..errors import ShapeError
 from ..ops.op import OPCODES
-from .level import aligned, is_here, rule, sample
+from .level import aligned, is_here, rule, sample, samples
 
 _ADD = OPCODES["add"]
 _RANKS = {  # of the operands of the kinds of product
@@ -56,6 +56,13 @@ def _as_matrix(x: Any, level: Level, axis: int, ndim: int) -> Any:
     for _ in range(ndim - 2 if here else 0):
         p = lib.norch_unsqueeze(p, 1)
     return p
+
+
+@rule("addmm")
+def _addmm(level: Level, x: Any, a: Any, b: Any, beta: float, alpha: float) -> Any:
+    only_x = not is_here(a, level) and not is_here(b, level)
+    left, right = samples(a, level) if only_x else aligned(a, level, a.ndim), aligned(b, level, b.ndim)
+    return sample(lib.norch_addmm(aligned(x, level, x.ndim), left, right, beta, alpha), level)
 
 
 @rule("linear")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..._handle import Handle
 from ..._lib import int64, lib
-from ..._typing import Any, Tensor
+from ..._typing import Any, Tensor, TypeVar, cast
+from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
+from ...autograd.record import record
 from ...dtype import DTYPES
-from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from ...errors import ArgumentError, BoundsError, DeviceError, DTypeError, ShapeError
 from .._arguments import as_fixed_operand, rename_errors
 from .._checks import on_one_device
 from .._halves import rounded_once
@@ -34,7 +37,63 @@ __all__ = [
 # ---- input * beta + product * alpha -----------------------------------------------------------------------------
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _in_one_pass(rank: int) -> Callable[[F], F]:
+    """Decorates a function that adds a product of tensors of that rank, which one pass over the product may compute."""
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*given: Any, **named: Any) -> Any:
+            out = None
+            if len(given) == 3 and named.keys() <= {"beta", "alpha"} and all(isinstance(x, Handle) for x in given):
+                if given[1].ndim == given[2].ndim == rank:
+                    out = _one_pass(*given, named.get("beta", 1), named.get("alpha", 1))
+            return function(*given, **named) if out is None else out
+
+        return cast(F, call)
+
+    return decorate
+
+
+def _one_pass(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    """beta * x + alpha * (a @ b), or None where that takes several passes, or an error is to be raised."""
+    if not (x.ndim == 1 or x.is_cuda):
+        return None
+    if not x._dtype == a._dtype == b._dtype or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+        return None
+    try:
+        if beta == alpha == 1 and x.ndim == 1 and a.ndim == 2 and x.shape[0] == b.shape[1]:
+            return linear(a, t(b), x)
+        if not (x.is_cuda and x.ndim == a.ndim and x.dtype.is_floating_point and {type(beta), type(alpha)} <= _NUMBERS):
+            return None
+        return record(_Addmm, lib.norch_addmm(x, a, b, beta, alpha), (x, a, b), (beta, alpha), True) if beta else None
+    except (ShapeError, DTypeError, DeviceError, OverflowError):
+        return None
+
+
+@rounded_once
+def _scaled_matmul(a: Any, b: Any, alpha: float) -> Any:
+    return matmul(a, b) * alpha
+
+
+def _product_grad(a: Any, b: Any, alpha: float) -> Any:
+    return matmul(a, b) if alpha == 1 else _scaled_matmul(a, b, alpha)
+
+
+_NUMBERS = {int, float}
+_Addmm = derivative(
+    "addmm",
+    ("x", "a", "b"),
+    grad_x=lambda g, beta, alpha: g * beta,
+    grad_a=lambda g, b, alpha: _product_grad(g, b.mT, alpha),
+    grad_b=lambda g, a, alpha: _product_grad(a.mT, g, alpha),
+)
+
+
 @method(inplace=True)
+@_in_one_pass(2)
 @rounded_once
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product, and is not read when beta is 0.
@@ -43,14 +102,6 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha
     tensor([[4., 1.],
             [1., 4.]])
     """
-    input, mat1, mat2 = (
-        as_fixed_operand(input, "addmm"),
-        as_fixed_operand(mat1, "addmm"),
-        as_fixed_operand(mat2, "addmm"),
-    )
-    if beta == alpha == 1 and input.ndim == 1 and mat1.ndim == mat2.ndim == 2 and input.dtype is mat1.dtype:
-        if input.shape[0] == mat2.shape[1]:
-            return linear(mat1, t(mat2), input)
     return _added(input, mm(mat1, mat2), beta, alpha, "addmm")
 
 
@@ -62,6 +113,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: 
 
 
 @method(inplace=True)
+@_in_one_pass(3)
 @rounded_once
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
