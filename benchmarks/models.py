@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -133,8 +134,10 @@ def gpt_step(
     captured: bool = False,
     size: Text = TOY,
     dtype: str = "float32",
+    autocast: str = "",
 ) -> Callable[[], Any]:
-    """One step of a GPT, by default of 2 layers of width 64, on 16 texts of 64 characters: cross-entropy, AdamW."""
+    """One step of a GPT, by default of 2 layers of width 64, on 16 texts of 64 characters: cross-entropy, AdamW.
+    autocast: the type of device on which it runs under autocast to bfloat16."""
     module = lib.module
     model = draw(lib, _gpt(module.nn, size)).to(getattr(module, dtype))
     criterion = module.nn.CrossEntropyLoss()
@@ -144,7 +147,8 @@ def gpt_step(
     target, places = lib.integers(count, size.vocabulary), module.arange(size.length)
 
     def loss_of(tokens: Any, places: Any, target: Any) -> Any:
-        return criterion(model(tokens, places).reshape(count, size.vocabulary), target)
+        with module.autocast(autocast, module.bfloat16) if autocast else nullcontext():
+            return criterion(model(tokens, places).reshape(count, size.vocabulary), target)
 
     return training(lib, model, optimizer, loss_of, [(tokens, places, target)], captured)
 

@@ -543,13 +543,14 @@ def test_a_training_step_is_one_graph(name):
     assert train(True) == train(False)
 
 
-def test_memory_that_runs_out_while_graphs_are_made():
+@pytest.mark.parametrize("shape", [(4, 5), (9000,)], ids=["plain", "with scratch memory"])
+def test_memory_that_runs_out_while_graphs_are_made(shape):
     def take(x):
         y = F.dropout(x.cumsum(0), 0.5)
         return (y * 2 + 1).sum(0), y.softmax(0)
 
     def arguments():
-        return norch.randn(4, 5).to("cuda")
+        return norch.randn(shape).to("cuda")
 
     for n in range(100):
         captured = norch.capture(take)

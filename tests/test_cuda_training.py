@@ -99,3 +99,46 @@ def test_the_small_gpt() -> None:
         return losses
 
     assert_alike(losses_on)
+
+
+# ---- parameters in 16 bits ------------------------------------------------------------------------------------------
+
+OPTIMIZERS = {
+    "SGD": {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
+    "Adam": {"amsgrad": True},
+    "AdamW": {},
+    "RMSprop": {"momentum": 0.5, "centered": True},
+    "Adagrad": {},
+    "Adadelta": {},
+}
+
+
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_step_of_narrow_parameters(name: str, dtype: norch.dtype) -> None:
+    """As on the CPU, which widens them before; in one call that copies nothing, sizes and addresses as they come."""
+    drawn = norch.Generator().manual_seed(3)
+    start = [norch.randn(n + 1, generator=drawn).to(dtype) for n in (1, 6, 1030, 4096)]
+    found = {}
+    for device in ("cpu", "cuda"):
+        model = nn.ParameterList([nn.Parameter(x.to(device)[i > 0 :].clone()) for i, x in enumerate(start)])
+        taken = getattr(optim, name)(model.parameters(), lr=0.125, **OPTIMIZERS[name])
+        for step in range(3):
+            for p, x in zip(model, start):
+                whole = x.to(device) * (step + 1)
+                p.grad = whole[len(whole) - len(p) :]  # not where 8 bytes begin
+            if step < 2:
+                taken.step()
+        if device == "cuda":
+            with norch.profiler.profile() as watched:
+                taken.step()
+                cuda.synchronize()
+            events = {
+                event.key: event.count for event in watched.key_averages() if not event.key.startswith("copy from")
+            }
+            assert len(events) == 1 and list(events.values()) == [1], events
+        else:
+            taken.step()
+        found[device] = [p.detach().cpu().float() for p in model]
+    for one, other in zip(found["cpu"], found["cuda"]):
+        assert norch.allclose(one, other, rtol=0.002 if dtype == norch.float16 else 0.016, atol=1e-6), name

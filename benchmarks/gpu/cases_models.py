@@ -15,9 +15,10 @@ GPT2 = models.Text(layers=12, width=768, heads=12, length=1024, batch=8, vocabul
 TRIAL = models.Text(layers=1, width=8, heads=2, length=5, batch=2, vocabulary=11, tied=True)
 
 
-def _gpt(size: models.Text, dtype: str = "float32") -> Any:
+def _gpt(size: models.Text, dtype: str = "float32", autocast: bool = False) -> Any:
     def setup(lib: OnDevice) -> Run:
-        return models.gpt_step(lib, size=TRIAL if lib.small else size, dtype=dtype)
+        device = lib.device.split(":")[0] if autocast else ""
+        return models.gpt_step(lib, size=TRIAL if lib.small else size, dtype=dtype, autocast=device)
 
     return setup
 
@@ -37,4 +38,6 @@ add("GPT step 2x64 T64 B16 (toy)", _toy, 3.0, 4.0, tolerance=1e-3)
 add("GPT step 6x384 T256 B64 (nanoGPT shakespeare)", _gpt(NANO), 1.0, 1.3, tolerance=1e-3)
 add("GPT step 6x384 bf16 params", _gpt(NANO, "bfloat16"), 0.9, 1.0, tolerance=5e-2)
 add("GPT step 12x768 T1024 B8 V50257 (GPT-2 124M)", _gpt(GPT2), 1.0, 1.3, tolerance=1e-3)
+add("GPT step 6x384 bf16 autocast", _gpt(NANO, autocast=True), 0.9, 1.0, tolerance=5e-2, counted=False)
+add("GPT step 12x768 bf16 autocast", _gpt(GPT2, autocast=True), 0.8, 1.0, tolerance=5e-2, counted=False)
 add("ResNet-18 CIFAR step B128", _resnet, 1.0, 1.3, tolerance=5e-3)

@@ -481,8 +481,9 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     gpu->is_90 = gpu->capability == 90;
     if (code.ptxVersion < gpu->capability) gpu->capability = code.ptxVersion;
     gpu->most_shared = (int)found.sharedMemPerBlockOptin;
-    if (gpu->capability >= 80)
-        b->takes_narrow[NR_MATMUL] = b->takes_narrow[NR_CONV] = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
+    const uint32_t halves = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
+    b->takes_narrow[NR_OPTIM] = halves;
+    if (gpu->capability >= 80) b->takes_narrow[NR_MATMUL] = b->takes_narrow[NR_CONV] = halves;
     b->fuses_attention = gpu->capability >= 80;
     pools[index].total = found.totalGlobalMem;
     TRY(b->name, cudaStreamCreateWithFlags(&gpu->streams[0], cudaStreamNonBlocking));

@@ -1,5 +1,5 @@
 /* optim: the rows of optim.def over many tensors in one launch: blocks are dealt to the tensors by their number of
- * elements.
+ * elements. Narrow dtypes are widened as they are read, and rounded once as they are written.
  *
  *   tensors       [ 2500 elements           ][ 100    ][ 1024   ] ...   up to AT_ONCE, their addresses being arguments
  *   blocks        [ 0      | 1      | 2     ][ 3      ][ 4      ] ...   A_BLOCK elements each, or what is left
@@ -17,6 +17,7 @@
 struct optim_args {
     nr_optim_item items[AT_ONCE];
     uint32_t first_block[AT_ONCE + 1];
+    int32_t number, row_bytes; /* of the dtype that is stored; IN_ROW of its elements */
 };
 
 /* The tensor that this block belongs to, and this thread's first element there. */
@@ -27,33 +28,11 @@ DEVICE const nr_optim_item &item_of(const optim_args &a, int64_t *i) {
     return a.items[at];
 }
 
-/* IN_ROW elements from the i-th of n; zeros where there is no tensor. */
-template <class T> DEVICE void read(T (&to)[IN_ROW], const void *from, int64_t i, int64_t n, bool wide) {
-    const T *x = static_cast<const T *>(from);
-    if (x && wide) {
-        const auto all = *reinterpret_cast<const pack<T, IN_ROW> *>(x + i);
-        for (int k = 0; k < IN_ROW; k++) to[k] = all.v[k];
-    } else {
-        for (int k = 0; k < IN_ROW; k++) to[k] = x && i + k < n ? x[i + k] : T(0);
-    }
-}
-template <class T> DEVICE void write(void *to, const T (&from)[IN_ROW], int64_t i, int64_t n, bool wide) {
-    T *x = static_cast<T *>(to);
-    if (wide) {
-        pack<T, IN_ROW> all;
-        for (int k = 0; k < IN_ROW; k++) all.v[k] = from[k];
-        *reinterpret_cast<pack<T, IN_ROW> *>(x + i) = all;
-    } else {
-        for (int k = 0; k < IN_ROW; k++)
-            if (i + k < n) x[i + k] = from[k];
-    }
-}
-
 /* Whether a thread may move its elements of all tensors at once. */
-template <class T> DEVICE bool is_wide(const nr_optim_item &item, int64_t i) {
+DEVICE bool is_wide(const optim_args &a, const nr_optim_item &item, int64_t i) {
     uintptr_t all = reinterpret_cast<uintptr_t>(item.param) | reinterpret_cast<uintptr_t>(item.grad);
     for (const void *state : item.state) all |= reinterpret_cast<uintptr_t>(state);
-    return all % (IN_ROW * sizeof(T)) == 0 && i + IN_ROW <= item.n;
+    return all % (uintptr_t)a.row_bytes == 0 && i + IN_ROW <= item.n;
 }
 
 /* ---- formulas: a class a row, whose members are the scalars, and whose f computes one element ----------------- */
@@ -83,23 +62,28 @@ template <class T> DEVICE bool is_wide(const nr_optim_item &item, int64_t i) {
 template <class Step>
 __global__ void __launch_bounds__(NR_BLOCK) step_all(const optim_args a, const Step given, const Step *slot) {
     using T = typename Step::T;
+    using D = typename choose<is_same<T, float>, dtype_float32, dtype_float64>::type;
     const Step step = slot ? *slot : given;
     int64_t i;
     const nr_optim_item &item = item_of(a, &i);
     if (i >= item.n) return;
-    const bool wide = is_wide<T>(item, i);
-    T param[IN_ROW], grad[IN_ROW], state[NR_OPTIM_STATES][IN_ROW];
+    const bool wide = is_wide(a, item, i);
+    T param[IN_ROW], grad[IN_ROW], state[NR_OPTIM_STATES][IN_ROW] = {};
     bool has[NR_OPTIM_STATES];
-    read(param, item.param, i, item.n, wide);
-    read(grad, item.grad, i, item.n, wide);
+    const auto read = [&](T(&to)[IN_ROW], const void *from) {
+        load<D, IN_ROW>(to, a.number, {static_cast<const char *>(from), 0, 1}, i, item.n, wide);
+    };
+    const auto write = [&](void *to, const T(&from)[IN_ROW]) { store<D, IN_ROW>(to, a.number, from, i, item.n, wide); };
+    read(param, item.param);
+    read(grad, item.grad);
     for (int s = 0; s < NR_OPTIM_STATES; s++) {
         has[s] = s < Step::count && item.state[s];
-        read(state[s], s < Step::count ? item.state[s] : nullptr, i, item.n, wide);
+        if (has[s]) read(state[s], item.state[s]);
     }
     for (int k = 0; k < IN_ROW; k++) step.f(k, param[k], grad[k], state, has);
     for (int s = 0; s < Step::count; s++)
-        if (has[s]) write(item.state[s], state[s], i, item.n, wide);
-    write(item.param, param, i, item.n, wide);
+        if (has[s]) write(item.state[s], state[s]);
+    write(item.param, param);
 }
 
 struct launches {
@@ -113,6 +97,8 @@ template <class Step> int64_t launches::operator()(const Step &step) const {
     for (int64_t from = 0; from < plan.count; from += AT_ONCE) {
         optim_args a = {};
         int count = 0;
+        a.number = call->dtype;
+        a.row_bytes = (int32_t)(IN_ROW * nr_library->dtypes[call->dtype].size);
         for (int64_t i = from; i < plan.count && count < AT_ONCE; i++, count++) {
             a.items[count] = plan.items[i];
             a.first_block[count + 1] = a.first_block[count] + blocks_for(plan.items[i].n, A_BLOCK);
@@ -135,7 +121,7 @@ struct writes {
 /* The scalars are computed here, from the hyper-parameters as they are now. */
 template <template <class> class Step, class Hyper, class Does>
 static int64_t with_dtype(const nr_call *call, const Hyper &hyper, const Does &does) {
-    return call->dtype == NORCH_FLOAT32 ? does(Step<float>{hyper}) : does(Step<double>{hyper});
+    return call->dtype == NORCH_FLOAT64 ? does(Step<double>{hyper}) : does(Step<float>{hyper});
 }
 
 /* does(the step of a call), with the formulas of its row. */

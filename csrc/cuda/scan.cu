@@ -406,6 +406,19 @@ static bool is_wide(const nr_plan &lanes, int o, int64_t n, int64_t step, int64_
 
 static int64_t ceiling(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
+/* The totals of parts, where there are several, and then the scan. */
+static int32_t with_totals(const nr_call *call, const scan_kernels *kernels, scan_args &a, void (*total)(scan_args),
+                           void (*scan)(scan_args), dim3 grid) {
+    const nr_gpu *gpu = gpu_of(call);
+    const size_t bytes = a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0;
+    if (bytes && !(a.totals = static_cast<char *>(nr_cuda_scratch(gpu, bytes)))) return NORCH_ERROR_MEMORY;
+    if (bytes) LAUNCH(total, grid, NR_BLOCK, 0, gpu->stream, a);
+    LAUNCH(scan, grid, NR_BLOCK, 0, gpu->stream, a);
+    const int32_t status = launched(call);
+    if (bytes) nr_cuda_scratch_free(gpu, a.totals, bytes);
+    return status;
+}
+
 static int32_t run_rows(const nr_call *call, const scan_kernels *kernels, scan_args &a) {
     const bool wide = a.wide_in && a.wide_out;
     for (a.team = 1; a.team < 32 && a.team * (wide ? ITEMS : 1) < a.n;) a.team *= 2;
@@ -417,10 +430,9 @@ static int32_t run_rows(const nr_call *call, const scan_kernels *kernels, scan_a
 #define ENOUGH 65536 /* threads that keep a device busy */
 
 static int32_t run_columns(const nr_call *call, const scan_kernels *kernels, scan_args &a) {
-    const nr_gpu *gpu = gpu_of(call);
     a.wide_in = false; /* neighbours of a lane lie apart */
     a.team =
-        NR_BLOCK; /* a thread a lane; where those are few a strip of 16 or more elements, 32 neighbours beside it */
+        NR_BLOCK; /* a thread a lane; few lanes have strips of 16 or more elements, with 32 neighbours beside each */
     while (a.team > 32 && a.lanes * (NR_BLOCK / a.team) < ENOUGH && a.n * a.team >= 32 * NR_BLOCK) a.team /= 2;
     while (a.team > 1 && a.team / 2 >= a.lanes) a.team /= 2;
     const int64_t strips = NR_BLOCK / a.team, blocks = ceiling(a.lanes, a.team), most = a.n / (64 * strips);
@@ -430,13 +442,8 @@ static int32_t run_columns(const nr_call *call, const scan_kernels *kernels, sca
     a.strip_size = ceiling(a.n, (parts > 1 ? parts : 1) * strips);
     a.part_size = a.strip_size * strips;
     a.parts = (int32_t)ceiling(a.n, a.part_size);
-    const scratch totals(gpu, a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0);
-    if (!totals.memory) return NORCH_ERROR_MEMORY;
-    a.totals = totals.memory;
     const dim3 grid((unsigned)blocks, (unsigned)a.parts);
-    if (a.parts > 1) LAUNCH(kernels->column_totals, grid, NR_BLOCK, 0, gpu->stream, a);
-    LAUNCH(kernels->columns, grid, NR_BLOCK, 0, gpu->stream, a);
-    return launched(call);
+    return with_totals(call, kernels, a, kernels->column_totals, kernels->columns, grid);
 }
 
 #define SHORT 256   /* elements of a row that one warp takes */
@@ -445,7 +452,6 @@ static int32_t run_columns(const nr_call *call, const scan_kernels *kernels, sca
 
 static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
     const nr_scan_plan &plan = *static_cast<const nr_scan_plan *>(call->plan);
-    const nr_gpu *gpu = gpu_of(call);
     const scan_kernels *kernels = call->dtype == NORCH_INT64     ? find<int64_t>(call->op)
                                   : call->dtype == NORCH_FLOAT32 ? find<float>(call->op)
                                                                  : find<double>(call->op);
@@ -466,13 +472,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
     const int64_t parts = tiles * a.lanes <= MOST_PARTS ? tiles : MOST_PARTS / a.lanes + 1;
     a.part_size = ceiling(tiles, parts) * kernels->tile;
     a.parts = (int32_t)ceiling(a.n, a.part_size);
-    const scratch totals(gpu, a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0);
-    if (!totals.memory) return NORCH_ERROR_MEMORY;
-    a.totals = totals.memory;
-    const unsigned blocks = (unsigned)(a.lanes * a.parts);
-    if (a.parts > 1) LAUNCH(kernels->total, blocks, NR_BLOCK, 0, gpu->stream, a);
-    LAUNCH(kernels->part, blocks, NR_BLOCK, 0, gpu->stream, a);
-    return launched(call);
+    return with_totals(call, kernels, a, kernels->total, kernels->part, (unsigned)(a.lanes * a.parts));
 }
 
 int32_t nr_cuda_scan(const nr_call *call) {

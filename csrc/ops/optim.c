@@ -54,7 +54,7 @@ static int32_t check_step(const row *r, int64_t n, norch_tensor *const *const li
             if (!nr_same_device(x, param))
                 return nr_fail(NORCH_ERROR_DEVICE, "%s: %s %lld is on %s, the parameter on %s", r->name, r->lists[l],
                                (long long)i, nr_device_name(x), nr_device_name(param));
-            *dense = *dense && x->contiguous && !nr_is_narrow(x->dtype) && !nr_is_complex(x->dtype) &&
+            *dense = *dense && x->contiguous && !nr_needs_widening(x, NR_OPTIM) && !nr_is_complex(x->dtype) &&
                      (l == PARAM || x->storage != param->storage);
         }
     }
@@ -94,7 +94,7 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
     return NORCH_OK;
 }
 
-/* x as the kernels need it: wide, dense, real, and not in the storage of the parameter. */
+/* x as all kernels take it: wide, dense, real, and not in the storage of the parameter. */
 static norch_tensor *readied(norch_tensor *x, bool shared) {
     norch_tensor *dense = nr_is_narrow(x->dtype) ? nr_widened(x) : shared ? norch_clone(x) : norch_contiguous(x);
     if (!dense || !nr_is_complex(dense->dtype)) return dense;

@@ -211,7 +211,9 @@ static int32_t capture_segment(const nr_program *program, nr_segment *segment) {
     for (int64_t i = segment->first; i < segment->end && status == NORCH_OK; i++)
         status = nr_program_run_step(&program->steps[i]);
     const int32_t ended = backend->device->graph(backend, NR_GRAPH_END, &segment->graph);
-    return status == NORCH_OK ? ended : status;
+    if (status == NORCH_OK) return ended;
+    if (segment->graph) backend->device->graph(backend, NR_GRAPH_FREE, &segment->graph); /* it lacks calls */
+    return status;
 }
 
 int32_t nr_program_make_graphs(nr_program *program) {
