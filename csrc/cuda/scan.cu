@@ -153,7 +153,7 @@ DEVICE typename Scan::State join_on(typename Scan::State before, int64_t i, int6
     return before;
 }
 
-/* Writes the running states of N neighbours, past the caches' oldest: they keep what is yet to be read. */
+/* Writes the running states of N neighbours, as what leaves the cache first: it keeps the input that is yet to be read. */
 template <class Scan, int N>
 DEVICE void write_on(const scan_args &a, char *lane, typename Scan::State before, int64_t i, int64_t last,
                      const typename Scan::In (&x)[N]) {
@@ -446,9 +446,9 @@ static int32_t run_columns(const nr_call *call, const scan_kernels *kernels, sca
     return with_totals(call, kernels, a, kernels->column_totals, kernels->columns, grid);
 }
 
-#define SHORT 256   /* elements of a row that one warp takes */
-#define MEDIUM 1024 /* and where there are */
-#define MANY 2048   /* rows */
+#define SHORT 256   /* elements of a row for a team, */
+#define MEDIUM 1024 /* or of one of MANY rows */
+#define MANY 2048
 
 static int32_t run_part(const nr_call *call, const nr_plan &lanes) {
     const nr_scan_plan &plan = *static_cast<const nr_scan_plan *>(call->plan);
