@@ -1,9 +1,9 @@
 /* norch.h: the public C API.
  *
  * This header holds everything that a caller may know. Python's bindings come from this text: make turns its prototypes
- * into builtin functions (csrc/python/make_calls.py), and the library carries a copy, from which norch/_lib.py reads the
- * rest. So the header keeps to a plain style: one prototype a declaration, no macros but constants. Types and
- * names of parameters matter: optional_x may be NULL, bool is a flag, dims are axes, op is a row of ops.def, a count is
+ * into builtin functions (csrc/python/make_calls.py), and the library carries a copy, from which norch/_lib.py reads
+ * the rest. So the header keeps to a plain style: one prototype a declaration, no macros but constants. Types and names
+ * of parameters matter: optional_x may be NULL, bool is a flag, dims are axes, op is a row of ops.def, a count is
  * followed by its array.
  *
  * A call that makes a tensor returns it, or NULL on failure; other calls return a status (int32_t, NORCH_OK on success)
@@ -45,11 +45,11 @@ enum norch_dtype {
 
 typedef struct norch_storage norch_storage;
 
-/* A strided N-d array. It does not change after it is made; views share the storage.
- * references and type make it a Python object if Python has loaded the library. node, grad, version_counter and view are
- * objects of autograd (norch/_handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first
- * element; strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the kind takes part
- * in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
+/* A strided N-d array. It does not change after it is made; views share the storage. references and type make it a
+ * Python object if Python has loaded the library. node, grad, version_counter and view are objects of autograd
+ * (norch/_handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first element;
+ * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the kind takes
+ * part in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
 typedef struct norch_tensor {
     int64_t references;
     void *type;
@@ -75,8 +75,8 @@ typedef struct norch_tensor {
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
-/* The text of this header, and a hash of all that a plugin is compiled with: this header, the tables, core/backend.h, device.h and
- * families/. */
+/* The text of this header, and a hash of all that a plugin is compiled with: this header, the tables, core/backend.h,
+ * device.h and families/. */
 const char *norch_header(void);
 uint64_t norch_abi(void);
 int64_t norch_sizeof_tensor(void);
@@ -85,12 +85,12 @@ int64_t norch_sizeof_tensor(void);
 const char *norch_last_error(void);
 int32_t norch_last_error_kind(void);
 
-/* Makes tensors Python objects, and failures Python exceptions: exceptions holds a class for each kind of error. Returns
- * the type of tensors, NULL without Python. norch_set_class sets the subclass of it that results get. */
+/* Makes tensors Python objects, and failures Python exceptions: exceptions holds a class for each kind of error.
+ * Returns the type of tensors, NULL without Python. norch_set_class sets the subclass of it that results get. */
 void *norch_bind_python(const void *const *exceptions);
 void norch_set_class(void *type);
-/* The functions of this header as builtins of Python, which cost a tenth of a call through ctypes: the i-th and its name,
- * NULL past the end. */
+/* The functions of this header as builtins of Python, at a tenth of the cost of ctypes: the i-th and its name, NULL
+ * past the end. */
 void *norch_call(int64_t i);
 const char *norch_call_name(int64_t i);
 
@@ -105,8 +105,8 @@ int64_t norch_live_storages(void);
 int64_t norch_live_bytes(void);
 int64_t norch_cached_bytes(void);
 void norch_empty_cache(void);
-/* values, of the CPU's allocator: bytes {in use, at the peak, in use or cached, at the peak, cached, limit of the cache},
- * blocks {allocated from the system, reused, freed}. */
+/* values, of the CPU's allocator: bytes {in use, at the peak, in use or cached, at the peak, cached, limit of the
+ * cache}, blocks {allocated from the system, reused, freed}. */
 void norch_memory(int64_t *values);
 void norch_memory_reset_peak(void);
 void norch_set_cache_limit(int64_t bytes);
@@ -123,19 +123,20 @@ int64_t norch_device_count(int64_t device_type);
  * version of the driver, of the runtime}. */
 int32_t norch_device_properties(int64_t device_type, int64_t device_index, char *name, int64_t capacity,
                                 int64_t *values);
-/* values: bytes {in tensors, at the peak, in tensors or cached, at the peak, free on the device, in all; of pinned host memory
- * in tensors, in tensors or cached}, and the number of allocations of pinned memory. */
+/* values: bytes {in tensors, at the peak, in tensors or cached, at the peak, free on the device, in all; of pinned host
+ * memory in tensors, in tensors or cached}, and the number of allocations of pinned memory. */
 int32_t norch_device_memory(int64_t device_type, int64_t device_index, int64_t *values);
 int32_t norch_device_reset_peak(int64_t device_type, int64_t device_index);
 int32_t norch_device_empty_cache(int64_t device_type, int64_t device_index);
 /* Waits for all work of the device, and reports its failures. */
 int32_t norch_device_synchronize(int64_t device_type, int64_t device_index);
-/* Streams of the device: 0 is the default one, -1 the current one of this thread. action: 0 makes one, of high priority where
- * *value < 0, and gives its number in *stream; 1 gives the number of the current one; 2 makes *stream the current one;
- * 3 waits for its work; 4 queries whether all of it is done (*value). */
+/* Streams of the device: 0 is the default one, -1 the current one of this thread. action: 0 makes one, of high priority
+ * where *value < 0, and gives its number in *stream; 1 gives the number of the current one; 2 makes *stream the current
+ * one; 3 waits for its work; 4 queries whether all of it is done (*value). */
 int32_t norch_device_stream(int64_t device_type, int64_t device_index, int64_t action, int64_t *stream, double *value);
-/* Events of a device. action: 0 makes *event (*value 1: it tells time), 1 records it in a stream, 2 waits for it, 3 queries
- * whether it has passed (*value 1), 4 gives the milliseconds from it to other, 5 frees it, 6 lets a stream wait for it. */
+/* Events of a device. action: 0 makes *event (*value 1: it tells time), 1 records it in a stream, 2 waits for it, 3
+ * queries whether it has passed (*value 1), 4 gives the milliseconds from it to other, 5 frees it, 6 lets a stream wait
+ * for it. */
 int32_t norch_device_event(int64_t device_type, int64_t device_index, int64_t action, int64_t stream, void *event,
                            void *other, double *value);
 /* Says that a stream uses x, which was made in another: its memory is not reused before that is done. */
@@ -155,8 +156,8 @@ int32_t norch_op_takes(int64_t op, int64_t dtype);
 
 /* ---- dtypes --------------------------------------------------------------------------------- */
 
-/* Name (NULL past the end), bytes, kind as a character (b bool, u unsigned, i signed, f float, c complex), and the binary digits that a
- * number may have and be exact (of a complex one each part). */
+/* Name (NULL past the end), bytes, kind as a character (b bool, u unsigned, i signed, f float, c complex), and the
+ * binary digits that a number may have and be exact (of a complex one each part). */
 const char *norch_dtype_name(int64_t dtype);
 int32_t norch_dtype_size(int64_t dtype);
 int32_t norch_dtype_kind(int64_t dtype);
@@ -177,7 +178,7 @@ bool norch_complex_seen(void);
 
 norch_tensor *norch_empty(int64_t ndim, const int64_t *shape, int64_t dtype, int64_t device_type, int64_t device_index);
 
-/* Like x, but with another size of the last axis, which is the innermost in memory; the other axes keep their order in memory. */
+/* Like x but for the size of the last axis, which is the innermost in memory; the other axes keep their order there. */
 norch_tensor *norch_empty_like(const norch_tensor *x, int64_t last);
 /* Every element is value; for integers and bool, `integer`. */
 norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, double value, int64_t integer,
@@ -212,9 +213,9 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n);
 /* Whether both have the same elements in the same order; share a storage; overlap in memory. */
 bool norch_is_same(const norch_tensor *a, const norch_tensor *b);
 bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b);
+bool norch_overlaps(const norch_tensor *a, const norch_tensor *b);
 /* How many tensors and exports hold the storage of x, x itself counted. */
 int64_t norch_storage_references(const norch_tensor *x);
-bool norch_overlaps(const norch_tensor *a, const norch_tensor *b);
 /* Whether two elements of x may have the same memory: expanded, or unfolded with windows that overlap. */
 bool norch_overlaps_itself(const norch_tensor *x);
 
@@ -233,8 +234,8 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *s
 norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims);
 norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim);
 norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index);
-/* start and stop as in Python: clipped, negative ones count from the end. With a negative step, a stop below -size includes
- * element 0, like Python's None. */
+/* start and stop as in Python: clipped, negative ones count from the end. With a negative step, a stop below -size
+ * includes element 0, like Python's None. */
 norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step);
 /* start from 0 or, negative, from the end; all `length` elements must lie in x. */
 norch_tensor *norch_narrow(const norch_tensor *x, int64_t dim, int64_t start, int64_t length);
@@ -248,20 +249,20 @@ norch_tensor *norch_as_strided(const norch_tensor *x, int64_t ndim, const int64_
                                const int64_t *strides, int64_t shift);
 /* The bytes of x as another dtype; the last size changes if the sizes of elements differ. */
 norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype);
-/* A complex x as its real and imaginary parts, along a new last axis of size 2; and such a tensor as complex numbers. */
+/* A complex x as its real and imaginary parts, along a new last axis of size 2; and the reverse. */
 norch_tensor *norch_view_as_real(const norch_tensor *x);
 norch_tensor *norch_view_as_complex(const norch_tensor *x);
 /* x in the shape of like: reshaped, or broadcast. */
 norch_tensor *norch_reshape_as(const norch_tensor *x, const norch_tensor *like);
 norch_tensor *norch_expand_as(const norch_tensor *x, const norch_tensor *like);
-/* Expands x, a reduction of a tensor of the shape of like over the `count` axes in dims (-1: all), back to that shape. */
+/* Expands x, a reduction over the `count` axes in dims (-1: all), back to the shape of like, which was reduced. */
 norch_tensor *norch_expand_reduced(const norch_tensor *x, const norch_tensor *like, int64_t count, const int64_t *dims,
                                    bool keepdim);
 
 /* ---- pointwise ------------------------------------------------------------------------------ */
 
-/* A row of ops.def over broadcast inputs. If the result is `mixed`, autograd keeps norch_meta() of each input, to sum and
- * cast gradients back. */
+/* A row of ops.def over broadcast inputs. If the result is `mixed`, autograd keeps norch_meta() of each input, to sum
+ * and cast gradients back. */
 norch_tensor *norch_unary(int64_t op, const norch_tensor *x);
 norch_tensor *norch_binary(int64_t op, const norch_tensor *a, const norch_tensor *b);
 norch_tensor *norch_ternary(int64_t op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *c);
@@ -277,8 +278,8 @@ int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a,
  * dtype -1: the one that ops.def gives. */
 norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                            int64_t dtype, double param);
-/* x summed over the axes that broadcasting added, cast and moved, to the shape, dtype and device of like, of a complex x the real
- * part if like is real; x itself, retained, when nothing differs. */
+/* x summed over broadcast axes, cast and moved to the shape, dtype and device of like; of a complex x the real part, if
+ * like is real; x itself, retained, when nothing differs. */
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like);
 
 /* ---- conditions --------------------------------------------------------------------------------- */
@@ -302,11 +303,11 @@ int32_t norch_check(const norch_tensor *x, int64_t condition);
 #define NORCH_SCAN_MAX 3
 #define NORCH_SCAN_MIN 4
 
-/* Running sums, products or log-sum-exps along dim (integers and bool in int64), from the end if reverse; or the indices
- * (int64) of the running extremes: the last of equal ones; NaN wins. */
+/* Running sums, products or log-sum-exps along dim (integers and bool in int64), from the end if reverse; or the
+ * indices (int64) of the running extremes: the last of equal ones; NaN wins. */
 norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool reverse);
-/* The indices (int64) that sort x along dim, the first k of them (-1: all). Stable; NaN is the greatest. The elements themselves go
- * to optional_values, of the dtype of x. */
+/* The indices (int64) that sort x along dim, the first k of them (-1: all). Stable; NaN is the greatest. The elements
+ * themselves go to optional_values, of the dtype of x. */
 norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending,
                             norch_tensor *optional_values);
 /* The elements of x in order along dim, without their indices: zeros of either sign in any order. */
@@ -318,10 +319,11 @@ norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor 
 norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log);
 norch_tensor *norch_softmax_backward(const norch_tensor *g, const norch_tensor *result, int64_t dim, bool log);
 
-/* Losses log(sum(exp(x))) - x[target] of the rows of x (N, C), or of x (C), of floats, with targets (N) or (), int64; 0 where the
- * target is `ignored`. reduced: their sum, divided by the number of those that are not ignored where optional_count, 0-d, is
- * given: it gets that number. smoothing: so much of the target is spread over all classes. log_sums (N, 2) gets what the gradient of x needs;
- * it and the count have the dtype that x is computed in. backward: that gradient, from g, that of the result. */
+/* Losses log(sum(exp(x))) - x[target] of the rows of x (N, C), or of x (C), of floats, with targets (N) or (), int64; 0
+ * where the target is `ignored`. reduced: their sum, divided by the number of targets that are not ignored if there is
+ * an optional_count (0-d), which gets it. smoothing: the part of the target that is spread over all classes. log_sums
+ * (N, 2) gets what the gradient needs; it and the count have the dtype that x is computed in. backward: the gradient of
+ * x, from g, that of the result. */
 norch_tensor *norch_cross_entropy(const norch_tensor *x, const norch_tensor *target, const norch_tensor *log_sums,
                                   const norch_tensor *optional_count, int64_t ignored, bool reduced, double smoothing);
 norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *target,
@@ -336,11 +338,10 @@ norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_te
 #define NORCH_PRODUCT_DOT 3
 #define NORCH_PRODUCT_VDOT 4
 
-/* NumPy's matmul for every rank; a flag transposes the last two axes of its operand (not of a vector).
- * linear: x (..., K) @ weight (N, K)^T + optional_bias (N), then the UNARY row `epilogue` unless it is -1: in the same pass,
- * if it keeps the dtype.
- * addmm: beta * residual + alpha * (a (..., M, K) @ b (..., K, N)), rounded once, in the same pass: of floats, not on the CPU.
- * The residual broadcasts to the product. */
+/* NumPy's matmul for every rank; a flag transposes the last two axes of its operand (not of a vector). linear: x (...,
+ * K) @ weight (N, K)^T + optional_bias (N), then the UNARY row `epilogue` unless it is -1: in the same pass, if it
+ * keeps the dtype. addmm: beta * residual + alpha * (a (..., M, K) @ b (..., K, N)), rounded once, in the same pass: of
+ * floats, not on the CPU. The residual broadcasts to the product. */
 norch_tensor *norch_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b);
 norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                            int64_t epilogue);
@@ -348,19 +349,21 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
 norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_tensor *b);
 norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, const norch_tensor *b, double beta,
                           double alpha);
-/* How CUDA devices compute products of float32 from now on: 0, with the precision of float32, by whatever is fastest; 1, in
- * the arithmetic of float32 alone (IEEE 754), and 2, with the 10 bits of TF32. */
+/* How CUDA devices compute products of float32 from now on: 0, with the precision of float32, by whatever is fastest;
+ * 1, in the arithmetic of float32 alone (IEEE 754), and 2, with the 10 bits of TF32. */
 int32_t norch_set_float32_precision(int64_t precision);
 int64_t norch_float32_precision(void);
 
 /* ---- recurrent layers ----------------------------------------------------------------------- */
 
-/* An LSTM over all steps, or, without c, a GRU: from what the input gives the gates (steps, rows, gates * size), of float32
- * or float64, the first state h (and c) (rows, size), and weight (gates * size, size) and bias (gates * size) of what the state
- * gives them. reverse: from the last step to the first. Written, contiguous: the states hs (steps, rows, size), kept (steps,
- * rows, 4 * size) and of an LSTM cs. backward: from the gradients of hs and of the last c (NULL: 0), that of from_x; of a GRU in
- * grad_h that of what the state gives the gates (of an LSTM it is the same); in grad_state that of c, of a GRU the part of that of h that
- * does not go through the weight. The result is the part that does. A GRU of several steps reads hs. */
+/* An LSTM over all steps or, without c, a GRU, of float32 or float64. from_x (steps, rows, gates * size): the products
+ * of the input with its weights, plus bias. h, c (rows, size): the first state. weight (gates * size, size) and bias
+ * (gates * size) apply to the state. reverse: from the last step to the first. Written, contiguous: the states hs
+ * (steps, rows, size), of an LSTM cs, and kept (steps, rows, 4 * size), which the gradients need.
+ *
+ * backward, from the gradients of hs and of the last c (NULL: 0), writes that of from_x; of a GRU, in grad_h, that of
+ * the product of state and weight (of an LSTM it is that of from_x); in grad_state that of c, of a GRU the part of that
+ * of h which does not go through the weight. It returns the part which does. A GRU of several steps reads hs. */
 int32_t norch_recurrent(const norch_tensor *from_x, const norch_tensor *h, const norch_tensor *optional_c,
                         const norch_tensor *weight, const norch_tensor *optional_bias, bool reverse,
                         const norch_tensor *hs, const norch_tensor *kept, const norch_tensor *optional_cs);
@@ -373,17 +376,18 @@ norch_tensor *norch_recurrent_backward(const norch_tensor *optional_g_hs, const 
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
-/* softmax(q k^T scale) v over q (..., L, E), k (..., S, E), v (..., S, V), of one float dtype and with the same leading axes;
- * causal: query i sees the keys up to i; the result has the strides of norch_empty_like(q, V). backward: from g, the gradient
- * of the result, those of q, k and v, into tensors of their shapes whose rows are contiguous. */
+/* softmax(q k^T scale) v over q (..., L, E), k (..., S, E), v (..., S, V), of one float dtype and with the same leading
+ * axes; causal: query i sees the keys up to i; the result has the strides of norch_empty_like(q, V). backward: from g,
+ * the gradient of the result, those of q, k and v, into tensors of their shapes whose rows are contiguous. */
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
                               bool causal);
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
                                  const norch_tensor *v, double scale, bool causal, int64_t n, const void *grads);
 /* Whether the device has the fused kernels for such operands (of widths within their limits). They know float16 and
- * bfloat16 too; optional_mask (..., L, S), of bools (true takes part) or of the dtype of q; dropout by optional_seed, an
- * int64 on the device; and heads of q, the axis before the rows, in groups that share one of k and v. A query that sees no
- * key gives 0. optional_logsumexp: float32 (..., L), contiguous, written for backward, which needs the result too. */
+ * bfloat16 too; optional_mask (..., L, S), of bools (true takes part) or of the dtype of q; dropout by optional_seed,
+ * an int64 on the device; and heads of q, the axis before the rows, in groups that share one of k and v. A query that
+ * sees no key gives 0. optional_logsumexp: float32 (..., L), contiguous, written for backward, which needs the result
+ * too. */
 bool norch_attention_fuses(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v);
 norch_tensor *norch_attention_fused(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v,
                                     const norch_tensor *optional_mask, const norch_tensor *optional_seed,
@@ -395,10 +399,10 @@ int32_t norch_attention_fused_backward(const norch_tensor *g, const norch_tensor
 
 /* ---- convolution ----------------------------------------------------------------------------- */
 
-/* geometry: {stride, padding before, padding after, dilation}, a pair (rows, columns) each, and groups.
- * x (N, C, H, W), weight (O, C / groups, kernel), optional_bias (O) to (N, O, ...). The adjoints: conv_input (a transposed
- * convolution) gives (N, C, *size) from y (N, O, ...), with a bias (C); conv_weight gives (O, C / groups, *kernel), and
- * writes the sums of y by channel, the bias's gradient, to optional_sums (O). */
+/* geometry: {stride, padding before, padding after, dilation}, a pair (rows, columns) each, and groups. x (N, C, H, W),
+ * weight (O, C / groups, kernel), optional_bias (O) to (N, O, ...). The adjoints: conv_input (a transposed convolution)
+ * gives (N, C, *size) from y (N, O, ...), with a bias (C); conv_weight gives (O, C / groups, *kernel), and writes the
+ * sums of y by channel, the bias's gradient, to optional_sums (O). */
 norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *optional_bias,
                          int64_t count, const int64_t *geometry);
 norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight, const norch_tensor *optional_bias,
@@ -408,13 +412,13 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
 
 /* ---- pooling -------------------------------------------------------------------------------- */
 
-/* Over the last two axes. window: {kernel, stride, padding, dilation, size of the result}, a pair each; every window must begin
- * before the end of x. max: `index` (int64, of the result's shape) gets the positions of the maxima in their planes. backward:
- * zeros of the given size, to which x, the gradient of the result, is added at these positions. */
+/* Over the last two axes. window: {kernel, stride, padding, dilation, size of the result}, a pair each; every window
+ * must begin before the end of x. max: `index` (int64, of the result's shape) gets the positions of the maxima in their
+ * planes. backward: zeros of the given size, to which x, the gradient of the result, is added at these positions. */
 norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t *window, norch_tensor *index);
 norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor *index, int64_t count,
                                       const int64_t *window, int64_t axes, const int64_t *size);
-/* divisor 0: the size of the window, with or without its padding. backward: from the gradient of the result that of x. */
+/* divisor 0: the size of the window, with or without its padding. backward: the gradient of x from the result's. */
 norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
                              double divisor);
 norch_tensor *norch_pool_avg_backward(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
@@ -423,18 +427,19 @@ norch_tensor *norch_pool_avg_backward(const norch_tensor *x, int64_t count, cons
 /* ---- normalisation -------------------------------------------------------------------------- */
 
 /* The last `axes` axes of x with mean 0 and variance 1 (centered false: mean square 1), times weight, plus bias, both
- * of the shape of those axes; if axes is negative, over -axes groups of the channels of x (N, C, ...), weight and bias (C).
- * backward: from g, the gradient of the result, that of x into a contiguous tensor of its shape; and into a second one
- * of shape (2, ...), if given, those of weight and bias. */
+ * of the shape of those axes; if axes is negative, over -axes groups of the channels of x (N, C, ...), weight and bias
+ * (C). backward: from g, the gradient of the result, that of x into a contiguous tensor of its shape; and into a second
+ * one of shape (2, ...), if given, those of weight and bias. */
 norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optional_weight,
                               const norch_tensor *optional_bias, int64_t axes, double eps, bool centered);
 int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
                                  int64_t axes, double eps, bool centered, int64_t n, const void *grads);
 
-/* Channels of x (N, C, ...) with mean 0 and variance 1, times weight, plus bias, of float32 or float64; the others (C), of the same
- * dtype. With mean and variance given, the statistics are those of x: they are written there, and the running ones move towards
- * them by momentum; else the running ones are read. backward: from g, the gradient of the result, and the statistics, those of x,
- * and of weight and bias (2, C), into contiguous tensors; training: the statistics depend on x. */
+/* Channels of x (N, C, ...) with mean 0 and variance 1, times weight, plus bias, of float32 or float64; the others (C),
+ * of the same dtype. With mean and variance given, the statistics are those of x: they are written there, and the
+ * running ones move towards them by momentum; else the running ones are read. backward: from g, the gradient of the
+ * result, and the statistics, those of x, and of weight and bias (2, C), into contiguous tensors; training: the
+ * statistics depend on x. */
 norch_tensor *norch_batch_norm(const norch_tensor *x, const norch_tensor *optional_mean,
                                const norch_tensor *optional_variance, const norch_tensor *optional_running_mean,
                                const norch_tensor *optional_running_variance, const norch_tensor *optional_weight,
@@ -478,8 +483,8 @@ norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
 #define NORCH_INDEX_SCATTER_AMAX 13
 #define NORCH_INDEX_SCATTER_AMIN 14
 
-/* gather: out[i][j] = x[index[i][j]][j], for dim 0. scatter: writes src[i][j] to x[index[i][j]][j], or combines the two; not
- * in_place: in a copy of x. A 0-d src is written to every index. */
+/* gather: out[i][j] = x[index[i][j]][j], for dim 0. scatter: writes src[i][j] to x[index[i][j]][j], or combines the
+ * two; not in_place: in a copy of x. A 0-d src is written to every index. */
 norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index);
 norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const norch_tensor *index,
                             const norch_tensor *src, bool in_place);
@@ -492,7 +497,7 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
                               const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place);
 /* The coordinates of elements that are not 0: (count, ndim), or by_dimension (ndim, count). */
 norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension);
-/* The elements of x where mask (bool, of the shape of x) holds, 1-d; put writes as many values to them, in a contiguous x. */
+/* The elements of x where mask (bool, of the shape of x) holds, 1-d; put writes as many values to a contiguous x. */
 norch_tensor *norch_mask_get(const norch_tensor *x, const norch_tensor *mask);
 int32_t norch_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_tensor *values);
 
@@ -507,18 +512,19 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
                             int64_t dtype, int64_t device_type, int64_t device_index);
 norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index);
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p);
-/* x, of floats, with elements multiplied by 0 with probability p, and else by scale; mask, contiguous bools of its shape, gets which
- * were kept. An element is kept where norch_rand() would draw p or more. */
+/* x, of floats, with elements multiplied by 0 with probability p, and else by scale; mask, contiguous bools of its
+ * shape, gets which were kept. An element is kept where norch_rand() would draw p or more. */
 norch_tensor *norch_dropout(uint64_t *state, const norch_tensor *x, double p, double scale, const norch_tensor *mask);
 
 /* ---- optimizer steps over many tensors at once ---------------------------------------------- */
 
-/* Row `kind` of optim.def: its name, its hyper-parameters ("lr, momentum, ..."), its state tensors; NULL past the last. */
+/* Row `kind` of optim.def: its name, hyper-parameters ("lr, momentum, ...") and state tensors; NULL past the last. */
 const char *norch_optim_name(int64_t kind);
 const char *norch_optim_hyper(int64_t kind);
 const char *norch_optim_state(int64_t kind);
-/* One step: of n tensors each, params and state are updated in place; a state that the row does not have, or that is optional
- * and not there, is NULL. hyper points at the row's hyper-parameters, doubles in that order, read when the step runs. */
+/* One step: of n tensors each, params and state are updated in place; a state that the row does not have, or that is
+ * optional and not there, is NULL. hyper points at the row's hyper-parameters, doubles in that order, read when the
+ * step runs. */
 int32_t norch_optim_step(int64_t kind, int64_t n, const void *params, const void *grads, const void *state0,
                          const void *state1, const void *state2, const double *hyper);
 

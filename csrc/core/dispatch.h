@@ -19,7 +19,8 @@ int32_t nr_dispatch_program(const nr_backend *backend, double work, int32_t (*bo
 /* Waits until no call is running without the lock. norch_set_data() needs it: running calls read the header that it
  * replaces, and the storage that it releases. False if this thread itself is in the middle of a call. */
 bool nr_wait_for_calls(void);
-/* Counts a call of this thread as running: 1 before Python runs in the middle of it (and may switch threads), -1 after. */
+/* Counts a call of this thread as running: 1 before Python runs in the middle of it (and may switch threads), -1
+ * after. */
 void nr_count_running(int32_t change);
 /* Releases the interpreter's lock, so that other threads run it; NULL where it is kept. */
 void *nr_release_lock(void);

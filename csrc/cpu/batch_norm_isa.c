@@ -1,5 +1,5 @@
-/* batch_norm_isa: batch normalisation and its gradients, built once per instruction set; batch_norm_loops.h has the loops
- * for each float type.
+/* batch_norm_isa: batch normalisation and its gradients, built once per instruction set; batch_norm_loops.h has the
+ * loops for each float type.
  *
  *   x (batch, channels, inner)   [ c0 c0 c0 c0 ... | c1 c1 c1 ... ]   long planes: a tile is a channel
  *                                [ c0 c0 c1 c1 c2 c2 ... | c32 ...]   short ones: a tile is the channels that fit LANES

@@ -1,8 +1,8 @@
 /* batch_norm_loops: the tiles of batch_norm_isa.c, where their picture is, for a float type, a template of
  * each_dtype.h: Ioffe and Szegedy, "Batch Normalization" (2015).
  *
- *   TRAINING   1. mean = sum / n    2. the squares about it, without cancellation    3. out = (x - mean) scale weight + bias
- *   BACKWARD   1. the sums of g and of g (x - mean)    2. out = scale weight (g - mean(g) - h mean(g h)) */
+ *   TRAINING   1. mean = sum / n    2. the squares about it, without cancellation    3. (x - mean) scale weight + bias
+ *   BACKWARD   1. the sums of g and of g (x - mean)    2. scale weight (g - mean(g) - h mean(g h)) */
 
 typedef struct NAME(lanes) {
     T v[LANES];

@@ -2,7 +2,7 @@
  * set. The largest element is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal.
  * 41, 2021).
  *
- *   x    [ row | row | row | ... ]   a tile: rows of a few classes together, whose exponentials fill a block, or one long row
+ *   x    [ row | row | row | ... ]   a tile: rows of few classes, whose exponentials fill a block, or one long row
  *   kept [ top log_sum | ...     ]   of each row, log_sum = log(sum(exp(x - top))): backward makes one pass
  *   out  the losses of the rows, or where they are reduced their sum, in order, in double precision */
 #include <math.h>

@@ -1,7 +1,7 @@
 /* memory: the CPU's caching allocator. Freed blocks are kept in lists by size class, and reused.
  *
  *   classes     64  80  96  112 | 128  160  192  224 | 256 ...           bytes of a block: four classes a power of two
- *   take(150)   its class, 160:  waiting[5] -> block -> block -> ...     the first; if there is none, one from the system
+ *   take(150)   its class, 160:  waiting[5] -> block -> block -> ...     the first, or else one from the system
  *   give(150)   puts the block first in that list                        a full cache first frees its largest
  *
  * Reuse pays because the first write to each page of a new block is a page fault, which costs more than most operations

@@ -1,9 +1,9 @@
 /* optim_loops: the rows of optim.def as loops over neighbouring elements, a template of each_dtype.h; optim_isa.c cuts
  * tensors into parts. Here: elements `from` to `to` of one tensor, as Adam does:
  *
- *   grad    g --+--> exp_avg     m += take1 (g - m) -----------+      a plain loop that compilers vectorise: each tensor
- *               |                                              |      has one load and one store, and everything else
- *               +--> exp_avg_sq  v = keep2 v + take2 g g --+   |      stays in registers
+ *   grad    g --+--> exp_avg     m += take1 (g - m) -----------+   a plain loop that compilers vectorise: each tensor
+ *               |                                              |   has one load and one store, and everything else
+ *               +--> exp_avg_sq  v = keep2 v + take2 g g --+   |   stays in registers
  *                                                          |   |
  *   param   p ----------------> p + rate (m / (sqrt(v) / root + eps)) */
 

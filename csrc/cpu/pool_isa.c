@@ -1,10 +1,10 @@
 /* pool_isa: windows over planes, built once per instruction set. A row of windows is computed side by side, tap by tap,
  * so that the inner loops run along rows and become vectors; pool_loops.h holds them, for each float type.
  *
- *   planes    [ whole planes, about CHUNK elements ][ about CHUNK ][ ... ]        a thread takes a chunk, plane by plane
+ *   planes    [ whole planes, about CHUNK elements ][ about CHUNK ][ ... ]      a thread takes a chunk, plane by plane
  *
- *   x, padded   . a b c d e .     window j sees three columns from j on: tap 0 lies inside for windows 1 to 4, tap 1 for
- *   windows     0 1 2 3 4         all, tap 2 for 0 to 3. find_ranges does this once, for every row of every plane
+ *   x, padded   . a b c d e .     window j sees three columns from j on: tap 0 lies inside for windows 1 to 4, tap 1
+ *   windows     0 1 2 3 4         for all, tap 2 for 0 to 3. find_ranges does this once, for every row of every plane
  *
  * Shapes and strides: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning" (2016), chapter 3. */
 #include <math.h>

@@ -10,10 +10,10 @@
  * batch strides in the same order. causal: query i attends to keys 0 to i. BACKWARD: the gradients of q, k and v from
  * that of out, g.
  *
- * The fused kinds, which a backend has if fuses_attention is set, support more, with the fields of `fused`. `group` heads
- * of q, group_stride apart in every operand but k and v, share keys and values. mask has strides of its own, and is bool
- * (true: attended to) or of the dtype, to be added; a query that attends to no key gives 0. seed: of dropout, which
- * zeroes weights with a probability and divides the others by 1 minus it. logsumexp of the scores of each query,
+ * The fused kinds, which a backend has if fuses_attention is set, support more, with the fields of `fused`. `group`
+ * heads of q, group_stride apart in every operand but k and v, share keys and values. mask has strides of its own, and
+ * is bool (true: attended to) or of the dtype, to be added; a query that attends to no key gives 0. seed: of dropout,
+ * which zeroes weights with a probability and divides the others by 1 minus it. logsumexp of the scores of each query,
  * contiguous, is written by the forward kind (unless NULL), and read, like out, by the backward kind. */
 typedef enum nr_attention_operand {
     NR_ATTENTION_Q,

@@ -6,9 +6,9 @@
 
 /* x (batch, channels, inner) is contiguous; h = (x - mean) / sqrt(variance + eps), with the statistics of each channel.
  * forward: out = h weight + bias. backward: grad_x from g, the gradient of out; grad_affine (2, channels), unless NULL:
- * the gradients of weight and of bias, sums of g h and of g. TRAINING: the statistics are those of x, with the biased variance.
- * The forward kind writes them, and updates the running ones, unless NULL, with momentum (with the unbiased variance);
- * the backward kind reads them. */
+ * the gradients of weight and of bias, sums of g h and of g. TRAINING: the statistics are those of x, with the biased
+ * variance. The forward kind writes them, and updates the running ones, unless NULL, with momentum (with the unbiased
+ * variance); the backward kind reads them. */
 typedef enum nr_batch_norm_kind {
     NR_BATCH_NORM_TRAINING,
     NR_BATCH_NORM_EVALUATION,

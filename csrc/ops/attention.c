@@ -1,6 +1,5 @@
 /* attention: checks of queries, keys and values, and the plan. Vaswani et al., "Attention Is All You Need" (2017).
  * Kernels take strided operands, because heads are views; only operands whose rows are not contiguous are copied. */
-#include "../families/attention.h"
 #include "ops.h"
 
 /* Rough speed of one core, for nr_call.work. */
@@ -35,61 +34,70 @@ static int32_t check(const char *op, int count, const norch_tensor *const *x) {
     return nr_check_devices(op, count, x);
 }
 
-/* Copies operands whose rows are not contiguous, and runs. written: out, or the three gradients. */
-static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const x[4],
-                   norch_tensor *const written[4]) {
-    const int32_t ndim = x[0]->ndim, rows = ndim - 2, columns = ndim - 1;
-    norch_tensor *copy[4] = {NULL};
+/* The strides of operand o. The heads of a group are the inner part of the axis before the rows. */
+static void lay_out(nr_attention_plan *plan, int o, const norch_tensor *x) {
+    const int32_t rows = x->ndim - 2;
+    const bool one_a_group =
+        o == NR_ATTENTION_K || o == NR_ATTENTION_V || o == NR_ATTENTION_GRAD_K || o == NR_ATTENTION_GRAD_V;
+    plan->row[o] = x->strides[rows];
+    for (int32_t d = 0; d < rows; d++) plan->batch_stride[o][d] = x->strides[rows - 1 - d];
+    if (rows == 0 || one_a_group) return;
+    plan->fused.group_stride[o] = x->strides[rows - 1];
+    plan->batch_stride[o][0] *= plan->fused.group;
+}
+
+int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
+                         bool (*fits)(const norch_tensor *x)) {
+    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,         &plan->out,
+                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->fused.mask};
+    norch_tensor *copy[NR_ATTENTION_OPERANDS] = {NULL};
+    const norch_tensor *q = x[NR_ATTENTION_Q], *k = x[NR_ATTENTION_K], *v = x[NR_ATTENTION_V];
+    const int32_t rows = q->ndim - 2, columns = rows + 1;
     int32_t status = NORCH_OK;
-    const void **data[] = {&plan->q, &plan->k, &plan->v, &plan->g};
-    void **to[] = {&plan->out, &plan->grad_q, &plan->grad_k, &plan->grad_v};
-    for (int i = 0; i < NR_ATTENTION_MASK && status == NORCH_OK; i++) {
-        const norch_tensor *one = i < 4 ? x[i] : written[i - 4];
+    for (int o = 0; o < NR_ATTENTION_OPERANDS && status == NORCH_OK; o++) {
+        const norch_tensor *one = x[o];
         if (!one) continue;
-        if (i < 4 && !rows_are_contiguous(one)) one = copy[i] = norch_clone(one);
+        const bool read = o < NR_ATTENTION_OUT || (o == NR_ATTENTION_OUT && kind == NR_ATTENTION_FUSED_BACKWARD);
+        if (read && !fits(one)) one = copy[o] = norch_clone(one);
         if (!one) {
             status = NORCH_ERROR_MEMORY;
             break;
         }
-        if (i < 4)
-            *data[i] = one->data;
-        else
-            *to[i - 4] = one->data;
-        plan->row[i] = one->strides[rows];
-        for (int32_t d = 0; d < rows; d++) plan->batch_stride[i][d] = one->strides[rows - 1 - d];
+        *(const void **)fields[o] = one->data;
+        lay_out(plan, o, one);
     }
-    plan->queries = x[0]->shape[rows];
-    plan->width = x[0]->shape[columns];
-    plan->keys = x[1]->shape[rows];
-    plan->value_width = x[2]->shape[columns];
-    double items = 1;
-    for (int32_t d = 0; d < rows; d++) items *= (double)(plan->batch[d] = x[0]->shape[rows - 1 - d]);
+    plan->queries = q->shape[rows];
+    plan->width = q->shape[columns];
+    plan->keys = k->shape[rows];
+    plan->value_width = v->shape[columns];
+    double scores = (double)plan->queries * (double)plan->keys * (double)plan->fused.group;
+    for (int32_t d = 0; d < rows; d++) scores *= (double)(plan->batch[d] = k->shape[rows - 1 - d]);
     plan->batch_ndim =
         rows > 1 ? nr_nest_collapse(rows, plan->batch, NR_ATTENTION_OPERANDS, plan->batch_stride, 1) : rows;
     if (status == NORCH_OK) {
-        double scores = items * (double)plan->queries * (double)plan->keys;
-        double work = scores * (double)(plan->width + plan->value_width + 8) * (kind == NR_ATTENTION_BACKWARD ? 5 : 2);
-        status = nr_run(NR_ATTENTION, kind, plan, work / OPERATIONS_PER_NS, x[0]);
+        const bool back = kind == NR_ATTENTION_BACKWARD || kind == NR_ATTENTION_FUSED_BACKWARD;
+        const double work = scores * (double)(plan->width + plan->value_width + 8) * (back ? 5 : 2);
+        status = nr_run(NR_ATTENTION, kind, plan, work / OPERATIONS_PER_NS, q);
     }
-    nr_release_all(4, copy);
+    nr_release_all(NR_ATTENTION_OPERANDS, copy);
     return status;
 }
 
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
                               bool causal) {
-    const norch_tensor *x[] = {q, k, v, NULL};
+    const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v};
     if (check("attention", 3, x)) return NULL;
     norch_tensor *out = norch_empty_like(q, v->shape[v->ndim - 1]);
     if (!out || out->numel == 0) return out;
-    nr_attention_plan plan = {.scale = scale, .causal = causal != 0};
-    norch_tensor *const written[4] = {out};
-    return nr_finished(out, run(NR_ATTENTION_FORWARD, &plan, x, written));
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .fused.group = 1};
+    x[NR_ATTENTION_OUT] = out;
+    return nr_finished(out, nr_attention_run(NR_ATTENTION_FORWARD, &plan, x, rows_are_contiguous));
 }
 
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
                                  const norch_tensor *v, double scale, bool causal, int64_t n, const void *grads) {
     const char *op = "attention_backward";
-    const norch_tensor *x[] = {q, k, v, g};
+    const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v, g};
     norch_tensor *const *out = grads;
     NR_TRY(check(op, 4, x));
     if (n != 3) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 3", op, (long long)n);
@@ -97,9 +105,9 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
         NR_TRY(nr_check_written(op, "a gradient", out[i], x[i], x[i]->ndim, x[i]->shape));
         if (!rows_are_contiguous(out[i]))
             return nr_fail(NORCH_ERROR_SHAPE, "%s: the rows of the gradient of a %s are not contiguous", op, roles[i]);
+        x[NR_ATTENTION_GRAD_Q + i] = out[i];
     }
     if (q->numel == 0 && k->numel == 0 && v->numel == 0) return NORCH_OK;
-    nr_attention_plan plan = {.scale = scale, .causal = causal != 0};
-    norch_tensor *const written[4] = {NULL, out[0], out[1], out[2]};
-    return run(NR_ATTENTION_BACKWARD, &plan, x, written);
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .fused.group = 1};
+    return nr_attention_run(NR_ATTENTION_BACKWARD, &plan, x, rows_are_contiguous);
 }

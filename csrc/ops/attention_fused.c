@@ -3,15 +3,12 @@
  * copied. */
 #include <stdlib.h>
 #include <string.h>
-#include "../families/attention.h"
 #include "ops.h"
 
 #define WIDEST 256 /* row of a tile */
 #define PIECE 16   /* bytes of a load */
 #define MOST_ROWS (INT32_MAX / 2)
 #define MOST_PITCH (1 << 24)
-/* Rough speed of one core of the CPU, for nr_call.work. */
-#define OPERATIONS_PER_NS 10.0
 
 static bool fits(int64_t width) { return width > 0 && width <= WIDEST; }
 
@@ -103,68 +100,24 @@ static bool is_aligned(const norch_tensor *x) {
     return whole;
 }
 
-/* The strides of operand o. The heads of a group are the inner part of the axis before the rows. */
-static void lay_out(nr_attention_plan *plan, int o, const norch_tensor *x) {
-    const int32_t rows = x->ndim - 2;
-    const bool one_a_group =
-        o == NR_ATTENTION_K || o == NR_ATTENTION_V || o == NR_ATTENTION_GRAD_K || o == NR_ATTENTION_GRAD_V;
-    plan->row[o] = x->strides[rows];
-    for (int32_t d = 0; d < rows; d++) plan->batch_stride[o][d] = x->strides[rows - 1 - d];
-    if (rows == 0 || one_a_group) return;
-    plan->fused.group_stride[o] = x->strides[rows - 1];
-    plan->batch_stride[o][0] *= plan->fused.group;
-}
-
-/* x: the operands in their order; inputs that are not aligned are copied. */
+/* x: the operands in their order. */
 static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
                    const norch_tensor *seed, const norch_tensor *logsumexp) {
-    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,         &plan->out,
-                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->fused.mask};
-    norch_tensor *copy[NR_ATTENTION_OPERANDS] = {NULL};
-    const int32_t rows = x[NR_ATTENTION_Q]->ndim - 2, columns = rows + 1;
-    const norch_tensor *q = x[NR_ATTENTION_Q], *k = x[NR_ATTENTION_K], *v = x[NR_ATTENTION_V];
-    int32_t status = NORCH_OK;
-    for (int o = 0; o < NR_ATTENTION_OPERANDS && status == NORCH_OK; o++) {
-        const norch_tensor *one = x[o];
-        if (!one) continue;
-        if ((o < NR_ATTENTION_OUT || (o == NR_ATTENTION_OUT && kind == NR_ATTENTION_FUSED_BACKWARD)) &&
-            !is_aligned(one))
-            one = copy[o] = norch_clone(one);
-        if (!one) {
-            status = NORCH_ERROR_MEMORY;
-            break;
-        }
-        *(const void **)fields[o] = one->data;
-        lay_out(plan, o, one);
-    }
-    if (x[NR_ATTENTION_MASK]) {
-        plan->fused.mask_is_bool = x[NR_ATTENTION_MASK]->dtype == NORCH_BOOL;
-        plan->fused.mask_column = x[NR_ATTENTION_MASK]->strides[columns];
+    const norch_tensor *mask = x[NR_ATTENTION_MASK];
+    if (mask) {
+        plan->fused.mask_is_bool = mask->dtype == NORCH_BOOL;
+        plan->fused.mask_column = mask->strides[mask->ndim - 1];
     }
     plan->fused.seed = seed ? seed->data : NULL;
     plan->fused.logsumexp = logsumexp ? logsumexp->data : NULL;
-    plan->queries = q->shape[rows];
-    plan->width = q->shape[columns];
-    plan->keys = k->shape[rows];
-    plan->value_width = v->shape[columns];
-    for (int32_t d = 0; d < rows; d++) plan->batch[d] = k->shape[rows - 1 - d];
-    plan->batch_ndim =
-        rows > 1 ? nr_nest_collapse(rows, plan->batch, NR_ATTENTION_OPERANDS, plan->batch_stride, 1) : rows;
-    if (status == NORCH_OK) {
-        const double scores = (double)(q->numel / plan->width) * (double)plan->keys;
-        const double work =
-            scores * (double)(plan->width + plan->value_width + 8) * (kind == NR_ATTENTION_FUSED_BACKWARD ? 5 : 2);
-        status = nr_run(NR_ATTENTION, kind, plan, work / OPERATIONS_PER_NS, q);
-    }
-    nr_release_all(NR_ATTENTION_OPERANDS, copy);
-    return status;
+    return nr_attention_run(kind, plan, x, is_aligned);
 }
 
 norch_tensor *norch_attention_fused(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v,
                                     const norch_tensor *optional_mask, const norch_tensor *optional_seed,
                                     const norch_tensor *optional_logsumexp, double scale, bool causal, double dropout) {
     const char *op = "attention_fused";
-    nr_attention_plan plan = {.scale = scale, .causal = causal != 0, .fused.dropout = dropout};
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .fused.dropout = dropout};
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v};
     if (check(op, 3, x, &plan.fused.group) ||
         check_others(op, q, k->shape[k->ndim - 2], optional_mask, optional_seed, optional_logsumexp, dropout))
@@ -181,7 +134,7 @@ int32_t norch_attention_fused_backward(const norch_tensor *g, const norch_tensor
                                        const norch_tensor *optional_mask, const norch_tensor *optional_seed,
                                        double scale, bool causal, double dropout, int64_t n, const void *grads) {
     const char *op = "attention_fused_backward";
-    nr_attention_plan plan = {.scale = scale, .causal = causal != 0, .fused.dropout = dropout};
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .fused.dropout = dropout};
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v, g, out};
     norch_tensor *const *to = grads;
     NR_TRY(check(op, 5, x, &plan.fused.group));

@@ -5,6 +5,7 @@
 #include "../core/check.h"
 #include "../core/dispatch.h"
 #include "../core/memory.h"
+#include "../families/attention.h"
 
 /* pointwise */
 /* True in *result when every element of x is non-zero. */
@@ -54,5 +55,10 @@ norch_tensor *nr_scannable(const norch_tensor *x);
 void nr_nest_without(nr_plan *nest, int32_t axis, int operands, const norch_tensor *const *xs);
 /* Bytes from one element to the next along an axis. */
 int64_t nr_step(const norch_tensor *x, int32_t axis);
+
+/* Completes the plan of an attention, whose options are set, and runs it. x: an operand, or NULL, for each
+ * nr_attention_operand; inputs that do not fit are copied. */
+int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
+                         bool (*fits)(const norch_tensor *x));
 
 #endif

@@ -9,10 +9,10 @@
  * A chain begins with the first call that belongs to none. A later call joins it if
  *   - it has the loops of the chain, or one element for each of its rows, or reduces its rows;
  *   - it shares memory with the chain (drop_unconnected);
- *   - each shared element that one of the two calls writes belongs to the same iteration of both, so that a tile depends on
- *     no other tile;
- *   - it can be moved up to the chain: each call in between either can go before the chain, or neither uses memory that the
- *     call writes, nor writes memory that it uses.
+ *   - each shared element that one of the two calls writes belongs to the same iteration of both, so that a tile
+ *     depends on no other tile;
+ *   - it can be moved up to the chain: each call in between either can go before the chain, or neither uses memory that
+ *     the call writes, nor writes memory that it uses.
  *
  * Nothing else has to be known about the calls. Loops are compared after splitting: a dense loop may be split into
  * rows, to match another call. Kennedy and McKinley, "Maximizing Loop Parallelism and Improving Data Locality via Loop

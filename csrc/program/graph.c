@@ -1,6 +1,6 @@
 /* graph: sequences of calls that a device launches as one graph.
  *
- *   before    x, y, learning rate, step count, random numbers  -> where the graph reads them: one launch (nr_device.feed)
+ *   before    x, y, learning rate, step count, random numbers  -> where the graph reads them, in one launch (feed)
  *   call      0      1    2      3    4    ...  optimizer
  *             matmul relu matmul relu loss
  *   launched  [            one graph            ]

@@ -10,8 +10,7 @@ void *nr_batched_class;
 static void *dispatch; /* dispatch(name, arguments) runs the rule of a call */
 
 /* set_batched(class, dispatch) */
-void *nr_py_set_batched(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(set_batched) {
     if (n != 2 || !PyType_IsSubtype(given[0], nr_tensor_class)) {
         PyErr_SetString(PyExc_TypeError, "set_batched: takes a class of tensors and a function");
         return NULL;
@@ -24,8 +23,7 @@ void *nr_py_set_batched(void *self, void *const *given, int64_t n) {
 
 /* sample_of(batch, mixed): a batched tensor with the shape of one sample; the first axis of batch counts the samples.
  * sample_of(batch, mixed, out): turns the tensor out into such a tensor. */
-void *nr_py_sample_of(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(sample_of) {
     if ((n != 2 && n != 3) || !nr_batched_class || !nr_is_tensor(given[0]) || !nr_is_tensor(given[n == 3 ? 2 : 0])) {
         PyErr_SetString(PyExc_TypeError, "sample_of: takes a tensor, a bool and a tensor or nothing");
         return NULL;

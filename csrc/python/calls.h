@@ -86,7 +86,10 @@ void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__(
     ROW(differs) ROW(refusal) ROW(is_running) ROW(is_own) ROW(program_calls) ROW(program_memory) ROW(line_of)
 /* For norch.profiler: see profile.c. */
 #define NR_PROFILE_CALLS(ROW) ROW(profile_start) ROW(profile_tell) ROW(profile_stop) ROW(profile_time)
-#define NR_DECLARE(name) void *nr_py_##name(void *self, void *const *given, int64_t n);
+/* The head of such a call, of Python's convention METH_FASTCALL: n arguments, given. */
+#define NR_UNUSED __attribute__((unused))
+#define NR_BUILTIN(name) void *nr_py_##name(void *self NR_UNUSED, void *const *given NR_UNUSED, int64_t n NR_UNUSED)
+#define NR_DECLARE(name) NR_BUILTIN(name);
 NR_TENSOR_CALLS(NR_DECLARE)
 NR_PROGRAM_CALLS(NR_DECLARE)
 NR_PROFILE_CALLS(NR_DECLARE)

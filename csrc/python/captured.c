@@ -8,8 +8,7 @@
 static bool slow_path_only; /* a thread has autocast on: Python must look up the recording for the setting */
 
 /* captured_slow_path(whether): while true, all calls go to _call_slow_path(). */
-void *nr_py_captured_slow_path(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(captured_slow_path) {
     if (!nr_counted("captured_slow_path", 1, n)) return NULL;
     slow_path_only = PyObject_IsTrue(given[0]) == 1;
     return Py_NewRef(NR_NONE);
@@ -58,8 +57,7 @@ static void *call(nr_holder *self, void *arguments, void *named) {
 
 /* captured_class(whether dicts have versions): a new class. Its instances have _latest, the latest recording if its
  * arguments are not nested, or None; and _program, which belongs to it. */
-void *nr_py_captured_class(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(captured_class) {
     if (!nr_counted("captured_class", 1, n)) return NULL;
     nr_dicts_have_versions = PyObject_IsTrue(given[0]) == 1;
     static nr_member members[] = {

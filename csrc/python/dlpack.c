@@ -2,7 +2,7 @@
  *
  *   to_dlpack      storage +1 reference -> { shape, strides, deleter } in a capsule -> the consumer, who renames it and
  *                                                                                     calls the deleter when it is done
- *   from_dlpack    capsule, renamed -> a storage over the producer's memory -> its deleter when the last tensor is freed
+ *   from_dlpack    capsule, renamed -> a storage over the producer's memory -> its deleter with the last tensor
  *
  * Structs: DLPack 1.0 (dmlc.github.io/dlpack), and 0.x, whose header is shorter and has no flags. */
 #include <string.h>
@@ -88,8 +88,7 @@ static uint8_t code_of(int32_t dtype) {
 }
 
 /* to_dlpack(x, versioned): a capsule over the elements of x. */
-void *nr_py_to_dlpack(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(to_dlpack) {
     if (n != 2 || !nr_is_tensor(given[0])) {
         PyErr_SetString(PyExc_TypeError, "to_dlpack: expected a tensor");
         return NULL;
@@ -169,8 +168,7 @@ static norch_tensor *tensor_over(const dl_tensor *from, void (*release)(void *),
 }
 
 /* from_dlpack(capsule): (a tensor over the producer's memory, whether it is read-only); consumes the capsule. */
-void *nr_py_from_dlpack(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(from_dlpack) {
     int versioned = 0;
     while (versioned < 2 && (n != 1 || !PyCapsule_IsValid(given[0], names[versioned]))) versioned++;
     if (versioned == 2) {

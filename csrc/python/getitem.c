@@ -71,8 +71,7 @@ static int32_t take_part(region *r, void *part, const bounds **slices, int32_t s
     }
 }
 
-void *nr_py_region(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(region) {
     if (n != 2 || !nr_is_tensor(given[0])) {
         PyErr_SetString(PyExc_TypeError, "region: takes a tensor and an index");
         return NULL;

@@ -44,7 +44,4 @@ static void *leave(void *self, void *const *given, int64_t n) {
 
 static nr_method methods[] = {{"__exit__", leave, NR_METHOD_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
 
-void *nr_py_guard_class(void *self, void *const *given, int64_t n) {
-    (void)self, (void)given, (void)n;
-    return nr_holder_class("norch.Guard", members, (nr_slot){NR_SLOT_METHODS, methods});
-}
+NR_BUILTIN(guard_class) { return nr_holder_class("norch.Guard", members, (nr_slot){NR_SLOT_METHODS, methods}); }

@@ -47,8 +47,7 @@ static int32_t tell(nr_observer *observer, void *const *given, nr_host_memory *m
 /* record_host_call(callable, what, tensors, written): notes a call of callable(addresses of the tensors), which the
  * caller has just made; replays call it at this point. The tensors are contiguous; written: for each, whether the call
  * writes to it. what: a text, equal for calls that do the same. The recording holds no reference to callable. */
-void *nr_py_record_host_call(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(record_host_call) {
     const int64_t count = n == 4 ? PyTuple_Size(given[2]) : -1;
     bool fits = count >= 0 && PyTuple_Size(given[3]) == count;
     for (int64_t i = 0; i < count && fits; i++) {
@@ -74,8 +73,7 @@ void *nr_py_record_host_call(void *self, void *const *given, int64_t n) {
 }
 
 /* unobserved(callable): the result of callable(), whose calls a recording of this thread does not see. */
-void *nr_py_unobserved(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(unobserved) {
     if (n != 1) {
         PyErr_SetString(PyExc_TypeError, "unobserved: takes a callable");
         return NULL;

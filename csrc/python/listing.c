@@ -3,8 +3,7 @@
 #include "recording.h"
 
 /* line_of(recording, i): what line() returned for the i-th call, or None. */
-void *nr_py_line_of(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(line_of) {
     const nr_recording *r = n == 2 ? nr_recording_of("line_of", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
@@ -26,8 +25,7 @@ static int64_t graph_of(const nr_program *program, int64_t step) {
 
 /* program_calls(recording, i): (family, op, dtype, whether it is dead, its position in the recording, whether it
  * belongs to the chain of the call before it, its graph, sizes...) of the i-th call; None past the end. */
-void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(program_calls) {
     const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
@@ -50,8 +48,7 @@ void *nr_py_program_calls(void *self, void *const *given, int64_t n) {
 
 /* program_memory(recording): the bytes of temporary results, of results and copies of arguments, of memory that stays
  * after a run, of constants; and the peak of the first in the function itself. */
-void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(program_memory) {
     const nr_recording *r = n == 1 ? nr_recording_of("program_memory", given[0]) : NULL;
     if (!r) return NULL;
     void *tuple = PyTuple_New(4);
@@ -74,8 +71,7 @@ void *nr_py_program_memory(void *self, void *const *given, int64_t n) {
 
 /* program_uses(recording, i): block, whether it is written, ... of each address of the i-th call, as one flat tuple;
  * the block of argument a is -1 - a. */
-void *nr_py_program_uses(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(program_uses) {
     nr_recording *r = n == 2 ? nr_recording_of("program_uses", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);

@@ -13,8 +13,7 @@ enum { FUNCTION, IN_PLACE, OP, COMM, DATATYPES };
 /* mpi_all_reduce(x, address of the array): reduces x in place, and returns the status of MPI. Does nothing and returns
  * None if x is not contiguous, not on the CPU, batched, empty, too large for an int, or has no datatype, or if this
  * thread records. */
-void *nr_py_mpi_all_reduce(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(mpi_all_reduce) {
     if (!nr_counted("mpi_all_reduce", 2, n)) return NULL;
     const int64_t *call = (const int64_t *)(intptr_t)PyLong_AsLongLong(given[1]);
     const norch_tensor *x = call && nr_is_tensor(given[0]) ? given[0] : NULL;

@@ -3,8 +3,7 @@
 #include "recording.h"
 
 /* record_pause(recording, leaves, results): ends the first part; numbers of arguments and results of the function. */
-void *nr_py_record_pause(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(record_pause) {
     nr_recording *r = n == 3 ? nr_recording_of("record_pause", given[0]) : NULL;
     if (!r || !r->program || nr_observer_here() != &r->program->observer) {
         PyErr_SetString(PyExc_TypeError, "record_pause: takes a recording of this thread, and two numbers");
@@ -22,8 +21,7 @@ void *nr_py_record_pause(void *self, void *const *given, int64_t n) {
 
 /* record_resume(recording): records the gradient from here on, until record_end() or record_suspend(). False if another
  * recording is active. */
-void *nr_py_record_resume(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(record_resume) {
     nr_recording *r = n == 1 ? nr_recording_of("record_resume", given[0]) : NULL;
     if (!r) return NULL;
     if (!r->program || r->ready || nr_observer_here()) return PyBool_FromLong(0);
@@ -32,8 +30,7 @@ void *nr_py_record_resume(void *self, void *const *given, int64_t n) {
 }
 
 /* record_suspend(recording): stops recording. */
-void *nr_py_record_suspend(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(record_suspend) {
     nr_recording *r = n == 1 ? nr_recording_of("record_suspend", given[0]) : NULL;
     if (!r) return NULL;
     if (r->program && nr_observer_here() == &r->program->observer) nr_observe(NULL);
@@ -42,8 +39,7 @@ void *nr_py_record_suspend(void *self, void *const *given, int64_t n) {
 
 /* is_own(recording, i): whether the memory of the i-th result belongs to the recording, so that each run overwrites
  * it. */
-void *nr_py_is_own(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(is_own) {
     const nr_recording *r = n == 2 ? nr_recording_of("is_own", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
@@ -54,8 +50,7 @@ void *nr_py_is_own(void *self, void *const *given, int64_t n) {
 
 /* result_of(recording, i): the argument that the i-th result is a view of; -1: it has memory of its own; -2: it is an
  * argument itself, or another tensor from before the recording. */
-void *nr_py_result_of(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(result_of) {
     nr_recording *r = n == 2 ? nr_recording_of("result_of", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);

@@ -400,8 +400,7 @@ static bool counted(const char *name, int64_t n, int64_t wanted) {
 
 /* profile_start(flags, place or None): clears all rows, and begins to note calls and copies, and what flags add.
  * place() is called before each, and its result kept in the row. */
-void *nr_py_profile_start(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(profile_start) {
     if (!counted("profile_start", n, 2)) return NULL;
     forget();
     the.flags = (int32_t)PyLong_AsLongLong(given[0]);
@@ -413,8 +412,7 @@ void *nr_py_profile_start(void *self, void *const *given, int64_t n) {
 }
 
 /* profile_tell(tell or None): tell(row) is called after each call, with a row as of profile_stop(). */
-void *nr_py_profile_tell(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(profile_tell) {
     if (!counted("profile_tell", n, 1)) return NULL;
     replace(&the.tell, given[0]);
     observe();
@@ -442,8 +440,7 @@ static void *list_changes(void) {
  * memory). A row is (family, op, dtype, device type, device index, thread, start, end, bytes, multiply-adds, failed,
  * start on the device, time on the device, place, shapes), times in ns; families -1 and -2 are copies to and from the
  * host. memory: (time, bytes, device type, device index) of each storage made or, bytes below 0, freed. */
-void *nr_py_profile_stop(void *self, void *const *given, int64_t n) {
-    (void)self, (void)given;
+NR_BUILTIN(profile_stop) {
     if (!counted("profile_stop", n, 0)) return NULL;
     the.recording = false;
     the.flags = 0;
@@ -460,7 +457,4 @@ void *nr_py_profile_stop(void *self, void *const *given, int64_t n) {
 }
 
 /* profile_time(): the present time on the clock of the rows. */
-void *nr_py_profile_time(void *self, void *const *given, int64_t n) {
-    (void)self, (void)given, (void)n;
-    return PyLong_FromLongLong(now());
-}
+NR_BUILTIN(profile_time) { return PyLong_FromLongLong(now()); }

@@ -148,8 +148,7 @@ static int32_t note_gradients(nr_log *log, const nr_recording *earlier) {
 }
 
 /* record_begin(strict, line, mode, counter, earlier or None, joins): begins to record the calls of this thread. */
-void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(record_begin) {
     if (n != 6 || nr_observer_here()) {
         PyErr_SetString(PyExc_TypeError, "record_begin: takes six arguments, where nothing records");
         return NULL;
@@ -186,8 +185,7 @@ void *nr_py_record_begin(void *self, void *const *given, int64_t n) {
 }
 
 /* record_cancel(recording): ends a recording, which then cannot be run. */
-void *nr_py_record_cancel(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(record_cancel) {
     nr_recording *r = n == 1 ? nr_recording_of("record_cancel", given[0]) : NULL;
     if (!r) return NULL;
     if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
@@ -326,14 +324,12 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
             const norch_tensor *x = r->log.seen[s].x;
             fixed = x->storage == leaf->tensor.storage && !is_in(leaves, x) && !is_in(results, x);
         }
-        if (fixed) leaf->object = Py_XNewRef(object);
+        if (!fixed) continue;
+        leaf->object = Py_XNewRef(object);
+        nr_leaf *first = &c->leaves[leaf->shares];
+        if (!first->object) first->object = Py_XNewRef(PyTuple_GetItem(leaves, leaf->shares));
     }
     for (int64_t i = 0; i < count; i++) { /* if one of several over one storage is fixed, all are */
-        nr_leaf *leaf = &c->leaves[i], *first = &c->leaves[leaf->shares];
-        if (!leaf->is_tensor) continue;
-        if (leaf->object && !first->object) first->object = Py_XNewRef(PyTuple_GetItem(leaves, leaf->shares));
-    }
-    for (int64_t i = 0; i < count; i++) {
         nr_leaf *leaf = &c->leaves[i];
         if (leaf->is_tensor && !leaf->object && c->leaves[leaf->shares].object)
             leaf->object = Py_XNewRef(PyTuple_GetItem(leaves, i));
@@ -456,8 +452,7 @@ static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewR
 
 /* record_conditions(recording, guards, watches or None, before_run, after_run, kept): when a run is possible, and what
  * Python does before and after it. Without watches before_run is always called. */
-void *nr_py_record_conditions(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(record_conditions) {
     nr_recording *r = n == 6 ? nr_recording_of("record_conditions", given[0]) : NULL;
     if (!r || r->ready || r->conditions.guards) {
         PyErr_SetString(PyExc_TypeError, "record_conditions: takes six arguments, once for each recording");
@@ -499,8 +494,7 @@ int32_t nr_recording_note_modes(nr_recording *r) {
 
 /* record_end(recording, arguments, results, copies, alone, fuses): ends a recording, which then can be run. False if it
  * cannot; refusal() says why. */
-void *nr_py_record_end(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(record_end) {
     nr_recording *r = n == 6 ? nr_recording_of("record_end", given[0]) : NULL;
     if (!r || !r->program || r->ready || (nr_observer_here() != &r->program->observer && !r->program->divided)) {
         PyErr_SetString(PyExc_TypeError, "record_end: takes six arguments, of a recording of this thread");
@@ -525,15 +519,11 @@ void *nr_py_record_end(void *self, void *const *given, int64_t n) {
 /* ---- queries ------------------------------------------------------------------------------------------- */
 
 /* recording(): whether this thread records. */
-void *nr_py_recording(void *self, void *const *given, int64_t n) {
-    (void)self, (void)given, (void)n;
-    return PyBool_FromLong(nr_observing() != NULL);
-}
+NR_BUILTIN(recording) { return PyBool_FromLong(nr_observing() != NULL); }
 
 /* note_unseen(what): Python is about to do something that a recording cannot follow; raises if the recording is
  * strict. */
-void *nr_py_note_unseen(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(note_unseen) {
     if (n == 1 && nr_observing()) {
         const char *text = PyUnicode_AsUTF8AndSize(given[0], NULL);
         if (!text || nr_note_unseen(text) != NORCH_OK) return NULL;
@@ -542,8 +532,7 @@ void *nr_py_note_unseen(void *self, void *const *given, int64_t n) {
 }
 
 /* refusal(recording): why the recording cannot be run, or None. */
-void *nr_py_refusal(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(refusal) {
     const nr_recording *r = n == 1 ? nr_recording_of("refusal", given[0]) : NULL;
     if (!r) return NULL;
     if (r->program && r->program->refusal[0]) return PyUnicode_FromString(r->program->refusal);
@@ -551,8 +540,7 @@ void *nr_py_refusal(void *self, void *const *given, int64_t n) {
 }
 
 /* differs(a, b, loosely): the first call in which two recordings differ; -1: none. */
-void *nr_py_differs(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(differs) {
     const nr_recording *a = n == 3 ? nr_recording_of("differs", given[0]) : NULL;
     const nr_recording *b = a ? nr_recording_of("differs", given[1]) : NULL;
     if (!b) return NULL;
@@ -561,8 +549,7 @@ void *nr_py_differs(void *self, void *const *given, int64_t n) {
 }
 
 /* is_running(recording) */
-void *nr_py_is_running(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(is_running) {
     const nr_recording *r = n == 1 ? nr_recording_of("is_running", given[0]) : NULL;
     return r ? PyBool_FromLong(r->program && r->program->running) : NULL;
 }

@@ -92,6 +92,7 @@ typedef struct nr_conditions {
     int64_t first_leaves; /* of the first part; those that follow are gradients, of the second */
 } nr_conditions;
 
+/* log: while it records. conditions, used: before a run. used, results: after it. */
 typedef struct nr_recording {
     int64_t references; /* the first two fields are those of every Python object */
     void *type;

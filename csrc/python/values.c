@@ -4,8 +4,7 @@
 #include "../core/tensor.h"
 #include "calls.h"
 
-void *nr_py_item(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(item) {
     if (!nr_counted("item", 1, n)) return NULL;
     norch_tensor *x = nr_take_tensor("item", given[0]);
     if (!x) return nr_stopped("item", given, n);
@@ -40,20 +39,17 @@ static void *tuple_of(int64_t count, const int64_t *of_header) {
     return tuple;
 }
 
-void *nr_py_shape(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(shape) {
     norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", given[0]) : NULL;
     return x ? tuple_of(x->ndim, x->shape) : NULL;
 }
 
-void *nr_py_strides(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(strides) {
     norch_tensor *x = nr_counted("strides", 1, n) ? nr_take_header("strides", given[0]) : NULL;
     return x ? tuple_of(x->ndim, x->strides) : NULL;
 }
 
-void *nr_py_adopt(void *self, void *const *given, int64_t n) {
-    (void)self;
+NR_BUILTIN(adopt) {
     if (!nr_counted("adopt", 2, n)) return NULL;
     norch_tensor *x = nr_take_tensor("adopt", given[1]);
     if (!x) return nr_stopped("adopt", given, n);
