@@ -108,6 +108,34 @@ def check_each_moment(called: Callable[[Any], Any], x: Any, new: Any, pick: rand
         assert outcome(lambda: at.run(lambda: called(here))) in legal, (tuple(new.shape), at.number)  # noqa: B023
 
 
+@pytest.mark.parametrize("case", [case for case in CHOSEN.values() if case.grad and len(case.shapes[0]) > 1], ids=str)
+def test_writes_to_what_an_operation_keeps_are_seen(case: Case) -> None:
+    """The aliases that operations read count the writes to their tensors: backward() raises, or does not need them."""
+    shapes, rng = case.shapes[0], source(case.name)
+    given = [as_tensor(array, "float32") for array in draw(case, shapes, "float32", rng)]
+    for i, x in enumerate(given):
+        for j in range(len(given)):
+            if i == j or not x.is_floating_point():
+                continue
+
+            def gradient(write: bool, i: int = i, j: int = j) -> Any:
+                inputs = [one.clone() for one in given]
+                inputs[i].requires_grad_()
+                out = [one for one in parts(case.call(norch, *inputs)) if one.requires_grad]
+                if write:
+                    inputs[j].zero_()
+                for one in out:
+                    one.sum().backward(retain_graph=True)
+                return inputs[i].grad
+
+            try:
+                found = gradient(True)
+            except norch.Error as error:
+                assert "changed in place" in str(error)
+            else:
+                assert repr(found) == repr(gradient(False))
+
+
 FINALIZER = """
 import gc, norch
 from norch import nn

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from .._handle import Handle, version_counter_of
+from .._handle import Handle
 from .._lib import lib
 from .._typing import Any, Operand, Tensor, TypeVar, cast
 from ..autograd.record import gradient_edge
@@ -23,8 +23,10 @@ def as_fixed_operand(value: Operand, name: str) -> Tensor:
         return as_operand(value, name)
     x: Any = value
     fixed = lib.norch_alias(x)
-    if (node := x._node if x._view is None else gradient_edge(x)) is not None:
-        fixed._node, fixed._version_counter = node, version_counter_of(x)
+    fixed._node = x._node if x._view is None else gradient_edge(x)
+    if (version := x._version_counter) is None:
+        version = x._version_counter = [0]
+    fixed._version_counter = version
     return fixed
 
 
