@@ -108,6 +108,87 @@ def check_each_moment(called: Callable[[Any], Any], x: Any, new: Any, pick: rand
         assert outcome(lambda: at.run(lambda: called(here))) in legal, (tuple(new.shape), at.number)  # noqa: B023
 
 
+F = norch.nn.functional
+A, B, C = (2, 3), "classes", (3,)  # the shapes of inputs; B: classes of the rows of A
+# Function, shapes of its tensors, further arguments.
+LAYERS: Any = [
+    (F.linear, (A, (4, 3), (4,)), {}),
+    (F.conv1d, (((2, 3, 5)), (4, 3, 2), (4,)), {}),
+    (F.conv2d, ((2, 3, 5, 5), (4, 3, 2, 2), (4,)), {}),
+    (F.conv2d, ((2, 3, 5, 5), (4, 3, 3, 3)), {"padding": "same"}),
+    (F.conv3d, ((1, 2, 3, 3, 3), (2, 2, 2, 2, 2), (2,)), {}),
+    (F.conv_transpose1d, ((2, 3, 5), (3, 4, 2), (4,)), {}),
+    (F.conv_transpose2d, ((2, 3, 5, 5), (3, 4, 2, 2), (4,)), {"stride": 2}),
+    (lambda x, w, b: F.layer_norm(x, (3,), w, b), (A, C, C), {}),
+    (lambda x, w: F.rms_norm(x, (3,), w), (A, C), {}),
+    (lambda x, w, b: F.group_norm(x, 2, w, b), ((2, 4, 3), (4,), (4,)), {}),
+    *((loss, (A, A), {}) for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.soft_margin_loss, F.huber_loss)),
+    *((F.kl_div, (A, A), {"log_target": log, "reduction": "batchmean"}) for log in (False, True)),
+    (F.poisson_nll_loss, (A, A), {"full": True}),
+    (F.gaussian_nll_loss, (A, A, A), {}),
+    (F.hinge_embedding_loss, (A, A), {}),
+    (F.margin_ranking_loss, (C, C, C), {}),
+    (F.cosine_embedding_loss, (A, A, (2,)), {}),
+    (F.triplet_margin_loss, (A, A, A), {"swap": True}),
+    (F.multilabel_soft_margin_loss, (A, A, C), {}),
+    (F.multilabel_margin_loss, (A, "labels"), {}),
+    (lambda x, y, w: F.multi_margin_loss(x, y, weight=w), (A, B, C), {}),
+    *((loss, (A, B, C), {}) for loss in (F.nll_loss, F.cross_entropy)),
+    *((loss, (A, B), {"reduction": "none"}) for loss in (F.nll_loss, F.cross_entropy)),
+    *((F.cross_entropy, (A, target, C), {"label_smoothing": 0.1}) for target in (A, B)),
+    (F.binary_cross_entropy, (A, A, A), {}),
+    (lambda x, y, w, p: F.binary_cross_entropy_with_logits(x, y, w, pos_weight=p), (A, A, A, C), {}),
+]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(("function", "shapes", "named"), LAYERS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_layer_or_a_loss_reads_each_tensor_once(function: Any, shapes: Any, named: Any, recorded: bool) -> None:
+    pick = random.Random(f"{shapes}{named}{SEED}")
+    whole = {"classes": (2,), "labels": (2, 3)}
+    given = [norch.randint(0, 2, whole[s]) if isinstance(s, str) else norch.rand(*s) for s in shapes]
+    for i, x in enumerate(given):
+        if recorded and not x.is_floating_point():
+            continue
+        shape = tuple(x.shape)
+        for other in (tuple(size + 1 for size in shape), shape[1:], (1, *shape)):
+            new = norch.rand(other) if x.is_floating_point() else norch.randint(0, 2, other)
+
+            def called(one: Any, i: int = i) -> Any:
+                return function(*given[:i], one, *given[i + 1 :], **named)
+
+            check_each_moment(called, x.clone().requires_grad_(recorded), new, pick)
+
+
+@pytest.mark.parametrize("case", [case for case in CHOSEN.values() if case.grad and len(case.shapes[0]) > 1], ids=str)
+def test_writes_to_what_an_operation_keeps_are_seen(case: Case) -> None:
+    """The aliases that operations read count the writes to their tensors: backward() raises, or does not need them."""
+    shapes, rng = case.shapes[0], source(case.name)
+    given = [as_tensor(array, "float32") for array in draw(case, shapes, "float32", rng)]
+    for i, x in enumerate(given):
+        for j in range(len(given)):
+            if i == j or not x.is_floating_point():
+                continue
+
+            def gradient(write: bool, i: int = i, j: int = j) -> Any:
+                inputs = [one.clone() for one in given]
+                inputs[i].requires_grad_()
+                out = [one for one in parts(case.call(norch, *inputs)) if one.requires_grad]
+                if write:
+                    inputs[j].zero_()
+                for one in out:
+                    one.sum().backward(retain_graph=True)
+                return inputs[i].grad
+
+            try:
+                found = gradient(True)
+            except norch.Error as error:
+                assert "changed in place" in str(error)
+            else:
+                assert repr(found) == repr(gradient(False))
+
+
 FINALIZER = """
 import gc, norch
 from norch import nn

@@ -6,25 +6,26 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from .._handle import Handle, version_counter_of
+from .._handle import Handle
 from .._lib import lib
-from .._typing import Any, Operand, Tensor, TypeVar, cast
+from .._typing import Any, Tensor, TypeVar, cast
 from ..autograd.record import gradient_edge
 from ._operand import RENAMED_ERRORS, as_operand, renamed_error, tensor_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def as_fixed_operand(value: Operand, name: str) -> Tensor:
+def as_fixed_operand(value: Any, name: str) -> Tensor:
     """as_operand(value) for operations of several calls: an alias at the same place of the graph, which stays as it is
     when another thread sets value.data meanwhile. What returns its argument, views it or writes to it takes
     as_operand()."""
     if not isinstance(value, Handle):
         return as_operand(value, name)
-    x: Any = value
-    fixed = lib.norch_alias(x)
-    if (node := x._node if x._view is None else gradient_edge(x)) is not None:
-        fixed._node, fixed._version_counter = node, version_counter_of(x)
+    fixed = lib.norch_alias(value)
+    fixed._node = value._node if value._view is None else gradient_edge(value)
+    if (version := value._version_counter) is None:
+        version = value._version_counter = [0]
+    fixed._version_counter = version
     return fixed
 
 
@@ -37,7 +38,7 @@ def tensors_of(values: Any, name: str) -> list[Tensor]:
 
 def as_fixed_tensor(value: Any, name: str) -> Any:
     """as_fixed_operand() of a tensor; TypeError for other arguments."""
-    return as_fixed_operand(tensor_of(value, name), name)
+    return as_fixed_operand(value if isinstance(value, Handle) else tensor_of(value, name), name)
 
 
 def as_fixed_tensors(values: Any, name: str) -> list[Any]:
@@ -55,6 +56,26 @@ def rename_errors(function: F) -> F:
         except RENAMED_ERRORS as error:
             raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
+    return cast(F, composed)
+
+
+def checked_once(function: F) -> F:
+    """rename_errors() of a function that reads each tensor in one call of the library, but its arguments before. What
+    that refuses is computed again of tensors that stay as they are, for an error that is about one state of them."""
+
+    @functools.wraps(function)
+    def composed(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except RENAMED_ERRORS as error:
+            if isinstance(error, MemoryError):
+                raise renamed_error(error, function.__name__, ()) from error.__cause__
+            return again(*[fixed(x) for x in arguments], **{key: fixed(x) for key, x in named.items()})
+
+    def fixed(x: Any) -> Any:
+        return as_fixed_operand(x, function.__name__) if isinstance(x, Handle) else x
+
+    again = rename_errors(function)
     return cast(F, composed)
 
 

@@ -18,7 +18,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.recorders import record_affine
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._arguments import named_function, rename_errors
+from ._arguments import as_fixed_operand, checked_once, named_function, rename_errors
 from ._halves import rounded_once
 from .complex import complex
 from .copy import cat
@@ -160,18 +160,18 @@ def geometry_of(stride: Any, before: Any, after: Any, dilation: Any, groups: int
     return (*two, groups)
 
 
-def _batched(x: Tensor, axes: int) -> Tensor:
-    """(C, L), (N, C, L), (C, H, W) or (N, C, H, W) as (N, C, H, W)."""
-    if x.ndim == axes + 1:
+def _batched(x: Tensor, axes: int, alone: bool) -> Tensor:
+    """(C, L), (N, C, L), (C, H, W) or (N, C, H, W) as (N, C, H, W). alone: without N."""
+    if alone:
         x = x.unsqueeze(0)
     return x.unsqueeze(-2) if axes == 1 else x
 
 
-def _unbatched(out: Tensor, x: Tensor, axes: int) -> Tensor:
-    """out without the axes that _batched() added to x."""
+def _unbatched(out: Tensor, axes: int, alone: bool) -> Tensor:
+    """out without the axes that _batched() added."""
     if axes == 1:
         out = out.squeeze(-2)
-    return out.squeeze(0) if x.ndim == axes + 1 else out
+    return out.squeeze(0) if alone else out
 
 
 def paddings(name: str, padding: Any, weight: Tensor, stride: Any, dilation: Any, axes: int) -> Any:
@@ -210,9 +210,14 @@ def _all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> b
     return True
 
 
-def _rounding(axes: int) -> Callable[[Any], Any]:
-    """The library rounds halves once; over three axes several calls of it are summed."""
-    return rounded_once if axes == 3 else rename_errors
+def _rounding(axes: int, several: bool = False) -> Callable[[Any], Any]:
+    """The library rounds halves once; over three axes several calls of it are summed. several: sizes are counted before
+    the call."""
+    return rounded_once if axes == 3 else rename_errors if several else checked_once
+
+
+def _fixed(name: str, *tensors: Any) -> list[Any]:
+    return [as_fixed_operand(x, name) if isinstance(x, Handle) else x for x in tensors]
 
 
 def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
@@ -229,8 +234,11 @@ def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
         dilation: Sizes = 1,
         groups: int = 1,
     ) -> Tensor:
+        if axes == 3 or isinstance(padding, str):
+            input, weight, bias = _fixed(name, input, weight, bias)
         check(name, axes, input=input, weight=weight, bias=bias)
         if _all_complex(name, input, weight, bias):
+            input, weight, bias = _fixed(name, input, weight, bias)
             rest = (None, stride, padding, dilation, groups)
             return _of_parts(lambda x, weight: function(x, weight, *rest), input, weight, bias)
         steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
@@ -255,6 +263,7 @@ def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) ->
         groups: int = 1,
         dilation: Sizes = 1,
     ) -> Tensor:
+        input, weight, bias = _fixed(name, input, weight, bias)
         check(name, axes, input=input, weight=weight, bias=bias)
         if _all_complex(name, input, weight, bias):
             rest = (None, stride, padding, output_padding, groups, dilation)
@@ -264,7 +273,7 @@ def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) ->
         size, after = _transposed_sizes(name, input, weight, steps, before, dilations, output_padding)
         return run(name, axes, input, weight, bias, (steps, before, after, dilations, groups), size)
 
-    return _rounding(axes)(named_function(function, name, about))
+    return _rounding(axes, True)(named_function(function, name, about))
 
 
 def _transposed_sizes(
@@ -290,25 +299,25 @@ def _transposed_sizes(
 
 
 def _over_planes(name: str, axes: int, x: Tensor, weight: Tensor, bias: Any, geometry: Any) -> Tensor:
-    kernel = weight.unsqueeze(-2) if axes == 1 else weight
+    kernel, alone = weight.unsqueeze(-2) if axes == 1 else weight, x.ndim == axes + 1
     try:
-        out = _conv(_batched(x, axes), kernel, bias, geometry_of(*geometry))
+        out = _conv(_batched(x, axes, alone), kernel, bias, geometry_of(*geometry))
     except ShapeError:  # C knows neither the axes nor the shapes that were passed
         channels_fit(name, axes, x, weight, geometry[-1], weight.shape[1] * geometry[-1])
         raise
-    return _unbatched(out, x, axes) if axes == 1 or x.ndim == 3 else out
+    return _unbatched(out, axes, alone) if axes == 1 or alone else out
 
 
 def _transposed_over_planes(
     name: str, axes: int, x: Tensor, weight: Tensor, bias: Any, geometry: Any, size: list[int]
 ) -> Tensor:
-    kernel = weight.unsqueeze(-2) if axes == 1 else weight
+    kernel, alone = weight.unsqueeze(-2) if axes == 1 else weight, x.ndim == axes + 1
     try:
-        out = _conv_input(_batched(x, axes), kernel, bias, geometry_of(*geometry), _two_axes(size, 1))
+        out = _conv_input(_batched(x, axes, alone), kernel, bias, geometry_of(*geometry), _two_axes(size, 1))
     except ShapeError:
         channels_fit(name, axes, x, weight, geometry[-1], weight.shape[0])
         raise
-    return _unbatched(out, x, axes)
+    return _unbatched(out, axes, alone)
 
 
 conv1d = convolution(

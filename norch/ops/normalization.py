@@ -15,7 +15,8 @@ from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..dtype import finfo
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, Error, OutOfMemoryError, ShapeError
+from ._arguments import as_fixed_tensor
 from ._halves import rounded_once
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
@@ -74,13 +75,15 @@ def normalized(x: Tensor, weight: Tensor | None, bias: Tensor | None, axes: int,
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _rows(name: str, x: Tensor, normalized_shape: Any) -> int:
-    """How many axes are normalised."""
-    shape = lib.norch_shape(tensor_of(x, name))
-    wanted = tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
+def _axes(normalized_shape: Any) -> tuple[int, ...]:
+    return tuple(normalized_shape) if isinstance(normalized_shape, Sequence) else (normalized_shape,)
+
+
+def _check_end(name: str, x: Tensor, wanted: tuple[int, ...]) -> None:
+    """ShapeError unless the shape of x ends like that."""
+    shape = lib.norch_shape(x)
     if not wanted or shape[-len(wanted) :] != wanted:
         raise ShapeError(f"{name}: normalized_shape {wanted} is not how shape {shape} ends")
-    return len(wanted)
 
 
 @partial(rounded_once, mixed=True)
@@ -98,7 +101,14 @@ def layer_norm(
     >>> norch.nn.functional.layer_norm(norch.tensor([1.0, 3.0]), (2,), eps=0.0)
     tensor([-1.,  1.])
     """
-    return normalized(input, weight, bias, _rows("layer_norm", input, normalized_shape), eps, True)
+    wanted = _axes(normalized_shape)
+    try:
+        out = normalized(tensor_of(input, "layer_norm"), weight, bias, len(wanted), eps, True)
+    except Error:
+        _check_end("layer_norm", input, wanted)
+        raise
+    _check_end("layer_norm", out, wanted)  # which has the shape of input, read once
+    return out
 
 
 @partial(rounded_once, mixed=True)
@@ -110,8 +120,9 @@ def rms_norm(
     >>> norch.nn.functional.rms_norm(norch.tensor([3.0, -3.0]), (2,), eps=0.0)
     tensor([ 1., -1.])
     """
-    axes = _rows("rms_norm", input, normalized_shape)
-    return normalized(input, weight, None, axes, finfo(input.dtype).eps if eps is None else eps, False)
+    input, wanted = as_fixed_tensor(input, "rms_norm"), _axes(normalized_shape)
+    _check_end("rms_norm", input, wanted)
+    return normalized(input, weight, None, len(wanted), finfo(input.dtype).eps if eps is None else eps, False)
 
 
 # ---- channels --------------------------------------------------------------------------------------------------------
@@ -126,12 +137,23 @@ def group_norm(
     >>> norch.nn.functional.group_norm(norch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0)
     tensor([[-1.,  1., -1.,  1.]])
     """
+    if type(num_groups) is int and num_groups > 0:
+        try:
+            out = normalized(input, weight, bias, -num_groups, eps, True)
+        except OutOfMemoryError:
+            raise
+        except (Error, TypeError):
+            pass  # below, an error that names the arguments
+        else:
+            if out._numel > num_groups:
+                return out
+    input = as_fixed_tensor(input, "group_norm")
     shape = channels("group_norm", input, 2, weight=weight, bias=bias)
     if int64(num_groups, "group_norm: num_groups") < 1 or shape[1] % num_groups:
         raise ArgumentError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")
-    if input.numel() == 0:
+    if input._numel == 0:
         return affine(input * 1.0, weight, bias)
-    if input.numel() == num_groups:
+    if input._numel == num_groups:
         raise ArgumentError(f"group_norm: expected more than 1 value per group, got input size {shape}")
     return normalized(input, weight, bias, -num_groups, eps, True)
 

@@ -257,7 +257,7 @@ def scatter_reduce(
     total = scatter_add(start, dim, index, src)
     if reduce == "sum":
         return total
-    counts = x.detach().real.new_full(x.shape, int(include_self))
+    counts = x.real.new_full(x.shape, int(include_self))
     counts = scatter_add(counts, dim, index, 1).clamp(1)
     return total / counts if x.dtype.kind in "fc" else cast(total // counts, x.dtype)
 

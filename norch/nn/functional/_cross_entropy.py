@@ -6,7 +6,7 @@ from ..._lib import constants, lib
 from ..._lib import int64 as int_
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._operand import tensor_of
+from ...ops._arguments import as_fixed_tensor
 from ...ops.copy import cat
 from ...ops.cross_entropy import cross_entropy as _of_rows
 from ...ops.loss import logit_cross_entropy, probability_cross_entropy
@@ -33,7 +33,7 @@ class _Classes:
     def __init__(
         self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
     ) -> None:
-        shape, target_shape, dtype = tuple(input.shape), tuple(target.shape), target.dtype  # a slice of Size is slower
+        shape, target_shape, dtype = lib.norch_shape(input), lib.norch_shape(target), target.dtype
         if not shape:
             raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
         self.dim = dim = min(len(shape) - 1, 1)
@@ -46,11 +46,13 @@ class _Classes:
             raise DTypeError(f"{name}: expected integer class indices as target, got {dtype}; target.long() casts them")
         if reduction not in ("mean", "sum", "none"):
             reduced(input, reduction)  # raises the error
-        self.input, self.reduction, self.weights = input, reduction, weight
-        self.ignored = int_(ignore_index, f"{name}: ignore_index")
+        self.input, self.reduction = input, reduction
+        self.weights = None if weight is None else as_fixed_tensor(weight, name)
+        is_small = type(ignore_index) is int and abs(ignore_index) < 1 << 62
+        self.ignored = ignore_index if is_small else int_(ignore_index, f"{name}: ignore_index")
         self.target = target if dtype is int64 else target.to(int64)
-        if weight is not None and tuple(tensor_of(weight, name).shape) != shape[dim : dim + 1]:
-            raise ShapeError(f"{name}: weight of shape {tuple(weight.shape)} for {shape[dim]} classes")
+        if self.weights is not None and tuple(self.weights.shape) != shape[dim : dim + 1]:
+            raise ShapeError(f"{name}: weight of shape {tuple(self.weights.shape)} for {shape[dim]} classes")
 
 
 class _Picked:
@@ -105,14 +107,14 @@ def nll_loss(
     >>> norch.nn.functional.nll_loss(norch.tensor([[-0.5, -1.0], [-2.0, -0.25]]), norch.tensor([0, 1]))
     tensor(0.3750)
     """
-    input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
+    input, target = connect(as_fixed_tensor(input, "nll_loss")), as_fixed_tensor(target, "nll_loss")
     classes = _Classes("nll_loss", input, target, weight, ignore_index, reduction)
     if not input.shape[classes.dim] and bool((classes.target == classes.ignored).all()):
         # no class, and none is asked for: one that the ignored may point at
         shape = list(input.shape)
         shape[classes.dim] = 1
         classes.input = input = cat([input, input.new_zeros(shape)], classes.dim)
-        classes.weights = None if weight is None else weight.new_zeros(1)
+        classes.weights = None if classes.weights is None else classes.weights.new_zeros(1)
     return _Picked(classes).loss(input)
 
 
@@ -137,14 +139,14 @@ def cross_entropy(
     """
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
-    input, target = tensor_of(input, "cross_entropy"), tensor_of(target, "cross_entropy")
-    if target.is_floating_point() and input.ndim > 0:
+    input, target = as_fixed_tensor(input, "cross_entropy"), as_fixed_tensor(target, "cross_entropy")
+    if target.dtype.is_floating_point and input.ndim > 0:
         if ignore_index >= 0:
             raise ArgumentError(f"cross_entropy: ignore_index {ignore_index} cannot be used with probabilities")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     classes = _Classes("cross_entropy", input, target, weight, ignore_index, reduction)
     dim = classes.dim
-    if weight is None and input.ndim <= 2 and input.is_floating_point():
+    if weight is None and input.ndim <= 2 and input.dtype.is_floating_point:
         return _of_rows(input, classes.target, classes.ignored, reduction, label_smoothing)
     picked = _Picked(classes)
     log_probabilities = log_softmax(input, dim)
@@ -152,8 +154,8 @@ def cross_entropy(
     if label_smoothing == 0:
         return hard
     losses = -log_probabilities
-    if weight is not None:
-        losses = losses * _along(weight, dim, input.ndim)
+    if classes.weights is not None:
+        losses = losses * _along(classes.weights, dim, input.ndim)
     soft = picked.reduced(losses.sum(dim, keepdim=True), weighted=True)
     return hard * (1.0 - label_smoothing) + soft * (label_smoothing / (input.shape[dim] or 1))
 
@@ -167,8 +169,8 @@ def _soft_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
 ) -> Tensor:
     """cross_entropy() with probabilities as target."""
-    shape = tuple(input.shape)
-    if tuple(target.shape) != shape:
+    shape = lib.norch_shape(input)
+    if lib.norch_shape(target) != shape:
         raise ShapeError(
             f"cross_entropy: probabilities of shape {tuple(target.shape)} do not fit input of shape {shape}; "
             "if they are class indices, cast them: target.long()"
@@ -182,9 +184,12 @@ def _soft_cross_entropy(
     return reduced(loss.sum(dim), reduction)
 
 
-def _check_shapes(name: str, input: Tensor, target: Tensor) -> None:
-    if tuple(tensor_of(input, name).shape) != tuple(tensor_of(target, name).shape):
+def _of_one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both, which are to have the same shape: ShapeError otherwise."""
+    input, target = as_fixed_tensor(input, name), as_fixed_tensor(target, name)
+    if lib.norch_shape(input) != lib.norch_shape(target):
         raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")
+    return input, target
 
 
 @loss_function
@@ -204,7 +209,7 @@ def binary_cross_entropy_with_logits(
     >>> norch.nn.functional.binary_cross_entropy_with_logits(norch.tensor([0.0, 100.0]), norch.ones(2))
     tensor(0.3466)
     """
-    _check_shapes("binary_cross_entropy_with_logits", input, target)
+    input, target = _of_one_shape("binary_cross_entropy_with_logits", input, target)
     if pos_weight is None:
         loss = logit_cross_entropy(input, target)
     else:
@@ -222,7 +227,7 @@ def binary_cross_entropy(
     input, target: the same shape, ShapeError otherwise; weight broadcasts to it. ArgumentError for an input outside
     [0, 1].
     """
-    _check_shapes("binary_cross_entropy", input, target)
+    input, target = _of_one_shape("binary_cross_entropy", input, target)
     lib.norch_check((input >= 0) & (input <= 1), constants["CHECK_PROBABILITIES"])
     loss = probability_cross_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)

@@ -17,13 +17,13 @@ from ..._typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
-from ...ops._arguments import rename_errors
+from ...ops._arguments import as_fixed_operand, as_fixed_tensor, rename_errors
 from ...ops._checks import at_least, real_of
-from ...ops._operand import RENAMED_ERRORS, as_operand, renamed_error, tensor_of
+from ...ops._operand import RENAMED_ERRORS, as_operand, renamed_error
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, sub, where
-from ...ops.reduce import mean_square
+from ...ops.reduce import mean_over, mean_square
 from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import logsigmoid
@@ -39,7 +39,7 @@ __all__ = [
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """The mean or the sum of all elements, or the loss itself."""
     if reduction == "mean":
-        return loss.mean()
+        return mean_over(loss)
     if reduction == "sum":
         return loss.sum()
     if reduction == "none":
@@ -166,6 +166,9 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     >>> norch.nn.functional.kl_div(norch.tensor([[0.5, 0.5]]).log(), norch.ones(1, 2) / 2, reduction="batchmean")
     tensor(0.)
     """
+    target = as_fixed_tensor(target, "kl_div")
+    if reduction == "batchmean":
+        input = as_fixed_tensor(input, "kl_div")
     if log_target:
         loss = real_of(target, "kl_div").exp() * (target - input)
     else:
@@ -194,7 +197,7 @@ def poisson_nll_loss(
     Without log_input, input is the rate: input - target * log(input + eps). full adds Stirling's approximation of
     log(target!) where target > 1.
     """
-    input, target = real_of(input, "poisson_nll_loss"), real_of(target, "poisson_nll_loss")
+    input, target = (real_of(as_fixed_operand(x, "poisson_nll_loss"), "poisson_nll_loss") for x in (input, target))
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         n = where(target > 1, target, 1)
@@ -212,10 +215,11 @@ def gaussian_nll_loss(
     var: a number, or a tensor of the shape of input, of that shape with one axis of size 1, or of that shape without
     the last axis. ArgumentError for another shape and for negative elements.
     """
+    input, target = as_fixed_tensor(input, "gaussian_nll_loss"), as_fixed_tensor(target, "gaussian_nll_loss")
     if not isinstance(var, Tensor):
         dtype = input.dtype if input.is_floating_point() else get_default_dtype()
         var = input.new_full((), as_operand(var, "gaussian_nll_loss").item(), dtype=dtype).expand(input.shape)
-    shape = tuple(input.shape)
+    var, shape = as_fixed_operand(var, "gaussian_nll_loss"), tuple(input.shape)
     if tuple(var.shape) != shape:
         if tuple(var.shape) == shape[:-1]:
             var = var.unsqueeze(-1)
@@ -235,7 +239,7 @@ def gaussian_nll_loss(
 @loss_function
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """input where target is 1, max(0, margin - input) where target is -1."""
-    input, target = (tensor_of(x, "hinge_embedding_loss") for x in (input, target))
+    input, target = as_fixed_tensor(input, "hinge_embedding_loss"), as_fixed_tensor(target, "hinge_embedding_loss")
     dissimilar = _zero_where(target == 1, (margin - input).clamp(min=0))
     return reduced(dissimilar + _zero_where(target == -1, input), reduction)
 
@@ -254,6 +258,7 @@ def margin_ranking_loss(
 
     All three have the same number of dimensions: ShapeError otherwise.
     """
+    input1, input2, target = (as_fixed_tensor(x, "margin_ranking_loss") for x in (input1, input2, target))
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"expected the same number of dimensions, got {input1.ndim}, {input2.ndim} and {target.ndim}")
     return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
@@ -267,6 +272,7 @@ def cosine_embedding_loss(
 
     input1, input2: (N, D) with target (N), or (D) with target (). ShapeError otherwise.
     """
+    input1, input2, target = (as_fixed_tensor(x, "cosine_embedding_loss") for x in (input1, input2, target))
     if target.ndim > 1 or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
         shapes = f"{tuple(input1.shape)}, {tuple(input2.shape)} and {tuple(target.shape)}"
         raise ShapeError(f"expected (N, D), (N, D) and (N), or (D), (D) and (), got {shapes}")
@@ -316,6 +322,8 @@ def triplet_margin_with_distance_loss(
     """triplet_margin_loss() with another distance; pairwise_distance() by default."""
     if margin <= 0:
         raise ArgumentError(f"margin must be positive, got {margin}")
+    name = "triplet_margin_with_distance_loss"
+    anchor, positive, negative = (as_fixed_tensor(x, name) for x in (anchor, positive, negative))
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
             f"expected the same number of dimensions, got {anchor.ndim}, {positive.ndim} and {negative.ndim}"
@@ -335,7 +343,9 @@ def multilabel_soft_margin_loss(
 
     Where target broadcasts, the sum over the last axis of input is divided by the C of input, as in PyTorch.
     """
-    classes = at_least(1, input, "multilabel_soft_margin_loss").ndim - 1
+    name = "multilabel_soft_margin_loss"
+    input, target = as_fixed_tensor(input, name), as_fixed_tensor(target, name)
+    classes = at_least(1, input, name).ndim - 1
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     loss = (loss if weight is None else loss * weight).sum(classes)
     return reduced(loss / input.shape[classes], reduction)
@@ -352,6 +362,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     >>> norch.nn.functional.multilabel_margin_loss(norch.tensor([[0.1, 0.2, 0.4, 0.8]]), target)
     tensor(0.8500)
     """
+    input, target = as_fixed_tensor(input, "multilabel_margin_loss"), as_fixed_tensor(target, "multilabel_margin_loss")
     if target.dtype.kind not in "iu":
         raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")
     if input.ndim not in (1, 2) or target.shape != input.shape:
@@ -381,6 +392,7 @@ def multi_margin_loss(
     ShapeError otherwise.
     """
     one_of("p", p, (1, 2))
+    input, target = as_fixed_tensor(input, "multi_margin_loss"), as_fixed_tensor(target, "multi_margin_loss")
     input = input.reshape(1) if input.ndim == 0 else input
     if target.dtype.kind not in "iu":
         raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")
