@@ -47,9 +47,10 @@ def _in_one_pass(rank: int) -> Callable[[F], F]:
         @functools.wraps(function)
         def call(*given: Any, **named: Any) -> Any:
             out = None
-            if len(given) == 3 and named.keys() <= {"beta", "alpha"} and all(isinstance(x, Handle) for x in given):
-                if given[1].ndim == given[2].ndim == rank:
-                    out = _one_pass(*given, named.get("beta", 1), named.get("alpha", 1))
+            if len(given) == 3 and isinstance(given[0], Handle) and (given[0].ndim == 1 or given[0].is_cuda):
+                a, b = given[1:]
+                if isinstance(a, Handle) and isinstance(b, Handle) and a.ndim == b.ndim == rank:
+                    out = _one_pass(*given, **named)
             return function(*given, **named) if out is None else out
 
         return cast(F, call)
@@ -57,9 +58,9 @@ def _in_one_pass(rank: int) -> Callable[[F], F]:
     return decorate
 
 
-def _one_pass(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+def _one_pass(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1, **others: Any) -> Any:
     """beta * x + alpha * (a @ b), or None where that takes several passes, or an error is to be raised."""
-    if not (x.ndim == 1 or x.is_cuda):
+    if others:
         return None
     if not x._dtype == a._dtype == b._dtype or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
         return None
