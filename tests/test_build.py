@@ -183,6 +183,7 @@ def files(where):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # .ci/run packs a wheel of its own
 def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
     source = checkout(tmp_path / "a folder")
     (source / "norch" / "libnorch_cuda.so").touch()

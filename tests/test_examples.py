@@ -120,7 +120,10 @@ def test_a_small_gpt_learns_to_sort() -> None:
     [
         ("pendulum", ("scipy", "matplotlib"), r"largest error of the angle: 0\.00\d+", "--steps=5"),
         ("gaussian_process", ("scipy", "matplotlib"), r"new measurements inside the band: 9\d\.\d%", None),
-        ("image_network", ("sklearn", "matplotlib"), r"with waves: 2\d\.\d dB", "--steps=5"),
+        pytest.param(
+            *("image_network", ("sklearn", "matplotlib"), r"with waves: 2\d\.\d dB", "--steps=5"),
+            marks=pytest.mark.long,
+        ),
         ("cartpole", ("matplotlib",), r"mean return of 200 new episodes: \d+\.\d", "--rounds=2"),
         pytest.param(
             *("diffusion_digits", ("sklearn", "matplotlib"), r"drawings read as .* asked for: \d+\.\d%", "--steps=5"),

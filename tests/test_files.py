@@ -151,7 +151,7 @@ def free_memory() -> int:
 @pytest.mark.slow
 @pytest.mark.host
 @pytest.mark.parametrize(
-    "way", ["save", *(pytest.param(way, marks=pytest.mark.long) for way in ("pickle 4", "pickle 5", "deepcopy"))]
+    "way", [pytest.param(way, marks=pytest.mark.long) for way in ("save", "pickle 4", "pickle 5", "deepcopy")]
 )
 def test_more_than_four_gib(tmp_path: Any, way: str) -> None:
     count = (4 << 30) + 1000

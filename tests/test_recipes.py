@@ -168,6 +168,7 @@ def test_a_recipe_changes_few_files(recipe, files):
     assert len(RECIPES[recipe]) == files
 
 
+@pytest.mark.long
 def test_what_the_recipes_add_passes_the_tests(tree):
     """Values, edge values, gradients and second derivatives, over dtypes and layouts, as those of any operation."""
     for recipe in RECIPES.values():
