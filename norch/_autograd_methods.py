@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ._handle import Handle, alias
 from ._lib import lib
 from ._typing import Any, Tensor, TypeVar
-from .autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, add_node_hook
+from .autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, add_node_hook, retaining
 from .autograd.node import Leaf
 from .autograd.record import gradient_edge
 from .autograd.view_history import SEVERED
@@ -118,9 +118,8 @@ class AutogradMethods(Handle):
         """Lets backward() leave the gradient in .grad, also where this is no leaf."""
         node = self._hookable("retain_grad")
         if type(node) is not Leaf:
-            hooks = node.hooks or []
-            if not any(isinstance(hook, RetainGradHook) and hook.tensor() is self for hook in hooks):
-                node.hooks = [*hooks, RetainGradHook(self)]
+            if not retaining(node.hooks, self):
+                node.hooks = [*(node.hooks or ()), RetainGradHook(self)]
 
     def register_hook(self: T, hook: Callable[[T], Any]) -> RemovableHandle:
         """Calls hook(gradient) when the gradient of this tensor is complete; a result other than None replaces it."""

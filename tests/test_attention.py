@@ -54,8 +54,10 @@ def test_the_kernel_computes_the_composed_form(sizes: Any, dtype: str, causal: b
     wide = [norch.tensor(one.astype(np.float64), requires_grad=True) for one in (q, k, v)]
     found = F.scaled_dot_product_attention(*ours, is_causal=causal, scale=0.4)
     wanted = _composed(*wide, 0.4, causal)
-    assert type(found._node).__name__ == "Attention"
-    if layout == "heads" and len(lead) > 0:  # the result, and each gradient, lies as the tensor beside it
+    padded = found.is_cuda and type(found._node).__name__ == "Region"  # rows of bytes that are no multiple of 16
+    assert padded or type(found._node).__name__ == "Attention"
+    if layout == "heads" and len(lead) > 0 and not padded:
+        # the result, and each gradient, lies as the tensor beside it
         assert found.transpose(-2, -3).is_contiguous()
     found.backward(laid(g, layout).detach())
     wanted.backward(norch.tensor(g.astype(np.float64)))
@@ -69,6 +71,14 @@ def test_the_kernel_computes_the_composed_form(sizes: Any, dtype: str, causal: b
 def test_derivatives_of_derivatives(causal: bool) -> None:
     inputs = [norch.tensor(drawn(i, 2, n, 3), requires_grad=True) for i, n in enumerate((3, 4, 4))]
     assert gradgradcheck(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal), inputs)
+
+
+@pytest.mark.parametrize("number", [-1e5, -1e30])
+def test_a_mask_of_a_wider_dtype_stays_finite(number: float) -> None:
+    q, v = norch.tensor(drawn(0, 3, 4)).half(), norch.tensor([[0.0], [3.0], [6.0]]).half()
+    mask = norch.tensor([[number] * 3, [0.0, number, number], [-math.inf] * 3])
+    out = F.scaled_dot_product_attention(q, q, v, attn_mask=mask)
+    assert out.dtype is norch.float16 and out.flatten().tolist() == [3, 0, 0]
 
 
 def test_what_is_not_finite() -> None:

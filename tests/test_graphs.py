@@ -205,3 +205,22 @@ def test_what_does_not_lead_to_an_input_is_not_walked():
     assert norch.autograd.grad((closed, y * 2), y, allow_unused=True)[0].tolist() == [2]
     with pytest.raises(norch.Error, match="inputs is empty"):
         norch.autograd.grad(y * 2, ())
+
+
+def test_retained_gradients_are_counted_once_and_have_memory_of_their_own():
+    w, g = norch.ones(2, requires_grad=True), norch.ones(2)
+    m = w * 3
+    m.retain_grad()
+    (m * m).sum().backward(inputs=[m])
+    assert m.grad.tolist() == [6, 6] and w.grad is None
+    m = w * 3
+    k = m + 0
+    m.retain_grad()
+    k.retain_grad()
+    k.sum().backward()
+    k.grad.zero_()
+    assert m.grad.tolist() == [1, 1]
+    m = w * 3
+    m.backward(g, inputs=[m])
+    m.grad.mul_(5)
+    assert m.grad.tolist() == [5, 5] and g.tolist() == [1, 1]

@@ -3,8 +3,8 @@
 Nodes wait in a heap, youngest first. The inputs of a node are older than the node. So when a node is taken out, all
 users of its output have been visited and its gradient is complete. The node computes the gradients of its inputs, and
 each is added to the gradient that waits at the end of its edge. If nothing else waits, as in a chain, the heap is
-skipped. A leaf does not wait: each gradient that arrives is added to its .grad at once; hooks of a leaf are called when
-the last one has arrived. There is no recursion, and no operation is known by name.
+skipped. A leaf does not wait, unless it is a target: each gradient that arrives is added to its .grad at once; hooks of
+a leaf are called when the last one has arrived. There is no recursion, and no operation is known by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode, set_grad_enabled
-from .hooks import call_hooks, call_post_accumulate_hooks, check_gradient, count_dependencies
+from .hooks import (
+    add_to_grad,
+    call_hooks,
+    call_post_accumulate_hooks,
+    check_gradient,
+    count_dependencies,
+    retaining,
+)
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
 from .record import gradient_edge
@@ -59,7 +66,7 @@ def backward(
     targets = None
     if inputs is not None:
         listed = tensors_in(inputs, "backward")
-        nodes = nodes_of(listed)
+        nodes = nodes_of(listed, "backward")
         if not nodes:
             raise Error("backward: inputs is empty; leave it out to reach every leaf")
         targets = Targets(nodes)
@@ -72,8 +79,8 @@ def backward(
                 if g is not None and type(node) is Leaf:
                     _accumulate(node, g, False, create_graph)
                     call_post_accumulate_hooks(node)
-                elif g is not None:
-                    x._grad = g if x._grad is None else x._grad + g
+                elif g is not None and not retaining(node.hooks, x):  # whose hook has added it
+                    add_to_grad(x, g)
 
 
 def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
@@ -119,7 +126,7 @@ def walk(
     roots: Sequence[tuple[Node, Any]], retain_graph: bool, create_graph: bool, targets: Targets | None = None
 ) -> None:
     """Walks back from roots, (node, gradient) pairs, and adds to the .grad of the leaves that it reaches. With targets
-    it collects their gradients instead, in targets.found, and no .grad changes."""
+    it collects their gradients instead, in targets.found, and no .grad of a leaf changes."""
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
     owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place

@@ -53,7 +53,7 @@ def grad(
     listed = engine.tensors_in(inputs, "grad")
     if not listed:
         raise Error("grad: inputs is empty")
-    nodes = nodes_of(listed)
+    nodes = nodes_of(listed, "grad")
     targets = Targets(nodes)
     roots = engine.roots_of(engine.tensors_in(outputs, "grad"), grad_outputs, create_graph)
     engine.walk(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets)

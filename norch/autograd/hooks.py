@@ -77,7 +77,17 @@ class RetainGradHook:
     def __call__(self, g: Any) -> None:
         tensor = self.tensor()
         if tensor is not None:
-            tensor._grad = g if tensor._grad is None else tensor._grad + g
+            add_to_grad(tensor, g)
+
+
+def retaining(hooks: list[Any] | None, tensor: Any) -> list[Any]:
+    """Those of the hooks that retain_grad() of this tensor added."""
+    return [hook for hook in hooks or () if isinstance(hook, RetainGradHook) and hook.tensor() is tensor]
+
+
+def add_to_grad(tensor: Any, g: Any) -> None:
+    """Adds g to .grad of a tensor that is no leaf; the memory of g, which others may see, stays apart."""
+    tensor._grad = g.clone() if tensor._grad is None else tensor._grad + g
 
 
 # ---- for the engine ----------------------------------------------------------------------------------------------

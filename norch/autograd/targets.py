@@ -50,11 +50,11 @@ class Boundary(Targets):
     is_boundary = True
 
 
-def nodes_of(inputs: list[Any]) -> list[Node]:
+def nodes_of(inputs: list[Any], name: str) -> list[Node]:
     """The node of each tensor."""
     nodes = [gradient_edge(x) for x in inputs]
     if None in nodes:
-        raise Error("grad: one of the inputs does not require grad")
+        raise Error(f"{name}: one of the inputs does not require grad")
     return nodes  # type: ignore[return-value]
 
 

@@ -14,7 +14,7 @@ from .._lib import lib
 from .._typing import Any
 from ..errors import Error, OutOfMemoryError
 from .grad_mode import enable_grad, mode
-from .hooks import RetainGradHook
+from .hooks import retaining
 from .node import Leaf, Node
 
 # (earlier steps or None, function, arguments): a linked list, so a view of a view takes constant time and memory.
@@ -115,7 +115,7 @@ def rebase_history(x: Any, node: Node) -> None:
 def _move_kept(x: Any, node: Node) -> None:
     """Moves the hook of retain_grad() to the new node, as it is to see the gradient of the present value of x."""
     hooks = x._node.hooks
-    kept = [hook for hook in hooks if isinstance(hook, RetainGradHook) and hook.tensor() is x]
+    kept = retaining(hooks, x)
     if kept:
         x._node.hooks = [hook for hook in hooks if hook not in kept] or None
         node.hooks = [*(node.hooks or ()), *kept]

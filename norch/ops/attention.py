@@ -13,7 +13,8 @@ from .._typing import Tensor
 from ..autograd.differentiable import differentiable
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
-from ..dtype import bool_, float32
+from ..dtype import bool_, finfo, float32
+from ..dtype import dtype as DType  # noqa: N812
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..random import Generator
 from ._operand import tensor_of
@@ -165,6 +166,13 @@ def attention_mask(mask: Tensor, name: str) -> Tensor:
     return mask
 
 
+def _cast_mask(mask: Tensor, dtype: DType) -> Tensor:
+    """Finite elements stay finite: a row of -1e30 is uniform in PyTorch, but masks all positions as -inf of float16."""
+    if dtype.is_floating_point and (most := finfo(dtype).max) < finfo(mask.dtype).max:
+        mask = where(mask.isinf(), mask, mask.clamp(-most, most))
+    return mask.to(dtype)
+
+
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -198,7 +206,7 @@ def scaled_dot_product_attention(
         if is_causal:
             raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
         if attn_mask.dtype is not bool_ and attn_mask._dtype != query._dtype:
-            attn_mask = attn_mask.to(query.dtype)
+            attn_mask = _cast_mask(attn_mask, query.dtype)
     grouped = enable_gqa and tuple(query.shape[-3:-2]) != tuple(key.shape[-3:-2])
     if grouped:
         heads, shared = query.shape[-3:-2].numel(), key.shape[-3:-2].numel()

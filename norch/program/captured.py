@@ -90,9 +90,9 @@ def capture(
     autocast. Other calls are recorded anew. Python's own effects, such as count += 1, happen in the first three calls
     only.
 
-    strict   CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x), if x >
-    0)          and shapes that depend on elements (nonzero(), x[mask]). False: a warning, and function is called
-    normally          from then on
+    strict   CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x),
+             if x > 0) and shapes that depend on elements (nonzero(), x[mask]). False: a warning, and function is
+             called normally from then on
     copy     False: results are the recording's own tensors, which the next replay overwrites
     limit    how many recordings are kept, those used last; ValueError if it is less than 1
     fuse     whether chains of pointwise operations run tile by tile (on CUDA: in one kernel)

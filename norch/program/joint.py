@@ -102,8 +102,8 @@ class TracedFunction:
     def along_edges(
         self, node: Any, edge_numbers: list[int], gradients: list[Any], grads: dict[int, Any]
     ) -> tuple[Any, ...]:
-        """The gradients, a gradient for each edge that node has from now on: these are the numbers of those that it
-        had. None for edges that the gradients of these outputs do not reach, as in a walk."""
+        """Leaves node only the edges with these numbers, and returns their gradients in that order: None for an edge
+        that the gradients of these outputs do not reach, as in a walk."""
         edges = node.edges
         node.edges = tuple([edges[i] for i in edge_numbers])
         if len(grads) == len(self.outputs):

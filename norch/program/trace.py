@@ -153,7 +153,7 @@ class Trace:
             items = value.items() if type(value) is dict else enumerate(value)
             for key, part in list(items)[:_MOST]:
                 if key is None:
-                    unseen("a dictionary has the key None")  # which a guard of a size has
+                    unseen("a dictionary has the key None")  # as key of a guard None means the size
                 elif type(value) is not tuple:
                     self.guard(value, key, part)
                 self._guard_entries(part, deep=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..._handle import Handle
 from ..._typing import Any, Operand, Tensor, overload
+from ...autograd.hooks import retaining
 from ...dtype import dtype as DType  # noqa: N812
 from ...dtype import dtype_named, get_default_dtype
 from .._arguments import named_function
@@ -57,7 +58,7 @@ def resolve_conj(self: Tensor) -> Tensor:
 
 def _retains_grad(self: Tensor) -> bool:
     """Whether backward() leaves the gradient of this computed tensor in .grad."""
-    return any(getattr(hook, "tensor", int)() is self for hook in getattr(self.grad_fn, "hooks", None) or ())
+    return bool(retaining(getattr(self.grad_fn, "hooks", None), self))
 
 
 @overload
