@@ -78,7 +78,8 @@ def test_a_mask_of_a_wider_dtype_stays_finite(number: float) -> None:
     q, v = norch.tensor(drawn(0, 3, 4)).half(), norch.tensor([[0.0], [3.0], [6.0]]).half()
     mask = norch.tensor([[number] * 3, [0.0, number, number], [-math.inf] * 3])
     out = F.scaled_dot_product_attention(q, q, v, attn_mask=mask)
-    assert out.dtype is norch.float16 and out.flatten().tolist() == [3, 0, 0]
+    assert out.dtype is norch.float16 and out[1:].flatten().tolist() == [0, 0]
+    assert abs(out[0].item() - 3) < 0.5  # -65504, to which the scores are added in float32 on a device
 
 
 def test_what_is_not_finite() -> None:

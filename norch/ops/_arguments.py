@@ -10,9 +10,11 @@ from .._handle import Handle
 from .._lib import lib
 from .._typing import Any, Tensor, TypeVar, cast
 from ..autograd.record import gradient_edge
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ._operand import RENAMED_ERRORS, as_operand, renamed_error, tensor_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+REFUSALS = (ArgumentError, DTypeError, ShapeError, TypeError)  # errors about what the arguments are
 
 
 def as_fixed_operand(value: Any, name: str) -> Tensor:
@@ -67,10 +69,10 @@ def checked_once(function: F) -> F:
     def composed(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except RENAMED_ERRORS as error:
-            if isinstance(error, MemoryError):
-                raise renamed_error(error, function.__name__, ()) from error.__cause__
+        except REFUSALS:
             return again(*[fixed(x) for x in arguments], **{key: fixed(x) for key, x in named.items()})
+        except RENAMED_ERRORS as error:  # no memory, or a failure of the device: computed again it might pass unseen
+            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
 
     def fixed(x: Any) -> Any:
         return as_fixed_operand(x, function.__name__) if isinstance(x, Handle) else x

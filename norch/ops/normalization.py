@@ -15,8 +15,8 @@ from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..dtype import finfo
-from ..errors import ArgumentError, Error, OutOfMemoryError, ShapeError
-from ._arguments import as_fixed_tensor
+from ..errors import ArgumentError, Error, ShapeError
+from ._arguments import REFUSALS, as_fixed_tensor
 from ._halves import rounded_once
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
@@ -140,9 +140,7 @@ def group_norm(
     if type(num_groups) is int and num_groups > 0:
         try:
             out = normalized(input, weight, bias, -num_groups, eps, True)
-        except OutOfMemoryError:
-            raise
-        except (Error, TypeError):
+        except REFUSALS:
             pass  # below, an error that names the arguments
         else:
             if out._numel > num_groups:
