@@ -69,6 +69,7 @@ SECTIONS = {
     "norch.ops.composed.products": "Products",
     "norch.ops.view": "Shape",
     "norch.ops.composed.shape": "Shape",
+    "norch.ops.composed.split": "Shape",
     "norch.ops.composed.diagonal": "Shape",
     "norch.ops.composed.pad": "Shape",
     "norch.ops.composed.grid": "Shape",

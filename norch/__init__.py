@@ -43,6 +43,7 @@ from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
 from .ops.composed.products import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
+from .ops.composed.split import *  # noqa: F403
 from .ops.composed.statistics import *  # noqa: F403
 from .ops.composed.type_properties import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack

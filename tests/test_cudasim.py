@@ -231,6 +231,17 @@ def test_a_failure_of_each_launch(program: Callable[[], Callable[[], float]], si
     assert in_use() == before
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_product_whose_launch_fails_is_not_computed_again(whole: bool, simulation: ctypes.CDLL) -> None:
+    x, a = norch.ones(8, 8, device="cuda"), norch.ones(8, 8, device="cuda")
+    x = x if whole else x[0]
+    simulation.cudasim_fail_many(LAUNCH, 0, 1)
+    with pytest.raises(norch.DeviceError, match="failed on the CUDA device: invalid configuration"):
+        norch.addmm(x, a, a)
+    simulation.cudasim_fail_many(LAUNCH, -1, 0)
+    assert (norch.addmm(x, a, a) == 9).all()
+
+
 @programs
 def test_a_fault_of_each_kernel_ends_the_device(
     program: Callable[[], Callable[[], float]], simulation: ctypes.CDLL

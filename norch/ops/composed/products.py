@@ -13,7 +13,7 @@ from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.record import record
 from ...dtype import DTYPES
-from ...errors import ArgumentError, BoundsError, DeviceError, DTypeError, ShapeError
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._arguments import as_fixed_operand, rename_errors
 from .._checks import on_one_device
 from .._halves import rounded_once
@@ -27,7 +27,7 @@ from ..pointwise import where
 from ..reduce import sum as sum_
 from ..view import broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
-from .shape import unbind
+from .split import unbind
 
 __all__ = [
     *("addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "chain_matmul", "cross"),
@@ -60,7 +60,7 @@ def _in_one_pass(rank: int) -> Callable[[F], F]:
 
 def _one_pass(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1, **others: Any) -> Any:
     """beta * x + alpha * (a @ b), or None where that takes several passes, or an error is to be raised."""
-    if others:
+    if others or not x.is_cuda == a.is_cuda == b.is_cuda:
         return None
     if not x._dtype == a._dtype == b._dtype or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
         return None
@@ -70,7 +70,7 @@ def _one_pass(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1, **others: A
         if not (x.is_cuda and x.ndim == a.ndim and x.dtype.is_floating_point and {type(beta), type(alpha)} <= _NUMBERS):
             return None
         return record(_Addmm, lib.norch_addmm(x, a, b, beta, alpha), (x, a, b), (beta, alpha), True) if beta else None
-    except (ShapeError, DTypeError, DeviceError, OverflowError):
+    except (ShapeError, DTypeError, OverflowError):
         return None
 
 

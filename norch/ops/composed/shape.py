@@ -1,4 +1,4 @@
-"""Shapes, composed of views and copies: splitting, joining, flipping, rolling, repeating.
+"""Shapes, composed of views and copies: joining, flipping, rolling, repeating.
 
 If strides can express the result, it is a chain of views (view.py), and writes through it reach the input. Otherwise
 one copy follows (copy.py). Nothing here has a kernel or a derivative of its own.
@@ -6,8 +6,8 @@ one copy follows (copy.py). Nothing here has a kernel or a derivative of its own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, chain
+from collections.abc import Sequence
+from itertools import chain
 
 from ..._handle import Handle, Size
 from ..._lib import int64, lib
@@ -15,9 +15,9 @@ from ..._typing import Any, Operand, Tensor
 from ...autograd.broadcast import Expand, sum_to
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_
-from ...errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._arguments import as_fixed_tensor, as_fixed_tensors, named_function, rename_errors, tensors_of
-from .._checks import at_least, check_count
+from .._checks import at_least
 from .._inplace_methods import inplace_view
 from .._operand import as_operand, numpy_names, tensor_of
 from ..copy import cast, cat, clone, clone_for, contiguous
@@ -30,7 +30,6 @@ from ..view import (
     END,
     Axes,
     Permute,
-    Region,
     Reshape,
     alias_of,
     as_strided,
@@ -50,6 +49,7 @@ from ..view import (
     view,
 )
 from .pad import pad
+from .split import axis_and_size
 
 # ruff: noqa: A002  (PyTorch's names)
 
@@ -57,19 +57,7 @@ swapdims = method(name="swapdims")(transpose)
 concat = concatenate = cat
 
 
-# What makes several views, or counts axes first, reads the alias `fixed`, which stays as it is when another thread sets
-# input.data meanwhile; the history of a view goes to input itself.
-
-
-def _parts(x: Tensor, fixed: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tensor, ...]:
-    """Views of x from start to stop along dim, for each of bounds."""
-    return tuple(
-        [
-            record_view(Region, lib.norch_slice(fixed, dim, start, stop, 1), x, slice_, (dim, start, stop, 1))
-            for start, stop in bounds
-        ]
-    )
-
+# What counts axes first, or makes several views, reads an alias: see split.py.
 
 # ---- other views ----------------------------------------------------------------------------------------------------
 
@@ -191,128 +179,6 @@ def _at_least(ndim: int, name: str, function: Any) -> Any:
 atleast_1d = _at_least(1, "atleast_1d", lambda x, n: unsqueeze(x, 0) if n == 0 else x)
 atleast_2d = _at_least(2, "atleast_2d", lambda x, n: unsqueeze(atleast_1d(x), 0) if n < 2 else x)
 atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1) if n < 3 else x)
-
-
-# ---- parts ----------------------------------------------------------------------------------------------------------
-
-
-@method
-def split(
-    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
-) -> tuple[Tensor, ...]:
-    """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes.
-
-    >>> [part.tolist() for part in norch.arange(5).split(2)]
-    [[0, 1], [2, 3], [4]]
-    """
-    wanted = split_size_or_sections if split_size is None else split_size
-    if hasattr(wanted, "__iter__") and not isinstance(wanted, Handle):
-        return split_with_sizes(tensor, wanted, dim)
-    fixed = lib.norch_alias(tensor_of(tensor, "split"))
-    at, size = _along(fixed, dim, "split")
-    step = int64(wanted, "split: size")
-    if step < 0 or (step == 0 and size):
-        raise ShapeError(f"split: parts of size {step} of dimension {dim}, whose size is {size}")
-    check_count(-(-size // (step or 1)), "split: the number of parts")
-    return _parts(tensor, fixed, at, _equal(size, step))
-
-
-def _equal(size: int, step: int) -> list[tuple[int, int]]:
-    """The bounds of parts of one size; of nothing, one empty part."""
-    return [(start, start + step) for start in range(0, size or 1, step or 1)]
-
-
-def _along(x: Tensor, dim: int, name: str, error: type[Error] = ShapeError) -> tuple[int, int]:
-    """dim from the front, and its size; error for a 0-d tensor."""
-    shape = lib.norch_shape(x)
-    if not shape:
-        raise error(f"{name}: a 0-d tensor has no dimension to divide")
-    at = axis(dim, len(shape), name)
-    return at, shape[at]
-
-
-@method
-@rename_errors
-def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts of the given sizes along dim; the sizes must add up to its own."""
-    fixed = lib.norch_alias(tensor_of(input, "split_with_sizes"))
-    at, size = _along(fixed, dim, "split_with_sizes")
-    parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
-    if sum(parts) != size or min(parts, default=0) < 0:
-        raise ShapeError(f"split_with_sizes: sizes {parts} do not add up to {size}, the size of dimension {dim}")
-    return _parts(input, fixed, at, [(end - part, end) for part, end in zip(parts, accumulate(parts))])
-
-
-@method
-@numpy_names
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of at most chunks parts along dim, all of one size but the last."""
-    fixed = lib.norch_alias(tensor_of(input, "chunk"))
-    at, size = _along(fixed, dim, "chunk")
-    if check_count(chunks, "chunk: chunks") < 1:
-        raise ArgumentError(f"chunk: into {chunks} chunks")
-    parts = _parts(input, fixed, at, _equal(size, -(-size // chunks)))
-    return parts if size else parts * chunks
-
-
-@method
-@numpy_names
-def tensor_split(
-    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
-) -> tuple[Tensor, ...]:
-    """Views of parts along dim: cut before each of the given indices, or into so many parts, the first ones longer.
-
-    >>> [part.tolist() for part in norch.arange(5).tensor_split(2)]
-    [[0, 1, 2], [3, 4]]
-    """
-    fixed = lib.norch_alias(tensor_of(input, "tensor_split"))
-    at, size = _along(fixed, dim, "tensor_split")
-    return _parts(input, fixed, at, _cut(size, indices_or_sections, indices, sections))
-
-
-def _cut(size: int, *given: Any) -> Iterable[tuple[int, int]]:
-    """The bounds of the parts of tensor_split(); given: the indices or the number of sections, and None."""
-    cuts: Any = [cut for cut in given if cut is not None]
-    if len(cuts) != 1:
-        raise TypeError("tensor_split: give either indices or the number of sections")
-    cuts = cuts[0].tolist() if isinstance(cuts[0], Handle) else cuts[0]  # type: ignore[attr-defined]
-    if not hasattr(cuts, "__iter__"):
-        count = check_count(cuts, "tensor_split: sections")
-        if count < 1:
-            raise ArgumentError(f"tensor_split: into {count} sections")
-        cuts = list(accumulate(size // count + (i < size % count) for i in range(count - 1)))
-    cuts = [int64(cut, "tensor_split: index") for cut in cuts]
-    return zip([0, *cuts], [*cuts, END])
-
-
-def _split_along(name: str, least: int, about: str) -> Any:
-    def function(
-        input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
-    ) -> tuple[Tensor, ...]:
-        fixed = at_least(least, lib.norch_alias(tensor_of(input, name)), name)
-        dim = {"hsplit": min(1, fixed.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
-        count, size = indices_or_sections if sections is None else sections, fixed.shape[dim]
-        if hasattr(count, "__index__") and size % (int(count) or 1):
-            raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
-        return _parts(input, fixed, dim, _cut(size, indices_or_sections, indices, sections))
-
-    about += ", into equal sections or cut before indices."
-    return method(rename_errors(named_function(function, name, about)))
-
-
-hsplit = _split_along("hsplit", 1, "Views of parts along the second axis (the first of a vector)")
-vsplit = _split_along("vsplit", 2, "Views of parts along the first axis")
-dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
-
-
-@method
-@numpy_names
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of the parts along an axis, without that axis."""
-    fixed = lib.norch_alias(tensor_of(input, "unbind"))
-    at, size = _along(fixed, dim, "unbind", BoundsError)
-    check_count(size, "unbind: the number of parts")
-    return tuple([record_view(Region, lib.norch_select(fixed, at, i), input, select, (at, i)) for i in range(size)])
 
 
 # ---- joins ----------------------------------------------------------------------------------------------------------
@@ -498,7 +364,7 @@ def repeat_interleave(
     if dim is None:
         return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
     input = as_fixed_tensor(input, "repeat_interleave")
-    at, size = _along(input, dim, "repeat_interleave")
+    at, size = axis_and_size(input, dim, "repeat_interleave")
     if isinstance(repeats, Handle) or not hasattr(repeats, "__index__"):
         repeats = _counts(repeats, input)
         if repeats.numel() == 1:
@@ -618,8 +484,7 @@ METHODS.update(T=property(reversed_axes), H=property(_hermitian), mT=property(_l
 METHODS.update(dict.fromkeys(("swapaxes_", "swapdims_"), inplace_view(swapaxes)))
 __all__ = [
     "adjoint", "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
-    "broadcast_tensors", "chunk", "column_stack", "concat", "concatenate", "diagonal_scatter", "dsplit", "dstack",
-    "flip", "fliplr", "flipud", "hsplit", "hstack", "moveaxis", "movedim", "ravel", "repeat_interleave", "roll",
-    "rot90", "row_stack", "select_scatter", "slice_scatter", "split", "split_with_sizes", "swapaxes", "swapdims",
-    "tensor_split", "tile", "unbind", "unflatten", "vsplit", "vstack",
+    "broadcast_tensors", "column_stack", "concat", "concatenate", "diagonal_scatter", "dstack", "flip", "fliplr",
+    "flipud", "hstack", "moveaxis", "movedim", "ravel", "repeat_interleave", "roll", "rot90", "row_stack",
+    "select_scatter", "slice_scatter", "swapaxes", "swapdims", "tile", "unflatten", "vstack",
 ]  # fmt: skip

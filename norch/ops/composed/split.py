@@ -1,0 +1,154 @@
+"""Views of the parts of a tensor along an axis: split(), chunk(), unbind() and their kin.
+
+What makes several views, or counts axes first, reads the alias `fixed`, which stays as it is when another thread sets
+input.data meanwhile. The history of a view goes to input itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from ..._handle import Handle
+from ..._lib import int64, lib
+from ..._typing import Any, Tensor
+from ...autograd.record import record_view
+from ...errors import ArgumentError, BoundsError, Error, ShapeError
+from .._arguments import named_function, rename_errors
+from .._checks import at_least, check_count
+from .._operand import numpy_names, tensor_of
+from ..op import method
+from ..view import END, Region, axis, select, slice_
+
+# ruff: noqa: A002  (PyTorch's names)
+
+__all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
+
+
+def _parts(x: Tensor, fixed: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tensor, ...]:
+    """Views of x from start to stop along dim, for each of bounds."""
+    return tuple(
+        [
+            record_view(Region, lib.norch_slice(fixed, dim, start, stop, 1), x, slice_, (dim, start, stop, 1))
+            for start, stop in bounds
+        ]
+    )
+
+
+@method
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
+    """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes.
+
+    >>> [part.tolist() for part in norch.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    wanted = split_size_or_sections if split_size is None else split_size
+    if hasattr(wanted, "__iter__") and not isinstance(wanted, Handle):
+        return split_with_sizes(tensor, wanted, dim)
+    fixed = lib.norch_alias(tensor_of(tensor, "split"))
+    at, size = axis_and_size(fixed, dim, "split")
+    step = int64(wanted, "split: size")
+    if step < 0 or (step == 0 and size):
+        raise ShapeError(f"split: parts of size {step} of dimension {dim}, whose size is {size}")
+    check_count(-(-size // (step or 1)), "split: the number of parts")
+    return _parts(tensor, fixed, at, _equal(size, step))
+
+
+def _equal(size: int, step: int) -> list[tuple[int, int]]:
+    """The bounds of parts of one size; of nothing, one empty part."""
+    return [(start, start + step) for start in range(0, size or 1, step or 1)]
+
+
+def axis_and_size(x: Tensor, dim: int, name: str, error: type[Error] = ShapeError) -> tuple[int, int]:
+    """dim from the front, and its size; error for a 0-d tensor."""
+    shape = lib.norch_shape(x)
+    if not shape:
+        raise error(f"{name}: a 0-d tensor has no dimension to divide")
+    at = axis(dim, len(shape), name)
+    return at, shape[at]
+
+
+@method
+@rename_errors
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts of the given sizes along dim; the sizes must add up to its own."""
+    fixed = lib.norch_alias(tensor_of(input, "split_with_sizes"))
+    at, size = axis_and_size(fixed, dim, "split_with_sizes")
+    parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
+    if sum(parts) != size or min(parts, default=0) < 0:
+        raise ShapeError(f"split_with_sizes: sizes {parts} do not add up to {size}, the size of dimension {dim}")
+    return _parts(input, fixed, at, [(end - part, end) for part, end in zip(parts, accumulate(parts))])
+
+
+@method
+@numpy_names
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of at most chunks parts along dim, all of one size but the last."""
+    fixed = lib.norch_alias(tensor_of(input, "chunk"))
+    at, size = axis_and_size(fixed, dim, "chunk")
+    if check_count(chunks, "chunk: chunks") < 1:
+        raise ArgumentError(f"chunk: into {chunks} chunks")
+    parts = _parts(input, fixed, at, _equal(size, -(-size // chunks)))
+    return parts if size else parts * chunks
+
+
+@method
+@numpy_names
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Tensor, ...]:
+    """Views of parts along dim: cut before each of the given indices, or into so many parts, the first ones longer.
+
+    >>> [part.tolist() for part in norch.arange(5).tensor_split(2)]
+    [[0, 1, 2], [3, 4]]
+    """
+    fixed = lib.norch_alias(tensor_of(input, "tensor_split"))
+    at, size = axis_and_size(fixed, dim, "tensor_split")
+    return _parts(input, fixed, at, _cut(size, indices_or_sections, indices, sections))
+
+
+def _cut(size: int, *given: Any) -> Iterable[tuple[int, int]]:
+    """The bounds of the parts of tensor_split(); given: the indices or the number of sections, and None."""
+    cuts: Any = [cut for cut in given if cut is not None]
+    if len(cuts) != 1:
+        raise TypeError("tensor_split: give either indices or the number of sections")
+    cuts = cuts[0].tolist() if isinstance(cuts[0], Handle) else cuts[0]  # type: ignore[attr-defined]
+    if not hasattr(cuts, "__iter__"):
+        count = check_count(cuts, "tensor_split: sections")
+        if count < 1:
+            raise ArgumentError(f"tensor_split: into {count} sections")
+        cuts = list(accumulate(size // count + (i < size % count) for i in range(count - 1)))
+    cuts = [int64(cut, "tensor_split: index") for cut in cuts]
+    return zip([0, *cuts], [*cuts, END])
+
+
+def _split_along(name: str, least: int, about: str) -> Any:
+    def function(
+        input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
+    ) -> tuple[Tensor, ...]:
+        fixed = at_least(least, lib.norch_alias(tensor_of(input, name)), name)
+        dim = {"hsplit": min(1, fixed.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
+        count, size = indices_or_sections if sections is None else sections, fixed.shape[dim]
+        if hasattr(count, "__index__") and size % (int(count) or 1):
+            raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
+        return _parts(input, fixed, dim, _cut(size, indices_or_sections, indices, sections))
+
+    about += ", into equal sections or cut before indices."
+    return method(rename_errors(named_function(function, name, about)))
+
+
+hsplit = _split_along("hsplit", 1, "Views of parts along the second axis (the first of a vector)")
+vsplit = _split_along("vsplit", 2, "Views of parts along the first axis")
+dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
+
+
+@method
+@numpy_names
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of the parts along an axis, without that axis."""
+    fixed = lib.norch_alias(tensor_of(input, "unbind"))
+    at, size = axis_and_size(fixed, dim, "unbind", BoundsError)
+    check_count(size, "unbind: the number of parts")
+    return tuple([record_view(Region, lib.norch_select(fixed, at, i), input, select, (at, i)) for i in range(size)])
