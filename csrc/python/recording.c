@@ -458,7 +458,7 @@ NR_BUILTIN(record_conditions) {
         PyErr_SetString(PyExc_TypeError, "record_conditions: takes six arguments, once for each recording");
         return NULL;
     }
-    r->asks = given[2] == NR_NONE;
+    r->always_asks = given[2] == NR_NONE;
     r->before_run = optional(given[3]);
     r->after_run = optional(given[4]);
     r->kept = optional(given[5]);

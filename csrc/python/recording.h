@@ -106,8 +106,8 @@ typedef struct nr_recording {
     bool copies, alone;                              /* alone: one tensor is returned, without a tuple */
     nr_guard *watches;                               /* entries of dicts; if one has changed, before_run is called */
     int64_t watch_count;
-    bool asks;     /* before_run is always called */
-    void *counter; /* of Python: the write counter */
+    bool always_asks; /* before_run is always called */
+    void *counter;    /* of Python: the write counter */
     void *before_run, *after_run, *kept;
 } nr_recording;
 

@@ -301,9 +301,9 @@ static int may_run(nr_recording *r, void *leaves) {
     if (!r->before_run) return true;
     const int changed = watched_change(r);
     if (changed < 0) return -1;
-    if (!changed && !r->asks) return true;
+    if (!changed && !r->always_asks) return true;
     const int may = is_true(r->before_run);
-    if (may != 1) r->asks = true; /* it did not handle the change, so that it must be called again */
+    if (may != 1) r->always_asks = true; /* it did not handle the change, so that it must be called again */
     if (may != 1) return may;
     /* Python code has run, perhaps of other threads, which may have set the .data of a tensor */
     return leaves_stand(&r->conditions, leaves, r->conditions.first_leaves) && tensors_stand(r) &&

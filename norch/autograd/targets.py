@@ -1,4 +1,4 @@
-"""Walks that collect the gradients of certain nodes, as grad() does, and leave .grad alone."""
+"""Walks that collect the gradients of certain nodes, as grad() does, and leave .grad of leaves alone."""
 
 from __future__ import annotations
 
