@@ -23,7 +23,8 @@ static int set_enabled(void *self, void *value, void *context) {
 
 /* grad_mode(): a new object of that kind. */
 NR_BUILTIN(grad_mode) {
-    static nr_property properties[] = {{"enabled", get_enabled, set_enabled, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+    static nr_property properties[] = {{"enabled", get_enabled, set_enabled, NULL, NULL},
+                                       {NULL, NULL, NULL, NULL, NULL}};
     nr_slot slots[] = {{NR_SLOT_PROPERTIES, properties}, {0, NULL}};
     nr_spec spec = {"norch.GradMode", sizeof(nr_object), 0, NR_TYPE_DEFAULT, slots};
     void *type = PyType_FromSpec(&spec);
