@@ -62,6 +62,8 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         method = self.compile(self.cls)
         setattr(self.cls, self.name, method)
+        if isinstance(instance, type):  # inspect.signature() of Python 3.13 binds it to the class, then unwraps it
+            method = getattr(method, "__wrapped__", method)
         return method.__get__(instance, owner)
 
 

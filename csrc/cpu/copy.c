@@ -281,6 +281,12 @@ static void convert_number(const job *j, char *to) {
 int32_t nr_run_copy(const nr_call *call) {
     const nr_plan *plan = call->plan;
     if (plan->numel == 0) return NORCH_OK;
+    const int64_t size = nr_size_of(call->dtype);
+    if (plan->ndim == 1 && plan->numel < BLOCK && call->dtype == call->from_dtype && plan->stride[0][0] == size &&
+        plan->stride[1][0] == size) {
+        memcpy(plan->data[0], plan->data[1], (size_t)(plan->numel * size));
+        return NORCH_OK;
+    }
     job j = {.ndim = plan->ndim, .to = plan->data[0], .from = plan->data[1], .element = nr_size_of(call->dtype)};
     j.dtype = call->dtype;
     j.from_dtype = call->from_dtype;

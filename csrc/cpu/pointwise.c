@@ -192,15 +192,15 @@ static void find_together(const nr_call *call, job *j) {
 }
 
 static void run_nest(const nr_call *call, const nr_plan *plan) {
+    if (plan->ndim == 1 && plan->numel < WORTH_THREADS && !nr_is_narrow(call->dtype)) {
+        int64_t stride[NR_MAX_OPERANDS];
+        for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
+        ((nr_pointwise_kernel)call->kernel)(plan->numel, plan->data, stride, false);
+        return;
+    }
     job j = {.plan = plan, .kernel = (nr_pointwise_kernel)call->kernel, .op = call->op, .dtype = call->dtype};
     j.streams = bypasses_cache(call, plan);
     find_together(call, &j);
-    if (plan->ndim == 1 && plan->numel < WORTH_THREADS) {
-        int64_t stride[NR_MAX_OPERANDS];
-        for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
-        run(&j, plan->numel, plan->data, stride);
-        return;
-    }
     j.piece = plan->size[0] < CHUNK ? plan->size[0] : CHUNK;
     j.pieces = (plan->size[0] + j.piece - 1) / j.piece;
     j.units = plan->numel / plan->size[0] * j.pieces;

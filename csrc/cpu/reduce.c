@@ -186,7 +186,7 @@ static void reduce_tile(const job *j, const char *x, int64_t width, int64_t begi
 /* Finds the addresses of tile t in the input and the output; returns its width. */
 static int64_t find_tile(const job *j, int64_t t, const char **x, char **out) {
     const nr_plan *kept = &j->plan->kept;
-    int64_t first = t % j->row * j->width, rest = t / j->row;
+    int64_t first = t ? t % j->row * j->width : 0, rest = t ? t / j->row : 0;
     *out = kept->data[0] + first * kept->stride[0][0];
     *x = kept->data[1] + first * kept->stride[1][0];
     for (int32_t d = 1; d < kept->ndim; d++) {
@@ -271,10 +271,10 @@ static void cut(job *j) {
     j->across = choose_across(p, j->narrow >= 0);
     j->width = j->across ? j->ops->width : OUTPUTS;
     if (j->width > p->kept.size[0]) j->width = p->kept.size[0];
+    j->parts = j->row = j->tiles = j->tiles_in_chunk = 1;
+    if (p->kept.numel == j->width && p->kept.numel * (p->count + 1) <= ALONE) return; /* one tile: no divisions */
     j->row = (p->kept.size[0] + j->width - 1) / j->width;
-    j->tiles = p->kept.numel / p->kept.size[0] * j->row;
-    j->parts = 1;
-    j->tiles_in_chunk = j->tiles;
+    j->tiles_in_chunk = j->tiles = p->kept.numel / p->kept.size[0] * j->row;
     if (p->kept.numel * (p->count + 1) <= ALONE) return;
 
     int64_t work = j->width * (p->count + 1); /* of a tile; + 1: writing an output has a cost too */

@@ -15,7 +15,7 @@ NR_BUILTIN(record_pause) {
         r->log.seen[i].gained = r->log.seen[i].x->node != r->log.seen[i].node;
     r->conditions.first_leaves = PyLong_AsLongLong(given[1]);
     r->first_results = PyLong_AsLongLong(given[2]);
-    if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
+    nr_recording_note_modes(r);
     return Py_NewRef(NR_NONE);
 }
 

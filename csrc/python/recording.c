@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "../core/memory.h"
+#include "grad_mode.h"
 
 void *nr_recording_type;
 
@@ -40,7 +41,7 @@ static void drop(void *field) {
     EACH_GUARD((r)->conditions.guards, (r)->conditions.guard_count, DO)                               \
     EACH_GUARD((r)->watches, (r)->watch_count, DO)                                                    \
     for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)                    \
-    DO((r)->conditions.mode) DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
+    DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
     int status = visit(r->type, argument);
@@ -147,10 +148,10 @@ static int32_t note_gradients(nr_log *log, const nr_recording *earlier) {
     return NORCH_OK;
 }
 
-/* record_begin(strict, line, mode, counter, earlier or None, joins): begins to record the calls of this thread. */
+/* record_begin(strict, line, counter, earlier or None, joins): begins to record the calls of this thread. */
 NR_BUILTIN(record_begin) {
-    if (n != 6 || nr_observer_here()) {
-        PyErr_SetString(PyExc_TypeError, "record_begin: takes six arguments, where nothing records");
+    if (n != 5 || nr_observer_here()) {
+        PyErr_SetString(PyExc_TypeError, "record_begin: takes five arguments, where nothing records");
         return NULL;
     }
     if (!make_type()) return NULL;
@@ -165,12 +166,11 @@ NR_BUILTIN(record_begin) {
         return NULL;
     }
     r->program = program;
-    r->log.joins = PyObject_IsTrue(given[5]) == 1;
+    r->log.joins = PyObject_IsTrue(given[4]) == 1;
     r->log.line = Py_XNewRef(given[1]);
-    r->conditions.mode = Py_XNewRef(given[2]);
-    r->counter = Py_NewRef(given[3]);
-    if (given[4] != NR_NONE) {
-        const nr_recording *earlier = nr_recording_of("record_begin", given[4]);
+    r->counter = Py_NewRef(given[2]);
+    if (given[3] != NR_NONE) {
+        const nr_recording *earlier = nr_recording_of("record_begin", given[3]);
         if (!earlier || note_gradients(&r->log, earlier) != NORCH_OK) {
             Py_DecRef(r);
             return NULL;
@@ -483,13 +483,9 @@ static int32_t end(nr_recording *r, void *leaves, void *results) {
     return list_held(r);
 }
 
-int32_t nr_recording_note_modes(nr_recording *r) {
-    void *enabled = PyObject_GetAttrString(r->conditions.mode, "enabled");
-    if (!enabled) return NORCH_ERROR_CAPTURE;
-    r->conditions.grad_enabled = PyObject_IsTrue(enabled) == 1;
-    Py_DecRef(enabled);
+void nr_recording_note_modes(nr_recording *r) {
+    r->conditions.grad_enabled = nr_grad_enabled();
     r->conditions.default_dtype = nr_default_dtype;
-    return NORCH_OK;
 }
 
 /* record_end(recording, arguments, results, copies, alone, fuses): ends a recording, which then can be run. False if it
@@ -502,7 +498,7 @@ NR_BUILTIN(record_end) {
     }
     if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
     if (!r->program->divided) {
-        if (nr_recording_note_modes(r) != NORCH_OK) return NULL;
+        nr_recording_note_modes(r);
         r->conditions.first_leaves = PyTuple_Size(given[1]);
         r->first_results = PyTuple_Size(given[2]);
     }

@@ -82,7 +82,6 @@ typedef struct nr_returned {
 
 /* What must be as it was recorded, besides the tensors in use. */
 typedef struct nr_conditions {
-    void *mode; /* of Python: autograd's mode */
     bool grad_enabled;
     int32_t default_dtype;
     nr_leaf *leaves;
@@ -116,7 +115,7 @@ extern void *nr_recording_type;
 extern bool nr_dicts_have_versions;
 nr_recording *nr_recording_of(const char *name, void *object);
 /* Notes the modes in which the function ran. */
-int32_t nr_recording_note_modes(nr_recording *recording);
+void nr_recording_note_modes(nr_recording *recording);
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */
 void *nr_recording_replay(nr_recording *recording, void *leaves);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../core/memory.h"
+#include "grad_mode.h"
 #include "recording.h"
 
 /* ---- conditions ------------------------------------------------------------------------------------------- */
@@ -105,13 +106,7 @@ static bool leaves_stand(const nr_conditions *c, void *leaves, int64_t count) {
 /* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
 static int matches(const nr_conditions *c, void *leaves) {
     if (PyTuple_Size(leaves) != c->first_leaves || c->default_dtype != nr_default_dtype) return false;
-    static void *name;
-    if (!name && !(name = PyUnicode_InternFromString("enabled"))) return -1;
-    void *enabled = PyObject_GetAttr(c->mode, name);
-    if (!enabled) return -1;
-    const bool same_mode = PyObject_IsTrue(enabled) == c->grad_enabled;
-    Py_DecRef(enabled);
-    if (!same_mode || !leaves_stand(c, leaves, c->first_leaves)) return false;
+    if (nr_grad_enabled() != c->grad_enabled || !leaves_stand(c, leaves, c->first_leaves)) return false;
     for (int64_t i = 0; i < c->guard_count; i++) {
         const int holds = guard_holds(&c->guards[i]);
         if (holds != 1) return holds;

@@ -235,13 +235,19 @@ def switch(setting: Setting, needed: tuple[bool, ...]) -> None:
         on = _either(_NOWHERE, *_threads.values())
         if (before := _exchanged) != on:
             _exchanged = None
-            for devices, entries in _entries().items():
-                begin = any(map(and_, devices, on))
-                if before is None or begin is not any(map(and_, devices, before)):
-                    for entry in entries:
-                        entry.exchange(begin)
+            _exchange(before, on)
             _exchanged = on
     state.setting = setting  # the last: an exception between two bytecodes leaves what was there
+
+
+def _exchange(before: tuple[bool, ...] | None, on: tuple[bool, ...]) -> None:
+    """Exchanges what begins elsewhere for the devices `on` than for `before`. A function of its own:
+    see autograd/engine.py's _visit()."""
+    for devices, entries in _entries().items():
+        begin = any(map(and_, devices, on))
+        if before is None or begin is not any(map(and_, devices, before)):
+            for entry in entries:
+                entry.exchange(begin)
 
 
 def _either(*of_devices: tuple[bool, ...]) -> tuple[bool, ...]:

@@ -74,13 +74,18 @@ def backward(
     walk(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets)
     if targets is not None:
         with set_grad_enabled(bool(create_graph)):
-            for x, node in zip(listed, nodes):
-                g, targets.found[node] = targets.found[node], None  # an input may be listed twice
-                if g is not None and type(node) is Leaf:
-                    _accumulate(node, g, False, create_graph)
-                    call_post_accumulate_hooks(node)
-                elif g is not None and not retaining(node.hooks, x):  # whose hook has added it
-                    add_to_grad(x, g)
+            _add_found(listed, nodes, targets, create_graph)
+
+
+def _add_found(inputs: list[Any], nodes: list[Node], targets: Targets, create_graph: bool) -> None:
+    """Adds the gradients that a walk has found to the .grad of inputs."""
+    for x, node in zip(inputs, nodes, strict=True):
+        g, targets.found[node] = targets.found[node], None  # an input may be listed twice
+        if g is not None and type(node) is Leaf:
+            _accumulate(node, g, False, create_graph)
+            call_post_accumulate_hooks(node)
+        elif g is not None and not retaining(node.hooks, x):  # whose hook has added it
+            add_to_grad(x, g)
 
 
 def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
@@ -129,7 +134,6 @@ def walk(
     it collects their gradients instead, in targets.found, and no .grad of a leaf changes."""
     waiting: list[tuple[int, Node]] = []
     gradients: dict[Node, Any] = {}
-    owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
     needed: Any = None
     if targets is not None:
         targets.start([root for root, _ in roots])
@@ -142,85 +146,99 @@ def walk(
 
     if here.trace is not None and not retain_graph:
         here.trace.note_backward([root for root, _ in roots])
+    before = mode.enabled
+    try:
+        mode.enabled = create_graph
+        _visit(gradients, waiting, retain_graph, create_graph, targets)
+    finally:
+        mode.enabled = before
+
+
+def _visit(
+    gradients: dict[Node, Any],
+    waiting: list[tuple[int, Node]],
+    retain_graph: bool,
+    create_graph: bool,
+    targets: Targets | None,
+) -> None:
+    """Visits the nodes that wait, and those that they lead to. A function of its own: in Python 3.13 a signal handler
+    that raises where a loop begins again skips the `finally` around that loop (tests/test_interrupts.py)."""
+    needed: Any = None if targets is None else targets.needed
+    owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
     check = sums_of_levels(anomaly.check, targets is None) if live_levels.data else anomaly.check
     may_be_complex = _complex_seen()
-    before = mode.enabled
     dependencies: dict[Leaf, int] | None = None  # how many more gradients will arrive at each leaf with hooks
     node: Any = None  # the current node, younger than all that wait; its gradient is g
     grad_inputs: Sequence[Any]
-    try:
-        mode.enabled = create_graph
-        while node is not None or waiting:
-            if node is None:
-                node = heappop(waiting)[1]
-                g = gradients.pop(node)
+    while node is not None or waiting:
+        if node is None:
+            node = heappop(waiting)[1]
+            g = gradients.pop(node)
+        if node.hooks is not None:
+            g = call_hooks(node.hooks, g)
+        if targets is not None and node in targets.found:
+            targets.found[node] = g
+            if targets.ends_at(node):
+                node = None
+                continue
+        elif type(node) is Leaf:
+            _accumulate(node, g, False, create_graph)
             if node.hooks is not None:
-                g = call_hooks(node.hooks, g)
-            if targets is not None and node in targets.found:
-                targets.found[node] = g
-                if targets.ends_at(node):
-                    node = None
-                    continue
-            elif type(node) is Leaf:
-                _accumulate(node, g, False, create_graph)
-                if node.hooks is not None:
-                    call_post_accumulate_hooks(node)
-                node = None
-                continue
-            if (
-                node.partial
-                and check is None
-                and not create_graph
-                and _added_in_place(node, g, gradients, owned, targets is None)
-            ):
-                if not retain_graph:
-                    node.release()
-                node = None
-                continue
-            grad_inputs = _conjugated(node, g) if may_be_complex and node.holomorphic else node.propagate(g)
-            if node.metas is not None:
-                grad_inputs = unbroadcast(grad_inputs, node.metas)
-            if create_graph and node.depends_on:
-                grad_inputs = record_dependence(node, grad_inputs)
-            if check is not None:
-                grad_inputs = check(node, grad_inputs)
-            following = g = None
-            for edge, grad_input in zip(node.edges, grad_inputs):  # noqa: B905  (propagate gives one an edge)
-                if edge is None or grad_input is None:
-                    continue
-                if targets is not None and edge not in needed:
-                    if edge in targets.one_by_one:
-                        targets.one_by_one[edge].append(grad_input)
-                    continue
-                if type(edge) is Leaf:
-                    if edge.hooks is None and targets is None:  # no hook needs the sum first
-                        _accumulate(edge, grad_input, not node.shares_grad, create_graph)
-                        continue
-                    if targets is None and dependencies is None:
-                        dependencies = count_dependencies([node, *(other for _, other in waiting)], gradients)
-                    if dependencies is not None and edge in dependencies:
-                        _collect(dependencies, gradients, edge, grad_input, create_graph)
-                    else:
-                        _add(gradients, waiting, edge, grad_input)  # in the same order
-                elif following is None:
-                    following, g = edge, grad_input
-                elif following is edge:
-                    g = g + grad_input
-                else:
-                    _add(gradients, waiting, edge, grad_input)
+                call_post_accumulate_hooks(node)
+            node = None
+            continue
+        if (
+            node.partial
+            and check is None
+            and not create_graph
+            and _added_in_place(node, g, gradients, owned, targets is None)
+        ):
             if not retain_graph:
                 node.release()
-            if following is not None and waiting:
-                _add(gradients, waiting, following, g)
-                if node.partial:
-                    owned.add(following)
-                following = None
-            node = following
-        if dependencies:
-            for leaf in [leaf for leaf in dependencies if leaf in gradients]:  # some gradients were None
-                _finish(leaf, gradients.pop(leaf), create_graph)
-    finally:
-        mode.enabled = before
+            node = None
+            continue
+        grad_inputs = _conjugated(node, g) if may_be_complex and node.holomorphic else node.propagate(g)
+        if node.metas is not None:
+            grad_inputs = unbroadcast(grad_inputs, node.metas)
+        if create_graph and node.depends_on:
+            grad_inputs = record_dependence(node, grad_inputs)
+        if check is not None:
+            grad_inputs = check(node, grad_inputs)
+        following = g = None
+        for edge, grad_input in zip(node.edges, grad_inputs):  # noqa: B905  (propagate gives one an edge)
+            if edge is None or grad_input is None:
+                continue
+            if targets is not None and edge not in needed:
+                if edge in targets.one_by_one:
+                    targets.one_by_one[edge].append(grad_input)
+                continue
+            if type(edge) is Leaf:
+                if edge.hooks is None and targets is None:  # no hook needs the sum first
+                    _accumulate(edge, grad_input, not node.shares_grad, create_graph)
+                    continue
+                if targets is None and dependencies is None:
+                    dependencies = count_dependencies([node, *(other for _, other in waiting)], gradients)
+                if dependencies is not None and edge in dependencies:
+                    _collect(dependencies, gradients, edge, grad_input, create_graph)
+                else:
+                    _add(gradients, waiting, edge, grad_input)  # in the same order
+            elif following is None:
+                following, g = edge, grad_input
+            elif following is edge:
+                g = g + grad_input
+            else:
+                _add(gradients, waiting, edge, grad_input)
+        if not retain_graph:
+            node.release()
+        if following is not None and waiting:
+            _add(gradients, waiting, following, g)
+            if node.partial:
+                owned.add(following)
+            following = None
+        node = following
+    if dependencies:
+        for leaf in [leaf for leaf in dependencies if leaf in gradients]:  # some gradients were None
+            _finish(leaf, gradients.pop(leaf), create_graph)
 
 
 def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 
 from .._exports import publish
-from .._lib import Guard
-from .._typing import Any, Self, TypeVar, cast, overload
+from .._lib import Guard, lib
+from .._typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Mode(threading.local):
-    enabled = True
+if TYPE_CHECKING:
+
+    class _Mode:
+        enabled: bool
 
 
-mode = _Mode()
+mode: _Mode = lib.norch_grad_mode()  # `enabled` belongs to each thread (csrc/python/grad_mode.c)
 # Setters without Python code, as Guard.__exit__ must not be interrupted.
 _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}
 

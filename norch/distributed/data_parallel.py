@@ -283,12 +283,15 @@ class _Reducer:
             bucket.work.wait()
             bucket.work = None
             with no_grad():
-                for i in bucket.indices:
-                    p = self.parameters[i]
-                    if i in somewhere and p.grad is None:
-                        p.grad = self.part_of[i].clone()
-                    elif i in somewhere:
-                        p.grad.copy_(self.part_of[i])
+                for i in [i for i in bucket.indices if i in somewhere]:
+                    self._write_average(i)
+
+    def _write_average(self, i: int) -> None:
+        p = self.parameters[i]
+        if p.grad is None:
+            p.grad = self.part_of[i].clone()
+        else:
+            p.grad.copy_(self.part_of[i])
 
     def _used_somewhere(self) -> set[int]:
         """The parameters that have a gradient on any rank."""

@@ -24,7 +24,6 @@ from .._handle import alias, counter
 from .._lib import CapturedBase, lib
 from ..amp.state import state
 from ..autograd.anomaly import is_anomaly_enabled
-from ..autograd.grad_mode import mode
 from ..autograd.levels import within
 from ..autograd.node import Leaf
 from ..errors import CaptureError, Error, stacklevel_of_user
@@ -229,7 +228,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         if self._called_before:
             candidates = self._matching(self._candidates, in_tree, leaves)
             earlier = candidates[-1].recording if candidates else None
-            recording = lib.norch_record_begin(self.strict, line, mode, counter, earlier, False)
+            recording = lib.norch_record_begin(self.strict, line, counter, earlier, False)
         try:
             with trace.running():
                 out = self.function(*args, **kwargs)

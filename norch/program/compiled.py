@@ -109,7 +109,7 @@ class CompiledFunction(CapturedFunction):
         trace, candidates = Trace(is_joint=True), self._matching(self._candidates, in_tree, leaves)
         edges = [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves]
         start = next_seq()
-        recording = lib.norch_record_begin(self.strict, line, mode, counter, None, True)
+        recording = lib.norch_record_begin(self.strict, line, counter, None, True)
         try:
             with trace.running():
                 out = self.function(*args, **kwargs)

@@ -143,9 +143,8 @@ def _buffers_restored(trace: Trace) -> Iterator[None]:
         yield
     finally:
         with no_grad():
-            for b, value, version in kept:
-                if version_counter_of(b)[0] != version:
-                    b.copy_(value)
+            for b, value in [(b, value) for b, value, version in kept if version_counter_of(b)[0] != version]:
+                b.copy_(value)
 
 
 class _CallNode(Node):

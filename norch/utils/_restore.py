@@ -19,9 +19,8 @@ def as_before(model: Module, training: bool | None) -> Iterator[None]:
     copies = {id(b): b.detach().clone() for _, held in buffers for b in held.values() if b is not None}
     try:
         for module, held in buffers:
-            for name, buffer in held.items():
-                if buffer is not None:
-                    module._bind("_buffers", name, copies[id(buffer)])
+            for name in [name for name, buffer in held.items() if buffer is not None]:
+                module._bind("_buffers", name, copies[id(held[name])])
         if training is not None:
             model.train(training)
         with fork_rng():
