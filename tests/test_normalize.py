@@ -76,6 +76,8 @@ GROUPS = [
     ((2, 4, 33), 4),
     ((1, 2, 3000), 1),
     ((70, 4, 9, 31), 2),
+    ((3, 10, 50, 7), 2),
+    ((2, 6, 4001), 2),
 ]
 
 
@@ -133,6 +135,28 @@ def test_only_what_is_wanted(wanted: Any) -> None:
         assert (a.grad is not None) is want
         if want:
             assert_close(a.grad, b.grad)
+
+
+def test_launches_on_a_device() -> None:
+    """Going backward a kernel for the input, and one for weight and bias: it adds up rows, or what the first has found
+    of each channel. Of many rows their parts take another."""
+    from test_cuda_capture import SIMULATION, launches
+
+    if not SIMULATION:
+        pytest.skip("the simulation counts launches")
+    for shape, call, weights, backward in (
+        ((8, 16), lambda x, w, b: F.layer_norm(x, (16,), w, b), 2, 2),
+        ((200, 16), lambda x, w, b: F.layer_norm(x, (16,), w, b), 2, 3),
+        ((200, 16), lambda x, w: F.rms_norm(x, (16,), w), 1, 3),
+        ((200, 16, 5, 4), lambda x, w, b: F.group_norm(x, 4, w, b), 2, 2),
+        ((200, 16, 5, 4), lambda x: F.group_norm(x, 4), 0, 1),
+    ):
+        sizes = [shape, *[(16,)] * weights]
+        leaves = [leaf(drawn(i, *size, dtype="float32")).cuda().detach().requires_grad_() for i, size in enumerate(sizes)]
+        made: list[Any] = []
+        assert launches(lambda: made.append(call(*leaves))) == (1, 0)
+        g = norch.tensor(drawn(9, *shape, dtype="float32")).cuda()
+        assert launches(lambda: norch.autograd.grad(made[0], leaves, g)) == (backward, 0)
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 3), (2, 4, 0)], ids=str)

@@ -29,6 +29,12 @@ struct line {
     template <class T> DEVICE int64_t at(int64_t p, int k) const {
         return wide ? (member + p * team) * W<T> + k : member + (p * W<T> + k) * team;
     }
+    /* Lets the compiler find the places of elements again from here on: kept, they take more registers than the row. */
+    DEVICE void find_again() {
+#ifdef __CUDA_ARCH__
+        asm volatile("" : "+r"(team));
+#endif
+    }
     template <class T> DEVICE void load(T (&to)[W<T>], const T *x, int64_t p) const {
         if (wide) {
             pack<T, W<T>> all = {};
