@@ -482,7 +482,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     if (code.ptxVersion < gpu->capability) gpu->capability = code.ptxVersion;
     gpu->most_shared = (int)found.sharedMemPerBlockOptin;
     const uint32_t halves = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
-    b->takes_narrow[NR_OPTIM] = halves;
+    b->takes_narrow[NR_OPTIM] = b->takes_narrow[NR_NORMALIZE] = halves;
     if (gpu->capability >= 80) b->takes_narrow[NR_MATMUL] = b->takes_narrow[NR_CONV] = halves;
     b->fuses_attention = gpu->capability >= 80;
     pools[index].total = found.totalGlobalMem;

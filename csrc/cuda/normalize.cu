@@ -1,5 +1,5 @@
 /* normalize: rows made to have mean 0 and variance 1, and the gradients of that; the statistics are recomputed going
- * backward, as on the CPU.
+ * backward, as on the CPU. Rows of E are computed in T, which E is, or which has wider elements (rows.cuh).
  *
  *   rows      a team of threads each, which hold it in registers (rows.cuh): mean, squares about it, out
  *   weight    x, g  [ part 0 of the samples ]  a block takes 32 packs of columns of a part: each lane a pack of columns,
@@ -23,6 +23,7 @@ struct normalize_args {
     int32_t team;
     bool centered, wide;
     bool whole;           /* packs lie in one channel each */
+    bool wide_affine;     /* the weights of narrow rows are of what they are computed in */
     divisor each_by;      /* of n < 2^31 */
     void *moments;        /* mean and scale of each row, or NULL */
     void *sums;           /* of g h and of g, for each channel of each row, or NULL */
@@ -35,14 +36,14 @@ template <class T> struct alignas(2 * sizeof(T)) moments {
     T mean, scale;
 };
 
-template <class T, int packs>
-DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share<T, packs> &x) {
+template <class E, int packs, class T = computed<E>>
+DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share<E, packs> &x) {
     using A = share_sum<T, packs>;
-    constexpr int W = line::W<T>;
+    constexpr int W = line::W<E>;
     moments<T> m = {};
     if (a.centered) {
         A sum = 0;
-        each_pack<T, packs>(l, [&](int64_t p) {
+        each_pack<E, packs>(l, [&](int64_t p) {
             T v[W];
             x.get(l, p, v);
 #pragma unroll
@@ -51,13 +52,13 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
         m.mean = (T)(add_up(l, sum) / (A)l.n);
     }
     A squares = 0;
-    each_pack<T, packs>(l, [&](int64_t p) {
+    each_pack<E, packs>(l, [&](int64_t p) {
         T v[W];
         x.get(l, p, v);
 #pragma unroll
         for (int k = 0; k < W; k++) {
             const T d = v[k] - m.mean;
-            squares += l.at<T>(p, k) < l.n ? (A)(d * d) : A(0);
+            squares += l.at<E>(p, k) < l.n ? (A)(d * d) : A(0);
         }
     });
     m.scale = T(1) / sqrt((T)(add_up(l, squares) / (A)l.n) + (T)a.eps);
@@ -65,7 +66,7 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
 }
 
 /* The row of this thread's team; one behind the last is gone through for the meetings only, as one of no elements. */
-template <class T> DEVICE int64_t row_of(const normalize_args &a, line *l) {
+DEVICE int64_t row_of(const normalize_args &a, line *l) {
     const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
     *l = {row < a.rows ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
     return row < a.rows ? row : 0;
@@ -76,37 +77,46 @@ DEVICE int64_t first_weight(const normalize_args &a, int64_t row) { return row *
 DEVICE int64_t channel_of(const normalize_args &a, int64_t i) {
     return a.n <= INT32_MAX ? quotient((uint32_t)i, a.each_by) : i / a.each;
 }
-template <class T>
-DEVICE void load_weights(T (&to)[line::W<T>], const normalize_args &a, const line &l, const T *x, int64_t p) {
-    if (a.each == 1) return l.load(to, x, p);
-    T one = a.whole && l.at<T>(p, 0) < l.n ? x[channel_of(a, l.at<T>(p, 0))] : T(0);
+template <class E, class X>
+DEVICE void load_weights(computed<E> (&to)[line::W<E>], const normalize_args &a, const line &l, const X *x, int64_t p) {
+    if (a.each == 1) return l.load_as<E>(to, x, p);
+    computed<E> one = 0;
+    if (a.whole && l.at<E>(p, 0) < l.n) one = x[channel_of(a, l.at<E>(p, 0))];
 #pragma unroll
-    for (int k = 0; k < line::W<T>; k++) {
-        if (!a.whole) one = l.at<T>(p, k) < l.n ? x[channel_of(a, l.at<T>(p, k))] : T(0);
+    for (int k = 0; k < line::W<E>; k++) {
+        if (!a.whole && l.at<E>(p, k) < l.n) one = x[channel_of(a, l.at<E>(p, k))];
         to[k] = one;
     }
 }
+template <class E>
+DEVICE void load_affine(computed<E> (&to)[line::W<E>], const normalize_args &a, const line &l, const void *x,
+                        int64_t from, int64_t p) {
+    if (!is_same<E, computed<E>> && a.wide_affine)
+        load_weights<E>(to, a, l, static_cast<const computed<E> *>(x) + from, p);
+    else
+        load_weights<E>(to, a, l, static_cast<const E *>(x) + from, p);
+}
 
-template <class T, int packs> __global__ void NR_ROW_BOUNDS normalize_rows(const normalize_args a) {
-    constexpr int W = line::W<T>;
+template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_rows(const normalize_args a) {
+    using T = computed<E>;
+    constexpr int W = line::W<E>;
     line l;
-    const int64_t row = row_of<T>(a, &l), first = row * a.n, from = first_weight(a, row);
-    const share<T, packs> x(l, static_cast<const T *>(a.x) + first);
+    const int64_t row = row_of(a, &l), first = row * a.n, from = first_weight(a, row);
+    const share<E, packs> x(l, static_cast<const E *>(a.x) + first);
     const moments<T> m = moments_of(a, l, x);
-    const T *weight = static_cast<const T *>(a.weight), *bias = static_cast<const T *>(a.bias);
     l.find_again();
-    each_pack<T, packs>(l, [&](int64_t p) {
+    each_pack<E, packs>(l, [&](int64_t p) {
         T v[W], w[W], b[W];
         x.get(l, p, v);
-        if (weight) load_weights(w, a, l, weight + from, p);
-        if (bias) load_weights(b, a, l, bias + from, p);
+        if (a.weight) load_affine<E>(w, a, l, a.weight, from, p);
+        if (a.bias) load_affine<E>(b, a, l, a.bias, from, p);
 #pragma unroll
         for (int k = 0; k < W; k++) {
             v[k] = (v[k] - m.mean) * m.scale;
-            if (weight) v[k] *= w[k];
-            if (bias) v[k] += b[k];
+            if (a.weight) v[k] *= w[k];
+            if (a.bias) v[k] += b[k];
         }
-        l.store(static_cast<T *>(a.out) + first, v, p);
+        l.store(static_cast<E *>(a.out) + first, v, p);
     });
 }
 
@@ -115,20 +125,20 @@ template <class T> struct two_sums {
 };
 
 /* For each channel of a row the sums of g h and of g. Rows without elements come along for the meetings. */
-template <class T, int packs>
+template <class E, int packs, class T>
 DEVICE void sum_channels(const normalize_args &a, const line &l, int64_t row, const moments<T> &m) {
     using A = share_sum<T, packs>;
-    constexpr int W = line::W<T>;
+    constexpr int W = line::W<E>;
     const int64_t in_row = a.n / a.each;
     const int own = l.member / a.channel_team, at_once = l.team / a.channel_team;
     for (int64_t first = 0; first < in_row; first += at_once) {
         const int64_t channel = first + own, from = row * a.n + channel * a.each;
         const line c = {l.n > 0 && channel < in_row ? a.each : 0, l.member % a.channel_team, a.channel_team, a.whole};
         A product = 0, sum = 0;
-        each_pack<T, 0>(c, [&](int64_t p) {
+        each_pack<E, 0>(c, [&](int64_t p) {
             T x[W], g[W];
-            c.load(x, static_cast<const T *>(a.x) + from, p);
-            c.load(g, static_cast<const T *>(a.g) + from, p);
+            c.load(x, static_cast<const E *>(a.x) + from, p);
+            c.load(g, static_cast<const E *>(a.g) + from, p);
 #pragma unroll
             for (int k = 0; k < W; k++) { /* g is 0 behind the last */
                 product += (A)(g[k] * ((x[k] - m.mean) * m.scale));
@@ -142,19 +152,19 @@ DEVICE void sum_channels(const normalize_args &a, const line &l, int64_t row, co
 }
 
 /* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was. */
-template <class T, int packs> __global__ void NR_ROW_BOUNDS normalize_input(const normalize_args a) {
+template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_input(const normalize_args a) {
+    using T = computed<E>;
     using A = share_sum<T, packs>;
-    constexpr int W = line::W<T>;
+    constexpr int W = line::W<E>;
     line l;
-    const int64_t row = row_of<T>(a, &l), first = row * a.n, from = first_weight(a, row);
-    const share<T, packs> x(l, static_cast<const T *>(a.x) + first);
-    share<T, packs> g(l, static_cast<const T *>(a.g) + first);
-    const T *weight = static_cast<const T *>(a.weight);
+    const int64_t row = row_of(a, &l), first = row * a.n, from = first_weight(a, row);
+    const share<E, packs> x(l, static_cast<const E *>(a.x) + first);
+    share<E, packs> g(l, static_cast<const E *>(a.g) + first);
     const auto weighted = [&](int64_t p, T(&f)[W]) {
         g.get(l, p, f);
-        if (!weight) return;
+        if (!a.weight) return;
         T w[W];
-        load_weights(w, a, l, weight + from, p);
+        load_affine<E>(w, a, l, a.weight, from, p);
 #pragma unroll
         for (int k = 0; k < W; k++) f[k] *= w[k];
     };
@@ -162,7 +172,7 @@ template <class T, int packs> __global__ void NR_ROW_BOUNDS normalize_input(cons
     if (a.moments && l.n > 0 && l.member == 0) static_cast<moments<T> *>(a.moments)[row] = m;
     A sum = 0, product = 0;
     l.find_again();
-    each_pack<T, packs>(l, [&](int64_t p) {
+    each_pack<E, packs>(l, [&](int64_t p) {
         T f[W], v[W];
         weighted(p, f);
         x.get(l, p, v);
@@ -177,7 +187,7 @@ template <class T, int packs> __global__ void NR_ROW_BOUNDS normalize_input(cons
     });
     const T mean = a.centered ? (T)(add_up(l, sum) / (A)l.n) : T(0), slope = (T)(add_up(l, product) / (A)l.n);
     l.find_again();
-    each_pack<T, packs>(l, [&](int64_t p) {
+    each_pack<E, packs>(l, [&](int64_t p) {
         T f[W], v[W];
         if constexpr (packs > 0)
             g.get(l, p, f);
@@ -186,16 +196,17 @@ template <class T, int packs> __global__ void NR_ROW_BOUNDS normalize_input(cons
         x.get(l, p, v);
 #pragma unroll
         for (int k = 0; k < W; k++) f[k] = m.scale * (f[k] - mean - (v[k] - m.mean) * m.scale * slope);
-        l.store(static_cast<T *>(a.out) + first, f, p);
+        l.store(static_cast<E *>(a.out) + first, f, p);
     });
-    if (a.sums) sum_channels<T, packs>(a, l, row, m);
+    if (a.sums) sum_channels<E, packs>(a, l, row, m);
 }
 
 /* ---- the weight ---------------------------------------------------------------------------------------------------- */
 
 /* For a weight of one element: a warp goes down W columns a lane, each warp of a block its share of the part's samples;
  * out[part][2][weights]. */
-template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) sum_columns(const normalize_args a) {
+template <class E, int W, class To> __global__ void __launch_bounds__(NR_BLOCK) sum_columns(const normalize_args a) {
+    using T = computed<E>;
     __shared__ T memory[NR_WARPS][2][32 * W];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int64_t column = ((int64_t)blockIdx.x * 32 + lane) * W, first = (int64_t)blockIdx.y * a.part_samples;
@@ -208,12 +219,13 @@ template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) sum_column
         for (int64_t sample = first + warp; sample < last; sample += NR_WARPS) {
             const moments<T> m = of[sample * groups];
             const int64_t at = sample * a.weights + column;
-            const auto x = *reinterpret_cast<const pack<T, W> *>(static_cast<const T *>(a.x) + at);
-            const auto g = *reinterpret_cast<const pack<T, W> *>(static_cast<const T *>(a.g) + at);
+            const auto x = *reinterpret_cast<const pack<E, W> *>(static_cast<const E *>(a.x) + at);
+            const auto g = *reinterpret_cast<const pack<E, W> *>(static_cast<const E *>(a.g) + at);
 #pragma unroll
             for (int k = 0; k < W; k++) {
-                product[k] += g.v[k] * ((x.v[k] - m.mean) * m.scale);
-                sum[k] += g.v[k];
+                const T slope = g.v[k];
+                product[k] += slope * ((x.v[k] - m.mean) * m.scale);
+                sum[k] += slope;
             }
         }
 #pragma unroll
@@ -228,12 +240,12 @@ template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) sum_column
         if (to >= a.weights) continue;
         T all = memory[0][which][own];
         for (int w = 1; w < NR_WARPS; w++) all += memory[w][which][own];
-        static_cast<T *>(a.out)[((int64_t)blockIdx.y * 2 + which) * a.weights + to] = all;
+        static_cast<To *>(a.out)[((int64_t)blockIdx.y * 2 + which) * a.weights + to] = all;
     }
 }
 
 /* For one of several elements: what sum_channels() has found, over the samples; out[2][weights]. */
-template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_samples(const normalize_args a) {
+template <class T, class To> __global__ void __launch_bounds__(NR_BLOCK) add_samples(const normalize_args a) {
     const line all = {a.samples, (int)threadIdx.x, NR_BLOCK, false};
     double product = 0, sum = 0;
     for (int64_t sample = threadIdx.x; sample < a.samples; sample += NR_BLOCK) {
@@ -244,11 +256,12 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_samples(const
     product = add_up(all, product);
     sum = add_up(all, sum);
     if (threadIdx.x > 0) return;
-    static_cast<T *>(a.out)[blockIdx.x] = (T)product;
-    static_cast<T *>(a.out)[a.weights + blockIdx.x] = (T)sum;
+    static_cast<To *>(a.out)[blockIdx.x] = (T)product;
+    static_cast<To *>(a.out)[a.weights + blockIdx.x] = (T)sum;
 }
 
-template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out, const T *parts, int64_t n, int count) {
+template <class T, class To>
+__global__ void __launch_bounds__(NR_BLOCK) add_parts(To *out, const T *parts, int64_t n, int count) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= n) return;
     T sum = parts[i];
@@ -260,18 +273,18 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out,
 #define MOST_PARTS 128
 #define PART_LEAST 64 /* samples */
 
-template <class T> static int32_t launch_input(const nr_call *call, const normalize_args &a, const row_shape &shape) {
+template <class E> static int32_t launch_input(const nr_call *call, const normalize_args &a, const row_shape &shape) {
     if (a.rows == 0) return NORCH_OK;
-    LAUNCH(with_packs(shape.packs, [](auto n) { return normalize_input<T, decltype(n)::packs>; }), shape.blocks,
-           NR_BLOCK, 0, gpu_of(call)->stream, a);
+    LAUNCH(with_packs<most_packs<E>>(shape.packs, [](auto n) { return normalize_input<E, decltype(n)::packs>; }),
+           shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
     return launched(call);
 }
 
-/* The gradients of input, weight and bias. */
-template <class T>
-static int32_t run_backward(const nr_call *call, normalize_args a, const row_shape &shape, void *grad_affine) {
+/* The gradients of input, weight and bias, the latter two of To. */
+template <class E, class To>
+static int32_t run_affine(const nr_call *call, normalize_args a, const row_shape &shape, To *grad_affine) {
+    using T = computed<E>;
     const nr_gpu *gpu = gpu_of(call);
-    if (!grad_affine) return launch_input<T>(call, a, shape);
     a.samples = a.rows / (a.weights / (a.n / a.each));
     if (a.each > 1) {
         const scratch memory(gpu, (size_t)(a.samples * a.weights + 1) * sizeof(two_sums<T>));
@@ -279,9 +292,9 @@ static int32_t run_backward(const nr_call *call, normalize_args a, const row_sha
         a.sums = memory.memory;
         for (a.channel_team = a.team; a.channel_team > 32 && a.team / a.channel_team < a.n / a.each;)
             a.channel_team /= 2;
-        NR_TRY(launch_input<T>(call, a, shape));
+        NR_TRY(launch_input<E>(call, a, shape));
         a.out = grad_affine;
-        LAUNCH(add_samples<T>, (unsigned)a.weights, NR_BLOCK, 0, gpu->stream, a);
+        LAUNCH((add_samples<T, To>), (unsigned)a.weights, NR_BLOCK, 0, gpu->stream, a);
         return launched(call);
     }
     int64_t parts = (a.samples + PART_LEAST - 1) / PART_LEAST;
@@ -292,19 +305,23 @@ static int32_t run_backward(const nr_call *call, normalize_args a, const row_sha
     const scratch memory(gpu, moments_bytes + (size_t)(parts * 2 * a.weights) * sizeof(T));
     if (!memory.memory) return NORCH_ERROR_MEMORY;
     a.moments = memory.memory;
-    NR_TRY(launch_input<T>(call, a, shape));
-    a.out = parts > 1 ? memory.memory + moments_bytes : grad_affine;
-    constexpr int W = line::W<T>;
+    NR_TRY(launch_input<E>(call, a, shape));
+    constexpr int W = line::W<E>;
     const dim3 grid(blocks_for(a.weights, 32 * (a.wide ? W : 1)), (unsigned)parts);
-    LAUNCH((a.wide ? sum_columns<T, W> : sum_columns<T, 1>), grid, NR_BLOCK, 0, gpu->stream, a);
+    if (parts == 1) {
+        a.out = grad_affine;
+        LAUNCH((a.wide ? sum_columns<E, W, To> : sum_columns<E, 1, To>), grid, NR_BLOCK, 0, gpu->stream, a);
+        return launched(call);
+    }
+    a.out = memory.memory + moments_bytes;
+    LAUNCH((a.wide ? sum_columns<E, W, T> : sum_columns<E, 1, T>), grid, NR_BLOCK, 0, gpu->stream, a);
     NR_TRY(launched(call));
-    if (parts == 1) return NORCH_OK;
-    LAUNCH(add_parts<T>, blocks_for(2 * a.weights, NR_BLOCK), NR_BLOCK, 0, gpu->stream, static_cast<T *>(grad_affine),
+    LAUNCH((add_parts<T, To>), blocks_for(2 * a.weights, NR_BLOCK), NR_BLOCK, 0, gpu->stream, grad_affine,
            static_cast<const T *>(a.out), 2 * a.weights, (int)parts);
     return launched(call);
 }
 
-template <class T> static int32_t run(const nr_call *call, const nr_normalize_plan &p) {
+template <class E> static int32_t run(const nr_call *call, const nr_normalize_plan &p) {
     const void *all[] = {p.x, p.g, p.weight, p.bias, p.out, p.grad_x};
     normalize_args a = {};
     a.x = p.x;
@@ -319,20 +336,28 @@ template <class T> static int32_t run(const nr_call *call, const nr_normalize_pl
     if (p.n <= INT32_MAX) a.each_by = divisor_of(p.inner);
     a.eps = p.eps;
     a.centered = p.centered;
-    a.wide = p.n % line::W<T> == 0;
+    a.wide = p.n % line::W<E> == 0;
     for (const void *one : all) a.wide = a.wide && is_aligned(one, 16);
-    a.whole = a.wide && p.inner % line::W<T> == 0;
-    const row_shape shape = row_shape_of<T>(p.rows, p.n);
+    a.whole = a.wide && p.inner % line::W<E> == 0;
+    a.wide_affine = p.affine_dtype != call->dtype;
+    const row_shape shape = row_shape_of<E>(p.rows, p.n);
     a.team = shape.team;
-    if (call->op == NR_NORMALIZE_BACKWARD) return run_backward<T>(call, a, shape, p.grad_affine);
-    if (p.rows == 0) return NORCH_OK;
-    LAUNCH(with_packs(shape.packs, [](auto n) { return normalize_rows<T, decltype(n)::packs>; }), shape.blocks,
-           NR_BLOCK, 0, gpu_of(call)->stream, a);
+    if (call->op == NR_NORMALIZE_BACKWARD && p.grad_affine)
+        return a.wide_affine ? run_affine<E>(call, a, shape, static_cast<computed<E> *>(p.grad_affine))
+                             : run_affine<E>(call, a, shape, static_cast<E *>(p.grad_affine));
+    if (call->op == NR_NORMALIZE_BACKWARD) return launch_input<E>(call, a, shape);
+    LAUNCH(with_packs<most_packs<E>>(shape.packs, [](auto n) { return normalize_rows<E, decltype(n)::packs>; }),
+           shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
     return launched(call);
 }
 
 int32_t nr_cuda_normalize(const nr_call *call) {
     const nr_normalize_plan &p = *static_cast<const nr_normalize_plan *>(call->plan);
     if (p.n == 0 || (p.rows == 0 && !p.grad_affine)) return NORCH_OK;
-    return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
+    switch (call->dtype) {
+    case NORCH_FLOAT16: return run<stored<dtype_float16>>(call, p);
+    case NORCH_BFLOAT16: return run<stored<dtype_bfloat16>>(call, p);
+    case NORCH_FLOAT32: return run<float>(call, p);
+    }
+    return run<double>(call, p);
 }

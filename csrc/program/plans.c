@@ -165,6 +165,7 @@ static void visit_pool(visitor v, int32_t op, nr_pool_plan *plan) {
 static void visit_normalize(visitor v, nr_normalize_plan *plan) {
     note(v, &plan->rows, 4 * sizeof(int64_t));
     NOTE(v, plan->eps);
+    NOTE(v, plan->affine_dtype);
     NOTE(v, plan->centered);
     visit(v, &plan->x, false);
     visit(v, &plan->g, false);
