@@ -76,6 +76,8 @@ GROUPS = [
     ((2, 4, 33), 4),
     ((1, 2, 3000), 1),
     ((70, 4, 9, 31), 2),
+    ((3, 10, 50, 7), 2),
+    ((2, 6, 4001), 2),
 ]
 
 
@@ -133,6 +135,80 @@ def test_only_what_is_wanted(wanted: Any) -> None:
         assert (a.grad is not None) is want
         if want:
             assert_close(a.grad, b.grad)
+
+
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16], ids=str)
+@pytest.mark.parametrize("beside", [None, "float32", "float64", "bias"])
+@pytest.mark.parametrize(
+    ("shape", "groups"),
+    [((3, 24), 0), ((100, 33), 0), ((2, 3000), 0), ((2, 9001), 0), ((5, 6), 3), ((70, 4, 4, 6), 2), ((2, 6, 35), 3)],
+    ids=str,
+)
+def test_halves_are_rounded_once(shape: Any, groups: int, beside: str | None, dtype: Any) -> None:
+    """Beside weights of halves, of other floats, and of both."""
+    sizes = shape[1:2]
+    kinds = [dtype, dtype if beside in (None, "bias") else getattr(norch, str(beside))]
+    kinds.append(norch.float32 if beside == "bias" else kinds[1])
+    arrays = [drawn(0, *shape) / 3, drawn(1, *sizes) / 3, drawn(2, *sizes) / 3]
+    ours = [norch.tensor(one).to(kind).requires_grad_() for one, kind in zip(arrays, kinds)]
+    wide = [one.detach().float().requires_grad_() for one in ours]
+    g = norch.tensor(drawn(9, *shape) / 3).to(dtype)
+
+    def call(x: Any, w: Any, b: Any) -> Any:
+        return F.group_norm(x, groups, w, b) if groups else F.layer_norm(x, sizes, w, b)
+
+    y, wanted = call(*ours), call(*wide)
+    y.backward(g)
+    wanted.backward(g.float())
+    assert [one.dtype for one in (y, *(one.grad for one in ours))] == [dtype, *kinds]
+    for found, exact in zip((y, *(one.grad for one in ours)), (wanted, *(one.grad for one in wide))):
+        slack = 0.51 * norch.finfo(found.dtype).eps if found.dtype is dtype else 1e-6
+        scale = max(1.0, float(exact.abs().amax()))
+        assert_close(found.double(), exact.double(), rtol=slack, atol=2e-6 * scale)
+
+
+def test_halves_of_several_calls_are_rounded_once() -> None:
+    """Of second derivatives, and where vmap multiplies by the weights of each sample."""
+    x, w = (norch.tensor(drawn(i, 3, 4)).half().requires_grad_() for i in range(2))
+    g = norch.tensor(drawn(2, 3, 4)).half()
+
+    def double(x: Any, w: Any, g: Any) -> Any:
+        grads = norch.autograd.grad(F.rms_norm(x, (4,), w[0]), (x, w), g, create_graph=True)
+        return grads, norch.autograd.grad(sum(one.float().square().sum() for one in grads), (x, w))
+
+    for found, exact in zip(double(x, w, g), double(x.float(), w.float(), g.float())):
+        for a, b in zip(found, exact):
+            assert a.dtype is norch.float16
+            assert_close(a.float(), b, rtol=2e-3, atol=2e-3)
+    each = norch.vmap(lambda x, w: F.layer_norm(x, (4,), w, w))
+    assert norch.equal(each(x, w), each(x.float(), w.float()).half())
+    mixed = each(x, w.float())
+    assert mixed.dtype is norch.float16 and norch.equal(mixed, each(x.float(), w.float()).half())
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float16, norch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "call", "backward"),
+    [
+        ((8, 16), lambda x, w, b: F.layer_norm(x, (16,), w, b), 2),
+        ((200, 16), lambda x, w, b: F.layer_norm(x, (16,), w, b), 3),
+        ((200, 16), lambda x, w, b: F.rms_norm(x, (16,), w), 3),
+        ((200, 16, 5, 4), lambda x, w, b: F.group_norm(x, 4, w, b), 2),
+        ((200, 16, 5, 4), lambda x, w, b: F.group_norm(x, 4), 1),
+    ],
+    ids=["layer", "parts", "rms", "group", "plain"],
+)
+def test_launches_on_a_device(shape: Any, call: Any, backward: int, dtype: Any) -> None:
+    """Going backward a kernel for the input, and one for weight and bias: it adds up rows, or what the first has found
+    of each channel. Of many rows their parts take another. Halves take no more."""
+    from test_cuda_capture import SIMULATION, launches
+
+    if not SIMULATION:
+        pytest.skip("the simulation counts launches")
+    leaves = [norch.tensor(drawn(i, *(shape, (16,), (16,))[i])).to("cuda", dtype).requires_grad_() for i in range(3)]
+    g, made = norch.tensor(drawn(9, *shape)).to("cuda", dtype), []
+    assert launches(lambda: made.append(call(*leaves))) == (1, 0)
+    assert launches(lambda: norch.autograd.grad(made[0], leaves, g, allow_unused=True)) == (backward, 0)
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 3), (2, 4, 0)], ids=str)

@@ -31,6 +31,7 @@ typedef enum nr_family {
     NR_CROSS_ENTROPY,
     NR_RECURRENT,
     NR_CHECK,
+    NR_JOIN, /* of devices: the CPU copies one tensor after the other */
     NR_FAMILY_COUNT,
     NR_HOST_CALL = NR_FAMILY_COUNT /* only in recordings: a function of the host, which no backend runs */
 } nr_family;

@@ -66,9 +66,10 @@ int32_t nr_cuda_enter(const nr_backend *self) {
     return NORCH_OK;
 }
 
-static const char *const family_names[] = {
-    "pointwise", "reduction", "matmul", "copy", "index",     "random",     "optimizer step", "scan",           "sort",
-    "softmax",   "conv",      "pool",   "norm", "attention", "batch_norm", "cross_entropy",  "recurrent cell", "check"};
+static const char *const family_names[] = {"pointwise",     "reduction",      "matmul", "copy",      "index",
+                                           "random",        "optimizer step", "scan",   "sort",      "softmax",
+                                           "conv",          "pool",           "norm",   "attention", "batch_norm",
+                                           "cross_entropy", "recurrent cell", "check",  "join"};
 
 const char *nr_call_name(const nr_call *call) {
     if (call->name) return call->name;
@@ -395,10 +396,11 @@ static int32_t gpu_empty_cache(const nr_backend *self) {
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 typedef int32_t (*runner)(const nr_call *call);
-static const runner families[] = {
-    nr_cuda_pointwise, nr_cuda_reduce,    nr_cuda_matmul,     nr_cuda_copy,          nr_cuda_index,     nr_cuda_random,
-    nr_cuda_optim,     nr_cuda_scan,      nr_cuda_sort,       nr_cuda_softmax,       nr_cuda_conv,      nr_cuda_pool,
-    nr_cuda_normalize, nr_cuda_attention, nr_cuda_batch_norm, nr_cuda_cross_entropy, nr_cuda_recurrent, nr_cuda_check};
+static const runner families[] = {nr_cuda_pointwise, nr_cuda_reduce,    nr_cuda_matmul,     nr_cuda_copy,
+                                  nr_cuda_index,     nr_cuda_random,    nr_cuda_optim,      nr_cuda_scan,
+                                  nr_cuda_sort,      nr_cuda_softmax,   nr_cuda_conv,       nr_cuda_pool,
+                                  nr_cuda_normalize, nr_cuda_attention, nr_cuda_batch_norm, nr_cuda_cross_entropy,
+                                  nr_cuda_recurrent, nr_cuda_check,     nr_cuda_join};
 static_assert(sizeof families / sizeof *families == NR_FAMILY_COUNT &&
                   sizeof family_names / sizeof *family_names == NR_FAMILY_COUNT,
               "a family has no runner or no name");
@@ -482,7 +484,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     if (code.ptxVersion < gpu->capability) gpu->capability = code.ptxVersion;
     gpu->most_shared = (int)found.sharedMemPerBlockOptin;
     const uint32_t halves = 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
-    b->takes_narrow[NR_OPTIM] = halves;
+    b->takes_narrow[NR_OPTIM] = b->takes_narrow[NR_NORMALIZE] = halves;
     if (gpu->capability >= 80) b->takes_narrow[NR_MATMUL] = b->takes_narrow[NR_CONV] = halves;
     b->fuses_attention = gpu->capability >= 80;
     pools[index].total = found.totalGlobalMem;

@@ -443,6 +443,7 @@ int32_t nr_cuda_batch_norm(const nr_call *call);
 int32_t nr_cuda_cross_entropy(const nr_call *call);
 int32_t nr_cuda_recurrent(const nr_call *call);
 int32_t nr_cuda_check(const nr_call *call);
+int32_t nr_cuda_join(const nr_call *call);
 /* Raises the error of a condition. */
 int32_t nr_cuda_fail_check(const nr_backend *self, int64_t condition);
 

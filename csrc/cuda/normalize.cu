@@ -1,11 +1,13 @@
 /* normalize: rows made to have mean 0 and variance 1, and the gradients of that; the statistics are recomputed going
- * backward, as on the CPU.
+ * backward, as on the CPU. Rows of E are computed in T, which E is, or which has wider elements (rows.cuh).
  *
  *   rows      a team of threads each, which hold it in registers (rows.cuh): mean, squares about it, out
- *   weight    x, g  [ part 0 of the rows ]  a block takes 32 packs of columns of a part: each lane a pack of columns,
- *                   [ part 1             ]  each warp every NR_WARPS-th row; warps combine in shared memory
- *             out   part 0 + part 1 + ...   in order, parts being cut by shape alone
- *   channel   a block takes all elements of one, each warp every NR_WARPS-th sample, each lane every 32nd element
+ *   weight    x, g  [ part 0 of the samples ]  a block takes 32 packs of columns of a part: each lane a pack of columns,
+ *                   [ part 1                ]  each warp every NR_WARPS-th sample; warps combine in shared memory
+ *             out   part 0 + part 1 + ...      in order, parts being cut by shape alone
+ *   channels  row [ c0 c0 c0 | c1 c1 c1 | ... ]  a weight for several elements: the team that has the row in the caches
+ *                   t0 .. t31  t32 .. t63        goes through it again, some threads a channel, for the sums of g h and
+ *                                                g; a block adds up those of a channel over the samples
  *
  * Ba, Kiros and Hinton, "Layer Normalization" (2016); without the mean: Zhang and Sennrich (2019). Wu and He, "Group
  * Normalization" (2018). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample
@@ -20,8 +22,13 @@ struct normalize_args {
     double eps;
     int32_t team;
     bool centered, wide;
-    void *moments; /* sums: mean and scale of each row */
-    int64_t part_rows;
+    bool whole;           /* packs lie in one channel each */
+    bool wide_affine;     /* the weights of narrow rows are of what they are computed in */
+    divisor each_by;      /* of n < 2^31 */
+    void *moments;        /* mean and scale of each row, or NULL */
+    void *sums;           /* of g h and of g, for each channel of each row, or NULL */
+    int32_t channel_team; /* threads for a channel of a row */
+    int64_t samples, part_samples;
 };
 
 /* h = (x - mean) * scale */
@@ -29,14 +36,14 @@ template <class T> struct alignas(2 * sizeof(T)) moments {
     T mean, scale;
 };
 
-template <class T, int packs>
-DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share<T, packs> &x) {
+template <class E, int packs, class T = computed<E>>
+DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share<E, packs> &x) {
     using A = share_sum<T, packs>;
-    constexpr int W = line::W<T>;
+    constexpr int W = line::W<E>;
     moments<T> m = {};
     if (a.centered) {
         A sum = 0;
-        each_pack<T, packs>(l, [&](int64_t p) {
+        each_pack<E, packs>(l, [&](int64_t p) {
             T v[W];
             x.get(l, p, v);
 #pragma unroll
@@ -45,13 +52,13 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
         m.mean = (T)(add_up(l, sum) / (A)l.n);
     }
     A squares = 0;
-    each_pack<T, packs>(l, [&](int64_t p) {
+    each_pack<E, packs>(l, [&](int64_t p) {
         T v[W];
         x.get(l, p, v);
 #pragma unroll
         for (int k = 0; k < W; k++) {
             const T d = v[k] - m.mean;
-            squares += l.at<T>(p, k) < l.n ? (A)(d * d) : A(0);
+            squares += l.at<E>(p, k) < l.n ? (A)(d * d) : A(0);
         }
     });
     m.scale = T(1) / sqrt((T)(add_up(l, squares) / (A)l.n) + (T)a.eps);
@@ -59,63 +66,113 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
 }
 
 /* The row of this thread's team; one behind the last is gone through for the meetings only, as one of no elements. */
-template <class T> DEVICE int64_t row_of(const normalize_args &a, line *l) {
+DEVICE int64_t row_of(const normalize_args &a, line *l) {
     const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
     *l = {row < a.rows ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
     return row < a.rows ? row : 0;
 }
 
-/* Where the weights of a row begin, and pack p of them, in the order of its elements. */
+/* Where the weights of a row begin, which of them element i has, and those of pack p. */
 DEVICE int64_t first_weight(const normalize_args &a, int64_t row) { return row * (a.n / a.each) % a.weights; }
-template <class T>
-DEVICE void load_weights(T (&to)[line::W<T>], const normalize_args &a, const line &l, const T *x, int64_t p) {
-    if (a.each == 1) return l.load(to, x, p);
+DEVICE int64_t channel_of(const normalize_args &a, int64_t i) {
+    return a.n <= INT32_MAX ? quotient((uint32_t)i, a.each_by) : i / a.each;
+}
+template <class E, class X>
+DEVICE void load_weights(computed<E> (&to)[line::W<E>], const normalize_args &a, const line &l, const X *x, int64_t p) {
+    if (a.each == 1) return l.load_as<E>(to, x, p);
+    computed<E> one = 0;
+    if (a.whole && l.at<E>(p, 0) < l.n) one = x[channel_of(a, l.at<E>(p, 0))];
 #pragma unroll
-    for (int k = 0; k < line::W<T>; k++) to[k] = l.at<T>(p, k) < l.n ? x[l.at<T>(p, k) / a.each] : T(0);
+    for (int k = 0; k < line::W<E>; k++) {
+        if (!a.whole && l.at<E>(p, k) < l.n) one = x[channel_of(a, l.at<E>(p, k))];
+        to[k] = one;
+    }
+}
+template <class E>
+DEVICE void load_affine(computed<E> (&to)[line::W<E>], const normalize_args &a, const line &l, const void *x,
+                        int64_t from, int64_t p) {
+    if (!is_same<E, computed<E>> && a.wide_affine)
+        load_weights<E>(to, a, l, static_cast<const computed<E> *>(x) + from, p);
+    else
+        load_weights<E>(to, a, l, static_cast<const E *>(x) + from, p);
 }
 
-template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normalize_rows(const normalize_args a) {
-    constexpr int W = line::W<T>;
+template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_rows(const normalize_args a) {
+    using T = computed<E>;
+    constexpr int W = line::W<E>;
     line l;
-    const int64_t row = row_of<T>(a, &l), first = row * a.n, from = first_weight(a, row);
-    const share<T, packs> x(l, static_cast<const T *>(a.x) + first);
+    const int64_t row = row_of(a, &l), first = row * a.n, from = first_weight(a, row);
+    const share<E, packs> x(l, static_cast<const E *>(a.x) + first);
     const moments<T> m = moments_of(a, l, x);
-    const T *weight = static_cast<const T *>(a.weight), *bias = static_cast<const T *>(a.bias);
-    each_pack<T, packs>(l, [&](int64_t p) {
+    l.find_again();
+    each_pack<E, packs>(l, [&](int64_t p) {
         T v[W], w[W], b[W];
         x.get(l, p, v);
-        if (weight) load_weights(w, a, l, weight + from, p);
-        if (bias) load_weights(b, a, l, bias + from, p);
+        if (a.weight) load_affine<E>(w, a, l, a.weight, from, p);
+        if (a.bias) load_affine<E>(b, a, l, a.bias, from, p);
 #pragma unroll
         for (int k = 0; k < W; k++) {
             v[k] = (v[k] - m.mean) * m.scale;
-            if (weight) v[k] *= w[k];
-            if (bias) v[k] += b[k];
+            if (a.weight) v[k] *= w[k];
+            if (a.bias) v[k] += b[k];
         }
-        l.store(static_cast<T *>(a.out) + first, v, p);
+        l.store(static_cast<E *>(a.out) + first, v, p);
     });
 }
 
-/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was. */
-template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normalize_input(const normalize_args a) {
+template <class T> struct two_sums {
+    T product, sum;
+};
+
+/* For each channel of a row the sums of g h and of g. Rows without elements come along for the meetings. */
+template <class E, int packs, class T>
+DEVICE void sum_channels(const normalize_args &a, const line &l, int64_t row, const moments<T> &m) {
     using A = share_sum<T, packs>;
-    constexpr int W = line::W<T>;
+    constexpr int W = line::W<E>;
+    const int64_t in_row = a.n / a.each;
+    const int own = l.member / a.channel_team, at_once = l.team / a.channel_team;
+    for (int64_t first = 0; first < in_row; first += at_once) {
+        const int64_t channel = first + own, from = row * a.n + channel * a.each;
+        const line c = {l.n > 0 && channel < in_row ? a.each : 0, l.member % a.channel_team, a.channel_team, a.whole};
+        A product = 0, sum = 0;
+        each_pack<E, 0>(c, [&](int64_t p) {
+            T x[W], g[W];
+            c.load(x, static_cast<const E *>(a.x) + from, p);
+            c.load(g, static_cast<const E *>(a.g) + from, p);
+#pragma unroll
+            for (int k = 0; k < W; k++) { /* g is 0 behind the last */
+                product += (A)(g[k] * ((x[k] - m.mean) * m.scale));
+                sum += (A)g[k];
+            }
+        });
+        product = add_up(c, product);
+        sum = add_up(c, sum);
+        if (c.n > 0 && c.member == 0) static_cast<two_sums<T> *>(a.sums)[row * in_row + channel] = {(T)product, (T)sum};
+    }
+}
+
+/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was. */
+template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_input(const normalize_args a) {
+    using T = computed<E>;
+    using A = share_sum<T, packs>;
+    constexpr int W = line::W<E>;
     line l;
-    const int64_t row = row_of<T>(a, &l), first = row * a.n, from = first_weight(a, row);
-    const share<T, packs> x(l, static_cast<const T *>(a.x) + first);
-    share<T, packs> g(l, static_cast<const T *>(a.g) + first);
-    const T *weight = static_cast<const T *>(a.weight);
+    const int64_t row = row_of(a, &l), first = row * a.n, from = first_weight(a, row);
+    const share<E, packs> x(l, static_cast<const E *>(a.x) + first);
+    share<E, packs> g(l, static_cast<const E *>(a.g) + first);
     const auto weighted = [&](int64_t p, T(&f)[W]) {
         g.get(l, p, f);
-        if (!weight) return;
+        if (!a.weight) return;
         T w[W];
-        load_weights(w, a, l, weight + from, p);
+        load_affine<E>(w, a, l, a.weight, from, p);
 #pragma unroll
         for (int k = 0; k < W; k++) f[k] *= w[k];
     };
     const moments<T> m = moments_of(a, l, x);
+    if (a.moments && l.n > 0 && l.member == 0) static_cast<moments<T> *>(a.moments)[row] = m;
     A sum = 0, product = 0;
-    each_pack<T, packs>(l, [&](int64_t p) {
+    l.find_again();
+    each_pack<E, packs>(l, [&](int64_t p) {
         T f[W], v[W];
         weighted(p, f);
         x.get(l, p, v);
@@ -129,7 +186,8 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normal
             for (int k = 0; k < W; k++) g.held[p][k] = f[k];
     });
     const T mean = a.centered ? (T)(add_up(l, sum) / (A)l.n) : T(0), slope = (T)(add_up(l, product) / (A)l.n);
-    each_pack<T, packs>(l, [&](int64_t p) {
+    l.find_again();
+    each_pack<E, packs>(l, [&](int64_t p) {
         T f[W], v[W];
         if constexpr (packs > 0)
             g.get(l, p, f);
@@ -138,38 +196,36 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) normal
         x.get(l, p, v);
 #pragma unroll
         for (int k = 0; k < W; k++) f[k] = m.scale * (f[k] - mean - (v[k] - m.mean) * m.scale * slope);
-        l.store(static_cast<T *>(a.out) + first, f, p);
+        l.store(static_cast<E *>(a.out) + first, f, p);
     });
+    if (a.sums) sum_channels<E, packs>(a, l, row, m);
 }
 
 /* ---- the weight ---------------------------------------------------------------------------------------------------- */
 
-template <class T, int packs> __global__ void NR_ROW_BOUNDS find_moments(const normalize_args a) {
-    line l;
-    const int64_t row = row_of<T>(a, &l);
-    const share<T, packs> x(l, static_cast<const T *>(a.x) + row * a.n);
-    const moments<T> m = moments_of(a, l, x);
-    if (l.n > 0 && l.member == 0) static_cast<moments<T> *>(a.moments)[row] = m;
-}
-
-/* A warp goes down W columns a lane, each warp of a block its share of the part's rows; out[part][2][n]. */
-template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) sum_columns(const normalize_args a) {
+/* For a weight of one element: a warp goes down W columns a lane, each warp of a block its share of the part's samples;
+ * out[part][2][weights]. */
+template <class E, int W, class To> __global__ void __launch_bounds__(NR_BLOCK) sum_columns(const normalize_args a) {
+    using T = computed<E>;
     __shared__ T memory[NR_WARPS][2][32 * W];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    const int64_t column = ((int64_t)blockIdx.x * 32 + lane) * W, first = (int64_t)blockIdx.y * a.part_rows;
-    const int64_t last = first + a.part_rows < a.rows ? first + a.part_rows : a.rows;
-    const moments<T> *of = static_cast<const moments<T> *>(a.moments);
+    const int64_t column = ((int64_t)blockIdx.x * 32 + lane) * W, first = (int64_t)blockIdx.y * a.part_samples;
+    const int64_t last = first + a.part_samples < a.samples ? first + a.part_samples : a.samples;
+    const int64_t groups = a.weights / a.n;
+    const moments<T> *of = static_cast<const moments<T> *>(a.moments) + column / a.n;
     T product[W] = {}, sum[W] = {};
-    if (column < a.n)
+    if (column < a.weights)
 #pragma unroll 4
-        for (int64_t row = first + warp; row < last; row += NR_WARPS) {
-            const moments<T> m = of[row];
-            const auto x = *reinterpret_cast<const pack<T, W> *>(static_cast<const T *>(a.x) + row * a.n + column);
-            const auto g = *reinterpret_cast<const pack<T, W> *>(static_cast<const T *>(a.g) + row * a.n + column);
+        for (int64_t sample = first + warp; sample < last; sample += NR_WARPS) {
+            const moments<T> m = of[sample * groups];
+            const int64_t at = sample * a.weights + column;
+            const auto x = *reinterpret_cast<const pack<E, W> *>(static_cast<const E *>(a.x) + at);
+            const auto g = *reinterpret_cast<const pack<E, W> *>(static_cast<const E *>(a.g) + at);
 #pragma unroll
             for (int k = 0; k < W; k++) {
-                product[k] += g.v[k] * ((x.v[k] - m.mean) * m.scale);
-                sum[k] += g.v[k];
+                const T slope = g.v[k];
+                product[k] += slope * ((x.v[k] - m.mean) * m.scale);
+                sum[k] += slope;
             }
         }
 #pragma unroll
@@ -181,35 +237,31 @@ template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) sum_column
     for (int i = (int)threadIdx.x; i < 2 * 32 * W; i += NR_BLOCK) {
         const int which = i / (32 * W), own = i % (32 * W);
         const int64_t to = (int64_t)blockIdx.x * 32 * W + own;
-        if (to >= a.n) continue;
+        if (to >= a.weights) continue;
         T all = memory[0][which][own];
         for (int w = 1; w < NR_WARPS; w++) all += memory[w][which][own];
-        static_cast<T *>(a.out)[((int64_t)blockIdx.y * 2 + which) * a.n + to] = all;
+        static_cast<To *>(a.out)[((int64_t)blockIdx.y * 2 + which) * a.weights + to] = all;
     }
 }
 
-/* For a weight that stands for more than one element, or not for each row: out[2][weights]. */
-template <class T> __global__ void __launch_bounds__(NR_BLOCK) sum_channel(const normalize_args a) {
-    const line l = {0, (int)threadIdx.x, NR_BLOCK, false};
-    const int64_t channel = blockIdx.x, in_row = a.n / a.each, groups = a.weights / in_row;
+/* For one of several elements: what sum_channels() has found, over the samples; out[2][weights]. */
+template <class T, class To> __global__ void __launch_bounds__(NR_BLOCK) add_samples(const normalize_args a) {
+    const line all = {a.samples, (int)threadIdx.x, NR_BLOCK, false};
     double product = 0, sum = 0;
-    for (int64_t row = channel / in_row + threadIdx.x / 32 * groups; row < a.rows; row += NR_WARPS * groups) {
-        const moments<T> m = static_cast<const moments<T> *>(a.moments)[row];
-        const int64_t first = row * a.n + channel % in_row * a.each;
-        const T *x = static_cast<const T *>(a.x) + first, *g = static_cast<const T *>(a.g) + first;
-        for (int64_t i = threadIdx.x % 32; i < a.each; i += 32) {
-            product += (double)(g[i] * ((x[i] - m.mean) * m.scale));
-            sum += (double)g[i];
-        }
+    for (int64_t sample = threadIdx.x; sample < a.samples; sample += NR_BLOCK) {
+        const two_sums<T> one = static_cast<const two_sums<T> *>(a.sums)[sample * a.weights + blockIdx.x];
+        product += (double)one.product;
+        sum += (double)one.sum;
     }
-    product = add_up(l, product);
-    sum = add_up(l, sum);
+    product = add_up(all, product);
+    sum = add_up(all, sum);
     if (threadIdx.x > 0) return;
-    static_cast<T *>(a.out)[channel] = (T)product;
-    static_cast<T *>(a.out)[a.weights + channel] = (T)sum;
+    static_cast<To *>(a.out)[blockIdx.x] = (T)product;
+    static_cast<To *>(a.out)[a.weights + blockIdx.x] = (T)sum;
 }
 
-template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out, const T *parts, int64_t n, int count) {
+template <class T, class To>
+__global__ void __launch_bounds__(NR_BLOCK) add_parts(To *out, const T *parts, int64_t n, int count) {
     const int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= n) return;
     T sum = parts[i];
@@ -219,47 +271,58 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) add_parts(T *out,
 }
 
 #define MOST_PARTS 128
-#define PART_LEAST 64 /* rows */
+#define PART_LEAST 64 /* samples */
 
-template <class T> static int32_t run_sums(const nr_call *call, normalize_args a, const row_shape &shape) {
-    const nr_gpu *gpu = gpu_of(call);
-    constexpr int W = line::W<T>;
-    void *out = a.out;
-    const bool columns = a.weights == a.n && a.each == 1;
-    int64_t parts = columns ? (a.rows + PART_LEAST - 1) / PART_LEAST : 1;
-    if (parts > MOST_PARTS) parts = MOST_PARTS;
-    if (parts < 1) parts = 1;
-    a.part_rows = (a.rows + parts - 1) / parts;
-    const size_t moments_bytes = (size_t)(a.rows > 0 ? a.rows : 1) * sizeof(moments<T>);
-    const size_t parts_bytes = (size_t)(parts * 2 * a.n) * sizeof(T), bytes = moments_bytes + parts_bytes;
-    char *scratch = static_cast<char *>(nr_cuda_scratch(gpu, bytes));
-    if (!scratch) return NORCH_ERROR_MEMORY;
-    a.moments = scratch;
-    if (parts > 1) a.out = scratch + moments_bytes;
-    if (a.rows > 0)
-        LAUNCH(with_packs(shape.packs, [](auto n) { return find_moments<T, decltype(n)::packs>; }), shape.blocks,
-               NR_BLOCK, 0, gpu->stream, a);
-    cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess && !columns) {
-        LAUNCH(sum_channel<T>, (unsigned)a.weights, NR_BLOCK, 0, gpu->stream, a);
-        error = cudaGetLastError();
-    } else if (error == cudaSuccess) {
-        const dim3 grid(blocks_for(a.n, 32 * (a.wide ? W : 1)), (unsigned)parts);
-        LAUNCH((a.wide ? sum_columns<T, W> : sum_columns<T, 1>), grid, NR_BLOCK, 0, gpu->stream, a);
-        error = cudaGetLastError();
-    }
-    if (parts > 1 && error == cudaSuccess) {
-        LAUNCH(add_parts<T>, blocks_for(2 * a.n, NR_BLOCK), NR_BLOCK, 0, gpu->stream, static_cast<T *>(out),
-               static_cast<const T *>(a.out), 2 * a.n, (int)parts);
-        error = cudaGetLastError();
-    }
-    nr_cuda_scratch_free(gpu, scratch, bytes);
-    TRY(nr_call_name(call), error);
-    return NORCH_OK;
+template <class E> static int32_t launch_input(const nr_call *call, const normalize_args &a, const row_shape &shape) {
+    if (a.rows == 0) return NORCH_OK;
+    LAUNCH(with_packs<most_packs<E>>(shape.packs, [](auto n) { return normalize_input<E, decltype(n)::packs>; }),
+           shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
+    return launched(call);
 }
 
-template <class T> static int32_t run(const nr_call *call, const nr_normalize_plan &p) {
-    const void *all[] = {p.x, p.g, p.weight, p.bias, p.out, p.grad_x, p.grad_affine};
+/* The gradients of input, weight and bias, the latter two of To. */
+template <class E, class To>
+static int32_t run_affine(const nr_call *call, normalize_args a, const row_shape &shape, To *grad_affine) {
+    using T = computed<E>;
+    const nr_gpu *gpu = gpu_of(call);
+    a.samples = a.rows / (a.weights / (a.n / a.each));
+    if (a.each > 1) {
+        const scratch memory(gpu, (size_t)(a.samples * a.weights + 1) * sizeof(two_sums<T>));
+        if (!memory.memory) return NORCH_ERROR_MEMORY;
+        a.sums = memory.memory;
+        for (a.channel_team = a.team; a.channel_team > 32 && a.team / a.channel_team < a.n / a.each;)
+            a.channel_team /= 2;
+        NR_TRY(launch_input<E>(call, a, shape));
+        a.out = grad_affine;
+        LAUNCH((add_samples<T, To>), (unsigned)a.weights, NR_BLOCK, 0, gpu->stream, a);
+        return launched(call);
+    }
+    int64_t parts = (a.samples + PART_LEAST - 1) / PART_LEAST;
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    if (parts < 1) parts = 1;
+    a.part_samples = (a.samples + parts - 1) / parts;
+    const size_t moments_bytes = (size_t)(a.rows + 1) * sizeof(moments<T>);
+    const scratch memory(gpu, moments_bytes + (size_t)(parts * 2 * a.weights) * sizeof(T));
+    if (!memory.memory) return NORCH_ERROR_MEMORY;
+    a.moments = memory.memory;
+    NR_TRY(launch_input<E>(call, a, shape));
+    constexpr int W = line::W<E>;
+    const dim3 grid(blocks_for(a.weights, 32 * (a.wide ? W : 1)), (unsigned)parts);
+    if (parts == 1) {
+        a.out = grad_affine;
+        LAUNCH((a.wide ? sum_columns<E, W, To> : sum_columns<E, 1, To>), grid, NR_BLOCK, 0, gpu->stream, a);
+        return launched(call);
+    }
+    a.out = memory.memory + moments_bytes;
+    LAUNCH((a.wide ? sum_columns<E, W, T> : sum_columns<E, 1, T>), grid, NR_BLOCK, 0, gpu->stream, a);
+    NR_TRY(launched(call));
+    LAUNCH((add_parts<T, To>), blocks_for(2 * a.weights, NR_BLOCK), NR_BLOCK, 0, gpu->stream, grad_affine,
+           static_cast<const T *>(a.out), 2 * a.weights, (int)parts);
+    return launched(call);
+}
+
+template <class E> static int32_t run(const nr_call *call, const nr_normalize_plan &p) {
+    const void *all[] = {p.x, p.g, p.weight, p.bias, p.out, p.grad_x};
     normalize_args a = {};
     a.x = p.x;
     a.g = p.g;
@@ -270,27 +333,31 @@ template <class T> static int32_t run(const nr_call *call, const nr_normalize_pl
     a.n = p.n;
     a.weights = p.weights;
     a.each = p.inner;
+    if (p.n <= INT32_MAX) a.each_by = divisor_of(p.inner);
     a.eps = p.eps;
     a.centered = p.centered;
-    a.wide = p.n % line::W<T> == 0;
+    a.wide = p.n % line::W<E> == 0;
     for (const void *one : all) a.wide = a.wide && is_aligned(one, 16);
-    const row_shape shape = row_shape_of<T>(p.rows, p.n);
+    a.whole = a.wide && p.inner % line::W<E> == 0;
+    a.wide_affine = p.affine_dtype != call->dtype;
+    const row_shape shape = row_shape_of<E>(p.rows, p.n);
     a.team = shape.team;
-    auto kernel = with_packs(shape.packs, [&](auto n) {
-        constexpr int packs = decltype(n)::packs;
-        return call->op == NR_NORMALIZE_FORWARD ? normalize_rows<T, packs> : normalize_input<T, packs>;
-    });
-    if (p.rows > 0) {
-        LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
-        if (int32_t failed = launched(call)) return failed;
-    }
-    if (!p.grad_affine) return NORCH_OK;
-    a.out = p.grad_affine;
-    return run_sums<T>(call, a, shape);
+    if (call->op == NR_NORMALIZE_BACKWARD && p.grad_affine)
+        return a.wide_affine ? run_affine<E>(call, a, shape, static_cast<computed<E> *>(p.grad_affine))
+                             : run_affine<E>(call, a, shape, static_cast<E *>(p.grad_affine));
+    if (call->op == NR_NORMALIZE_BACKWARD) return launch_input<E>(call, a, shape);
+    LAUNCH(with_packs<most_packs<E>>(shape.packs, [](auto n) { return normalize_rows<E, decltype(n)::packs>; }),
+           shape.blocks, NR_BLOCK, 0, gpu_of(call)->stream, a);
+    return launched(call);
 }
 
 int32_t nr_cuda_normalize(const nr_call *call) {
     const nr_normalize_plan &p = *static_cast<const nr_normalize_plan *>(call->plan);
     if (p.n == 0 || (p.rows == 0 && !p.grad_affine)) return NORCH_OK;
-    return call->dtype == NORCH_FLOAT32 ? run<float>(call, p) : run<double>(call, p);
+    switch (call->dtype) {
+    case NORCH_FLOAT16: return run<stored<dtype_float16>>(call, p);
+    case NORCH_BFLOAT16: return run<stored<dtype_bfloat16>>(call, p);
+    case NORCH_FLOAT32: return run<float>(call, p);
+    }
+    return run<double>(call, p);
 }

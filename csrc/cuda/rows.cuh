@@ -14,8 +14,27 @@
 
 #define NR_WARPS (NR_BLOCK / 32)
 
-/* Two blocks of doubles on a multiprocessor at least: where nothing is said (0), the compiler spills some to have more. */
-#define NR_ROW_BOUNDS __launch_bounds__(NR_BLOCK, sizeof(T) == 8 ? 2 : 0)
+/* Two blocks on a multiprocessor at least: of doubles and narrow elements the compiler spills some to have more, where
+ * nothing is said (0). */
+#define NR_ROW_BOUNDS(E) __launch_bounds__(NR_BLOCK, sizeof(E) == 4 ? 0 : 2)
+
+/* An element of a narrow dtype as memory has it. What rows are made of is one of these, float or double; computed<E> is
+ * what its elements are computed in. */
+template <class D> struct stored {
+    typename D::S bits;
+    DEVICE operator typename D::T() const { return widen<D>(bits); }
+    DEVICE stored &operator=(typename D::T x) {
+        bits = narrow<D>(x);
+        return *this;
+    }
+};
+template <class E> struct computed_of {
+    using type = E;
+};
+template <class D> struct computed_of<stored<D>> {
+    using type = typename D::T;
+};
+template <class E> using computed = typename computed_of<E>::type;
 
 /* The position of a thread: `member` of `team` (a power of 2) that share a row of n elements. */
 struct line {
@@ -23,60 +42,72 @@ struct line {
     int32_t member, team;
     bool wide; /* rows begin at multiples of 16 bytes, and have whole ones */
 
-    template <class T> static constexpr int W = 16 / (int)sizeof(T);
+    template <class E> static constexpr int W = 16 / (int)sizeof(E);
 
     /* Element k of pack p of this thread. */
-    template <class T> DEVICE int64_t at(int64_t p, int k) const {
-        return wide ? (member + p * team) * W<T> + k : member + (p * W<T> + k) * team;
+    template <class E> DEVICE int64_t at(int64_t p, int k) const {
+        return wide ? (member + p * team) * W<E> + k : member + (p * W<E> + k) * team;
     }
-    template <class T> DEVICE void load(T (&to)[W<T>], const T *x, int64_t p) const {
+    /* Lets the compiler find the places of elements again from here on: kept, they take more registers than the row. */
+    DEVICE void find_again() {
+#ifdef __CUDA_ARCH__
+        asm volatile("" : "+r"(team));
+#endif
+    }
+    template <class E> DEVICE void load(computed<E> (&to)[W<E>], const E *x, int64_t p) const { load_as<E>(to, x, p); }
+    /* Of x the elements at the places of pack p of a row of E. */
+    template <class E, class X> DEVICE void load_as(computed<E> (&to)[W<E>], const X *x, int64_t p) const {
+        constexpr int in_access = W<E> < W<X> ? W<E> : W<X>;
         if (wide) {
-            pack<T, W<T>> all = {};
-            if (at<T>(p, 0) < n) all = *reinterpret_cast<const pack<T, W<T>> *>(x + at<T>(p, 0));
 #pragma unroll
-            for (int k = 0; k < W<T>; k++) to[k] = all.v[k];
+            for (int first = 0; first < W<E>; first += in_access) {
+                pack<X, in_access> all = {};
+                if (at<E>(p, 0) < n) all = *reinterpret_cast<const pack<X, in_access> *>(x + at<E>(p, first));
+#pragma unroll
+                for (int k = 0; k < in_access; k++) to[first + k] = all.v[k];
+            }
         } else {
 #pragma unroll
-            for (int k = 0; k < W<T>; k++) to[k] = at<T>(p, k) < n ? x[at<T>(p, k)] : T(0);
+            for (int k = 0; k < W<E>; k++) to[k] = at<E>(p, k) < n ? (computed<E>)x[at<E>(p, k)] : computed<E>(0);
         }
     }
-    template <class T> DEVICE void store(T *to, const T (&from)[W<T>], int64_t p) const {
+    template <class E> DEVICE void store(E *to, const computed<E> (&from)[W<E>], int64_t p) const {
         if (wide) {
-            pack<T, W<T>> all;
+            pack<E, W<E>> all;
 #pragma unroll
-            for (int k = 0; k < W<T>; k++) all.v[k] = from[k];
-            if (at<T>(p, 0) < n) *reinterpret_cast<pack<T, W<T>> *>(to + at<T>(p, 0)) = all;
+            for (int k = 0; k < W<E>; k++) all.v[k] = from[k];
+            if (at<E>(p, 0) < n) *reinterpret_cast<pack<E, W<E>> *>(to + at<E>(p, 0)) = all;
         } else {
 #pragma unroll
-            for (int k = 0; k < W<T>; k++)
-                if (at<T>(p, k) < n) to[at<T>(p, k)] = from[k];
+            for (int k = 0; k < W<E>; k++)
+                if (at<E>(p, k) < n) to[at<E>(p, k)] = from[k];
         }
     }
 };
 
 /* Calls what(p) for each pack of a thread; there are `packs` of them, or (0) as many as the row takes. */
-template <class T, int packs, class What> DEVICE void each_pack(const line &l, const What &what) {
+template <class E, int packs, class What> DEVICE void each_pack(const line &l, const What &what) {
     if constexpr (packs > 0) {
 #pragma unroll
         for (int p = 0; p < packs; p++) what(p);
     } else {
-        const int64_t in_round = (int64_t)l.team * line::W<T>;
+        const int64_t in_round = (int64_t)l.team * line::W<E>;
         for (int64_t p = 0; p * in_round < l.n; p++) what(p);
     }
 }
 
 /* A thread's share of a row: read once, or (packs 0) each time it is needed. */
-template <class T, int packs> struct share {
-    static constexpr int W = line::W<T>;
-    T held[packs > 0 ? packs : 1][W];
-    const T *row;
+template <class E, int packs> struct share {
+    static constexpr int W = line::W<E>;
+    computed<E> held[packs > 0 ? packs : 1][W];
+    const E *row;
 
-    DEVICE share(const line &l, const T *x) : row(x) {
+    DEVICE share(const line &l, const E *x) : row(x) {
         if constexpr (packs > 0)
 #pragma unroll
             for (int p = 0; p < packs; p++) l.load(held[p], x, p);
     }
-    DEVICE void get(const line &l, int64_t p, T (&to)[W]) const {
+    DEVICE void get(const line &l, int64_t p, computed<E> (&to)[W]) const {
         if constexpr (packs > 0)
 #pragma unroll
             for (int k = 0; k < W; k++) to[k] = held[p][k];
@@ -117,11 +148,14 @@ struct row_shape {
     unsigned blocks;
 };
 
-template <class T> static row_shape row_shape_of(int64_t rows, int64_t n) {
-    constexpr int W = line::W<T>;
+/* Packs of narrow elements are as many bytes, and so fewer. */
+template <class E> constexpr int most_packs = 8 * (int)sizeof(E) / (int)sizeof(computed<E>);
+
+template <class E> static row_shape row_shape_of(int64_t rows, int64_t n) {
+    constexpr int W = line::W<E>, most = most_packs<E>;
     row_shape s = {8, 1, 0};
-    while (s.team < NR_BLOCK && (int64_t)s.team * W * 4 < n) s.team *= 2;
-    while (s.packs < 8 && (int64_t)s.team * W * s.packs < n) s.packs *= 2;
+    while (s.team < NR_BLOCK && (int64_t)s.team * W * (most / 2) < n) s.team *= 2;
+    while (s.packs < most && (int64_t)s.team * W * s.packs < n) s.packs *= 2;
     if ((int64_t)s.team * W * s.packs < n) s.packs = 0;
     s.blocks = blocks_for(rows, NR_BLOCK / s.team);
     return s;
@@ -131,12 +165,13 @@ template <class T> static row_shape row_shape_of(int64_t rows, int64_t n) {
 template <int n> struct number_of_packs {
     static constexpr int packs = n;
 };
-template <class What> static auto with_packs(int32_t packs, const What &what) {
+template <int most = 8, class What> static auto with_packs(int32_t packs, const What &what) {
+    if constexpr (most == 8)
+        if (packs == 8) return what(number_of_packs<8>());
     switch (packs) {
     case 1: return what(number_of_packs<1>());
     case 2: return what(number_of_packs<2>());
     case 4: return what(number_of_packs<4>());
-    case 8: return what(number_of_packs<8>());
     }
     return what(number_of_packs<0>());
 }

@@ -60,7 +60,7 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) softma
 }
 
 /* x: the gradient. out = y (x - the sum of x y), or, of the logarithm, x - exp(y) times the sum of x. */
-template <class T, int packs> __global__ void NR_ROW_BOUNDS softmax_rows_backward(const softmax_args a) {
+template <class T, int packs> __global__ void NR_ROW_BOUNDS(T) softmax_rows_backward(const softmax_args a) {
     using A = share_sum<T, packs>;
     constexpr int W = line::W<T>;
     const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
@@ -109,7 +109,7 @@ template <class Join> DEVICE double joined(double own, int distance, int team, d
     return own;
 }
 
-template <class T, bool is_backward> __global__ void NR_ROW_BOUNDS softmax_columns(const softmax_args a) {
+template <class T, bool is_backward> __global__ void NR_ROW_BOUNDS(T) softmax_columns(const softmax_args a) {
     __shared__ double memory[NR_BLOCK];
     const int distance = NR_BLOCK / a.team;
     const int64_t column = (int64_t)blockIdx.x * distance + (int)threadIdx.x % distance;

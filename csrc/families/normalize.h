@@ -9,13 +9,15 @@
  * the mean. forward: out = h weight + bias. backward: grad_x from g, the gradient of out; grad_affine (2, weights),
  * unless NULL: the gradients of weight and of bias, sums of g h and of g over rows. A weight applies to `inner`
  * contiguous elements. The weights run through the rows cyclically: a row has all of them (layer normalisation), or
- * several rows share them (groups). */
+ * several rows share them (groups). affine_dtype is that of weight, bias and grad_affine: the rows', or of narrow rows
+ * their wide one. */
 typedef enum nr_normalize_kind { NR_NORMALIZE_FORWARD, NR_NORMALIZE_BACKWARD } nr_normalize_kind;
 typedef struct nr_normalize_plan {
     int64_t rows, n, weights, inner;
     const void *x, *g, *weight, *bias; /* weight, bias: of `weights` elements, or NULL */
     void *out, *grad_x, *grad_affine;
     double eps;
+    int32_t affine_dtype;
     bool centered;
 } nr_normalize_plan;
 

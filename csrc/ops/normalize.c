@@ -14,11 +14,12 @@ static span weighted(const norch_tensor *x, int64_t axes) {
     return axes < 0 ? (span){1, 1} : (span){x->ndim - (int32_t)axes, (int32_t)axes};
 }
 
-/* Checks that `other` has the dtype of x and the shape of these axes. */
+/* Checks that `other` has the shape of these axes, and the dtype of x; beside halves weights may be other floats. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
-                            span axes) {
+                            span axes, bool is_weight) {
     NR_TRY(nr_check_real(op, other));
-    if (other->dtype != x->dtype)
+    const bool mixes = is_weight && nr_is_narrow(x->dtype) && nr_is_float(other->dtype);
+    if (other->dtype != x->dtype && !mixes)
         return nr_fail(NORCH_ERROR_DTYPE, "%s: %s is %s, but the input is %s", op, what, nr_dtypes[other->dtype].name,
                        nr_dtypes[x->dtype].name);
     if (!nr_same_shape(other->ndim, other->shape, axes.count, x->shape + axes.first))
@@ -30,7 +31,7 @@ static int32_t check_beside(const char *op, const char *what, const norch_tensor
 
 static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) {
     NR_TRY(nr_check_real(op, x));
-    NR_TRY(nr_check_full_float(op, x));
+    if (!nr_is_narrow(x->dtype) || !nr_is_float(x->dtype)) NR_TRY(nr_check_full_float(op, x));
     if (axes == 0 || axes > x->ndim || (axes < 0 && x->ndim < 2))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld axes of a tensor of %d", op, (long long)axes, x->ndim);
     if (axes < 0 && x->shape[1] % axes)
@@ -39,7 +40,18 @@ static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) 
     return NORCH_OK;
 }
 
-/* Copies those of x, g, weight and bias (or NULL) that are not contiguous, and runs. */
+/* The dtype that kernels take rows of x in. */
+static int32_t dtype_of_rows(const norch_tensor *x) {
+    return nr_needs_widening(x, NR_NORMALIZE) ? nr_wide(x->dtype) : x->dtype;
+}
+
+/* The dtype of weight and bias (or NULL) beside rows of a dtype. */
+static int32_t dtype_of_affine(int32_t rows, const norch_tensor *weight, const norch_tensor *bias) {
+    const bool fits = (!weight || weight->dtype == rows) && (!bias || bias->dtype == rows);
+    return fits ? rows : nr_wide(rows);
+}
+
+/* Runs on x, g, weight and bias (or NULL), of which those that are not contiguous, or not of their dtypes, are copied. */
 static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int64_t axes, nr_normalize_plan *plan) {
     const norch_tensor *x = operands[0];
     const span of = weighted(x, axes);
@@ -49,13 +61,19 @@ static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int6
     plan->inner = plan->weights ? plan->n / plan->weights : 0;
     if (axes < 0) plan->n /= -axes;
     plan->rows = plan->n ? x->numel / plan->n : 0;
-    norch_tensor *copies[4];
-    NR_TRY(nr_make_dense(4, operands, copies));
+    norch_tensor *dense[4] = {0};
     const void **data[] = {&plan->x, &plan->g, &plan->weight, &plan->bias};
-    for (int i = 0; i < 4; i++)
-        if (operands[i]) *data[i] = operands[i]->data;
-    int32_t status = nr_run(NR_NORMALIZE, kind, plan, (double)x->numel, x);
-    nr_release_all(4, copies);
+    int32_t status = NORCH_OK;
+    for (int i = 0; i < 4 && status == NORCH_OK; i++) {
+        if (!operands[i]) continue;
+        dense[i] = nr_dense(operands[i], i < 2 ? dtype_of_rows(x) : plan->affine_dtype);
+        if (dense[i])
+            *data[i] = dense[i]->data;
+        else
+            status = norch_last_error_kind();
+    }
+    if (status == NORCH_OK) status = nr_run(NR_NORMALIZE, kind, plan, (double)x->numel, dense[0]);
+    nr_release_all(4, dense);
     return status;
 }
 
@@ -64,13 +82,15 @@ norch_tensor *norch_normalize(const norch_tensor *x, const norch_tensor *optiona
     const char *op = axes < 0 ? "group_norm" : centered ? "layer_norm" : "rms_norm";
     if (check_input(op, x, axes)) return NULL;
     const span of = weighted(x, axes);
-    if (optional_weight && check_beside(op, "weight", x, optional_weight, of)) return NULL;
-    if (optional_bias && check_beside(op, "bias", x, optional_bias, of)) return NULL;
-    norch_tensor *out = nr_make(x->ndim, x->shape, x->dtype, x);
-    if (!out || out->numel == 0) return out;
+    if (optional_weight && check_beside(op, "weight", x, optional_weight, of, true)) return NULL;
+    if (optional_bias && check_beside(op, "bias", x, optional_bias, of, true)) return NULL;
+    const int32_t rows = dtype_of_rows(x);
+    norch_tensor *out = nr_make(x->ndim, x->shape, rows, x);
+    if (!out || out->numel == 0) return nr_narrowed(out, x->dtype);
     const norch_tensor *operands[] = {x, NULL, optional_weight, optional_bias};
     nr_normalize_plan plan = {.out = out->data, .eps = eps, .centered = centered};
-    return nr_finished(out, run(NR_NORMALIZE_FORWARD, operands, axes, &plan));
+    plan.affine_dtype = dtype_of_affine(rows, optional_weight, optional_bias);
+    return nr_narrowed(nr_finished(out, run(NR_NORMALIZE_FORWARD, operands, axes, &plan)), x->dtype);
 }
 
 static int32_t check_grad(const char *op, const norch_tensor *x, const norch_tensor *grad, int32_t ndim,
@@ -79,24 +99,50 @@ static int32_t check_grad(const char *op, const norch_tensor *x, const norch_ten
     return grad->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient is not contiguous", op);
 }
 
+/* Runs with gradients of the dtypes that the kernels write, and converts them to those of out (or NULL). */
+static int32_t run_backward(const norch_tensor *operands[4], norch_tensor *const out[2], int64_t axes,
+                            nr_normalize_plan *plan) {
+    const int32_t dtypes[] = {dtype_of_rows(operands[0]), plan->affine_dtype};
+    void **data[] = {&plan->grad_x, &plan->grad_affine};
+    norch_tensor *made[2] = {0};
+    int32_t status = NORCH_OK;
+    for (int i = 0; i < 2 && status == NORCH_OK; i++) {
+        if (!out[i]) continue;
+        made[i] =
+            out[i]->dtype == dtypes[i] ? nr_retained(out[i]) : nr_make(out[i]->ndim, out[i]->shape, dtypes[i], out[i]);
+        if (made[i])
+            *data[i] = made[i]->data;
+        else
+            status = norch_last_error_kind();
+    }
+    if (status == NORCH_OK) status = run(NR_NORMALIZE_BACKWARD, operands, axes, plan);
+    for (int i = 0; i < 2 && status == NORCH_OK; i++)
+        if (out[i] && made[i]->storage != out[i]->storage) status = nr_copy_into(out[i], made[i]);
+    nr_release_all(2, made);
+    return status;
+}
+
 int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *optional_weight,
                                  int64_t axes, double eps, bool centered, int64_t n, const void *grads) {
     const char *op = "normalize_backward";
     norch_tensor *const *out = grads;
     NR_TRY(check_input(op, x, axes));
     const span of = weighted(x, axes);
-    NR_TRY(check_beside(op, "gradient", x, g, (span){0, x->ndim}));
-    if (optional_weight) NR_TRY(check_beside(op, "weight", x, optional_weight, of));
+    NR_TRY(check_beside(op, "gradient", x, g, (span){0, x->ndim}, false));
+    if (optional_weight) NR_TRY(check_beside(op, "weight", x, optional_weight, of, true));
     if (n != 1 && n != 2)
         return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 1 or 2", op, (long long)n);
     NR_TRY(check_grad(op, x, out[0], x->ndim, x->shape));
-    nr_normalize_plan plan = {.grad_x = out[0]->data, .eps = eps, .centered = centered};
+    norch_tensor *const both[] = {out[0], n == 2 ? out[1] : NULL};
     if (n == 2) {
         int64_t shape[NORCH_MAX_DIMS + 1] = {2};
         for (int32_t i = 0; i < of.count; i++) shape[1 + i] = x->shape[of.first + i];
-        NR_TRY(check_grad(op, x, out[1], of.count + 1, shape));
-        plan.grad_affine = out[1]->data;
+        norch_tensor wide = *x; /* what the dtype of the second is checked against */
+        if (nr_is_narrow(x->dtype) && out[1]->dtype != x->dtype) wide.dtype = nr_wide(x->dtype);
+        NR_TRY(check_grad(op, &wide, out[1], of.count + 1, shape));
     }
     const norch_tensor *operands[] = {x, g, optional_weight, NULL};
-    return run(NR_NORMALIZE_BACKWARD, operands, axes, &plan);
+    nr_normalize_plan plan = {.eps = eps, .centered = centered};
+    plan.affine_dtype = dtype_of_affine(dtype_of_rows(x), optional_weight, both[1]);
+    return run_backward(operands, both, axes, &plan);
 }

@@ -8,6 +8,7 @@
 #include "../families/cross_entropy.h"
 #include "host_call.h"
 #include "../families/index.h"
+#include "../families/join.h"
 #include "../families/matmul.h"
 #include "../families/normalize.h"
 #include "../families/optim.h"
@@ -40,6 +41,7 @@ size_t nr_plan_bytes(const nr_call *call) {
     case NR_CROSS_ENTROPY: return sizeof(nr_cross_entropy_plan);
     case NR_RECURRENT: return sizeof(nr_recurrent_plan);
     case NR_CHECK: return sizeof(nr_check_plan);
+    case NR_JOIN: return sizeof(nr_join_plan);
     case NR_HOST_CALL: return sizeof(nr_host_call_plan);
     default: return 0;
     }
@@ -165,6 +167,7 @@ static void visit_pool(visitor v, int32_t op, nr_pool_plan *plan) {
 static void visit_normalize(visitor v, nr_normalize_plan *plan) {
     note(v, &plan->rows, 4 * sizeof(int64_t));
     NOTE(v, plan->eps);
+    NOTE(v, plan->affine_dtype);
     NOTE(v, plan->centered);
     visit(v, &plan->x, false);
     visit(v, &plan->g, false);
@@ -278,6 +281,16 @@ static void visit_sort(visitor v, int32_t op, nr_sort_plan *plan) {
     NOTE(v, plan->right);
 }
 
+static void visit_join(visitor v, nr_join_plan *plan) {
+    NOTE(v, plan->count);
+    for (int64_t i = 0; i < plan->count; i++) {
+        nr_join_piece *piece = (nr_join_piece *)&plan->pieces[i];
+        note(v, &piece->to_step, 4 * sizeof(int64_t));
+        visit(v, &piece->to, true);
+        visit(v, &piece->from, false);
+    }
+}
+
 void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     switch (call->family) {
     case NR_POINTWISE: visit_loops(v, plan, ((nr_plan *)plan)->operands, 1, call->load != NULL); break;
@@ -298,6 +311,7 @@ void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
     case NR_CROSS_ENTROPY: visit_cross_entropy(v, plan, call->op); break;
     case NR_RECURRENT: visit_recurrent(v, plan, call->op); break;
     case NR_CHECK: visit_check(v, plan); break;
+    case NR_JOIN: visit_join(v, plan); break;
     case NR_HOST_CALL: visit_host_call(v, plan); break;
     default: break;
     }
@@ -350,6 +364,13 @@ int32_t nr_plan_sizes(const nr_call *call, int64_t sizes[NORCH_MAX_DIMS]) {
     case NR_CROSS_ENTROPY: return listed(sizes, 2, &((const nr_cross_entropy_plan *)plan)->rows);
     case NR_RECURRENT: return listed(sizes, 2, &((const nr_recurrent_plan *)plan)->rows);
     case NR_CHECK: return listed(sizes, 1, &((const nr_check_plan *)plan)->n);
+    case NR_JOIN: {
+        const nr_join_plan *p = plan;
+        int64_t bytes = 0;
+        for (int64_t i = 0; i < p->count; i++) bytes += p->pieces[i].rows * p->pieces[i].width;
+        const int64_t all[] = {p->count, bytes / nr_size_of(call->dtype)};
+        return listed(sizes, 2, all);
+    }
     case NR_HOST_CALL: {
         const nr_host_call_plan *p = plan;
         int64_t bytes = 0;
@@ -432,7 +453,8 @@ bool nr_is_launch_only(const nr_call *call) {
     case NR_CROSS_ENTROPY:
     case NR_RECURRENT:
     case NR_ATTENTION:
-    case NR_CHECK: return true;
+    case NR_CHECK:
+    case NR_JOIN: return true;
     default: return false; /* random numbers and optimizers, whose plans change; sorts, which may wait */
     }
 }

@@ -6,6 +6,7 @@
 #include "../core/error.h"
 #include "../core/memory.h"
 #include "host_call.h"
+#include "../families/join.h"
 #include "../families/optim.h"
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
@@ -124,23 +125,26 @@ static void take_address(void *of, void **at, bool written) {
     c->step->uses++;
 }
 
-/* Copies the arrays that a plan points at, and makes it point at the copies. */
+/* Copies an array that a plan points at, and makes it point at the copy. */
+static bool own_array(nr_step *step, const void **items, size_t bytes) {
+    if (!(step->items = nr_malloc(bytes))) return false;
+    if (bytes) memcpy(step->items, *items, bytes);
+    *items = step->items;
+    return true;
+}
+
 static bool own_arrays(const nr_call *call, nr_step *step, void *plan) {
     if (call->family == NR_OPTIM) {
         nr_optim_plan *p = plan;
-        const size_t bytes = (size_t)p->count * sizeof *p->items;
-        if (!(step->items = nr_malloc(bytes))) return false;
-        memcpy(step->items, p->items, bytes);
-        p->items = step->items;
-        return true;
+        return own_array(step, (const void **)&p->items, (size_t)p->count * sizeof *p->items);
+    }
+    if (call->family == NR_JOIN) {
+        nr_join_plan *p = plan;
+        return own_array(step, (const void **)&p->pieces, (size_t)p->count * sizeof *p->pieces);
     }
     if (call->family == NR_HOST_CALL) {
         nr_host_call_plan *p = plan;
-        const size_t bytes = (size_t)p->count * sizeof *p->memory;
-        if (!(step->items = nr_malloc(bytes))) return false;
-        if (bytes) memcpy(step->items, p->memory, bytes);
-        p->memory = step->items;
-        return true;
+        return own_array(step, (const void **)&p->memory, (size_t)p->count * sizeof *p->memory);
     }
     const bool nests = call->family == NR_POINTWISE || call->family == NR_COPY;
     for (int o = 0; nests && o < NR_MAX_OPERANDS; o++) {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import lib
+from .._lib import constants, lib
 from ..autograd.levels import Level
 from ..errors import Error
+from ..ops._halves import HALVES
 from ..ops.op import OPCODES
 from .level import aligned, become, fresh, is_here, rule, sample, samples, warn_of_loop
 
@@ -46,6 +47,15 @@ def _pool_avg_backward(level: Level, g: Any, window: Any, count_padding: bool, d
 # ---- normalisation of rows, and of groups of channels ----------------------------------------------------------------
 
 
+def _cast(p: Any, dtype: int) -> Any:
+    return p if p._dtype == dtype else lib.norch_cast(p, dtype)
+
+
+def _wide(p: Any) -> Any:
+    """p, halves as float32: what several calls compute is rounded once."""
+    return _cast(p, constants["FLOAT32"]) if p._dtype in HALVES else p
+
+
 def _folded(p: Any) -> Any:
     return lib.norch_flatten(p, 0, 1)
 
@@ -68,7 +78,7 @@ def _like_input(weight: Any, level: Level, ndim: int, axes: int) -> Any:
 def _normalize(level: Level, x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
     plain = not is_here(weight, level) and not is_here(bias, level)
     inside = (weight, bias) if plain else (None, None)
-    p = samples(x, level)
+    p = samples(x, level) if plain else _wide(samples(x, level))
     if axes < 0:
         out = _unfolded(lib.norch_normalize(_folded(p), *inside, axes, eps, centered), level)
     else:
@@ -76,27 +86,30 @@ def _normalize(level: Level, x: Any, weight: Any, bias: Any, axes: int, eps: flo
     if not plain:
         for op, one in ((_MUL, weight), (_ADD, bias)):
             out = out if one is None else lib.norch_binary(op, out, _like_input(one, level, x.ndim, axes))
-    return sample(out, level)
+    return sample(_cast(out, x._dtype), level)
 
 
 @rule("normalize_backward")
 def _normalize_backward(
     level: Level, g: Any, x: Any, weight: Any, axes: int, eps: float, centered: bool, grads: Any
 ) -> None:
-    p, slope = samples(x, level), samples(g, level)
+    p, slope = _wide(samples(x, level)), _wide(samples(g, level))
     through = slope
     if is_here(weight, level):
-        through, weight = lib.norch_binary(_MUL, slope, _like_input(weight, level, x.ndim, axes)), None
+        weighted = lib.norch_binary(_MUL, slope, _like_input(weight, level, x.ndim, axes))
+        through, weight = _cast(weighted, p._dtype), None
+    elif weight is not None:
+        weight = _cast(weight, p._dtype)
     fold = _folded if axes < 0 else lib.norch_alias
-    grad_x = fresh(grads[0], level)
+    grad_x = lib.norch_empty(lib.norch_shape(p), p._dtype, (p._device_type, p._device_index))
     lib.norch_normalize_backward(fold(through), fold(p), weight, axes, eps, centered, (fold(grad_x),))
     if len(grads) > 1:
         h = lib.norch_normalize(fold(p), None, None, axes, eps, centered)
         h = _unfolded(h, level) if axes < 0 else h
         rest = range(1, x.ndim + 1 - axes) if axes > 0 else (1, *range(3, x.ndim + 1))
         parts = [_sum(lib.norch_binary(_MUL, slope, h), rest), _sum(slope, rest)]
-        become(grads[1], lib.norch_stack(parts, 1), level)
-    become(grads[0], grad_x, level)
+        become(grads[1], _cast(lib.norch_stack(parts, 1), grads[1]._dtype), level)
+    become(grads[0], _cast(grad_x, grads[0]._dtype), level)
 
 
 # ---- normalisation of batches: channels of samples are more channels -------------------------------------------------

@@ -12,7 +12,7 @@ from ._operand import RENAMED_ERRORS, renamed_error
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
+HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
 
 def rounded_once(function: F, mixed: bool = False) -> F:
@@ -22,7 +22,7 @@ def rounded_once(function: F, mixed: bool = False) -> F:
     def once(*arguments: Any, **named: Any) -> Any:
         first = arguments[0] if arguments else next(iter(named.values()), None)
         try:
-            if not isinstance(first, Handle) or first._dtype not in _HALVES:
+            if not isinstance(first, Handle) or first._dtype not in HALVES:
                 return function(*arguments, **named)
             kind: Any = first.dtype
             floats = [x for x in (*arguments, *named.values()) if _is_float(x)]

@@ -1,5 +1,5 @@
 """Normalisation of rows of the last axes and of channels, with the arguments of torch.nn.functional. Rows, and groups
-of channels, are one call (csrc/ops/normalize.c); batches are another (batch_norm.py).
+of channels, are one call (csrc/ops/normalize.c), of halves too; batches are another (batch_norm.py).
 """
 
 from __future__ import annotations
@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from .._lib import int64, lib
+from .._lib import constants, int64, lib
 from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
-from ..dtype import finfo
+from ..dtype import finfo, float32
 from ..errors import ArgumentError, Error, ShapeError
-from ._arguments import REFUSALS, as_fixed_tensor
+from ._arguments import REFUSALS, as_fixed_tensor, rename_errors
 from ._halves import rounded_once
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
+
+_FLOAT32, _EPS = constants["FLOAT32"], finfo(float32).eps
 
 # ---- the kernel, and its derivative ---------------------------------------------------------------------------------
 
@@ -38,17 +40,27 @@ def _normalize_backward(
     if mode.enabled:
         return formula_gradients(_normalize_formula, g, (x, weight, bias), needs_input_grad, axes, eps, centered)
     to_x, to_weight, to_bias = needs_input_grad
-    place = (x._dtype, (x._device_type, x._device_index))
+    dtype, device = x._dtype, (x._device_type, x._device_index)
     shape = lib.norch_shape(x)
-    grad_x = lib.norch_empty(shape, *place)
+    grad_x = lib.norch_empty(shape, dtype, device)
     if not (to_weight or to_bias):
         lib.norch_normalize_backward(g, x, weight, axes, eps, centered, (grad_x,))
         return grad_x, None, None
-    sums = lib.norch_empty((2, *(shape[1:2] if axes < 0 else shape[-axes:])), *place)  # for weight and bias
+    mixed = (weight is not None and weight._dtype != dtype) or (bias is not None and bias._dtype != dtype)
+    sums = lib.norch_empty(  # for weight and bias; beside halves either may be of another dtype
+        (2, *(shape[1:2] if axes < 0 else shape[-axes:])), _FLOAT32 if mixed else dtype, device
+    )
     lib.norch_normalize_backward(g, x, weight, axes, eps, centered, (grad_x, sums))
-    return grad_x if to_x else None, sums.select(0, 0) if to_weight else None, sums.select(0, 1) if to_bias else None
+    grad_weight = sums.select(0, 0) if to_weight else None
+    grad_bias = sums.select(0, 1) if to_bias else None
+    if mixed and grad_weight is not None:
+        grad_weight = grad_weight.to(weight.dtype)
+    if mixed and bias is not None and grad_bias is not None:
+        grad_bias = grad_bias.to(bias.dtype)
+    return grad_x if to_x else None, grad_weight, grad_bias
 
 
+@partial(rounded_once, mixed=True)
 def _normalize_formula(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
     """normalized(), composed of recorded operations."""
     shape, dims = x.shape, tuple(range(-axes, 0))
@@ -86,7 +98,7 @@ def _check_end(name: str, x: Tensor, wanted: tuple[int, ...]) -> None:
         raise ShapeError(f"{name}: normalized_shape {wanted} is not how shape {shape} ends")
 
 
-@partial(rounded_once, mixed=True)
+@rename_errors
 def layer_norm(
     input: Tensor,
     normalized_shape: int | Sequence[int],
@@ -111,7 +123,7 @@ def layer_norm(
     return out
 
 
-@partial(rounded_once, mixed=True)
+@rename_errors
 def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -122,13 +134,15 @@ def rms_norm(
     """
     input, wanted = as_fixed_tensor(input, "rms_norm"), _axes(normalized_shape)
     _check_end("rms_norm", input, wanted)
-    return normalized(input, weight, None, len(wanted), finfo(input.dtype).eps if eps is None else eps, False)
+    if eps is None:
+        eps = min(finfo(input.dtype).eps, _EPS)  # halves are computed in float32
+    return normalized(input, weight, None, len(wanted), eps, False)
 
 
 # ---- channels --------------------------------------------------------------------------------------------------------
 
 
-@partial(rounded_once, mixed=True)
+@rename_errors
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -150,7 +164,7 @@ def group_norm(
     if int64(num_groups, "group_norm: num_groups") < 1 or shape[1] % num_groups:
         raise ArgumentError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")
     if input._numel == 0:
-        return affine(input * 1.0, weight, bias)
+        return affine(input * 1.0, weight, bias).to(input.dtype)
     if input._numel == num_groups:
         raise ArgumentError(f"group_norm: expected more than 1 value per group, got input size {shape}")
     return normalized(input, weight, bias, -num_groups, eps, True)

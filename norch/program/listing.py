@@ -34,6 +34,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("cross_entropy", "forward backward".split()),
     ("recurrent", "lstm gru lstm_backward gru_backward".split()),
     ("check", "probabilities quantile nanquantile variances classes counts weights divisors".split()),
+    ("join", None),
     ("host call", None),
 ]
 
