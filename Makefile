@@ -258,8 +258,9 @@ $2/%_dtype.$d.o: csrc/cuda/%_dtype.cu $2/flags
 endef
 $(eval $(call cuda_rules,$$(NVCC_FOUND) $$(CUDA_FLAGS),$(BUILD)/cuda,NVCC))
 
-# Pointwise operations round each product and each sum, as on the CPU: alone, in chains and behind products alike (cuda/formulas.cuh).
-FORMULA_UNITS := $(DTYPES:%=pointwise_dtype.%) $(DTYPES:%=chain_dtype.%) $(filter matmul%,$(CUDA_UNITS))
+# Pointwise operations and reductions round each product and each sum, as on the CPU: alone, in chains and behind products alike
+# (cuda/formulas.cuh).
+FORMULA_UNITS := $(foreach d,$(DTYPES),$(filter %_dtype.$d,$(CUDA_UNITS))) $(filter matmul%,$(CUDA_UNITS))
 $(FORMULA_UNITS:%=$(BUILD)/cuda/%.o): EXTRA += --fmad=false
 
 SIM_BUILD ?= $(BUILD)/cudasim

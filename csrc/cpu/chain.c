@@ -202,4 +202,10 @@ static int32_t run_chain(const nr_chain *chain) {
     return status;
 }
 
-const nr_chain_runner nr_cpu_chains = {.reduces = nr_reduce_role, .leaf = NR_REDUCE_LEAF, .run = run_chain};
+static bool takes_rows(int64_t rows, int64_t row) {
+    (void)rows;
+    return row <= NR_CHAIN_ROW;
+}
+
+const nr_chain_runner nr_cpu_chains = {
+    .reduces = nr_reduce_role, .takes_rows = takes_rows, .leaf = NR_REDUCE_LEAF, .run = run_chain};

@@ -37,8 +37,14 @@ static bool are_narrow(const reduce_args &a, const nr_plan &kept, int64_t size) 
            is_aligned(a.in, 16);
 }
 
+static int32_t narrow_team(int64_t count) {
+    int32_t team = 1;
+    while (team * 16 < count) team *= 2;
+    return team;
+}
+
 static int32_t run_narrow(const nr_call *call, const reduce_kernel *kernel, reduce_args a, int64_t size) {
-    while (a.team * 16 < a.count) a.team *= 2;
+    a.team = narrow_team(a.count);
     a.pitch = (int32_t)((a.count + a.team - 1) / a.team | 1) * a.team;
     const int outputs = NR_BLOCK / a.team;
     LAUNCH(kernel->narrow_rows, blocks_for(a.outputs, outputs), NR_BLOCK, (size_t)(outputs * a.pitch * size),
@@ -46,14 +52,12 @@ static int32_t run_narrow(const nr_call *call, const reduce_kernel *kernel, redu
     return launched(call);
 }
 
-static int32_t run_part(const nr_call *call, const nr_plan &kept) {
+/* The arguments but for how outputs are shared and cut. */
+static reduce_args args_of(const nr_call *call, const nr_plan &kept, const char *in) {
     const nr_reduce_plan &plan = *static_cast<const nr_reduce_plan *>(call->plan);
-    const reduce_kernel *kernel = reinterpret_cast<const reduce_kernel *>(reinterpret_cast<uintptr_t>(call->kernel));
-    const nr_gpu *gpu = gpu_of(call);
-    const int64_t size = nr_library->dtypes[call->dtype].size;
     reduce_args a = {};
     a.out = kept.data[0];
-    a.in = kept.data[1];
+    a.in = in;
     a.outputs = kept.numel;
     a.count = plan.count;
     a.param = plan.param;
@@ -62,25 +66,21 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
     a.row = plan.ndim == 1;
     a.number = call->dtype;
     a.out_number = call->dtype; /* where the result is of another dtype the kernel knows that */
-    a.team = 1;
     const int64_t inner = magnitude(kept.stride[1][0]), along = magnitude(plan.stride[0]);
     a.across = kept.size[0] > 1 && inner != 0 && (inner < along || along == 0);
-    a.dense = a.row && !a.across && plan.stride[0] == size;
-    if (are_narrow(a, kept, size)) return run_narrow(call, kernel, a, size);
+    a.dense = a.row && !a.across && plan.stride[0] == nr_library->dtypes[call->dtype].size;
+    return a;
+}
 
-    const int width = are_columns(a, plan, kept, size, kernel->width) ? kernel->width : 1;
-    const int64_t items = a.outputs / width; /* what a team has: an output, or several neighbours */
-    if (width > 1) {
-        nr_plan packs = kept;
-        packs.size[0] /= width;
-        for (int o = 0; o < 2; o++) packs.stride[o][0] *= width;
-        a.kept = nest_of<2>(packs.ndim, packs.size, packs.stride);
-        a.out_step = kept.stride[0][0];
-    }
+/* Sets how many threads share what a team has, `width` neighbouring outputs, and into how many parts it is cut; gives the
+ * number of blocks. */
+static int64_t divide(reduce_args &a, int width) {
+    const int64_t items = a.outputs / width;
     /* Across, what is left are 32 or at least 8 neighbours that are read together; of columns 128 bytes, or all. */
     int most = !a.across ? NR_BLOCK : a.outputs >= 32 ? NR_BLOCK / 32 : NR_BLOCK / 8;
     if (width > 1)
         for (most = NR_BLOCK; most > NR_BLOCK / 8 && NR_BLOCK / most < items;) most /= 2;
+    a.team = 1;
     while (a.team < most && a.team * 4 <= a.count) a.team *= 2;
     /* With enough outputs, a thread each; of a row 8, which read neighbouring elements, and more where it is long. */
     const int64_t enough = a.across ? BUSY : BUSY / 2;
@@ -96,6 +96,36 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
         a.part_size = ((a.count + parts - 1) / parts + whole - 1) / whole * whole;
         a.parts = (int32_t)((a.count + a.part_size - 1) / a.part_size);
     }
+    return blocks;
+}
+
+int32_t nr_cuda_row_team(const nr_call *call, const char *in, bool *narrow) {
+    const nr_reduce_plan &plan = *static_cast<const nr_reduce_plan *>(call->plan);
+    reduce_args a = args_of(call, plan.kept, in);
+    if (!a.row || a.across || a.outputs > NR_MOST_ELEMENTS) return 0;
+    *narrow = are_narrow(a, plan.kept, nr_library->dtypes[call->dtype].size);
+    if (*narrow) return narrow_team(a.count);
+    divide(a, 1);
+    return a.parts == 1 ? a.team : 0;
+}
+
+static int32_t run_part(const nr_call *call, const nr_plan &kept) {
+    const nr_reduce_plan &plan = *static_cast<const nr_reduce_plan *>(call->plan);
+    const reduce_kernel *kernel = reinterpret_cast<const reduce_kernel *>(reinterpret_cast<uintptr_t>(call->kernel));
+    const nr_gpu *gpu = gpu_of(call);
+    const int64_t size = nr_library->dtypes[call->dtype].size;
+    reduce_args a = args_of(call, kept, kept.data[1]);
+    if (are_narrow(a, kept, size)) return run_narrow(call, kernel, a, size);
+
+    const int width = are_columns(a, plan, kept, size, kernel->width) ? kernel->width : 1;
+    if (width > 1) {
+        nr_plan packs = kept;
+        packs.size[0] /= width;
+        for (int o = 0; o < 2; o++) packs.stride[o][0] *= width;
+        a.kept = nest_of<2>(packs.ndim, packs.size, packs.stride);
+        a.out_step = kept.stride[0][0];
+    }
+    const int64_t blocks = divide(a, width);
     size_t bytes = 0;
     if (a.parts > 1) {
         bytes = (size_t)(a.outputs * a.parts * kernel->state_size);

@@ -7,180 +7,20 @@
  *   across    members of a team, apart in the block --merge, halves on halves, in shared memory--> one
  *   columns   the same, a thread with as many neighbouring outputs as 16 bytes hold
  *   narrow    short rows, side by side: memory --16 bytes a thread--> shared memory --a row, or a part, a thread--> state
- *   reduce.cu has the picture of what each thread takes
- *
- * The states and their steps are those of the CPU (cpu/reduce_states.h, with their sources). */
-#include "math.cuh"
-#include "reduce.cuh"
-#include "../cpu/reduce_states.h"
-
-/* ---- a class a row: the state, how it begins, takes an element, merges with another, and what it gives -------- */
-
-template <class T> DEVICE T least_element() {
-    if constexpr (is_floating<T>)
-        return -(T)INFINITY;
-    else
-        return T(-1) < T(1) ? (T)((uint64_t)1 << (8 * sizeof(T) - 1)) : T(0);
-}
-template <class T> DEVICE T largest_element() {
-    if constexpr (is_floating<T>)
-        return (T)INFINITY;
-    else
-        return (T) ~(int64_t)least_element<T>();
-}
-
-#define VALUE(type, name) type name;
-#define INDEX(name) int64_t name;
-#define STATE(kind)                          \
-    template <class D> struct state_##kind { \
-        using T = typename D::T;             \
-        using ACC = typename D::A;           \
-        using MASK = int32_t;                \
-        NR_FIELDS_##kind(VALUE, INDEX)       \
-    };
-STATE(ONE)
-STATE(EXTREME)
-STATE(TRUTH_STATE)
-STATE(VALUE_INDEX)
-STATE(MOMENTS)
-#undef VALUE
-#undef INDEX
-
-#define LEAST least_element<T>()
-#define MOST largest_element<T>()
-/* The dtype of what a row writes; one that is computed with D may be stored as narrow as the input is. */
-#define OUT_SAME D
-#define OUT_FLOAT D
-#define OUT_SUM typename choose<D::kind == NR_KIND_F, D, dtype_int64>::type
-#define OUT_TRUTH dtype_bool
-#define OUT_INDEX dtype_int64
-
-#define REDUCE(name, domain, result, kind, identity, step_of, merge_of, finish)    \
-    template <class D> struct row_##name {                                         \
-        using T = typename D::T;                                                   \
-        using ACC = typename D::A;                                                 \
-        using State = state_##kind<D>;                                             \
-        using Out = OUT_##result;                                                  \
-        static DEVICE State begin() {                                              \
-            State s = {};                                                          \
-            identity;                                                              \
-            return s;                                                              \
-        }                                                                          \
-        template <class S, class I> static DEVICE void step(S &s, T x, I i) {      \
-            (void)i;                                                               \
-            step_of;                                                               \
-        }                                                                          \
-        static DEVICE void merge(State &s, const State &t) { merge_of; }           \
-        static DEVICE typename Out::T value(const State &s, int64_t n, double p) { \
-            (void)n, (void)p;                                                      \
-            return (typename Out::T)(finish);                                      \
-        }                                                                          \
-    };
-#include "../ops.def"
-
-/* A number of elements of one output at once, of which number k has the index at(k). A VALUE_INDEX counts them in 32
- * bits. Moments are those about the mean of the elements, merged as one state: a division for all of them. */
-template <class Row, class D, int n, class Index>
-DEVICE void steps(typename Row::State &s, const typename D::T (&x)[n], const Index &at) {
-    using T = typename D::T;
-    if constexpr (is_same<typename Row::State, state_VALUE_INDEX<D>>) {
-        struct {
-            T v;
-            int32_t i;
-        } own = {x[0], -1};
-#pragma unroll
-        for (int k = 0; k < n; k++) Row::step(own, x[k], k);
-        const typename Row::State best = {own.v, at(own.i)};
-        Row::merge(s, best);
-    } else if constexpr (is_same<typename Row::State, state_MOMENTS<D>>) {
-        T mean = 0, m2 = 0; /* less x[0], so that equal elements have no variance, however large they are */
-#pragma unroll
-        for (int k = 1; k < n; k++) mean += x[k] - x[0];
-        mean /= n;
-#pragma unroll
-        for (int k = 0; k < n; k++) {
-            const T apart = x[k] - x[0] - mean;
-            m2 += apart * apart;
-        }
-        const typename Row::State all = {n, x[0] + mean, m2};
-        Row::merge(s, all);
-    } else {
-#pragma unroll
-        for (int k = 0; k < n; k++) Row::step(s, x[k], at(k));
-    }
-}
-
-/* Elements that one access takes. */
-template <class D> constexpr int width_of = sizeof(typename D::S) >= 8 ? 2 : sizeof(typename D::S) == 4 ? 4 : 8;
+ *   reduce.cu has the picture of what each thread takes, reduce_rows.cuh the order in rows */
+#include "reduce_rows.cuh"
 
 /* ---- kernels -------------------------------------------------------------------------------------------------------- */
 
-/* The elements of one output from `first` to `last`, each `team`-th of them. */
+/* The elements of one output over several dimensions from `first` to `last`, each `team`-th of them. */
 template <class Row, class D>
-DEVICE void take(typename Row::State &s, const reduce_args &a, const char *in, int64_t first, int64_t last,
-                 int64_t team) {
-    constexpr int n = sizeof(typename D::S) == 8 ? 4 : 8; /* loads under way at once */
-    int64_t i = first;
-    if (a.row) {
-        const int64_t stride = a.reduced.stride[0][0], jump = stride * team;
-        const char *x = in + first * stride;
-        for (; i + (n - 1) * team < last; i += n * team, x += n * jump) {
-            typename D::T e[n];
-#pragma unroll
-            for (int k = 0; k < n; k++) e[k] = load_one<D>(a.number, x + k * jump);
-            steps<Row, D>(s, e, [&](int k) { return i + k * team; });
-        }
-        for (; i < last; i += team, x += jump) Row::step(s, load_one<D>(a.number, x), i);
-        return;
-    }
-    for (; i < last; i += team) {
+DEVICE void take_nest(typename Row::State &s, const reduce_args &a, const char *in, int64_t first, int64_t last,
+                      int64_t team) {
+    for (int64_t i = first; i < last; i += team) {
         int64_t at;
         a.reduced.find((uint32_t)i, &at);
         Row::step(s, load_one<D>(a.number, in + at), i);
     }
-}
-
-/* Dense elements, up to 16 bytes an access. */
-template <class Row, class D>
-DEVICE void take_wide(typename Row::State &s, const reduce_args &a, const char *in, int64_t first, int64_t last,
-                      int64_t member, int64_t team) {
-    constexpr int n = width_of<D>;
-    operand x = {in, 0, 1};
-    const int64_t jump = team * n;
-    int64_t i = first + member * n;
-    for (; i + 3 * jump + n <= last; i += 4 * jump) { /* four loads under way at once */
-        typename D::T e[4 * n];
-#pragma unroll
-        for (int u = 0; u < 4; u++) load<D, n>(e + u * n, a.number, x, i + u * jump, last, true);
-        steps<Row, D>(s, e, [&](int k) { return i + k / n * jump + k % n; });
-    }
-    for (; i + n <= last; i += jump) {
-        typename D::T e[n];
-        load<D, n>(e, a.number, x, i, last, true);
-        steps<Row, D>(s, e, [&](int k) { return i + k; });
-    }
-    for (; i < last; i++) Row::step(s, load_one<D>(a.number, in + i * a.reduced.stride[0][0]), i);
-}
-
-/* The state of the lane that is `by` further on in the warp. */
-template <class State> DEVICE State state_of_lane(const State &s, int by) {
-    uint32_t words[(sizeof(State) + 3) / 4] = {};
-    memcpy(words, &s, sizeof s);
-    for (uint32_t &word : words) word = __shfl_down_sync(0xffffffffu, word, by);
-    State other;
-    memcpy(&other, words, sizeof other);
-    return other;
-}
-
-/* What a team of neighbouring threads has, merged in an order that their number alone tells; its first thread gets it. */
-template <class Row> DEVICE void merge_neighbours(typename Row::State &s, typename Row::State *of_warps, int team) {
-    for (int half = (team < 32 ? team : 32) / 2; half > 0; half /= 2) Row::merge(s, state_of_lane(s, half));
-    if (team <= 32) return;
-    const int warp = (int)threadIdx.x / 32;
-    if (threadIdx.x % 32 == 0) of_warps[warp] = s;
-    __syncthreads();
-    if ((int)threadIdx.x % team == 0)
-        for (int w = 1; w < team / 32; w++) Row::merge(s, of_warps[warp + w]);
 }
 
 /* The same of `team` threads that are `distance` apart, each with the states of n outputs; states: n a thread. */
@@ -221,10 +61,13 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
         int64_t first = (int64_t)blockIdx.y * a.part_size, last = first + a.part_size;
         if (last > a.count) last = a.count;
         const char *in = a.in + at[1];
-        if (a.dense && reinterpret_cast<uintptr_t>(in) % (uintptr_t)(a.reduced.stride[0][0] * width_of<D>) == 0)
-            take_wide<Row, D>(s[0], a, in, first, last, member, team);
+        const row_in_memory<D> row = {in, a.reduced.stride[0][0], a.number};
+        if (!a.row)
+            take_nest<Row, D>(s[0], a, in, first + member, last, team);
+        else if (a.dense && is_wide<D>(in, row.stride))
+            take_wide<Row, D>(s[0], row, first, last, member, team);
         else
-            take<Row, D>(s[0], a, in, first + member, last, team);
+            take<Row, D>(s[0], row, first + member, last, team);
     }
     if (a.across)
         merge_apart<Row>(s, states, team, outputs);

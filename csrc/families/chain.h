@@ -19,9 +19,11 @@
 
 /* Limits of chains by elements: */
 #define NR_CHAIN_CALLS 64
-#define NR_CHAIN_REGISTERS 8 /* that a thread has */
-#define NR_CHAIN_OPERANDS 40 /* in memory, and numbers */
-#define NR_CHAIN_LOOPS 6     /* once they are merged */
+#define NR_CHAIN_REGISTERS 8  /* that a thread has, or a row */
+#define NR_CHAIN_OPERANDS 40  /* in memory, and numbers */
+#define NR_CHAIN_REDUCTIONS 8 /* of rows */
+#define NR_CHAIN_LOOPS 6      /* once they are merged */
+#define NR_CHAIN_SHARED 48000 /* bytes of the registers of a row, at most */
 
 struct nr_call;
 
@@ -69,8 +71,9 @@ typedef struct nr_chain {
     nr_chain_fetch fetch[NR_CHAIN_FETCHES];
 } nr_chain;
 
-/* What a backend provides for chains. With by_element there are neither tiles nor reductions: a thread computes all
- * calls for one element. All loops of a chain are then outer ones, and buffers are numbers of registers. */
+/* What a backend provides for chains. With by_element there are no tiles: a thread computes all calls for one element,
+ * or, where the chain has rows, threads together for one row. nr_chain.size and nr_link.step then have all loops, those of
+ * a row first, tiles is the number of elements or rows, and buffers are numbers of registers. */
 typedef struct nr_chain_runner {
     bool by_element;
     /* Whether a call may belong to a chain that begins with `first`; NULL: any may. */
@@ -78,7 +81,8 @@ typedef struct nr_chain_runner {
     /* The role in which a reduction gives the same result as alone: NR_INTO_ROW, NR_INTO_ONE, or -1. NULL: none has
      * one. */
     int32_t (*reduces)(const struct nr_call *call);
-    int64_t leaf; /* elements that NR_INTO_ONE takes at a time */
+    bool (*takes_rows)(int64_t rows, int64_t row); /* whether so many rows of so many elements may be computed whole */
+    int64_t leaf;                                  /* elements that NR_INTO_ONE takes at a time */
     int32_t (*run)(const nr_chain *chain);
 } nr_chain_runner;
 

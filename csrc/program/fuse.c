@@ -53,7 +53,7 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
     if (reduction) {
         const nr_reduce_plan *reduce = call->plan;
         const int32_t role = s->runner->reduces ? s->runner->reduces(call) : -1;
-        if (role < 0) return false;
+        if (role < 0 || (role == NR_INTO_ROW && !s->runner->takes_rows(plan->numel, reduce->count))) return false;
         m->role = (nr_chain_role)role;
         m->operand[1].stride[0] = reduce->stride[0];
         size[(*ndim)++] = reduce->count;
@@ -140,7 +140,6 @@ static bool meets(const search *s, const member *m, bool written) {
 /* Makes the loops of a call those of the chain, and gives it its role. */
 static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
     const int64_t all = nr_product(s->ndim, s->size), row = nr_product(s->inner, s->size), its = nr_product(ndim, size);
-    if (s->runner->by_element) return its == all && refine(s, 0, m, &ndim, size);
     if (m->role == NR_INTO_ONE) {
         if (its != all || s->inner) return false;
         nr_merge_loops(s, 0, s->ndim, NULL);
@@ -148,7 +147,7 @@ static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
         return s->flat;
     }
     if (m->role == NR_INTO_ROW) {
-        if (its != all || s->flat || (s->inner ? size[0] != row : size[0] > NR_CHAIN_ROW)) return false;
+        if (its != all || s->flat || (s->inner && size[0] != row)) return false;
         const int64_t count = size[0];
         if (!refine(s, 0, m, &ndim, size)) return false;
         while (nr_product(s->inner, s->size) < count) s->inner++;
@@ -163,7 +162,8 @@ static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
         return true;
     }
     /* The call has rows, for each of which the chain so far has one element. */
-    if (s->inner || its % all != 0 || its / all > NR_CHAIN_ROW || s->ndim == NORCH_MAX_DIMS || !meets(s, m, true))
+    if (s->inner || its % all != 0 || s->ndim == NORCH_MAX_DIMS || !s->runner->takes_rows(all, its / all) ||
+        !meets(s, m, true))
         return false;
     for (int64_t i = 0; i < s->count; i++) {
         shift(&s->members[i], 1);

@@ -34,7 +34,8 @@ int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_buff
         for (int64_t i = 0; i < s->count; i++)
             for (int o = 0; o < s->members[i].operands; o++) {
                 const access *a = &s->members[i].operand[o];
-                if (a->place == NUMBER || (in_buffer && in_buffer[i][o])) continue;
+                const bool reduced = s->members[i].role >= NR_INTO_ROW && o == 1; /* whose strides kernels ask for */
+                if (a->place == NUMBER || (in_buffer && in_buffer[i][o] && !reduced)) continue;
                 joins &= a->stride[d + 1] == a->stride[d] * s->size[d];
             }
         if (!joins) {
@@ -163,25 +164,36 @@ static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
     return chain->bytes <= SECOND_CACHE && chain->tiles > 1;
 }
 
-/* The same for a device, where a thread takes one element and a buffer is a register. */
+/* The same for a device, where a thread takes one element, or threads one row, and a buffer is a register. */
 static bool cut_elements(const search *s, plan *p, nr_chain *chain) {
     chain->ndim = s->ndim;
     memcpy(chain->size, s->size, sizeof chain->size);
-    chain->rows = chain->row = 1;
-    chain->tiles = nr_product(s->ndim, s->size);
+    chain->rows = 1;
+    chain->row = nr_product(s->inner, s->size);
+    chain->tiles = nr_product(s->ndim - s->inner, s->size + s->inner);
     for (int32_t r = 0; r < p->count; r++) p->buffers[r].at = r;
     return s->ndim <= NR_CHAIN_LOOPS;
 }
 
+/* Whether a kernel of a chain can have all members. */
+static bool have_place(const search *s, const plan *p) {
+    int64_t operands = 0, reductions = 0, size = 4, elements = 0; /* size: of the largest element, as registers are */
+    for (int64_t i = 0; i < s->count; i++) {
+        reductions += s->members[i].role == NR_INTO_ROW;
+        for (int o = 0; o < s->members[i].operands; o++) {
+            operands += !p->in_buffer[i][o];
+            if (s->members[i].operand[o].size > size) size = s->members[i].operand[o].size;
+        }
+    }
+    for (int32_t r = 0; r < p->count && s->inner; r++)
+        elements += p->buffers[r].by_row ? 1 : nr_product(s->inner, s->size);
+    return operands <= NR_CHAIN_OPERANDS && reductions <= NR_CHAIN_REDUCTIONS && elements * size <= NR_CHAIN_SHARED;
+}
+
 /* Gives registers to as many members as a kernel of a chain can have; the others are left for another chain. */
 static bool fill_registers(search *s, plan *p) {
-    for (; s->count > 1; s->count--) {
-        bool good = assign_buffers(s, p);
-        int64_t operands = 0;
-        for (int64_t i = 0; i < s->count && good; i++)
-            for (int o = 0; o < s->members[i].operands; o++) operands += !p->in_buffer[i][o];
-        if (good && operands <= NR_CHAIN_OPERANDS) return true;
-    }
+    for (; s->count > 1; s->count--)
+        if (assign_buffers(s, p) && have_place(s, p)) return true;
     return false;
 }
 
