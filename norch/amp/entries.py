@@ -242,7 +242,7 @@ def switch(setting: Setting, needed: tuple[bool, ...]) -> None:
 
 def _exchange(before: tuple[bool, ...] | None, on: tuple[bool, ...]) -> None:
     """Exchanges what begins elsewhere for the devices `on` than for `before`. A function of its own:
-    see autograd/engine.py's _visit()."""
+    see autograd/engine.py's visit()."""
     for devices, entries in _entries().items():
         begin = any(map(and_, devices, on))
         if before is None or begin is not any(map(and_, devices, before)):

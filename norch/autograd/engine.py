@@ -149,12 +149,12 @@ def walk(
     before = mode.enabled
     try:
         mode.enabled = create_graph
-        _visit(gradients, waiting, retain_graph, create_graph, targets)
+        visit(gradients, waiting, retain_graph, create_graph, targets)
     finally:
         mode.enabled = before
 
 
-def _visit(
+def visit(
     gradients: dict[Node, Any],
     waiting: list[tuple[int, Node]],
     retain_graph: bool,

@@ -20,7 +20,7 @@ from ..nn.module import Module
 from ..ops.linalg.lapack import watchers
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_WALK = engine.walk.__code__
+_VISIT = engine.visit.__code__
 SHAPES, MEMORY, DEVICE_TIME = 1, 2, 4  # flags of norch_profile_start
 
 
@@ -143,7 +143,7 @@ class Recording:
             code = frame.f_code
             if not code.co_filename.startswith(PACKAGE):
                 break
-            if code is _WALK and node is None:
+            if code is _VISIT and node is None:
                 node = frame.f_locals["node"]
             frame = frame.f_back
         file, line = ("", 0) if frame is None or not self._with_stack else (frame.f_code.co_filename, frame.f_lineno)
