@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._typing import Any
-from .node import Node, freed, saved_intact
+from .node import Node
 from .save_plan import SavePlan
-from .saved import add_saved_names, pytorch_names
+from .saved import add_saved_names, freed, pytorch_names, saved_intact
 
 Gradient = Callable[..., Any]
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from .._exports import publish
-from .._lib import Guard
+from .._guard import Guard
 from .._typing import Any, Self, TypeVar, cast, overload
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
