@@ -119,17 +119,3 @@ def meta_of(x: Handle) -> Handle:
 def full_of(meta: Handle, value: float) -> Any:
     """A tensor full of value, of the shape, dtype and device of meta."""
     return lib.norch_full_like(meta, -1, value, int(value))
-
-
-def all_samples(x: Any) -> Any:
-    """The tensor of all samples if x is a batched tensor of vmap, else x."""
-    return x.all_samples() if type(x) is not result_class and hasattr(x, "_level") else x
-
-
-def zeros_of(meta: Handle, *values: Any) -> Any:
-    """Zeros of the shape, dtype and device of meta. values: tensors that will be written into the result, or index it;
-    if one is batched by vmap, the result is batched too."""
-    for x in values:
-        if type(x) is not result_class and hasattr(x, "_level"):
-            return x.new_zeros(lib.norch_shape(meta), dtype=meta.dtype)
-    return full_of(meta, 0.0)

@@ -7,7 +7,8 @@ import mmap
 from typing import Any
 
 from ._buffers import forget, keep_alive
-from ._lib import ints, lib
+from ._lib import lib
+from ._numbers import ints
 from ._source import ALIGNMENT, Source
 from .dtype import uint8
 from .storage import Storage

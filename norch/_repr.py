@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from operator import attrgetter
 
-from ._lib import int64 as integer
+from ._numbers import int64 as integer
 from ._typing import Any
 from .errors import Error
 

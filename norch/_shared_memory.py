@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ._buffers import forget, keep_alive
-from ._lib import ints, lib
+from ._lib import lib
+from ._numbers import ints
 from ._recording import unseen
 from ._typing import Any
 from .dtype import uint8

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from . import fft
-from ._lib import int64
+from ._numbers import int64
 from ._typing import DeviceLike
 from .dtype import dtype as DType  # noqa: N812
 from .dtype import float64

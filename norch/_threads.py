@@ -1,6 +1,7 @@
 """The number of threads of the library."""
 
-from ._lib import int64, lib
+from ._lib import lib
+from ._numbers import int64
 
 
 def get_num_threads() -> int:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._exports import publish
-from ._lib import int64
+from ._numbers import int64
 from .autograd.differentiable import differentiable
 from .dtype import get_default_dtype
 from .errors import ArgumentError, BoundsError, DTypeError

@@ -12,7 +12,7 @@ from typing import Any
 
 from ._exports import publish
 from ._handle import Handle
-from ._lib import int64
+from ._numbers import int64
 from .autograd.grad_mode import mode
 from .autograd.levels import Level
 from .autograd.transforms import Linearized, check_shapes, leaves, with_leaves

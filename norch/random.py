@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from ._buffers import address, uint64s
 from ._exports import publish
 from ._handle import Handle
-from ._lib import ints, lib
+from ._lib import lib
+from ._numbers import ints
 from ._recording import here, unseen
 from ._typing import Any, Tensor
 from .autograd.levels import batching, live_levels, within

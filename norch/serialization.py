@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ._exports import publish
-from ._lib import flag
+from ._numbers import flag
 from ._source import Source, size_of
 from ._target import write
 from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler, placed

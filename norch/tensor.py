@@ -1,5 +1,5 @@
 """The class Tensor: Handle (_handle.py), with the methods that norch/ops declares and those of _autograd_methods.py,
-_metadata.py and _protocols.py."""
+_copying.py, _metadata.py and _protocols.py."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from types import FunctionType
 
 from . import _handle, _left_out
 from ._autograd_methods import AutogradMethods
+from ._copying import CopyMethods, adopt
+from ._copying import rebuilt as rebuilt  # files of save() name it here
 from ._handle import Size as Size  # files of save() may name it here
 from ._lib import lib
 from ._metadata import MetadataMethods
 from ._protocols import ProtocolMethods
 from ._typing import TYPE_CHECKING, Any, TypeVar
 from .autograd import engine
-from .dtype import dtype as DType  # noqa: N812
-from .errors import Error
 from .ops import complex as _complex  # noqa: F401
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
@@ -35,7 +35,6 @@ from .ops.composed import statistics as _statistics  # noqa: F401
 from .ops.composed import type_properties as _type_properties  # noqa: F401
 from .ops.create import legacy_tensor
 from .ops.op import METHODS
-from .storage import Storage
 
 if TYPE_CHECKING:
     from ._methods import DeclaredMethods  # a stub: what follows the class makes of METHODS
@@ -46,7 +45,7 @@ else:
 T = TypeVar("T", bound="Tensor")
 
 
-class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods):
+class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, DeclaredMethods):
     """An N-dimensional array of one dtype, whose computation autograd records.
 
     ``Tensor([[1, 2], [3, 4]])`` takes values; ``Tensor(2, 3)`` takes sizes, and its elements are uninitialized. Both
@@ -76,53 +75,9 @@ class Tensor(AutogradMethods, MetadataMethods, ProtocolMethods, DeclaredMethods)
         one element needs gradient, of its shape. norch.autograd.backward explains the options and errors."""
         engine.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
-    # ---- copies and pickles ------------------------------------------------------------------------------------
-
     def __dir__(self) -> list[str]:
         lacking = {name for name, value in vars(Tensor).items() if type(value) is _left_out.Missing}
         return [name for name in object.__dir__(self) if name not in lacking]
-
-    def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
-        if not self.is_leaf:
-            raise Error("deepcopy: only leaves can be copied; detach() this tensor first")
-        from copy import deepcopy
-
-        storage = deepcopy(self.untyped_storage(), memo)
-        rebuild, (_, *rest), attributes = self.__reduce__()
-        memo[id(self)] = copied = rebuild(storage, *rest)
-        copied.grad = deepcopy(self.grad, memo)
-        if attributes is not None:
-            copied.__dict__.update(deepcopy(attributes, memo))
-        return copied
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: a leaf over the same storage. A storage that several tensors share is pickled once."""
-        how = (self.dtype, tuple(self.shape), self.stride(), self._offset, type(self), self.requires_grad)
-        return rebuilt, (self.untyped_storage(), *how), vars(self) or None
-
-
-def adopt(cls: type[T], tensor: Tensor) -> T:
-    """An instance of cls, a Tensor class, over the elements of tensor and outside any graph."""
-    if cls is Tensor and type(tensor) is Tensor and tensor._node is None:
-        return tensor  # type: ignore[return-value]
-    out = lib.norch_adopt(cls, tensor)
-    out._version_counter = _handle.version_counter_of(tensor)
-    return out
-
-
-def rebuilt(
-    storage: Storage,
-    dtype: DType,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    offset: int,
-    cls: type[Tensor],
-    requires_grad: bool,
-) -> Tensor:
-    """The inverse of Tensor.__reduce__."""
-    if not isinstance(cls, type) or not issubclass(cls, Tensor):
-        raise TypeError(f"{cls!r} is no class of tensors")
-    return adopt(cls, storage.seen_as(dtype, shape, strides, offset)).requires_grad_(requires_grad)
 
 
 def is_tensor(x: Any) -> bool:

@@ -8,8 +8,8 @@ import pytest
 from functions import Cube, Exp, Split
 
 import norch
-from norch._handle import zeros_of
 from norch._lib import lib
+from norch.autograd.levels import zeros_of
 from norch.ops import view
 
 # ---- what is kept, and for how long --------------------------------------------------------------------------------

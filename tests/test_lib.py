@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import norch
-from norch import _buffers, _lib
+from norch import _buffers, _lib, _numbers
 from norch._lib import lib
 from norch.ops._rows import OPCODES
 from norch.optim.fused import ROWS
@@ -165,7 +165,7 @@ def test_bad_calls_fail_and_do_not_crash():
         lambda: lib.norch_cast(x, -1),
         lambda: lib.norch_cat([], 0),
         lambda: lib.norch_stack([], 0),
-        lambda: lib.norch_from_bytes(b"abc", 3, 2, _lib.ints((2, 3)), 4),
+        lambda: lib.norch_from_bytes(b"abc", 3, 2, _numbers.ints((2, 3)), 4),
         lambda: lib.norch_expand_as(x, y),
         lambda: lib.norch_reshape_as(x, y),
         lambda: lib.norch_unary(0, like),
@@ -178,18 +178,18 @@ def test_bad_calls_fail_and_do_not_crash():
 
 
 def test_ints_are_checked():
-    assert _lib.ints((1, -2)) == (1).to_bytes(8, "little") + (2**64 - 2).to_bytes(8, "little")
+    assert _numbers.ints((1, -2)) == (1).to_bytes(8, "little") + (2**64 - 2).to_bytes(8, "little")
     with pytest.raises(OverflowError):
-        _lib.ints((2**63,))
+        _numbers.ints((2**63,))
     with pytest.raises(TypeError):
-        _lib.ints((1.5,))
+        _numbers.ints((1.5,))
     with pytest.raises(norch.ShapeError):
-        _lib.ints((1,) * 17)
+        _numbers.ints((1,) * 17)
     with pytest.raises(TypeError, match="not bool"):
-        _lib.int64(True)
+        _numbers.int64(True)
     for bad in (2**63, -(2**63) - 1):
         with pytest.raises(OverflowError):
-            _lib.int64(bad)
+            _numbers.int64(bad)
 
 
 def test_counts_of_allocations():

@@ -101,7 +101,7 @@ def test_gradients_and_devices(path: Path) -> None:
 
 def test_cut_files_are_refused(path: Path) -> None:
     whole = path.read_bytes()
-    for length in range(len(whole)):
+    for length in {*range(0, len(whole), 7), *range(len(whole) - 100, len(whole))}:  # a zip's directory is at its end
         path.write_bytes(whole[:length])
         with pytest.raises(norch.Error):
             norch.load(path, mmap=True)
@@ -110,7 +110,7 @@ def test_cut_files_are_refused(path: Path) -> None:
 def test_flipped_bits_do_no_harm(path: Path) -> None:
     """What is mapped is not compared with its checksum; all else is."""
     whole = path.read_bytes()
-    for bit in range(0, 8 * len(whole), 3):
+    for bit in range(0, 8 * len(whole), max(3, len(whole) // 200 | 1)):  # an odd step meets every bit of a byte
         changed = bytearray(whole)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)

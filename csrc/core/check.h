@@ -16,13 +16,6 @@ int32_t nr_check_dtype(const char *op, int64_t dtype);
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);
 /* Stricter: no exception for 0-d tensors. */
 int32_t nr_check_same_device(const char *op, const norch_tensor *x, const norch_tensor *other);
-/* An output has this shape, and the dtype and device of x. */
-int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
-                         int32_t ndim, const int64_t *shape);
-/* float32 or float64: for families without kernels for other dtypes. */
-int32_t nr_check_full_float(const char *op, const norch_tensor *x);
-/* A list of integers has the expected length. */
-int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given);
 /* An axis in range; *result is the same axis, not negative. */
 int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);
 /* Sizes: not negative, at most NORCH_MAX_DIMS of them, product within 63 bits. */

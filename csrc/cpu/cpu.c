@@ -65,9 +65,9 @@ static bool has(unsigned features, unsigned registers) {
 #define VECTORS 0x06u /* of 16 and 32 bytes */
 #define LONG_VECTORS 0xe0u
 
-static bool has_avx2(void) { return has(bit_AVX2, VECTORS); }
+static __attribute__((unused)) bool has_avx2(void) { return has(bit_AVX2, VECTORS); }
 
-static bool has_avx512(void) {
+static __attribute__((unused)) bool has_avx512(void) {
     return has(bit_AVX2 | bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL, VECTORS | LONG_VECTORS);
 }
 #endif
@@ -91,14 +91,18 @@ static bool has_avx512(void) {
      nr_run_cross_entropy_##name, \
      nr_run_recurrent_##name}
 
+/* The Makefile defines NR_HAS_... for each build that it makes, always one that every machine runs. */
 static const isa builds[] = {
-#ifdef __aarch64__
+#ifdef NR_HAS_neon
     BUILD(neon, always),
-#else
+#endif
+#ifdef NR_HAS_baseline
     BUILD(baseline, always),
 #endif
-#ifdef __x86_64__
+#ifdef NR_HAS_avx2
     BUILD(avx2, has_avx2),
+#endif
+#ifdef NR_HAS_avx512
     BUILD(avx512, has_avx512),
 #endif
 };

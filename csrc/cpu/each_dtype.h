@@ -1,5 +1,5 @@
 /* each_dtype: includes the file TEMPLATE once for each wide dtype (dtypes.def) for which WANTED(kind, bits) holds: kind
- * is 'f', 'i', 'u' or 'b', bits the size of an element. Forgets both macros. TEMPLATE sees
+ * is 'f', 'i', 'u' or 'b', bits the size of an element. Undefines both macros. TEMPLATE sees
  *
  *   DTYPE_NAME       float32; of bool it expands to _Bool
  *   NUMBER           NORCH_FLOAT32

@@ -1,4 +1,5 @@
-/* math_poly: polynomials, for the CPU and for GPUs. Whoever includes it defines NR_FMA(a, b, c) = a * b + c before. */
+/* math_poly: polynomials, for the CPU and for GPUs. A file that includes it first defines
+ * NR_FMA(a, b, c) = a * b + c. */
 #ifndef NR_MATH_POLY_H
 #define NR_MATH_POLY_H
 

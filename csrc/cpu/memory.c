@@ -24,7 +24,7 @@
 #define SMALLEST 64
 #define LARGE_PAGE ((size_t)2 << 20)
 #define DOUBTED \
-    ((size_t)64 << 20) /* bytes from which on the limit is asked for, which takes less time than to fill them */
+    ((size_t)64 << 20) /* from so many bytes the limit is queried, which takes less time than to fill them */
 
 typedef struct block {
     struct block *next;

@@ -9,7 +9,7 @@
  *   backward, from g:
  *     P again;  D = g V^T;  dS = scale P (D - the sum of P D);  dQ = dS K;  dK += dS^T Q;  dV += P^T g
  *
- * Queries in parts, scores anew: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021). */
+ * Queries in parts, scores recomputed in backward: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021). */
 #include "../families/matmul.h"
 #include "attention_pairs.cuh"
 #include "rows.cuh"

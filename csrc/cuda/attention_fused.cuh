@@ -10,7 +10,7 @@
  *   memory:    | Q (and G, or K, V)  |  K and V   |   K and V    |     one barrier a tile
  *
  * Forward keeps the largest score of a row (top) and the sum of its powers, and rescales O when top rises (online softmax: Milakov,
- * Gimelshein, 2018; tiles: Dao et al., "FlashAttention", 2022). It leaves logsumexp, from which backward computes P anew;
+ * Gimelshein, 2018; tiles: Dao et al., "FlashAttention", 2022). It leaves logsumexp, from which backward recomputes P;
  * delta, the sum of O G over a row, is the sum of P D (Dao, "FlashAttention-2", 2023, section 3.1). */
 #ifndef NR_CUDA_ATTENTION_FUSED_H
 #define NR_CUDA_ATTENTION_FUSED_H

@@ -422,7 +422,7 @@ static const char *driver_name() { return getenv("NORCH_CUDASIM_DRIVER"); }
 static const char *driver_name() { return "libcuda.so.1"; }
 #endif
 
-/* CUDA's runtime gives one number for "no driver" and "an old one"; the driver itself tells them apart. */
+/* CUDA's runtime gives one number for "no driver" and "an old one"; a query of the driver itself distinguishes them. */
 static int32_t ask_driver() {
     const char *name = driver_name();
     if (!name) return NORCH_OK;

@@ -1,7 +1,7 @@
 /* epilogue: the activation that a product ends in, by the formulas of ops.def.
  *
  * relu is applied to sums in registers. A formula there would take registers that sums have, and its code as often as a
- * thread has sums. So a block stores its tile of C as it is, and finishes it where it lies in the caches:
+ * thread has sums. So a block stores its tile of C unfinished, and finishes it while it is in the caches:
  *
  *   sums --bias, relu--> C --read by 4, activation, written--> C
  *

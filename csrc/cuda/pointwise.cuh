@@ -1,4 +1,4 @@
-/* pointwise: the shape of the elementwise kernels: what the launcher (pointwise.cu) hands to those that
+/* pointwise: the shape of the elementwise kernels: what the launcher (pointwise.cu) passes to those that
  * pointwise_dtype.cu makes of the rows of ops.def. */
 #ifndef NR_CUDA_POINTWISE_H
 #define NR_CUDA_POINTWISE_H

@@ -1,4 +1,4 @@
-/* reduce: the shape of the reduction kernels: what the launcher (reduce.cu) hands to those that reduce_dtype.cu
+/* reduce: the shape of the reduction kernels: what the launcher (reduce.cu) passes to those that reduce_dtype.cu
  * makes of the REDUCE rows of ops.def. */
 #ifndef NR_CUDA_REDUCE_H
 #define NR_CUDA_REDUCE_H

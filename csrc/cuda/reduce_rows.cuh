@@ -183,7 +183,7 @@ template <class State> DEVICE State state_of_lane(const State &s, int by) {
     return other;
 }
 
-/* What a team of neighbouring threads has, merged in an order that their number alone tells; its first thread gets it. */
+/* What a team of neighbouring threads has, merged in an order that depends on their number alone; its first thread gets it. */
 template <class Row> DEVICE void merge_neighbours(typename Row::State &s, typename Row::State *of_warps, int team) {
     for (int half = (team < 32 ? team : 32) / 2; half > 0; half /= 2) Row::merge(s, state_of_lane(s, half));
     if (team <= 32) return;

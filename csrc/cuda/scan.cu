@@ -10,7 +10,7 @@
  *
  * Parts, of columns too, learn the totals of those before theirs from a kernel that ran first (Blelloch, "Prefix Sums and
  * Their Applications", 1990). The second begins where the first ended, at what the cache still has. (Look-back in one kernel
- * is no faster, and joins totals in an order that chance tells.) How a lane is cut follows from shape and layout alone, so
+ * is no faster, and joins totals in an order that varies from run to run.) How a lane is cut follows from shape and layout alone, so
  * results do. float sums run in double, as on the CPU. */
 #include "../families/scan.h"
 #include "cuda.cuh"

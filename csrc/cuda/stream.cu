@@ -44,7 +44,7 @@ static int32_t make(nr_gpu *gpu, bool high, int64_t *number) {
     return NORCH_OK;
 }
 
-/* Whether what is asked about has been done, from the answer of CUDA. */
+/* Whether the queried work is done, from the status that CUDA returned. */
 static int32_t say_whether(const char *what, cudaError_t answer, double *value) {
     cudaGetLastError();
     if (answer != cudaSuccess && answer != cudaErrorNotReady) return nr_cuda_fail(what, answer);

@@ -4,7 +4,8 @@
 
 #include "../norch.h"
 
-/* All dense, (outer, n, inner), normalised along n. The backward kinds read the result, too. */
+/* All dense, (outer, n, inner), normalised along n. forward: out = the result for x. backward: out = the gradient of the
+ * input, from x, which is the gradient of the result, and the result. */
 typedef enum nr_softmax_kind {
     NR_SOFTMAX_FORWARD,
     NR_LOG_SOFTMAX_FORWARD,

@@ -1,6 +1,6 @@
 /* attention: checks of queries, keys and values, and the plan. Vaswani et al., "Attention Is All You Need" (2017).
  * Kernels take strided operands, because heads are views; only operands whose rows are not contiguous are copied. */
-#include "ops.h"
+#include "attention_run.h"
 
 /* Rough speed of one core, for nr_call.work. */
 #define OPERATIONS_PER_NS 10.0

@@ -3,7 +3,7 @@
  * copied. */
 #include <stdlib.h>
 #include <string.h>
-#include "ops.h"
+#include "attention_run.h"
 
 #define WIDEST 256 /* row of a tile */
 #define PIECE 16   /* bytes of a load */

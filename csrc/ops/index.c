@@ -10,7 +10,7 @@
 #include "../families/index.h"
 #include "ops.h"
 
-/* What tells the operations apart. */
+/* In what the operations differ. */
 typedef struct variant {
     const char *name;
     nr_index_kind kind;

@@ -5,7 +5,15 @@
 #include "../core/check.h"
 #include "../core/dispatch.h"
 #include "../core/memory.h"
-#include "../families/attention.h"
+
+/* arguments */
+/* An output has this shape, and the dtype and device of x. */
+int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
+                         int32_t ndim, const int64_t *shape);
+/* float32 or float64: for families without kernels for other dtypes. */
+int32_t nr_check_full_float(const char *op, const norch_tensor *x);
+/* A list of integers has the expected length. */
+int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given);
 
 /* pointwise */
 /* True in *result when every element of x is non-zero. */
@@ -47,18 +55,5 @@ bool nr_needs_widening(const norch_tensor *x, nr_family family);
 norch_tensor *nr_part(const norch_tensor *x, int32_t which);
 /* norch_view_as_complex() that releases its argument; NULL stays NULL. */
 norch_tensor *nr_whole(norch_tensor *parts);
-
-/* scan */
-/* x for scans and sorts, which have kernels for int64, float32 and float64 only: retained, or cast to one of these. */
-norch_tensor *nr_scannable(const norch_tensor *x);
-/* A nest over all axes of xs but one; operand 0 decides the sizes. */
-void nr_nest_without(nr_plan *nest, int32_t axis, int operands, const norch_tensor *const *xs);
-/* Bytes from one element to the next along an axis. */
-int64_t nr_step(const norch_tensor *x, int32_t axis);
-
-/* Completes the plan of an attention, whose options are set, and runs it. x: an operand, or NULL, for each
- * nr_attention_operand; inputs that do not fit are copied. */
-int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
-                         bool (*fits)(const norch_tensor *x));
 
 #endif

@@ -1,7 +1,7 @@
 /* scan: cumsum, cumprod, cummax and cummin along an axis. Only int64, float32 and float64 have kernels. Other dtypes
  * are widened, which changes neither the order of values nor the low bits of integers. */
 #include "../families/scan.h"
-#include "ops.h"
+#include "axis.h"
 
 norch_tensor *nr_scannable(const norch_tensor *x) {
     if (nr_is_float(x->dtype)) return nr_widened(x);

@@ -1,7 +1,7 @@
 /* sort: argsort, with the sorted values on request, and searchsorted. Python composes medians, quantiles and the like
  * of them. Dtypes are widened as for scans. */
 #include "../families/sort.h"
-#include "ops.h"
+#include "axis.h"
 
 /* out and values: one of them may be NULL. */
 static int32_t argsort(norch_tensor *out, const norch_tensor *x, int32_t axis, int64_t count, bool descending,

@@ -1,8 +1,8 @@
-/* parts: a recording in two parts, a function and its gradient, which is recorded later, in backward(); and queries of
- * the memory of results. */
+/* parts: a recording in two parts: forward, of a function, and backward, of its gradient, which is recorded later, in
+ * backward(); and queries of the memory of results. */
 #include "recording.h"
 
-/* record_pause(recording, leaves, results): ends the first part; numbers of arguments and results of the function. */
+/* record_pause(recording, leaves, results): ends the forward part; numbers of arguments and results of the function. */
 NR_BUILTIN(record_pause) {
     nr_recording *r = n == 3 ? nr_recording_of("record_pause", given[0]) : NULL;
     if (!r || !r->program || nr_observer_here() != &r->program->observer) {

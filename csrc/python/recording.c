@@ -241,7 +241,7 @@ static int32_t check_reached(nr_recording *r) {
     return NORCH_OK;
 }
 
-/* Whether the second part uses a storage. */
+/* Whether the backward part uses a storage. */
 static bool used_later(const nr_program *program, const norch_storage *storage) {
     const int32_t block = nr_program_find(program, storage);
     return program->divided && block >= 0 && program->blocks[block].last >= program->split;

@@ -19,7 +19,7 @@ typedef struct nr_seen {
     void *node;
     norch_storage *grad_storage; /* of .grad when x was first used; NULL: it was None. Not a reference, so that */
     void *grad_data;             /* the function itself can free it */
-    bool gained;                 /* the first part has changed its node in the autograd graph */
+    bool gained;                 /* the forward part has changed its node in the autograd graph */
 } nr_seen;
 
 /* The storage of a tensor's .grad when the recording began; NULL: it was None. */
@@ -45,7 +45,7 @@ typedef struct nr_used {
     nr_grad_rule rule;
     norch_storage *grad_storage; /* for NR_GRAD_SAME */
     void *grad_data;
-    bool written, later; /* later: the second part uses its memory */
+    bool written, later; /* later: the backward part uses its memory */
     bool sets_grad;      /* a run leaves grad_after in .grad */
     void *grad_after;
 } nr_used;
@@ -88,7 +88,7 @@ typedef struct nr_conditions {
     nr_guard *guards;
     norch_storage **held; /* storages that a run uses, which no argument may overlap */
     int64_t leaf_count, guard_count, held_count;
-    int64_t first_leaves; /* of the first part; those that follow are gradients, of the second */
+    int64_t first_leaves; /* of the forward part; those that follow are gradients, of the backward part */
 } nr_conditions;
 
 /* log: while it records. conditions, used: before a run. used, results: after it. */
@@ -101,7 +101,7 @@ typedef struct nr_recording {
     nr_conditions conditions;
     nr_used *used;
     nr_returned *results;
-    int64_t used_count, result_count, first_results; /* first_results: of the first part */
+    int64_t used_count, result_count, first_results; /* first_results: of the forward part */
     bool copies, alone;                              /* alone: one tensor is returned, without a tuple */
     nr_guard *watches;                               /* entries of dicts; if one has changed, before_run is called */
     int64_t watch_count;

@@ -231,7 +231,7 @@ static void drop_made(nr_recording *r) {
     }
 }
 
-/* The slab of this run, as a tensor, for the second part; None if there is no slab. */
+/* The slab of this run, as a tensor, for the backward part; None if there is no slab. */
 static void *give_slab(const nr_recording *r) {
     norch_storage *slab = r->program->slab;
     if (!slab) return Py_NewRef(NR_NONE);
@@ -329,7 +329,7 @@ static bool written_since(const norch_tensor *x, int64_t time) {
     return x->version_counter != NR_NONE && PyLong_AsLongLong(PyList_GetItem(x->version_counter, 0)) > time;
 }
 
-/* A tensor that the second part uses, and that was written to after the first; NULL: none. */
+/* A tensor that the backward part uses, and that was written to after the first; NULL: none. */
 static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t time) {
     for (int64_t i = 0; i < r->used_count; i++)
         if (r->used[i].later && written_since(r->used[i].x, time)) return r->used[i].x;
@@ -383,7 +383,7 @@ static void *second(nr_recording *r, void *const *given) {
     return run_second(r, given[1], PyLong_AsLongLong(given[2]), slab);
 }
 
-/* replay_gradient(recording, arguments and gradients of results, time, slab of the first part): the gradients, or
+/* replay_gradient(recording, arguments and gradients of results, time, slab of the forward part): the gradients, or
  * NotImplemented; or a tensor that is needed, but was written to after that time. */
 NR_BUILTIN(replay_gradient) {
     nr_recording *r = n == 4 ? nr_recording_of("replay_gradient", given[0]) : NULL;
@@ -398,7 +398,7 @@ NR_BUILTIN(replay_timed) {
     const int64_t count = program ? program->count : 0;
     double *seconds = nr_malloc((size_t)count * sizeof *seconds);
     if (!seconds) return nr_fail(NORCH_ERROR_MEMORY, "profile: out of memory"), NULL;
-    memset(seconds, 0, (size_t)count * sizeof *seconds); /* a second part is not run */
+    memset(seconds, 0, (size_t)count * sizeof *seconds); /* a backward part is not run */
     if (program) program->seconds = seconds;
     void *results = nr_py_replay(self, given, n), *pair = results;
     if (program) program->seconds = NULL;

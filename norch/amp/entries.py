@@ -16,8 +16,9 @@ from operator import and_, attrgetter
 from types import CodeType, FunctionType
 from typing import Any
 
+from .._guard import Guard
 from .._handle import Handle
-from .._lib import Guard, lib
+from .._lib import lib
 from ..autograd.grad_mode import mode
 from ..autograd.node import Leaf
 from ..dtype import DTYPES, bfloat16, float16, float32

@@ -8,7 +8,7 @@
 - Gradients of gradients: formula.py (of fused kernels), dependence.py (whose derivative is 0). region.py walks through
   a part of the graph, for checkpoints and norch.compile.
 - For users: grad_mode.py (no_grad() and the like), function.py (custom operations), transforms.py and functional.py
-  (Jacobians and products with them), saved.py (PyTorch's names of what a node saved).
+  (Jacobians and products with them), saved.py (checks of what a node saved, and PyTorch's names of it).
 
 The derivative of an operation is declared beside the operation, in norch/ops.
 """

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from .. import _handle
+from .._guard import Guard
 from .._handle import Handle
-from .._lib import Guard
 from .._typing import Any
 from ..errors import Error
 from .grad_mode import no_grad

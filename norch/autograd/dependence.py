@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._handle import alias, meta_of, zeros_of
+from .._handle import alias, meta_of
 from .._typing import Any
+from .levels import zeros_of
 from .node import Node
 from .record import gradient_edge
 

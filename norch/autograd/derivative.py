@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._typing import Any
-from .node import Node, freed, saved_intact
+from .node import Node
 from .save_plan import SavePlan
-from .saved import add_saved_names, pytorch_names
+from .saved import add_saved_names, freed, pytorch_names, saved_intact
 
 Gradient = Callable[..., Any]
 
@@ -83,7 +83,7 @@ def derivative(
     needed = [tuple(one for one in listed if one != "needs_input_grad") for listed in parameters]
     plan = SavePlan(inputs, needed, layout, others, tensors)
     if backward is not None:
-        propagate = _joint(backward, parameters[0], plan)
+        propagate = _all_at_once(backward, parameters[0], plan)
     else:
         each = [
             _no_gradient if function is None else _gradient(function, listed, plan)
@@ -198,7 +198,8 @@ def _three(grad_a: Any, grad_b: Any, grad_c: Any) -> Any:
     return propagate
 
 
-def _joint(backward: Gradient, parameters: tuple[str, ...], plan: SavePlan) -> Any:
+def _all_at_once(backward: Gradient, parameters: tuple[str, ...], plan: SavePlan) -> Any:
+    """backward(g, ...), which computes the gradients of all inputs, as a function of the node and g."""
     asks = parameters.index("needs_input_grad") if "needs_input_grad" in parameters else -1
     read = plan.reader(tuple(name for name in parameters if name != "needs_input_grad"))
 

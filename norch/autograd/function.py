@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from .._exports import publish
-from .._handle import Handle, alias, meta_of, next_seq, version_counter_of, zeros_of
+from .._handle import Handle, alias, meta_of, next_seq, version_counter_of
 from .._lib import lib
 from .._typing import Any, cast
 from ..errors import Error, ShapeError
 from .broadcast import sum_to
 from .grad_mode import F, decorated, mode, no_grad
 from .inplace import check_writable
-from .node import Node, freed, saved_intact
+from .levels import zeros_of
+from .node import Node
 from .record import gradient_edge
+from .saved import freed, saved_intact
 from .view_history import SEVERED, rebase_history
 
 __all__ = ["Function", "once_differentiable"]

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 
 from .._exports import publish
-from .._lib import Guard, lib
+from .._guard import Guard
+from .._lib import lib
 from .._typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]

@@ -11,7 +11,9 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
-from .._handle import Handle, next_seq
+from .. import _handle
+from .._handle import Handle, full_of, next_seq
+from .._lib import lib
 from .._typing import Any
 from ..errors import Error
 from .node import Leaf, Node
@@ -102,6 +104,20 @@ def _sum_of_left(edge: Node, g: Any, collects: bool) -> Any:
 def batched_like(g: Any, output: Handle) -> Any:
     """g, a gradient of output, batched at the levels of output."""
     return output.batched(g) if isinstance(output, BatchedBase) else g
+
+
+def all_samples(x: Any) -> Any:
+    """The tensor of all samples if x is a batched tensor of vmap, else x."""
+    return x.all_samples() if type(x) is not _handle.result_class and hasattr(x, "_level") else x
+
+
+def zeros_of(meta: Handle, *values: Any) -> Any:
+    """Zeros of the shape, dtype and device of meta. values: tensors that will be written into the result, or index it;
+    if one is batched by vmap, the result is batched too."""
+    for x in values:
+        if type(x) is not _handle.result_class and hasattr(x, "_level"):
+            return x.new_zeros(lib.norch_shape(meta), dtype=meta.dtype)
+    return full_of(meta, 0.0)
 
 
 def batching() -> Any:

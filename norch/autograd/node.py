@@ -11,7 +11,6 @@ from collections.abc import Callable, Container, Iterable
 
 from .._handle import Handle, next_seq
 from .._typing import Any
-from ..errors import Error
 
 
 class Node:
@@ -80,29 +79,6 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
                     seen.add(edge)
                     todo.append(edge)
     return seen
-
-
-def saved_intact(node: Node, saved: Any) -> None:
-    """Raises Error if a tensor saved by node was freed by an earlier walk, or written to after node was made."""
-    if saved is None:
-        raise freed(node)
-    version = saved._version_counter
-    if version is not None and version[0] > node.seq:
-        raise changed(node, saved)
-
-
-def changed(node: Node, saved: Any) -> Error:
-    return Error(
-        f"{node.name()}: a tensor of shape {tuple(saved.shape)} that it needs for its gradient was changed "
-        "in place after it was used; change a clone() instead"
-    )
-
-
-def freed(node: Node) -> Error:
-    return Error(
-        f"{node.name()}: going backward through this graph a second time, but what it saved was freed the "
-        "first time; pass retain_graph=True to the first backward()"
-    )
 
 
 class Leaf(Node):

@@ -11,18 +11,7 @@ from operator import itemgetter
 from .._handle import Handle, alias
 from .._typing import Any
 from .grad_mode import mode
-from .node import freed, saved_intact
-
-
-class TensorHolder:
-    """Base of saved objects that hold tensors, which are checked and freed as saved inputs are."""
-
-    __slots__ = ()
-
-    def tensors(self) -> tuple[Any, ...]:
-        """The tensors that it holds."""
-        raise NotImplementedError
-
+from .saved import TensorHolder, freed, saved_intact
 
 _CHECKED = (Handle, TensorHolder)
 

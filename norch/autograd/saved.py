@@ -1,5 +1,4 @@
-"""The values that a node saved, by PyTorch's names: ``y.grad_fn._saved_self``. The tables below map the names of the
-gradient functions' parameters (derivative.py) to PyTorch's."""
+"""The values that a node saved: checks before they are used, and their names in PyTorch (``y.grad_fn._saved_self``)."""
 
 from __future__ import annotations
 
@@ -7,9 +6,45 @@ from .._handle import Handle, alias
 from .._lib import lib
 from .._typing import Any
 from ..errors import Error
-from .node import Node, saved_intact
+from .node import Node
 
-# {parameter: PyTorch's name}; `x_meta` becomes `self_sym_sizes`, the shape.
+
+class TensorHolder:
+    """Base of saved objects that hold tensors, which are checked and freed as saved inputs are."""
+
+    __slots__ = ()
+
+    def tensors(self) -> tuple[Any, ...]:
+        """The tensors that it holds."""
+        raise NotImplementedError
+
+
+def saved_intact(node: Node, saved: Any) -> None:
+    """Raises Error if a tensor saved by node was freed by an earlier walk, or written to after node was made."""
+    if saved is None:
+        raise freed(node)
+    version = saved._version_counter
+    if version is not None and version[0] > node.seq:
+        raise changed(node, saved)
+
+
+def changed(node: Node, saved: Any) -> Error:
+    return Error(
+        f"{node.name()}: a tensor of shape {tuple(saved.shape)} that it needs for its gradient was changed "
+        "in place after it was used; change a clone() instead"
+    )
+
+
+def freed(node: Node) -> Error:
+    return Error(
+        f"{node.name()}: going backward through this graph a second time, but what it saved was freed the "
+        "first time; pass retain_graph=True to the first backward()"
+    )
+
+
+# ---- PyTorch's names -----------------------------------------------------------------------------------------------
+
+# {parameter of a gradient function (derivative.py): PyTorch's name}; `x_meta` becomes `self_sym_sizes`, the shape.
 _NAMES = {"x": "self", "a": "self", "b": "other", "out": "result", "axes": "dim"}
 _NAMES |= {name: name for name in "bias dim eps index keepdim mask ord p training weight".split()}
 _NAMES_OF = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._handle import zeros_of
 from .._lib import lib
 from .._typing import Any
 from ..errors import Error, OutOfMemoryError
 from .grad_mode import enable_grad, mode
 from .hooks import retaining
+from .levels import zeros_of
 from .node import Leaf, Node
 
 # (earlier steps or None, function, arguments): a linked list, so a view of a view takes constant time and memory.

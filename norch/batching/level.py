@@ -10,7 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 
-from .._lib import int64, lib
+from .._lib import lib
+from .._numbers import int64
 from .._typing import Any
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.levels import BatchedBase, Level

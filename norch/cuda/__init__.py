@@ -257,9 +257,9 @@ class Stream:
     """A queue of a device: kernels and copies of one run in order, those of two overlap, in any order.
 
     ``with stream:`` (or ``with norch.cuda.stream(stream):``) makes it the current one of the thread, which operations
-    are given to; each thread begins with the default stream. As in PyTorch, whoever uses a tensor in another stream
-    than that in which it was computed lets that stream wait, with wait_stream() or an event, and, where the tensor may
-    be freed before that use is done, says so with Tensor.record_stream(). backward() runs in the stream that is
+    are given to; each thread begins with the default stream. As in PyTorch, before a stream uses a tensor
+    that another stream computed, it must wait for that one: wait_stream(), or an event. If the tensor may be freed
+    before that use is done, call Tensor.record_stream() too. backward() runs in the stream that is
     current when it is called. There are 31 streams of a device and priority, which further ones share.
 
     priority: below 0 for a high one. ArgumentError for a device that is not CUDA's, DeviceError where it is not there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._lib import int64
+from .._numbers import int64
 from .._typing import Any, Tensor
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, tensor_of

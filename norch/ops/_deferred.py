@@ -8,7 +8,7 @@ from .._typing import Any
 
 
 class DeferredMethod:
-    """A method whose module is imported when the method is asked for first, and which then stands in its place."""
+    """A method whose module is imported at its first use. The function of that module then replaces it."""
 
     def __init__(self, module: str, name: str):
         self.module = module

@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._handle import Handle
-from .._lib import flag, lib
+from .._lib import lib
+from .._numbers import flag
 from .._typing import Operand, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients

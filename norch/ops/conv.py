@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._handle import Handle, meta_of
-from .._lib import constants, int64, lib
+from .._lib import constants, lib
+from .._numbers import int64
 from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable

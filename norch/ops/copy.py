@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._handle import Handle, zeros_of
-from .._lib import flag, lib
+from .._handle import Handle
+from .._lib import lib
+from .._numbers import flag
 from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
-from ..autograd.levels import BatchedBase
+from ..autograd.levels import BatchedBase, zeros_of
 from ..autograd.record import gradient_edge, record, record_one
 from ..autograd.recorders import record_sequence, record_write
 from ..device import cuda_device_count, device_code

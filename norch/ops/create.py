@@ -8,7 +8,8 @@ from __future__ import annotations
 from math import ceil, isfinite
 
 from .._handle import Handle
-from .._lib import int64, lib
+from .._lib import lib
+from .._numbers import int64
 from .._size import Size
 from .._typing import Any, DeviceLike, DTypeLike, Operand
 from ..device import device_code

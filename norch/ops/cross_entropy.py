@@ -13,7 +13,7 @@ from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
 from ..autograd.record import record_one
-from ..autograd.save_plan import TensorHolder
+from ..autograd.saved import TensorHolder
 from .nll import Targets, nll
 from .pointwise import where
 from .softmax import log_softmax

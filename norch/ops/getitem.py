@@ -17,7 +17,8 @@ from __future__ import annotations
 import warnings
 
 from .._handle import Handle
-from .._lib import flag, lib
+from .._lib import lib
+from .._numbers import flag
 from .._typing import Any, Index, Operand, Tensor
 from ..autograd.levels import BatchedBase
 from ..autograd.record import record_view

@@ -7,15 +7,16 @@ argument; ``f`` returns a copy.
 
 from __future__ import annotations
 
-from .._handle import Handle, zeros_of
-from .._lib import constants, flag, lib
+from .._handle import Handle
+from .._lib import constants, lib
+from .._numbers import flag
 from .._typing import Any, Literal, Operand, Tensor, overload
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable, finish_write
-from ..autograd.levels import BatchedBase
+from ..autograd.levels import BatchedBase, zeros_of
 from ..autograd.record import record_one
 from ..autograd.recorders import record_write
-from ..autograd.save_plan import TensorHolder
+from ..autograd.saved import TensorHolder
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._arguments import as_fixed_operand, named_function, rename_errors

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle, zeros_of
+from .._handle import Handle
 from .._lib import lib
 from .._typing import Tensor
 from ..autograd.derivative import derivative
+from ..autograd.levels import zeros_of
 from ..autograd.record import record_one
-from ..autograd.save_plan import TensorHolder
+from ..autograd.saved import TensorHolder
 from ._operand import operand
 from .index import KINDS
 from .op import OPCODES

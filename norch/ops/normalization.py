@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from .._lib import constants, int64, lib
+from .._lib import constants, lib
+from .._numbers import int64
 from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients

@@ -15,12 +15,11 @@ import sys
 from collections.abc import Callable
 
 from .._lib import lib
-from .._typing import Any, Operation, Tensor, TypeVar, overload
+from .._typing import Any, Operation, TypeVar, overload
 from ..autograd.derivative import derivative
 from . import _rows
 from ._arguments import named_function
 from ._inplace_methods import inplace_form
-from ._operand import operand
 from ._rows import OPCODES
 
 Function = Callable[..., Any]
@@ -89,31 +88,3 @@ def method(function: Any = None, *, name: str = "", aliases: tuple[str, ...] = (
     if inplace:
         METHODS.update(dict.fromkeys([name + "_" for name in names], inplace_form(function)))
     return function
-
-
-# ---- operators -------------------------------------------------------------------------------------------------------
-
-
-def operators(**functions: Function) -> None:
-    """Declares Tensor's operators: add=function gives __add__, __radd__ and __iadd__ (keywords: and_=)."""
-    for key, function in functions.items():
-        name = key.rstrip("_")
-        METHODS[f"__{name}__"] = operator(function)
-        METHODS[f"__r{name}__"] = _reflected(function)
-        METHODS[f"__i{name}__"] = inplace_form(function, is_operator=True)
-
-
-def operator(function: Function) -> Function:
-    """A binary row as an operator, which returns NotImplemented for other operands than tensors, numbers and arrays."""
-    _, row, node_class = function.row  # type: ignore[attr-defined]
-    as_operator = _rows.binary(row, node_class, is_operator=True)
-    as_operator.__annotations__["return"] = "Tensor"
-    return named_function(as_operator, function.__name__, function.__doc__ or "")
-
-
-def _reflected(function: Function) -> Function:
-    def swapped(self: Tensor, other: Any) -> Tensor:
-        other = operand(other, function.__name__)
-        return NotImplemented if other is NotImplemented else function(other, self)
-
-    return swapped

@@ -18,7 +18,8 @@ from ._arguments import as_fixed_operand, public, rename_errors
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
-from .op import METHODS, function_op, method, op, operator, operators
+from .op import METHODS, function_op, method, op
+from .operators import operator, operators
 
 # ruff: noqa: A001, A002  (PyTorch's names)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .._handle import Handle, all_samples
-from .._lib import int64, lib
+from .._handle import Handle
+from .._lib import lib
+from .._numbers import int64
 from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.inplace import check_writable
+from ..autograd.levels import all_samples
 from ..device import device_code
 from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
 from ..dtype import dtype as DType  # noqa: N812

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._handle import Handle, all_samples
-from .._lib import flag, lib
+from .._handle import Handle
+from .._lib import lib
+from .._numbers import flag
 from .._typing import Any, Tensor, overload
 from ..autograd.derivative import derivative, view_derivative
+from ..autograd.levels import all_samples
 from ..autograd.record import record, record_view
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8

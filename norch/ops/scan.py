@@ -7,12 +7,13 @@ from __future__ import annotations
 import math
 from itertools import accumulate
 
-from .._handle import alias, all_samples
+from .._handle import alias
 from .._lib import constants, lib
 from .._typing import Any, Tensor
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
+from ..autograd.levels import all_samples
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import DTypeError

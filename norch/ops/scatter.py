@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 
-from .._handle import zeros_of
-from .._lib import flag, lib
+from .._lib import lib
+from .._numbers import flag
 from .._typing import Any, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable
+from ..autograd.levels import zeros_of
 from ..autograd.record import record, record_one
 from ..autograd.recorders import record_write
 from ..dtype import int64

@@ -6,7 +6,8 @@ C returns indices, and for sort() and topk() values too; the gradient of the val
 from __future__ import annotations
 
 from .._handle import Handle
-from .._lib import flag, int64, lib
+from .._lib import lib
+from .._numbers import flag, int64
 from .._typing import Any, Operand, Tensor, overload
 from ..autograd.derivative import derivative
 from ..autograd.record import record, record_one

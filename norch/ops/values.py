@@ -12,7 +12,8 @@ from functools import reduce
 
 from .._buffers import forget, keep_alive
 from .._handle import Handle
-from .._lib import flag, ints, lib
+from .._lib import lib
+from .._numbers import flag, ints
 from .._typing import Any, DeviceLike, DTypeLike, Tensor
 from ..device import CPU, current
 from ..dtype import (

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._handle import Handle, version_counter_of, zeros_of
-from .._lib import int64, lib
+from .._handle import Handle, version_counter_of
+from .._lib import lib
+from .._numbers import int64
 from .._typing import Any, Tensor
 from ..autograd.broadcast import Expand
 from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode
+from ..autograd.levels import zeros_of
 from ..autograd.record import gradient_edge, record_view
 from ..autograd.view_history import SEVERED
 from ..dtype import dtype as DType  # noqa: N812

@@ -21,7 +21,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .._handle import alias, counter
-from .._lib import CapturedBase, lib
+from .._lib import lib
 from ..amp.state import state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.levels import within
@@ -115,6 +115,18 @@ def capture(
     if not isinstance(limit, int) or limit < 1:
         raise ValueError(f"capture: limit is the number of recordings that are kept, 1 or more, not {limit!r}")
     return CapturedFunction(function, strict, copy, limit, fuse)
+
+
+if TYPE_CHECKING:
+
+    class CapturedBase:
+        """Base of captured functions. A call replays _latest, the recording of _program. If there is none, or its
+        conditions do not hold, the call goes to _call_slow_path() (csrc/python/captured.c)."""
+
+        _latest: Any
+        _program: Any
+else:
+    CapturedBase = lib.norch_captured_class(sys.implementation.name == "cpython" and sys.version_info < (3, 12))
 
 
 class CapturedFunction(CapturedBase, Generic[P, R]):

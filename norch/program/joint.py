@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .._handle import Handle, next_seq, version_counter_of, zeros_of
+from .._handle import Handle, next_seq, version_counter_of
 from .._lib import lib
 from .._recording import here
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import enable_grad, mode, no_grad
-from ..autograd.node import Node, changed, freed
+from ..autograd.levels import zeros_of
+from ..autograd.node import Node
 from ..autograd.record import gradient_edge
 from ..autograd.region import region, walk_apart
+from ..autograd.saved import changed, freed
 from ..autograd.view_history import SEVERED
 from ..errors import Error
 from .trace import Trace

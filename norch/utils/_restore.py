@@ -1,4 +1,4 @@
-"""as_before(): a context that restores a model that is run or trained in it."""
+"""as_before(): a context manager that restores a model which was run or trained inside it."""
 
 from __future__ import annotations
 

@@ -14,9 +14,10 @@ from ..amp.entries import using
 from ..amp.state import state as autocast
 from ..autograd import enable_grad, is_grad_enabled
 from ..autograd.function import Output, Outputs
-from ..autograd.node import Node, freed
+from ..autograd.node import Node
 from ..autograd.record import gradient_edge
 from ..autograd.region import region, walk_to
+from ..autograd.saved import freed
 from ..errors import ArgumentError
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ..tensor import Tensor

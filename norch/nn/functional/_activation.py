@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._lib import flag
+from ..._numbers import flag
 from ...dtype import check_numbers
 from ...dtype import dtype as DType
 from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError, one_of

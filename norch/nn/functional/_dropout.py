@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._lib import flag
+from ..._numbers import flag
 from ...errors import ArgumentError
 from ...ops._arguments import named_function, rename_errors
 from ...ops._checks import at_least

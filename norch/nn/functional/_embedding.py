@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._lib import constants, lib
-from ..._lib import int64 as int_
+from ..._numbers import int64 as int_
 from ...autograd import no_grad
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._lib import int64
+from ..._numbers import int64
 from ..._typing import Any, Tensor
 from ...dtype import float32
 from ...dtype import int64 as int64_

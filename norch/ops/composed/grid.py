@@ -8,9 +8,10 @@ import warnings
 from array import array
 from collections.abc import Sequence
 
-from ..._handle import all_samples
-from ..._lib import flag, int64, lib
+from ..._lib import lib
+from ..._numbers import flag, int64
 from ..._typing import Any, Tensor
+from ...autograd.levels import all_samples
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..._handle import all_samples
 from ..._typing import Any
+from ...autograd.levels import all_samples
 from ...dtype import int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._arguments import rename_errors

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..._handle import Handle
-from ..._lib import constants, flag, int64, lib
+from ..._lib import constants, lib
+from ..._numbers import flag, int64
 from ..._typing import Any, Literal, Operand, Tensor, overload
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._lib import int64, lib
+from ..._lib import lib
+from ..._numbers import int64
 from ..._typing import Any, Tensor
 from ...errors import ArgumentError, ShapeError
 from .._arguments import as_fixed_tensor, rename_errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..._handle import Handle
-from ..._lib import int64
+from ..._numbers import int64
 from ..._typing import Any, Operand, Tensor
 from ...autograd.differentiable import differentiable
 from ...dtype import check_numbers, complex128, finfo, float64, get_default_dtype, int32

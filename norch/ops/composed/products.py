@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..._handle import Handle
-from ..._lib import int64, lib
+from ..._lib import lib
+from ..._numbers import int64
 from ..._typing import Any, Tensor, TypeVar, cast
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable

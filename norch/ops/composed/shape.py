@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ..._handle import Handle, Size
-from ..._lib import int64, lib
+from ..._lib import lib
+from ..._numbers import int64
 from ..._typing import Any, Operand, Tensor
 from ...autograd.broadcast import Expand, sum_to
 from ...autograd.record import record_view

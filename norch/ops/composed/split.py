@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from ..._handle import Handle
-from ..._lib import int64, lib
+from ..._lib import lib
+from ..._numbers import int64
 from ..._typing import Any, Tensor
 from ...autograd.record import record_view
 from ...errors import ArgumentError, BoundsError, Error, ShapeError

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..._handle import alias, all_samples
+from ..._handle import alias
 from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.function import Output, Outputs
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.grad_mode import mode as recording
+from ...autograd.levels import all_samples
 from ...autograd.record import record
 from ...errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from .._operand import tensor_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._lib import flag, int64
+from ..._numbers import flag, int64
 from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.function import Outputs

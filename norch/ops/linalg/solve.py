@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..._handle import all_samples
 from ..._typing import Tensor
 from ...autograd.differentiable import differentiable
+from ...autograd.levels import all_samples
 from ...errors import LinAlgError, ShapeError
 from .._operand import tensor_of
 from ..copy import cat

@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..._handle import all_samples
 from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.function import Outputs
+from ...autograd.levels import all_samples
 from ...errors import ArgumentError, ShapeError
 from ..composed.diagonal import diag_embed
 from ..create import eye

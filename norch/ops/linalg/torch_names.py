@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..._lib import int64
+from ..._numbers import int64
 from ..._typing import Tensor
 from ...errors import ArgumentError
 from .._out import take_out
