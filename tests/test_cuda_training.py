@@ -157,7 +157,7 @@ def peak_of(step: Callable[[], None]) -> int:
 
 
 def test_peak_of_a_convolutional_step() -> None:
-    """At its peak PyTorch holds results of relu and pooling, places of 8 bytes, and two gradients; here places have 4."""
+    """PyTorch holds results of relu and pooling, places of 8 bytes (here 4), and two gradients at its peak."""
     layers = [nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU()]
     model = nn.Sequential(*layers, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(32 * 64, 10)).to("cuda")
     x, target = norch.randn(32, 1, 32, 32, device="cuda"), norch.zeros(32, dtype=norch.int64, device="cuda")
