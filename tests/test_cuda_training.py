@@ -142,3 +142,51 @@ def test_a_step_of_narrow_parameters(name: str, dtype: norch.dtype) -> None:
         found[device] = [p.detach().cpu().float() for p in model]
     for one, other in zip(found["cpu"], found["cuda"]):
         assert norch.allclose(one, other, rtol=0.002 if dtype == norch.float16 else 0.016, atol=1e-6), name
+
+
+# ---- peaks of memory, beside what PyTorch's kernels keep -------------------------------------------------------------
+
+
+def peak_of(step: Callable[[], None]) -> int:
+    step()
+    cuda.synchronize()
+    before = cuda.memory_allocated()
+    cuda.reset_peak_memory_stats()
+    step()
+    return cuda.max_memory_allocated() - before
+
+
+def test_peak_of_a_convolutional_step() -> None:
+    """PyTorch holds results of relu and pooling, places of 8 bytes (here 4), and two gradients at its peak."""
+    layers = [nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU()]
+    model = nn.Sequential(*layers, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(32 * 64, 10)).to("cuda")
+    x, target = norch.randn(32, 1, 32, 32, device="cuda"), norch.zeros(32, dtype=norch.int64, device="cuda")
+
+    def step() -> None:
+        model.zero_grad()
+        F.cross_entropy(model(x), target).backward()
+
+    first, second = 32 * 16 * 32 * 32 * 4, 32 * 32 * 16 * 16 * 4
+    assert peak_of(step) < first + first // 4 * 2 + 3 * second + (200 << 10)
+
+
+def test_peak_of_a_transformer_block() -> None:
+    """PyTorch keeps 16 tensors of the size of the input, and of attention a sum for each row and head."""
+    width, heads = 128, 2
+    before, after = nn.LayerNorm(width).to("cuda"), nn.LayerNorm(width).to("cuda")
+    attend, project = nn.Linear(width, 3 * width).to("cuda"), nn.Linear(width, width).to("cuda")
+    widen, narrow = nn.Linear(width, 4 * width).to("cuda"), nn.Linear(4 * width, width).to("cuda")
+    x = norch.randn(8, 64, width, device="cuda", requires_grad=True)
+
+    def run() -> norch.Tensor:
+        parts = attend(before(x)).split(width, -1)
+        q, k, v = (part.reshape(8, 64, heads, width // heads).transpose(1, 2) for part in parts)
+        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = x + project(seen.transpose(1, 2).reshape(x.shape))
+        return y + narrow(F.gelu(widen(after(y))))
+
+    held = cuda.memory_allocated()
+    out = run()
+    unit = x.numel() * 4
+    assert cuda.memory_allocated() - held < 16.1 * unit, "x is there; what is returned counts"
+    assert out.shape == x.shape

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from checks import wait
+from conftest import DEVICE
 
 import norch
 import norch.nn.functional as F
 from norch import nn
+from norch._lib import lib
 from norch.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.kernel
@@ -212,6 +214,11 @@ def test_layouts() -> None:
 
 
 BAD: list[tuple[Any, type[Exception], str]] = [
+    (
+        lambda x: F.max_pool2d(norch.zeros(1, 1, 1).expand(1, 65536, 65536), 16384),
+        norch.ShapeError,
+        r"max_pool2d: planes of \(65536, 65536\) have more elements than 2147483647",
+    ),
     (lambda x: F.max_pool2d(x, 0), ValueError, "kernel_size 0"),
     (lambda x: F.max_pool2d(x, 2, 0), ValueError, "stride 0"),
     (lambda x: F.max_pool2d(x, 2, padding=2), ValueError, "more than half of kernel size 2"),
@@ -243,12 +250,27 @@ def test_bad_input(call: Any, error: type[Exception], message: str) -> None:
 
 @pytest.mark.parametrize("axes", [1, 2])
 @pytest.mark.parametrize("name", ["max_pool", "adaptive_max_pool"])
-def test_places_that_were_changed_since(name: str, axes: int) -> None:
+def test_places_are_the_callers_own(name: str, axes: int) -> None:
+    """Backward keeps its own, of 4 bytes each: that these are changed alters no gradient."""
     x = norch.rand(1, 2, *[6] * axes, requires_grad=True)
     out, places = getattr(F, f"{name}{axes}d")(x, 2, return_indices=True)
+    expected = norch.autograd.grad(out.sum(), x, retain_graph=True)[0]
+    assert places.dtype == norch.int64
     places.zero_()
-    with pytest.raises(norch.Error, match="changed in place after it was used"):
-        out.sum().backward()
+    out.sum().backward()
+    assert x.grad.equal(expected)
+
+
+def test_memory_of_pooling() -> None:
+    """For backward it keeps 4 bytes an element of the result, and nothing of x."""
+    x = norch.rand(8, 16, 32, 32, requires_grad=True)
+    before = live()
+    y = F.max_pool2d(x, 2)
+    assert live() - before <= y.numel() * (4 + 4) * 1.01 + 1024
+
+
+def live() -> int:
+    return norch.cuda.memory_allocated() if DEVICE == "cuda" else lib.norch_live_bytes()
 
 
 MODULES = [

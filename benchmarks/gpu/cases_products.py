@@ -30,9 +30,10 @@ def _add(name: str, m: int, k: int, n: int, reach: float, aim: float, dtype: str
     add(name, setup, reach, aim, tolerance=TOLERANCES[dtype], flops=2.0 * m * k * n, **more)
 
 
-def _batched(m: int, k: int, n: int) -> Any:
+def _batched(m: int, k: int, n: int, dtype: str = "float32") -> Any:
     def setup(lib: OnDevice) -> Run:
-        a, b = lib.random(lib.fit(96), lib.fit(m), lib.fit(k)), lib.random(lib.fit(96), lib.fit(k), lib.fit(n))
+        batch, rows, inner, columns = map(lib.fit, (96, m, k, n))
+        a, b = lib.random(batch, rows, inner, dtype=dtype), lib.random(batch, inner, columns, dtype=dtype)
         return lambda: a @ b
 
     return setup
@@ -69,6 +70,9 @@ _add("matmul 16x8192@8192x8192", 16, 8192, 8192, 1.3, 1.5)
 _add("matmul skinny 8192x8192@8192x1", 8192, 8192, 1, 1.0, 1.1)
 add("bmm 96x(1024x1024@1024x64)", _batched(1024, 1024, 64), flops=2.0 * 96 * 1024 * 1024 * 64)
 add("bmm 96x(1024x64@64x1024)", _batched(1024, 64, 1024), flops=2.0 * 96 * 1024 * 1024 * 64)
+for kind, dtype in (("bf16", "bfloat16"), ("f64", "float64")):
+    setup = _batched(1024, 1024, 64, dtype)
+    add(f"bmm {kind} 96x(1024x1024@1024x64)", setup, tolerance=TOLERANCES[dtype], counted=False, flops=2.0 * 96 * 2**26)
 add("addmm 8192x768x3072", _addmm, flops=2.0 * 8192 * 768 * 3072)
 _add("matmul bf16 4096", 4096, 4096, 4096, 0.9, 0.95, "bfloat16")
 _add("matmul f16 4096", 4096, 4096, 4096, 0.9, 0.95, "float16")

@@ -12,8 +12,8 @@
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias));
 typedef T NAME(vec_at) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
 typedef INTEGER NAME(lanes) __attribute__((vector_size(VECTOR)));
-typedef int64_t NAME(wide) __attribute__((vector_size(VECTOR / sizeof(T) * 8)));
-typedef int64_t NAME(wide_at) __attribute__((vector_size(VECTOR / sizeof(T) * 8), may_alias, aligned(8)));
+typedef int32_t NAME(places) __attribute__((vector_size(VECTOR / sizeof(T) * 4)));
+typedef int32_t NAME(places_at) __attribute__((vector_size(VECTOR / sizeof(T) * 4), may_alias, aligned(4)));
 
 /* The sums of windows that move by `step`: strides of 1 and 2 are constants where this is inlined. */
 INLINE void NAME(gather)(int64_t step, int64_t n, const T *restrict x, T *restrict sum) {
@@ -70,7 +70,7 @@ INLINE void NAME(max_four)(const nr_pool_plan *p, const T *first, NAME(lanes) po
 
 /* n windows of row i from j on, of which some see less than all of their taps, or which lie at an end of memory. */
 static __attribute__((noinline)) void NAME(max_edge)(const job *s, int64_t plane, int64_t i, int64_t j, int64_t n, T *y,
-                                                     int64_t *y_index) {
+                                                     int32_t *y_index) {
     const nr_pool_plan *p = s->plan;
     int64_t top = i * p->stride[0] - p->padding[0], step = p->stride[1], side = j * step - p->padding[1];
     int64_t begin = top * p->size[1] + side;
@@ -93,7 +93,7 @@ static __attribute__((noinline)) void NAME(max_edge)(const job *s, int64_t plane
             NAME(larger)(v, positions + (INTEGER)at, &best, &index);
         }
     }
-    for (int64_t u = 0; u < n; u++) y[u] = best[u], y_index[u] = begin + index[u];
+    for (int64_t u = 0; u < n; u++) y[u] = best[u], y_index[u] = (int32_t)(begin + index[u]);
 }
 
 /* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow
@@ -105,7 +105,7 @@ INLINE void NAME(max_plane)(const job *s, int64_t plane, bool twos, int64_t afte
     int64_t from = s->from[0], to = s->to[p->kernel[1] - 1]; /* windows of a row between which all taps lie in x */
     int64_t readable = p->planes * area - below * wide - (p->kernel[1] - 1) * p->dilation[1] - LANES * step;
     T *y = (T *)p->y + plane * count;
-    int64_t *y_index = p->index + plane * count;
+    int32_t *y_index = p->index + plane * count;
     NAME(lanes) positions;
     for (int u = 0; u < LANES; u++) positions[u] = (INTEGER)(u * (int)step);
     for (int64_t i = 0; i < p->result[0]; i++) {
@@ -129,7 +129,7 @@ INLINE void NAME(max_plane)(const job *s, int64_t plane, bool twos, int64_t afte
             else
                 NAME(max_inside)(p, step, first, positions, &best, &index);
             *(NAME(vec_at) *)(y + at) = best;
-            *(NAME(wide_at) *)(y_index + at) = __builtin_convertvector(index, NAME(wide)) + begin;
+            *(NAME(places_at) *)(y_index + at) = __builtin_convertvector(index, NAME(places)) + (int32_t)begin;
         }
     }
 }
@@ -184,7 +184,7 @@ static void NAME(run)(const job *s, nr_pool_kind kind, int64_t plane, int64_t la
     }
     if (kind == NR_POOL_MAX_BACKWARD || kind == NR_POOL_AVG_BACKWARD) memset(x, 0, (size_t)area * sizeof(T));
     if (kind == NR_POOL_MAX_BACKWARD) {
-        const int64_t *index = p->index + plane * count;
+        const int32_t *index = p->index + plane * count;
         for (int64_t u = 0; u < count; u++) {
             if ((uint64_t)index[u] < (uint64_t)area) x[index[u]] += y[u];
         }

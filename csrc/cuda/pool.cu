@@ -13,7 +13,7 @@
 struct pool_args {
     void *to;
     const void *from;
-    int64_t *index;
+    int32_t *index;
     int64_t n;
     int32_t size[2], result[2], kernel[2], stride[2], padding[2], dilation[2];
     divisor columns, area; /* of the planes that are written */
@@ -63,12 +63,12 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) pool_max(const po
     const T *x = static_cast<const T *>(a.from) + at.plane * a.size[0] * a.size[1];
     const int32_t row = at.row * a.stride[0] - a.padding[0], column = at.column * a.stride[1] - a.padding[1];
     T best = -(T)INFINITY;
-    int64_t where = -1;
+    int32_t where = -1;
     for (int32_t r = 0, y = row; r < a.kernel[0]; r++, y += a.dilation[0]) {
         if (y < 0 || y >= a.size[0]) continue;
         for (int32_t s = 0, z = column; s < a.kernel[1]; s++, z += a.dilation[1]) {
             if (z < 0 || z >= a.size[1]) continue;
-            const int64_t here = (int64_t)y * a.size[1] + z;
+            const int32_t here = y * a.size[1] + z;
             const T v = x[here];
             const bool take = v > best || v != v;
             best = take ? v : best;
@@ -106,7 +106,7 @@ template <class T, bool max> __global__ void __launch_bounds__(NR_BLOCK) pool_ba
     const coordinates at(a, i);
     const int64_t plane = at.plane * a.result[0] * a.result[1], here = (int64_t)at.row * a.size[1] + at.column;
     const T *y = static_cast<const T *>(a.from) + plane;
-    const int64_t *index = max ? a.index + plane : nullptr;
+    const int32_t *index = max ? a.index + plane : nullptr;
     int32_t first[2], last[2];
     windows_over(a, 0, at.row, &first[0], &last[0]);
     windows_over(a, 1, at.column, &first[1], &last[1]);

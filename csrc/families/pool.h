@@ -15,7 +15,7 @@ typedef struct nr_pool_plan {
     int64_t count_padding;
     double divisor;
     void *x, *y;
-    int64_t *index;
+    int32_t *index;
 } nr_pool_plan;
 
 #endif

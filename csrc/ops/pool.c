@@ -64,12 +64,15 @@ static int32_t check_gradient(const char *op, const norch_tensor *x, const nr_po
                    (long long)plan->result[0], (long long)plan->result[1]);
 }
 
-/* Checks that an index is dense and has this size over the planes of x. */
-static int32_t check_index(const char *op, const norch_tensor *index, const norch_tensor *x, const int64_t size[2]) {
+/* Checks that an index is dense, has the size of the result over the planes of x, and can hold their positions. */
+static int32_t check_index(const char *op, const norch_tensor *index, const norch_tensor *x, const nr_pool_plan *plan) {
     NR_TRY(nr_check_real(op, index));
-    bool fits = index->ndim == x->ndim && index->dtype == NORCH_INT64 && index->contiguous;
+    if ((double)plan->size[0] * (double)plan->size[1] >= (double)WINDOW_LIMIT)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: planes of (%lld, %lld) have more elements than 2147483647", op,
+                       (long long)plan->size[0], (long long)plan->size[1]);
+    bool fits = index->ndim == x->ndim && index->dtype == NORCH_INT32 && index->contiguous;
     for (int32_t i = 0; i < x->ndim && fits; i++)
-        fits = index->shape[i] == (i < x->ndim - 2 ? x->shape[i] : size[i - x->ndim + 2]);
+        fits = index->shape[i] == (i < x->ndim - 2 ? x->shape[i] : plan->result[i - x->ndim + 2]);
     if (fits) return nr_check_same_device(op, x, index);
     return nr_fail(NORCH_ERROR_SHAPE, "%s: indices of shape %s and dtype %s do not fit", op, nr_shape_of(index),
                    nr_dtypes[index->dtype].name);
@@ -79,7 +82,7 @@ norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t
     const char *op = "max_pool";
     if (check_floats(op, x) || nr_check_numbers(op, 10, count)) return NULL;
     nr_pool_plan plan = {.size = {x->shape[x->ndim - 2], x->shape[x->ndim - 1]}};
-    if (read_window(op, x, window, &plan) || check_index(op, index, x, plan.result)) return NULL;
+    if (read_window(op, x, window, &plan) || check_index(op, index, x, &plan)) return NULL;
     plan.index = index->data;
     return run(&plan, NR_POOL_MAX, x, plan.result);
 }
@@ -89,7 +92,7 @@ norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor 
     const char *op = "max_pool_backward";
     if (check_floats(op, x) || nr_check_numbers(op, 10, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_pool_plan plan = {.size = {size[0], size[1]}};
-    if (read_window(op, x, window, &plan) || check_gradient(op, x, &plan) || check_index(op, index, x, plan.result))
+    if (read_window(op, x, window, &plan) || check_gradient(op, x, &plan) || check_index(op, index, x, &plan))
         return NULL;
     plan.index = index->data;
     return run(&plan, NR_POOL_MAX_BACKWARD, x, size);

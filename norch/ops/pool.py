@@ -16,7 +16,7 @@ from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record
 from ..device import device_code
-from ..dtype import int64 as index_dtype
+from ..dtype import int32 as index_dtype
 from ..errors import ArgumentError, ShapeError
 from ._arguments import named_function
 from ._halves import rounded_once
@@ -32,7 +32,7 @@ Averaging = tuple[Window, bool, float]  # whether padding counts, and the diviso
 
 
 def max_with_indices(x: Tensor, window: Window, result: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """The largest elements, and their indices in the planes of x."""
+    """The largest elements, and their indices in the planes of x (int32: backward keeps them)."""
     index = lib.norch_empty((*lib.norch_shape(x)[:-2], *result), index_dtype.code, device_code(x.device))
     out = lib.norch_pool_max(x, window, index)
     return record(_MaxPool, out, (x,), (index, window)), index
@@ -47,7 +47,7 @@ _MaxPool = derivative(
 
 
 @differentiable(
-    tensors=("index",), grad=lambda g2, index: g2.flatten(-2).gather(-1, index.flatten(-2)).reshape(index.shape)
+    tensors=("index",), grad=lambda g2, index: g2.flatten(-2).gather(-1, index.flatten(-2).long()).reshape(index.shape)
 )
 def _max_pool_backward(g: Tensor, index: Tensor, window: Window, size: Sequence[int]) -> Tensor:
     """Planes of a size with g added at index."""
@@ -135,11 +135,11 @@ def max_pool(
         best, place = max_with_indices(x, planes, result[1:])
         out, layer = max_with_indices(best.flatten(-2), depth, depth[-2:])
         out = out.unflatten(-1, result[1:])
-        return (out, in_volume(layer // depth[-1], place, x)) if return_indices else out
+        return (out, in_volume(layer.long() // depth[-1], place.long(), x)) if return_indices else out
     out, index = max_with_indices(x, window, result)
     if axes == 1:
         out, index = out.squeeze(-2), index.squeeze(-2)
-    return (out, index) if return_indices else out
+    return (out, index.long()) if return_indices else out
 
 
 class MaxPool(Protocol):

@@ -119,6 +119,7 @@ def _largest(planes: Any, sizes: Sequence[int], wanted: Sequence[int]) -> tuple[
         for left, wide, times in across:
             part = planes.narrow(-2, top, high).narrow(-1, left, wide)
             best, index = max_with_indices(part, (high, wide, high, wide, 0, 0, 1, 1, 1, 1), (1, 1))
+            index = index.long()
             position = (index // wide + top) * width + index % wide + left
             found.append((_repeated(best, -1, times), _repeated(position, -1, times)))
         outs.append(_repeated(cat([best for best, _ in found], -1), -2, down))
