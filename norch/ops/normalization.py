@@ -15,8 +15,8 @@ from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..dtype import finfo
-from ..errors import ArgumentError, Error, ShapeError
-from ._arguments import REFUSALS, as_fixed_tensor
+from ..errors import REFUSALS, ArgumentError, Error, ShapeError
+from ._arguments import as_fixed_tensor
 from ._halves import rounded_once
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
