@@ -26,14 +26,14 @@ from .dependence import record_dependence
 from .grad_mode import mode, set_grad_enabled
 from .hooks import (
     add_to_grad,
+    call_after,
     call_hooks,
     call_post_accumulate_hooks,
     check_gradient,
-    count_dependencies,
     retaining,
 )
 from .levels import batched_like, live_levels, sums_of_levels
-from .node import Leaf, Node
+from .node import Leaf, Node, count_dependencies
 from .record import gradient_edge
 from .targets import Targets, nodes_of
 
@@ -78,7 +78,7 @@ def backward(
                 g, targets.found[node] = targets.found[node], None  # an input may be listed twice
                 if g is not None and type(node) is Leaf:
                     _accumulate(node, g, False, create_graph)
-                    call_post_accumulate_hooks(node)
+                    call_post_accumulate_hooks(node, g)
                 elif g is not None and not retaining(node.hooks, x):  # whose hook has added it
                     add_to_grad(x, g)
 
@@ -164,11 +164,12 @@ def walk(
             elif type(node) is Leaf:
                 _accumulate(node, g, False, create_graph)
                 if node.hooks is not None:
-                    call_post_accumulate_hooks(node)
+                    call_post_accumulate_hooks(node, g)
                 node = None
                 continue
             if (
                 node.partial
+                and node.hooks is None
                 and check is None
                 and not create_graph
                 and _added_in_place(node, g, gradients, owned, targets is None)
@@ -182,6 +183,8 @@ def walk(
                 grad_inputs = unbroadcast(grad_inputs, node.metas)
             if create_graph and node.depends_on:
                 grad_inputs = record_dependence(node, grad_inputs)
+            if node.hooks is not None:
+                grad_inputs = call_after(node.hooks, grad_inputs, g)
             if check is not None:
                 grad_inputs = check(node, grad_inputs)
             following = g = None
@@ -194,7 +197,7 @@ def walk(
                     continue
                 if type(edge) is Leaf:
                     if edge.hooks is None and targets is None:  # no hook needs the sum first
-                        _accumulate(edge, grad_input, not node.shares_grad, create_graph)
+                        _accumulate(edge, grad_input, not node.shares_grad and node.hooks is None, create_graph)
                         continue
                     if targets is None and dependencies is None:
                         dependencies = count_dependencies([node, *(other for _, other in waiting)], gradients)
@@ -298,5 +301,6 @@ def _collect(dependencies: dict[Leaf, int], gradients: dict[Node, Any], leaf: Le
 
 def _finish(leaf: Leaf, g: Any, create_graph: bool) -> None:
     """Calls the hooks of a leaf whose gradient is complete, and adds it to .grad."""
-    _accumulate(leaf, call_hooks(leaf.hooks or [], g), False, create_graph)
-    call_post_accumulate_hooks(leaf)
+    g = call_hooks(leaf.hooks or [], g)
+    _accumulate(leaf, g, False, create_graph)
+    call_post_accumulate_hooks(leaf, g)
