@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from .._handle import Handle
 from .._lib import int64, lib
 from .._typing import Tensor
 from ..autograd.derivative import derivative
-from ..autograd.formula import formula_gradients
+from ..autograd.formula import formula_gradients, unread
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..dtype import finfo
@@ -28,7 +29,7 @@ def _normalize_backward(
     g: Tensor,
     x: Tensor,
     weight: Tensor,
-    bias: Tensor | None,
+    bias_meta: Handle | None,
     axes: int,
     eps: float,
     centered: bool,
@@ -36,7 +37,8 @@ def _normalize_backward(
 ) -> tuple[Any, ...]:
     """With f = g weight: scale (f - mean(f) - h mean(f h)), where h is x normalised."""
     if mode.enabled:
-        return formula_gradients(_normalize_formula, g, (x, weight, bias), needs_input_grad, axes, eps, centered)
+        inputs = x, weight, unread(bias_meta, needs_input_grad[2])
+        return formula_gradients(_normalize_formula, g, inputs, needs_input_grad, axes, eps, centered)
     to_x, to_weight, to_bias = needs_input_grad
     place = (x._dtype, (x._device_type, x._device_index))
     shape = lib.norch_shape(x)
