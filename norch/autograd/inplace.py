@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from .._handle import next_seq
+from .._handle import Handle, next_seq
 from .._lib import lib
 from .._typing import Any
 from ..errors import Error
 from .grad_mode import mode
 from .node import Leaf, Node
 from .record import gradient_edge
-from .view_history import SEVERED, Constant, rebase_history
+from .view_history import SEVERED, UNRECORDED, Constant, rebase_history
 
 
-def check_writable(x: Any, name: str) -> None:
-    """Raises Error if autograd forbids a write into x, such as into a leaf that requires grad."""
+def check_writable(x: Any, name: str, *values: Any) -> None:
+    """Raises Error if autograd forbids a write into x, such as into a leaf that requires grad. values: what is written,
+    where that may require grad."""
     try:
         node = x._node
     except AttributeError:
@@ -26,6 +27,15 @@ def check_writable(x: Any, name: str) -> None:
         raise Error(
             f"{name}: a view taken under no_grad(), or an input that a Function returned, cannot be written to where "
             "gradients are recorded; take it again, or detach() it"
+        )
+    if (
+        x._view is UNRECORDED
+        and node is None
+        and any(isinstance(value, Handle) and gradient_edge(value) is not None for value in values)
+    ):
+        raise Error(
+            f"{name}: a value that requires grad cannot be written to a view taken under no_grad(), whose base would "
+            "not have its gradient; take the view again, or clone() it"
         )
     if x._view is not None and type(x._view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
