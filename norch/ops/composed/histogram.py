@@ -48,8 +48,8 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     x = floats_of(input, "histc").detach().reshape(-1)
     if check_count(bins, "histc: bins") < 1:
         raise ArgumentError(f"histc: bins must be positive, not {bins}")
-    low, high = float(min), float(max)
-    low, high = _limits(*(_extremes(x) if low == high and x.numel() else (low, high)), "histc", 1.0)
+    low, high = _extremes(x) if min == max and x.numel() else (float(min), float(max))
+    low, high = _limits(low, high, "histc", 1.0)
     wide = x.double()
     inside = (wide >= low) & (wide <= high)
     at = clamp(floor((where(inside, wide, low) - low) * (bins / (high - low))), 0, bins - 1)
@@ -71,7 +71,8 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
     if isinstance(bins, int):
         if check_count(bins, "histogram: bins") < 1:
             raise ArgumentError(f"histogram: bins must be positive, not {bins}")
-        low, high = _limits(*(_extremes(x) if range is None else map(float, range)), "histogram", 0.5)
+        low, high = _extremes(x) if range is None else map(float, range)
+        low, high = _limits(low, high, "histogram", 0.5)
         edges = linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
     else:
         edges = as_operand(bins, "histogram").detach()
