@@ -154,8 +154,8 @@ def walk(
             if node is None:
                 node = heappop(waiting)[1]
                 g = gradients.pop(node)
-            if node.hooks is not None:
-                g = call_hooks(node.hooks, g)
+            if (hooks := node.hooks) is not None:
+                g = call_hooks(hooks, g)
             if targets is not None and node in targets.found:
                 targets.found[node] = g
                 if targets.ends_at(node):
@@ -169,7 +169,7 @@ def walk(
                 continue
             if (
                 node.partial
-                and node.hooks is None
+                and hooks is None
                 and check is None
                 and not create_graph
                 and _added_in_place(node, g, gradients, owned, targets is None)
@@ -183,8 +183,8 @@ def walk(
                 grad_inputs = unbroadcast(grad_inputs, node.metas)
             if create_graph and node.depends_on:
                 grad_inputs = record_dependence(node, grad_inputs)
-            if node.hooks is not None:
-                grad_inputs = call_after(node.hooks, grad_inputs, g)
+            if hooks is not None:
+                grad_inputs = call_after(hooks, grad_inputs, g)
             if check is not None:
                 grad_inputs = check(node, grad_inputs)
             following = g = None
@@ -197,7 +197,7 @@ def walk(
                     continue
                 if type(edge) is Leaf:
                     if edge.hooks is None and targets is None:  # no hook needs the sum first
-                        _accumulate(edge, grad_input, not node.shares_grad and node.hooks is None, create_graph)
+                        _accumulate(edge, grad_input, not node.shares_grad and hooks is None, create_graph)
                         continue
                     if targets is None and dependencies is None:
                         dependencies = count_dependencies([node, *(other for _, other in waiting)], gradients)
