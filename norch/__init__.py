@@ -154,4 +154,9 @@ def _missing(name: str) -> _Any:
     raise missing(__name__, name)
 
 
-_publish(globals(), {**_LAZY, ".compat.fx": "_assert"}, _missing, public=lambda: _exported(globals(), "autograd"))
+_publish(
+    globals(),
+    {**_LAZY, ".": _MODULES + " _C", ".compat.fx": "_assert"},
+    _missing,
+    public=lambda: _exported(globals(), "autograd"),
+)

@@ -10,7 +10,7 @@ from ._typing import Any, Tensor, TypeVar
 from .autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, add_node_hook, retaining
 from .autograd.node import Leaf
 from .autograd.record import gradient_edge
-from .autograd.view_history import SEVERED
+from .autograd.view_history import base_of
 from .errors import DTypeError, Error
 
 
@@ -55,7 +55,7 @@ class AutogradMethods(Handle):
     @property
     def _base(self: T) -> T | None:
         """The tensor that this one is a view of; None where it is none, or that was not recorded."""
-        return None if self._view is None or self._view is SEVERED else self._view.base
+        return base_of(self)
 
     def _is_view(self) -> bool:
         return self._base is not None

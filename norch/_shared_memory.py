@@ -20,6 +20,7 @@ from ._lib import lib
 from ._numbers import ints
 from ._recording import unseen
 from ._typing import Any
+from .autograd.view_history import base_of
 from .dtype import uint8
 from .errors import Error, OutOfMemoryError
 from .storage import Storage
@@ -134,7 +135,7 @@ def share_memory_(self: Any) -> Any:
     unseen("share_memory_ moves a tensor")
     whole = lib.norch_view_storage(self)
     others = lib.norch_storage_references(whole) - 2
-    base = getattr(self._view, "base", None)
+    base = base_of(self)
     if base is not None and sys.getrefcount(base) == 3:  # the view, this variable and the argument: no other reference
         others -= 1
     if others:

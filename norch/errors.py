@@ -59,6 +59,9 @@ class OutOfMemoryError(Error, MemoryError):
     """Memory that a device has not got."""
 
 
+REFUSALS = (ArgumentError, DTypeError, ShapeError, TypeError)  # errors about what the arguments are
+
+
 def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:
     """ArgumentError unless value is one of the choices. what: the operation and its argument, "gelu: approximate"."""
     if value not in (listed := list(choices)):

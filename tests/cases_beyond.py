@@ -161,6 +161,7 @@ view(
     (),
     (4, 1, 1),
 )
+view("broadcast_to sizes", "", lambda m, x: x.broadcast_to(2, 3), lambda x: np.broadcast_to(x, (2, 3)), (3,), (2, 1))
 view("expand", "", lambda m, x: x.expand(2, -1, 3), lambda x: np.broadcast_to(x, (2, *x.shape[:1], 3)), (4, 1), (4, 3))
 view("squeeze", "squeeze", lambda m, x: m.squeeze(x), np.squeeze, (1, 3, 1), (2, 3), (), (1, 1))
 view(

@@ -582,3 +582,50 @@ def test_switches_take_bools(bad):
     with pytest.raises(TypeError, match=f"set_grad_enabled: .* bool, not {type(bad).__name__}"):
         norch.set_grad_enabled(bad)
     assert not x.requires_grad and norch.is_grad_enabled() is before
+
+
+def lists(gradients):
+    return [None if g is None else g.tolist() for g in gradients]
+
+
+def test_hooks_of_nodes(torch):
+    """Node.register_hook() and register_prehook(): what they are given, what they may change, and when."""
+    results = []
+    for m in (norch, torch):
+        x, z = (m.ones(4, requires_grad=True) for _ in range(2))
+        seen = []
+        y = x * z * 3
+        y.grad_fn.register_prehook(lambda g, seen=seen: seen.append(("before", lists(g))))
+        y.register_hook(lambda g, seen=seen: seen.append("of the tensor"))
+        y.grad_fn.register_hook(lambda g, of, seen=seen: seen.append(("after", lists(g), lists(of))))
+        product = y.grad_fn.next_functions[0][0]
+        product.register_prehook(lambda g: (g[0] * 2,))
+        product.register_hook(lambda g, of: (g[0] * 10, g[1] * 100))
+        gone = product.register_hook(lambda g, of, seen=seen: seen.append("removed"))
+        gone.remove()
+        part = x[1:3]
+        part.grad_fn.register_hook(lambda g, of, seen=seen: seen.append(("region", lists(g), lists(of))))
+        leaf = product.next_functions[0][0]
+        leaf.register_prehook(lambda g, seen=seen: seen.append(("leaf", lists(g))))
+        leaf.register_hook(lambda g, of, seen=seen, x=x: seen.append((lists(g), lists(of), x.grad.tolist())))
+        (y.sum() + part.sum()).backward()
+        results.append((seen, x.grad.tolist(), z.grad.tolist()))
+    assert results[0] == results[1] and len(results[0][0]) == 6
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (lambda g: g[0], TypeError, "returns None or a tuple of gradients, not Tensor"),
+        (lambda g: (*g, *g), norch.Error, "returned 2 gradients, not 1"),
+        (lambda g: (norch.ones(5),), norch.ShapeError, r"shape \(5,\) for a tensor of shape \(2,\)"),
+    ],
+)
+def test_hooks_of_nodes_return_tuples(given, error, message):
+    x = norch.ones(2, requires_grad=True)
+    for register in ("register_prehook", "register_hook"):
+        y = x.exp()
+        getattr(y.grad_fn, register)(lambda g, *_: given(g))
+        with pytest.raises(error, match=f"{register}: .*{message}"):
+            y.sum().backward()
+    assert x.grad is None

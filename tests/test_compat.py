@@ -21,7 +21,7 @@ from norch.utils import _pytree as pytree
 
 pytestmark = pytest.mark.host
 
-PATHS = "fx hub jit multiprocessing nn.modules nn.parallel onnx utils._pytree utils.tensorboard".split()
+PATHS = "_C fx hub jit multiprocessing nn.modules nn.parallel onnx utils._pytree utils.tensorboard".split()
 
 
 def run(code: str) -> str:

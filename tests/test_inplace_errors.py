@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import norch
+from norch.nn import functional as F  # noqa: N812
 
 START = np.linspace(0.5, 2.0, 12).reshape(3, 4)
 
@@ -58,13 +59,18 @@ UNNEEDED = {
     "clone": lambda x, y: (y.clone(), y.mul_(2)),
     "data": lambda x, y: (y.sin(), y.data.mul_(2)),
     "other memory": lambda x, y: (y.sin(), y.clone().mul_(2)),
+    "bias of batch_norm": lambda x, y: (F.batch_norm(x, None, None, None, b := y[0] * 1, True), b.add_(1)),
+    "bias of group_norm": lambda x, y: (F.group_norm(x, 2, None, b := y[0] * 1), b.add_(1)),
+    "bias of instance_norm": lambda x, y: (F.instance_norm(x[None], None, None, None, b := y[:, 0] * 1), b.add_(1)),
+    "bias of layer_norm": lambda x, y: (F.layer_norm(x, (4,), None, b := y[0] * 1), b.add_(1)),
 }
 
 
 @pytest.mark.parametrize("name", UNNEEDED)
 def test_a_change_of_what_is_not_needed_is_no_error(name):
     x = norch.tensor(START, requires_grad=True)
-    UNNEEDED[name](x, x * 1.5)[0].sum().backward()
+    out = UNNEEDED[name](x, x * 1.5)[0]
+    out.sum().backward(create_graph=True)
     assert x.grad is not None
 
 
@@ -100,6 +106,54 @@ def test_a_view_taken_under_no_grad(torch):
         v = y[0]
     with pytest.raises(norch.Error):
         v.mul_(norch.ones((), requires_grad=True) * 3)
+
+
+RECORDED_WRITES = {
+    "add_": lambda v, w: v.add_(w),
+    "iadd": lambda v, w: v.__iadd__(w),
+    "copy_": lambda v, w: v.copy_(w),
+    "setitem": lambda v, w: v.__setitem__(0, w[0]),
+    "setitem of all": lambda v, w: v.__setitem__(slice(None), w),
+    "index_put_": lambda v, w: v.__setitem__(norch.tensor([0, 1]), w),
+    "masked_fill_": lambda v, w: v.masked_fill_(v == 0, w[0]),
+    "scatter_add_": lambda v, w: v.scatter_add_(0, norch.tensor([1, 0]), w),
+    "put_": lambda v, w: v.put_(norch.tensor([1, 0]), w),
+    "lerp_": lambda v, w: v.lerp_(w, 0.5),
+    "a view of the view": lambda v, w: v[:1].add_(w[:1]),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED_WRITES)
+def test_the_base_of_a_view_taken_under_no_grad_loses_no_gradient(name):
+    base, w = norch.zeros(3, 2), norch.ones(2, requires_grad=True)
+    with norch.no_grad():
+        v = base[0]
+    with pytest.raises(norch.Error, match="view taken under no_grad"):
+        RECORDED_WRITES[name](v, w)
+    assert base.sum().item() == 0 and not base.requires_grad
+    RECORDED_WRITES[name](v, w.detach())  # which needs no gradient
+    with norch.no_grad():
+        RECORDED_WRITES[name](v, w)
+    RECORDED_WRITES[name](base[0], w)
+    assert base.requires_grad and base[0].sum().item() > 0
+
+
+def test_views_that_functions_return_from_under_no_grad_may_be_written_to():
+    class Halves(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return (x * 1).view(2, 2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.reshape(4)
+
+    x, w = (norch.ones(n, requires_grad=True) for n in (4, 2))
+    y = Halves.apply(x)
+    y[0].mul_(w * 3)
+    y.t_()
+    (y * y).sum().backward()
+    assert y.tolist() == [[3, 1], [3, 1]] and x.grad.tolist() == [18, 18, 2, 2] and w.grad.tolist() == [18, 18]
 
 
 def test_failed_writes_change_nothing():

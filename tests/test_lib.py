@@ -1,5 +1,6 @@
 """The border: what norch.h says, what Python reads from it, and calls that do not go through Tensor."""
 
+import contextlib
 import ctypes
 import os
 import re
@@ -77,12 +78,20 @@ def test_builtins_check_what_they_get():
         (norch.ShapeError, "adam: exp_avg_sq 0 has shape (3, 2)", lambda: adam_step_of(x, [x], [x.t()])),
         (norch.ArgumentError, "there is no optimizer 99", lambda: lib.norch_optim_step(99, ([], [], *[None] * 3), 0)),
         (TypeError, "adopt: expected a class of tensors", lambda: lib.norch_adopt(int, x)),
+        (TypeError, "refusal: takes 1 arguments, not 0", lambda: lib.norch_refusal()),
+        (TypeError, "replay: takes 2 arguments, not 1", lambda: lib.norch_replay(None)),
+        (TypeError, "program_memory: takes 1 arguments, not 2", lambda: lib.norch_program_memory(None, 1)),
+        (TypeError, "result_of: expected a recording", lambda: lib.norch_result_of(None, 0)),
     ]
     for error, message, call in calls:
         with pytest.raises(error, match=re.escape(message)):
             call()
     with pytest.raises(TypeError):
         _lib.TensorBase()
+    for call in vars(lib).values():
+        if type(call) is type(len):
+            with contextlib.suppress(TypeError):
+                call(*[None] * 9)  # no SystemError: that would be a failure without an exception
 
 
 def test_the_header_is_the_one_of_the_sources():

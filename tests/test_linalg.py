@@ -296,3 +296,14 @@ for call in (norch.linalg.inv, norch.Tensor.det, norch.linalg.lu):
         raise AssertionError(call)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("atol", [[0.1, 5.0], [0.1, 0.0]])
+@pytest.mark.parametrize("rtol", [None, [0.1, 1.0]])
+def test_tolerances_of_each_matrix(torch, atol, rtol):
+    found = []
+    for m in (norch, torch):
+        a, r = m.tensor(atol), None if rtol is None else m.tensor(rtol)
+        found.append(m.linalg.matrix_rank(m.ones(2, 3, 3), atol=a, rtol=r).tolist())
+        found[-1].append(m.linalg.matrix_rank(m.ones(0, 3, 3), atol=m.ones(0)).tolist())
+    assert found[0] == found[1]

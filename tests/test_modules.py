@@ -1,5 +1,8 @@
 """What hangs on modules and holds parameters: backward hooks, lists and dictionaries, vectors, look-ups."""
 
+import copy
+import pickle
+import weakref
 from typing import Any
 
 import numpy as np
@@ -519,3 +522,43 @@ def test_batches_are_counted_since_version_2(torch: Any) -> None:
         net.load_state_dict(state)
         net.load_state_dict(dict(state), assign=True)
         assert net[0].num_batches_tracked == 5
+
+
+def test_what_programs_write_into_registries_is_an_attribute(torch):
+    for m in (norch, torch):
+        net = m.nn.Sequential(m.nn.Linear(2, 3), m.nn.BatchNorm1d(3), m.nn.Linear(3, 1))
+        other = m.nn.Identity()
+        net._modules["1"] = other
+        assert net[1] is other and net._modules.pop("2") is not None and len(net) == 2
+        linear, weight = net[0], m.nn.Parameter(m.zeros(3, 2))
+        linear._parameters["weight"] = weight
+        assert linear.weight is weight and linear(m.ones(1, 2)).tolist() == [linear.bias.tolist()]
+        del linear._parameters["weight"]
+        assert not hasattr(linear, "weight")
+        linear.weight = weight * 2  # which is no parameter
+        assert [name for name, _ in linear.named_parameters()] == ["bias"]
+        linear._buffers.update(scale=m.ones(1))
+        assert linear.scale.item() == 1 and "scale" in linear.state_dict()
+        linear._parameters.clear()
+        assert not hasattr(linear, "bias")
+
+
+def test_copies_of_modules_have_registries_of_their_own():
+    net = nn.Linear(2, 2)
+    for copied in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert type(net.__reduce_ex__(4)) is tuple and copied.weight is copied._parameters["weight"]
+        copied._parameters["weight"] = None
+        assert copied.weight is None and net.weight is not None
+    known = weakref.ref(net)
+    del net, copied
+    assert known() is None  # the registries make no cycle
+
+
+def test_a_dict_in_the_place_of_a_registry():
+    net = nn.Linear(2, 2)
+    weight = net.weight
+    del net.weight
+    net.__dict__["_parameters"] = {"weight": weight, "bias": net.bias}
+    assert net.weight is weight
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wieght'"):
+        _ = net.wieght

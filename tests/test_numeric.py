@@ -136,3 +136,12 @@ def test_gradient_takes_none_for_the_spacing(torch):
     x = np.arange(6.0) ** 2
     ours, theirs = (m.gradient(m.tensor(x), spacing=None)[0].tolist() for m in (norch, torch))
     assert ours == theirs
+
+
+@pytest.mark.parametrize("given", [{}, {"range": (3.0, 3.0)}])
+@pytest.mark.parametrize("shape", [(), (3,), (0,)])
+def test_the_range_of_a_histogram_of_one_value(torch: Any, shape: Any, given: Any) -> None:
+    ours, theirs = (m.histogram(m.full(shape, -8.5), bins=2, **given) for m in (norch, torch))
+    assert ours.hist.tolist() == theirs.hist.tolist() and ours.bin_edges.tolist() == theirs.bin_edges.tolist()
+    counts = [m.histc(m.full(shape, -8.5), bins=2).tolist() for m in (norch, torch)]
+    assert counts[0] == counts[1]

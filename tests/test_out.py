@@ -17,6 +17,7 @@ from case import CASES, Case, as_tensor, draw, source
 from conftest import DEVICE
 
 import norch
+from norch._lib import lib
 from norch.ops._out import NAMES
 from norch.ops.linalg.torch_names import TAKE_OUT
 
@@ -479,6 +480,15 @@ def test_other_modules(torch: Any, module: str) -> None:
         for given_, one, value in zip(tensors_of(out), tensors_of(found), tensors_of(wanted), strict=True):
             assert one is given_, name
             assert equal(one, value), name
+
+
+def test_a_failure_of_the_device_is_not_computed_again(monkeypatch):
+    def fail(*_):
+        raise norch.DeviceError("cuda: an illegal address")
+
+    monkeypatch.setattr(lib, "norch_unary_into", fail)
+    with pytest.raises(norch.DeviceError, match="illegal address"):
+        norch.exp(norch.ones(2), out=norch.ones(2))
 
 
 @pytest.mark.parametrize(("wants", "error"), [(True, norch.errors.DTypeError), (3, TypeError)])

@@ -63,7 +63,7 @@ def test_a_parametrized_weight_is_what_it_is_made_of() -> None:
     assert parametrize.type_before_parametrizations(layer) is nn.Linear
     with pytest.raises(NotImplementedError, match=r"Symmetric has no right_inverse\(\)"):
         layer.weight = before
-    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="'ParametrizedLinear' object has no attribute 'nonsense'"):
         _ = layer.nonsense
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -86,6 +87,22 @@ def test_factors_of_whole_numbers() -> None:
         norch.addr(x > 0, x[0] > 0, x[0] > 0, beta=2)
     with pytest.raises(norch.DTypeError, match="addr_: a result of dtype float32 cannot be written into"):
         x.addr_(norch.ones(2), norch.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "a", "b"),
+    [("addmm", 2, (2, 3), (3, 2)), ("addmv", 2, (2, 3), (3,)), ("addbmm", 2, (1, 2, 3), (1, 3, 2))],
+)
+def test_what_has_the_factor_0_is_not_read(torch: Any, name: str, x: int, a: Any, b: Any) -> None:
+    results = []
+    for m in (norch, torch):
+        given = [m.ones(x, requires_grad=True), m.full(a, math.nan), m.ones(b, requires_grad=True)]
+        for options in ({"alpha": 0}, {"alpha": 0.0, "beta": 2}, {"alpha": 0, "beta": 0}):
+            out = getattr(m, name)(*given, **options)
+            grads = m.autograd.grad(out.sum(), (given[0], given[2]))
+            results.append([out.tolist(), grads[0].tolist(), grads[1].isnan().all().item()])
+    assert results[:3] == results[3:]
+    assert norch.baddbmm(norch.ones(1), norch.full((1, 1, 1), math.nan), norch.ones(1, 1, 1), alpha=0).isnan().item()
 
 
 def test_linear_is_one_step_of_addmm() -> None:

@@ -139,6 +139,7 @@ PYTHON(void *, PyDict_GetItemWithError, void *dict, void *key);
 PYTHON(void *, PyObject_GetAttr, void *object, void *name);
 PYTHON(void *, PyObject_CallObject, void *callable, void *arguments);
 PYTHON(void *, PyObject_Call, void *callable, void *arguments, void *named);
+PYTHON(void *, PyObject_CallFunctionObjArgs, void *callable, ...);
 PYTHON(void *, PyObject_CallMethodObjArgs, void *object, void *name, ...);
 PYTHON(int, PyObject_RichCompareBool, void *a, void *b, int operation);
 PYTHON(int, PyObject_IsTrue, void *object);

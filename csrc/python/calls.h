@@ -48,15 +48,17 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
 /* item(x): the only element as a number. shape(x), strides(x): tuples. adopt(class, x): an instance of a subclass of
  * Tensor over the elements of x. region(x, index): a view, or None if the index holds more than integers, slices, ...
  * and None. to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
- * guard_class(): a new class, the base of context managers that restore a setting (guard.c). grad_mode(): grad_mode.c.
+ * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (both guard.c). grad_mode():
+ * grad_mode.c.
  * set_batched(), sample_of(): for vmap (batched.c). mpi_all_reduce(): mpi.c. */
-#define NR_TENSOR_CALLS(ROW)                                                                        \
-    ROW(item)                                                                                       \
-    ROW(shape)                                                                                      \
-    ROW(strides)                                                                                    \
-    ROW(adopt)                                                                                      \
-    ROW(region)                                                                                     \
-    ROW(to_dlpack) ROW(from_dlpack) ROW(guard_class) ROW(grad_mode) ROW(set_batched) ROW(sample_of) \
+#define NR_TENSOR_CALLS(ROW)                                                                          \
+    ROW(item)                                                                                         \
+    ROW(shape)                                                                                        \
+    ROW(strides)                                                                                      \
+    ROW(adopt)                                                                                        \
+    ROW(region)                                                                                       \
+    ROW(to_dlpack)                                                                                    \
+    ROW(from_dlpack) ROW(guard_class) ROW(call_locked) ROW(grad_mode) ROW(set_batched) ROW(sample_of) \
         ROW(mpi_all_reduce)
 
 /* The result of a call of which an argument was refused: NULL if an error is set; otherwise the argument is a batched

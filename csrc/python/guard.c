@@ -1,5 +1,6 @@
-/* guard: the base class of context managers that restore a setting. Its __exit__ is in C, so that an exception from a
- * signal handler, which comes between two bytecodes, cannot interrupt it before the setting is restored. */
+/* guard: the base class of context managers that restore a setting, and calls with a lock. An exception from a signal
+ * handler comes between two bytecodes; what is in C cannot be interrupted before the setting is restored, or the lock
+ * released. */
 #include <stddef.h>
 
 #include "calls.h"
@@ -45,3 +46,21 @@ static void *leave(void *self, void *const *given, int64_t n) {
 static nr_method methods[] = {{"__exit__", leave, NR_METHOD_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
 
 NR_BUILTIN(guard_class) { return nr_holder_class("norch.Guard", members, (nr_slot){NR_SLOT_METHODS, methods}); }
+
+/* call_locked(lock, function, argument): function(argument) while the lock is taken. In Python 3.14 a `with lock` may be
+ * interrupted when the lock is taken already, and then never releases it. */
+NR_BUILTIN(call_locked) {
+    if (!nr_counted("call_locked", 3, n)) return NULL;
+    static void *acquire, *release;
+    if (!acquire && !(acquire = PyUnicode_InternFromString("acquire"))) return NULL;
+    if (!release && !(release = PyUnicode_InternFromString("release"))) return NULL;
+    void *taken = PyObject_CallMethodObjArgs(given[0], acquire, NULL), *type, *value, *traceback;
+    if (!taken) return NULL;
+    Py_DecRef(taken);
+    void *result = PyObject_CallFunctionObjArgs(given[1], given[2], NULL);
+    PyErr_Fetch(&type, &value, &traceback);
+    void *released = PyObject_CallMethodObjArgs(given[0], release, NULL);
+    if (released) Py_DecRef(released);
+    PyErr_Restore(type, value, traceback);
+    return result;
+}

@@ -4,7 +4,7 @@
 
 /* line_of(recording, i): what line() returned for the i-th call, or None. */
 NR_BUILTIN(line_of) {
-    const nr_recording *r = n == 2 ? nr_recording_of("line_of", given[0]) : NULL;
+    const nr_recording *r = nr_counted("line_of", 2, n) ? nr_recording_of("line_of", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
     void *line = r->program && i >= 0 && i < r->program->count ? r->program->steps[i].line : NULL;
@@ -26,7 +26,7 @@ static int64_t graph_of(const nr_program *program, int64_t step) {
 /* program_calls(recording, i): (family, op, dtype, whether it is dead, its position in the recording, whether it
  * belongs to the chain of the call before it, its graph, sizes...) of the i-th call; None past the end. */
 NR_BUILTIN(program_calls) {
-    const nr_recording *r = n == 2 ? nr_recording_of("program_calls", given[0]) : NULL;
+    const nr_recording *r = nr_counted("program_calls", 2, n) ? nr_recording_of("program_calls", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
     if (!r->program || i < 0 || i >= r->program->count) return Py_NewRef(NR_NONE);
@@ -49,7 +49,7 @@ NR_BUILTIN(program_calls) {
 /* program_memory(recording): the bytes of temporary results, of results and copies of arguments, of memory that stays
  * after a run, of constants; and the peak of the first in the function itself. */
 NR_BUILTIN(program_memory) {
-    const nr_recording *r = n == 1 ? nr_recording_of("program_memory", given[0]) : NULL;
+    const nr_recording *r = nr_counted("program_memory", 1, n) ? nr_recording_of("program_memory", given[0]) : NULL;
     if (!r) return NULL;
     void *tuple = PyTuple_New(4);
     if (!tuple) return NULL;
@@ -72,7 +72,7 @@ NR_BUILTIN(program_memory) {
 /* program_uses(recording, i): block, whether it is written, ... of each address of the i-th call, as one flat tuple;
  * the block of argument a is -1 - a. */
 NR_BUILTIN(program_uses) {
-    nr_recording *r = n == 2 ? nr_recording_of("program_uses", given[0]) : NULL;
+    nr_recording *r = nr_counted("program_uses", 2, n) ? nr_recording_of("program_uses", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
     const bool there = r->program && i >= 0 && i < r->program->count;

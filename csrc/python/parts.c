@@ -22,7 +22,7 @@ NR_BUILTIN(record_pause) {
 /* record_resume(recording): records the gradient from here on, until record_end() or record_suspend(). False if another
  * recording is active. */
 NR_BUILTIN(record_resume) {
-    nr_recording *r = n == 1 ? nr_recording_of("record_resume", given[0]) : NULL;
+    nr_recording *r = nr_counted("record_resume", 1, n) ? nr_recording_of("record_resume", given[0]) : NULL;
     if (!r) return NULL;
     if (!r->program || r->ready || nr_observer_here()) return PyBool_FromLong(0);
     nr_observe(&r->program->observer);
@@ -31,7 +31,7 @@ NR_BUILTIN(record_resume) {
 
 /* record_suspend(recording): stops recording. */
 NR_BUILTIN(record_suspend) {
-    nr_recording *r = n == 1 ? nr_recording_of("record_suspend", given[0]) : NULL;
+    nr_recording *r = nr_counted("record_suspend", 1, n) ? nr_recording_of("record_suspend", given[0]) : NULL;
     if (!r) return NULL;
     if (r->program && nr_observer_here() == &r->program->observer) nr_observe(NULL);
     return Py_NewRef(NR_NONE);
@@ -40,7 +40,7 @@ NR_BUILTIN(record_suspend) {
 /* is_own(recording, i): whether the memory of the i-th result belongs to the recording, so that each run overwrites
  * it. */
 NR_BUILTIN(is_own) {
-    const nr_recording *r = n == 2 ? nr_recording_of("is_own", given[0]) : NULL;
+    const nr_recording *r = nr_counted("is_own", 2, n) ? nr_recording_of("is_own", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
     if (i < 0 || i >= r->result_count) return PyBool_FromLong(0);
@@ -51,7 +51,7 @@ NR_BUILTIN(is_own) {
 /* result_of(recording, i): the argument that the i-th result is a view of; -1: it has memory of its own; -2: it is an
  * argument itself, or another tensor from before the recording. */
 NR_BUILTIN(result_of) {
-    nr_recording *r = n == 2 ? nr_recording_of("result_of", given[0]) : NULL;
+    nr_recording *r = nr_counted("result_of", 2, n) ? nr_recording_of("result_of", given[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(given[1]);
     if (i < 0 || i >= r->result_count) return PyLong_FromLongLong(-2);

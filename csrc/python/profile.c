@@ -392,16 +392,10 @@ static void forget(void) {
 
 static void *none(void) { return Py_NewRef(NR_NONE); }
 
-static bool counted(const char *name, int64_t n, int64_t wanted) {
-    if (n == wanted) return true;
-    PyErr_Format(PyExc_TypeError, "%s: takes %lld arguments, not %lld", name, (long long)wanted, (long long)n);
-    return false;
-}
-
 /* profile_start(flags, place or None): clears all rows, and begins to note calls and copies, and what flags add.
  * place() is called before each, and its result kept in the row. */
 NR_BUILTIN(profile_start) {
-    if (!counted("profile_start", n, 2)) return NULL;
+    if (!nr_counted("profile_start", 2, n)) return NULL;
     forget();
     the.flags = (int32_t)PyLong_AsLongLong(given[0]);
     the.short_of_memory = false;
@@ -413,7 +407,7 @@ NR_BUILTIN(profile_start) {
 
 /* profile_tell(tell or None): tell(row) is called after each call, with a row as of profile_stop(). */
 NR_BUILTIN(profile_tell) {
-    if (!counted("profile_tell", n, 1)) return NULL;
+    if (!nr_counted("profile_tell", 1, n)) return NULL;
     replace(&the.tell, given[0]);
     observe();
     return none();
@@ -441,7 +435,7 @@ static void *list_changes(void) {
  * start on the device, time on the device, place, shapes), times in ns; families -1 and -2 are copies to and from the
  * host. memory: (time, bytes, device type, device index) of each storage made or, bytes below 0, freed. */
 NR_BUILTIN(profile_stop) {
-    if (!counted("profile_stop", n, 0)) return NULL;
+    if (!nr_counted("profile_stop", 0, n)) return NULL;
     the.recording = false;
     the.flags = 0;
     replace(&the.place, NR_NONE);

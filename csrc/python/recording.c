@@ -186,7 +186,7 @@ NR_BUILTIN(record_begin) {
 
 /* record_cancel(recording): ends a recording, which then cannot be run. */
 NR_BUILTIN(record_cancel) {
-    nr_recording *r = n == 1 ? nr_recording_of("record_cancel", given[0]) : NULL;
+    nr_recording *r = nr_counted("record_cancel", 1, n) ? nr_recording_of("record_cancel", given[0]) : NULL;
     if (!r) return NULL;
     if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
     nr_program *program = r->program;
@@ -529,7 +529,7 @@ NR_BUILTIN(note_unseen) {
 
 /* refusal(recording): why the recording cannot be run, or None. */
 NR_BUILTIN(refusal) {
-    const nr_recording *r = n == 1 ? nr_recording_of("refusal", given[0]) : NULL;
+    const nr_recording *r = nr_counted("refusal", 1, n) ? nr_recording_of("refusal", given[0]) : NULL;
     if (!r) return NULL;
     if (r->program && r->program->refusal[0]) return PyUnicode_FromString(r->program->refusal);
     return Py_NewRef(NR_NONE);
@@ -537,7 +537,7 @@ NR_BUILTIN(refusal) {
 
 /* differs(a, b, loosely): the first call in which two recordings differ; -1: none. */
 NR_BUILTIN(differs) {
-    const nr_recording *a = n == 3 ? nr_recording_of("differs", given[0]) : NULL;
+    const nr_recording *a = nr_counted("differs", 3, n) ? nr_recording_of("differs", given[0]) : NULL;
     const nr_recording *b = a ? nr_recording_of("differs", given[1]) : NULL;
     if (!b) return NULL;
     const bool loosely = PyObject_IsTrue(given[2]) == 1;
@@ -546,6 +546,6 @@ NR_BUILTIN(differs) {
 
 /* is_running(recording) */
 NR_BUILTIN(is_running) {
-    const nr_recording *r = n == 1 ? nr_recording_of("is_running", given[0]) : NULL;
+    const nr_recording *r = nr_counted("is_running", 1, n) ? nr_recording_of("is_running", given[0]) : NULL;
     return r ? PyBool_FromLong(r->program && r->program->running) : NULL;
 }

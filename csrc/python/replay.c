@@ -374,7 +374,7 @@ void *nr_recording_replay(nr_recording *r, void *leaves) { return run_exclusivel
 /* replay(recording, arguments): the results, or NotImplemented. Of a recording in two parts: (results of the first...,
  * the slab). */
 NR_BUILTIN(replay) {
-    nr_recording *r = n == 2 ? nr_recording_of("replay", given[0]) : NULL;
+    nr_recording *r = nr_counted("replay", 2, n) ? nr_recording_of("replay", given[0]) : NULL;
     return r ? nr_recording_replay(r, given[1]) : NULL;
 }
 
@@ -386,13 +386,13 @@ static void *second(nr_recording *r, void *const *given) {
 /* replay_gradient(recording, arguments and gradients of results, time, slab of the forward part): the gradients, or
  * NotImplemented; or a tensor that is needed, but was written to after that time. */
 NR_BUILTIN(replay_gradient) {
-    nr_recording *r = n == 4 ? nr_recording_of("replay_gradient", given[0]) : NULL;
+    nr_recording *r = nr_counted("replay_gradient", 4, n) ? nr_recording_of("replay_gradient", given[0]) : NULL;
     return r ? run_exclusively(r, second, given) : NULL;
 }
 
 /* replay_timed(recording, arguments): (results, seconds of each call), or NotImplemented. */
 NR_BUILTIN(replay_timed) {
-    nr_recording *r = n == 2 ? nr_recording_of("replay_timed", given[0]) : NULL;
+    nr_recording *r = nr_counted("replay_timed", 2, n) ? nr_recording_of("replay_timed", given[0]) : NULL;
     if (!r) return NULL;
     nr_program *program = r->ready && !r->program->running ? r->program : NULL;
     const int64_t count = program ? program->count : 0;
@@ -432,13 +432,13 @@ static void *repeated(nr_recording *r, void *const *given) {
 /* replay_repeated(recording, arguments, n): checks once and runs n times, to time the calls alone; returns None.
  * after_run is not called, so that step counts do not change. */
 NR_BUILTIN(replay_repeated) {
-    nr_recording *r = n == 3 ? nr_recording_of("replay_repeated", given[0]) : NULL;
+    nr_recording *r = nr_counted("replay_repeated", 3, n) ? nr_recording_of("replay_repeated", given[0]) : NULL;
     return r ? run_exclusively(r, repeated, given) : NULL;
 }
 
 /* matches(recording, arguments): whether the arguments are as recorded, and the guards hold. */
 NR_BUILTIN(matches) {
-    nr_recording *r = n == 2 ? nr_recording_of("matches", given[0]) : NULL;
+    nr_recording *r = nr_counted("matches", 2, n) ? nr_recording_of("matches", given[0]) : NULL;
     if (!r) return NULL;
     const int same = r->program ? matches(&r->conditions, given[1]) : false;
     return same < 0 ? NULL : PyBool_FromLong(same);

@@ -226,29 +226,28 @@ _exchanged: tuple[bool, ...] | None = _NOWHERE  # for which devices functions be
 def switch(setting: Setting, needed: tuple[bool, ...]) -> None:
     """Makes setting that of this thread, which needs entries for these devices. Functions begin elsewhere if it is the
     first to need it, or was the last."""
-    global _exchanged
     if not setting.active:
         state.setting = setting
-    with _lock:
-        _threads[threading.get_ident()] = needed
-        if needed == _NOWHERE:
-            del _threads[threading.get_ident()]
-        on = _either(_NOWHERE, *_threads.values())
-        if (before := _exchanged) != on:
-            _exchanged = None
-            _exchange(before, on)
-            _exchanged = on
+    lib.norch_call_locked(_lock, _exchange, needed)
     state.setting = setting  # the last: an exception between two bytecodes leaves what was there
 
 
-def _exchange(before: tuple[bool, ...] | None, on: tuple[bool, ...]) -> None:
-    """Exchanges what begins elsewhere for the devices `on` than for `before`. A function of its own:
-    see autograd/engine.py's visit()."""
+def _exchange(needed: tuple[bool, ...]) -> None:
+    """Notes what this thread needs, and lets the functions begin where the threads now need it."""
+    global _exchanged
+    _threads[threading.get_ident()] = needed
+    if needed == _NOWHERE:
+        del _threads[threading.get_ident()]
+    before, on = _exchanged, _either(_NOWHERE, *_threads.values())
+    if before == on:
+        return
+    _exchanged = None
     for devices, entries in _entries().items():
         begin = any(map(and_, devices, on))
         if before is None or begin is not any(map(and_, devices, before)):
             for entry in entries:
                 entry.exchange(begin)
+    _exchanged = on
 
 
 def _either(*of_devices: tuple[bool, ...]) -> tuple[bool, ...]:

@@ -99,7 +99,7 @@ def derivative(
         "holomorphic": holomorphic,
         "propagate": propagate,
     }
-    if plan.tensors:
+    if plan.frees:
         attributes["release"] = _release
     if add_to is not None:
         read = plan.reader(_parameters("add_to", add_to)[1:])
@@ -147,7 +147,7 @@ def _gradient(function: Gradient, parameters: tuple[str, ...], plan: SavePlan) -
         position = plan.layout.index(parameters[0])
         if parameters[0] in plan.inputs:
             return _of_one_input(function, position)
-        if not plan.tensors:
+        if not plan.frees:
             return lambda node, g: function(g, node._saved[position])
     read = plan.reader(parameters)
     return lambda node, g: function(g, *read(node))

@@ -34,11 +34,11 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
             parameter for parameter in parameters if f"grad_{parameter}" in declared
         )
         inputs = inputs or parameters[:1]
-        other_names = tuple(parameter for parameter in parameters if parameter not in inputs)
-        node_class = derivative(name or function.__name__.strip("_"), inputs, others=other_names, **declared)
+        others = tuple(parameter for parameter in parameters if parameter not in inputs)
+        node_class = derivative(name or function.__name__.strip("_"), inputs, others=others, **declared)
         count, leading = len(inputs), inputs == parameters[: len(inputs)]
         single = leading and count == 1
-        positions, other_positions = ([parameters.index(name) for name in names] for names in (inputs, other_names))
+        positions, other_positions = ([parameters.index(name) for name in names] for names in (inputs, others))
 
         @functools.wraps(function)
         def recorded(*arguments: Any) -> Any:
@@ -57,8 +57,8 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
                 out = function(*arguments)
             finally:
                 mode.enabled = True
-            others = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
-            out._node = make_node(node_class, tensors, edges, wanted, broadcast, others, out)
+            saved = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
+            out._node = make_node(node_class, tensors, edges, wanted, broadcast, saved, out)
             return out
 
         recorded.node_class = node_class  # type: ignore[attr-defined]

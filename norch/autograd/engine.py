@@ -26,14 +26,14 @@ from .dependence import record_dependence
 from .grad_mode import mode, set_grad_enabled
 from .hooks import (
     add_to_grad,
+    call_after,
     call_hooks,
     call_post_accumulate_hooks,
     check_gradient,
-    count_dependencies,
     retaining,
 )
 from .levels import batched_like, live_levels, sums_of_levels
-from .node import Leaf, Node
+from .node import Leaf, Node, count_dependencies
 from .record import gradient_edge
 from .targets import Targets, nodes_of
 
@@ -83,7 +83,7 @@ def _add_found(inputs: list[Any], nodes: list[Node], targets: Targets, create_gr
         g, targets.found[node] = targets.found[node], None  # an input may be listed twice
         if g is not None and type(node) is Leaf:
             _accumulate(node, g, False, create_graph)
-            call_post_accumulate_hooks(node)
+            call_post_accumulate_hooks(node, g)
         elif g is not None and not retaining(node.hooks, x):  # whose hook has added it
             add_to_grad(x, g)
 
@@ -174,8 +174,8 @@ def visit(
         if node is None:
             node = heappop(waiting)[1]
             g = gradients.pop(node)
-        if node.hooks is not None:
-            g = call_hooks(node.hooks, g)
+        if (hooks := node.hooks) is not None:
+            g = call_hooks(hooks, g)
         if targets is not None and node in targets.found:
             targets.found[node] = g
             if targets.ends_at(node):
@@ -184,11 +184,12 @@ def visit(
         elif type(node) is Leaf:
             _accumulate(node, g, False, create_graph)
             if node.hooks is not None:
-                call_post_accumulate_hooks(node)
+                call_post_accumulate_hooks(node, g)
             node = None
             continue
         if (
             node.partial
+            and hooks is None
             and check is None
             and not create_graph
             and _added_in_place(node, g, gradients, owned, targets is None)
@@ -202,6 +203,8 @@ def visit(
             grad_inputs = unbroadcast(grad_inputs, node.metas)
         if create_graph and node.depends_on:
             grad_inputs = record_dependence(node, grad_inputs)
+        if hooks is not None:
+            grad_inputs = call_after(hooks, grad_inputs, g)
         if check is not None:
             grad_inputs = check(node, grad_inputs)
         following = g = None
@@ -214,7 +217,7 @@ def visit(
                 continue
             if type(edge) is Leaf:
                 if edge.hooks is None and targets is None:  # no hook needs the sum first
-                    _accumulate(edge, grad_input, not node.shares_grad, create_graph)
+                    _accumulate(edge, grad_input, not node.shares_grad and hooks is None, create_graph)
                     continue
                 if targets is None and dependencies is None:
                     dependencies = count_dependencies([node, *(other for _, other in waiting)], gradients)
@@ -316,5 +319,6 @@ def _collect(dependencies: dict[Leaf, int], gradients: dict[Node, Any], leaf: Le
 
 def _finish(leaf: Leaf, g: Any, create_graph: bool) -> None:
     """Calls the hooks of a leaf whose gradient is complete, and adds it to .grad."""
-    _accumulate(leaf, call_hooks(leaf.hooks or [], g), False, create_graph)
-    call_post_accumulate_hooks(leaf)
+    g = call_hooks(leaf.hooks or [], g)
+    _accumulate(leaf, g, False, create_graph)
+    call_post_accumulate_hooks(leaf, g)

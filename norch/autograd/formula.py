@@ -11,10 +11,17 @@ from typing import Any
 
 from .._handle import alias
 from .derivative import derivative
+from .levels import zeros_of
 from .record import record
 from .region import walk_to
 
 _Variable = derivative("variable", grad=lambda g: g, shares_grad=True)
+
+
+def unread(meta: Any, needed: bool) -> Any:
+    """In the place of an input whose elements no gradient needs: zeros of its meta tensor; None where its own gradient
+    is not needed."""
+    return zeros_of(meta).requires_grad_() if needed else None
 
 
 def formula_gradients(

@@ -134,7 +134,8 @@ class Function(Node):
         """Makes this node the history of outputs, and returns them. An input among them is replaced by an alias, so
         that the input keeps its own history."""
         for x in self._dirty:
-            check_writable(x, self.name())
+            for value in inputs:
+                check_writable(x, self.name(), value)
             x._bump()
         self.seq = next_seq()  # forward may have made nodes of its own, and writes in place
         self._output_shapes = [meta_of(out) if isinstance(out, Handle) else None for out in outputs]

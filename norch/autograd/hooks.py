@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from .._handle import Handle
 from .._typing import Any
-from ..errors import DeviceError, ShapeError
-from .node import Leaf, Node, reachable
+from ..errors import DeviceError, Error, ShapeError
 
 
 class RemovableHandle:
@@ -43,9 +42,10 @@ def add_hook(hooks: dict[int, Any], hook: Any, first: bool = False) -> Removable
     return RemovableHandle(lambda: hooks.pop(key, None))
 
 
-def add_node_hook(node: Node, hook: Any) -> RemovableHandle:
-    """Adds a hook to those of node. The handle keeps no graph alive."""
-    node.hooks = [*(node.hooks or ()), hook]
+def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
+    """Adds a hook to those of node; hooks of the node itself follow those of its tensor. The handle keeps no graph
+    alive."""
+    node.hooks = sorted([*(node.hooks or ()), hook], key=lambda one: type(one) is BeforeNode)
     known = weakref.ref(node)
 
     def take() -> None:
@@ -56,6 +56,49 @@ def add_node_hook(node: Node, hook: Any) -> RemovableHandle:
             node.hooks = [*hooks[:at], *hooks[at + 1 :]] or None
 
     return RemovableHandle(take)
+
+
+class BeforeNode:
+    """The hook of Node.register_prehook(): is called with the gradient of the result, in a tuple."""
+
+    def __init__(self, hook: Callable[[Any], Any]):
+        self.hook = hook
+
+    def __call__(self, g: Any) -> Any:
+        return _returned(self.hook((g,)), (g,), "register_prehook")[0]
+
+
+class AfterNode:
+    """The hook of Node.register_hook(): is called with the gradients of the inputs, and with that of the result."""
+
+    def __init__(self, hook: Callable[[Any, Any], Any]):
+        self.hook = hook
+
+    def __call__(self, g: Any) -> None:
+        pass
+
+
+def call_after(hooks: list[Any], grad_inputs: Any, g: Any) -> tuple[Any, ...]:
+    """The gradients of the inputs after the hooks of Node.register_hook()."""
+    gradients = tuple(grad_inputs)
+    for hook in tuple(hooks):
+        if type(hook) is AfterNode:
+            gradients = _returned(hook.hook(gradients, (g,)), gradients, "register_hook")
+    return gradients
+
+
+def _returned(changed: Any, gradients: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+    """What a hook of a node makes of gradients."""
+    if changed is None:
+        return gradients
+    if not isinstance(changed, tuple):
+        raise TypeError(f"{name}: a hook returns None or a tuple of gradients, not {type(changed).__name__}")
+    if len(changed) != len(gradients):
+        raise Error(f"{name}: a hook returned {len(changed)} gradients, not {len(gradients)}")
+    for new, old in zip(changed, gradients):
+        if new is not None and old is not None:
+            check_gradient(new, old, name)
+    return changed
 
 
 class PostAccumulateHook:
@@ -103,20 +146,10 @@ def call_hooks(hooks: list[Any], g: Any) -> Any:
     return g
 
 
-def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
-    """How many gradients each leaf with hooks waits for: the edges to it from the nodes still to be visited, which
-    starts lead to. Leaves that have a waiting gradient are left out."""
-    counts: dict[Leaf, int] = {}
-    for node in reachable(starts):
-        for edge in node.edges:
-            if type(edge) is Leaf and edge.hooks is not None and edge not in gradients:
-                counts[edge] = counts.get(edge, 0) + 1
-    return counts
-
-
-def call_post_accumulate_hooks(leaf: Leaf) -> None:
-    """Calls the hooks of a leaf that follow the update of its .grad."""
+def call_post_accumulate_hooks(leaf: Any, g: Any) -> None:
+    """Calls the hooks of a leaf that follow the update of its .grad by g."""
     tensor = leaf.tensor()
+    call_after(leaf.hooks or [], (), g)
     for hook in tuple(leaf.hooks or ()):
         if type(hook) is PostAccumulateHook and tensor is not None:
             hook.hook(tensor)

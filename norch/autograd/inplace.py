@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from .._handle import next_seq
+from .._handle import Handle, next_seq
 from .._lib import lib
 from .._typing import Any
 from ..errors import Error
 from .grad_mode import mode
 from .node import Leaf, Node
 from .record import gradient_edge
-from .view_history import SEVERED, Constant, rebase_history
+from .view_history import SEVERED, UNRECORDED, Constant, rebase_history
 
 
-def check_writable(x: Any, name: str) -> None:
-    """Raises Error if autograd forbids a write into x, such as into a leaf that requires grad."""
+def check_writable(x: Any, name: str, value: Any = None) -> None:
+    """Raises Error if autograd forbids a write into x, such as into a leaf that requires grad. value: what is written,
+    where that may require grad."""
     try:
-        node = x._node
+        node, view = x._node, x._view
     except AttributeError:
         raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}") from None
     if not mode.enabled:
         return
     if type(node) is Leaf:
         raise Error(f"{name}: a leaf that requires grad cannot be written to; do it under no_grad(), or to a clone()")
-    if x._view is SEVERED:
+    if view is None:
+        return
+    if view is SEVERED:
         raise Error(
             f"{name}: a view taken under no_grad(), or an input that a Function returned, cannot be written to where "
             "gradients are recorded; take it again, or detach() it"
         )
-    if x._view is not None and type(x._view.base._node) is Leaf:
+    if view is UNRECORDED and node is None and isinstance(value, Handle) and gradient_edge(value) is not None:
+        raise Error(
+            f"{name}: a value that requires grad cannot be written to a view taken under no_grad(), whose base would "
+            "not have its gradient; take the view again, or clone() it"
+        )
+    if type(view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
-    if x._view is not None and gradient_edge(x) is not None and lib.norch_overlaps_itself(x):
+    if gradient_edge(x) is not None and lib.norch_overlaps_itself(x):
         raise Error(f"{name}: a write to a view with overlapping elements has no defined gradient; write to a clone()")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterable
 
 from .._handle import Handle, next_seq
 from .._typing import Any
+from .hooks import AfterNode, BeforeNode, RemovableHandle, add_node_hook
 
 
 class Node:
@@ -58,6 +59,23 @@ class Node:
     def name(self) -> str:
         return type(self).__name__ + "Backward"
 
+    def register_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+        """Calls hook(grad_inputs, grad_outputs), two tuples, when backward() has computed the gradients of the inputs
+        (of a leaf there are none); a tuple that it returns replaces them.
+
+        >>> x = norch.ones(2, requires_grad=True)
+        >>> y = x * 3
+        >>> handle = y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: print(grad_inputs, grad_outputs))
+        >>> y.sum().backward()
+        (tensor([3., 3.]), None) (tensor([1., 1.]),)
+        """
+        return add_node_hook(self, AfterNode(hook))
+
+    def register_prehook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Calls hook(grad_outputs) with the gradient of the result, in a tuple, before those of the inputs are
+        computed; a tuple that it returns replaces it."""
+        return add_node_hook(self, BeforeNode(hook))
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges in PyTorch's form, (node, 0)."""
@@ -97,3 +115,14 @@ class Leaf(Node):
     def variable(self) -> Any:
         """The tensor; None after it was freed."""
         return self.tensor()
+
+
+def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
+    """How many gradients each leaf with hooks waits for: the edges to it from the nodes still to be visited, which
+    starts lead to. Leaves that have a waiting gradient are left out."""
+    counts: dict[Leaf, int] = {}
+    for node in reachable(starts):
+        for edge in node.edges:
+            if type(edge) is Leaf and edge.hooks is not None and edge not in gradients:
+                counts[edge] = counts.get(edge, 0) + 1
+    return counts

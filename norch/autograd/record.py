@@ -11,7 +11,7 @@ from .._typing import Any
 from .derivative import OpNode
 from .grad_mode import mode
 from .node import Node
-from .view_history import SEVERED, refresh, view_of
+from .view_history import SEVERED, UNRECORDED, refresh, view_of
 
 _new = object.__new__
 
@@ -134,6 +134,6 @@ def record_view(
             out._view = view_of(x, step, arguments)
     elif is_view:
         through = x._view
-        if through is SEVERED or (x._node if through is None else gradient_edge(x)) is not None:
-            out._view = SEVERED
+        severed = through is SEVERED or (x._node if through is None else gradient_edge(x)) is not None
+        out._view = SEVERED if severed else UNRECORDED
     return out

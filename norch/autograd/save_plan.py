@@ -23,13 +23,13 @@ class SavePlan:
     needed      for each input, the names that its gradient needs
     layout      the names of the saved values, in the order of node._saved
     others      the names of the values that record() takes beside the inputs and the result
-    tensors     whether a tensor is saved. backward() then frees all; shapes, axes and numbers stay for another walk
+    frees       whether a tensor is saved. backward() then frees all; shapes, axes and numbers stay for another walk
     out         whether the result is saved
     x_meta      whether the meta tensor of the first input is saved
     selections  what select() returned, by its argument
     """
 
-    __slots__ = ("inputs", "layout", "needed", "others", "out", "selections", "tensors", "x_meta")
+    __slots__ = ("frees", "inputs", "layout", "needed", "others", "out", "selections", "x_meta")
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class SavePlan:
         self.inputs, self.others = inputs, others
         self.needed = needed if len(needed) == len(inputs) else needed * len(inputs)  # one function for all
         self.layout = layout or tuple(dict.fromkeys([*(name for name in inputs if name in used), *used]))
-        self.tensors = not {*inputs, "out", *tensors}.isdisjoint(used)
+        self.frees = not {*inputs, "out", *tensors}.isdisjoint(used)
         self.out = "out" in used
         self.x_meta = bool(inputs) and f"{inputs[0]}_meta" in used
         self.selections: dict[int, tuple[Any, bool, list[int]]] = {}
@@ -78,7 +78,7 @@ class SavePlan:
         in_order = count > 1 and positions == [*range(len(self.layout))]
         pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
         out_at = parameters.index("out") if "out" in parameters else -1
-        if not self.tensors:
+        if not self.frees:
             return lambda node: pick(node._saved)
 
         def read(node: Any) -> tuple[Any, ...]:

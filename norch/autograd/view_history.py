@@ -38,7 +38,16 @@ class _Nowhere:
 # The _view of a view taken under no_grad() from a tensor that requires grad, and of an input that a Function returned.
 # A write through it could not be recorded, and raises.
 SEVERED = View()
-SEVERED.base, SEVERED.steps, SEVERED.node = _Nowhere(), None, None
+# That of other views taken under no_grad(). A recorded write through it would leave its base without history, and
+# raises. A result of a function that computes under no_grad() may have it beside a node of its own, and is no view.
+UNRECORDED = View()
+for _view in (SEVERED, UNRECORDED):
+    _view.base, _view.steps, _view.node = _Nowhere(), None, None
+
+
+def base_of(x: Any) -> Any:
+    """The tensor that x is a recorded view of; None where there is none."""
+    return None if x._view is None or type(x._view.base) is _Nowhere else x._view.base
 
 
 def apply_steps(x: Any, steps: Steps | None) -> Any:
@@ -55,10 +64,10 @@ def apply_steps(x: Any, steps: Steps | None) -> Any:
 def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
     """The View of step(x, *arguments)."""
     through = x._view
-    if through is SEVERED:
-        return SEVERED
+    if through is not None and (through is SEVERED or (through is UNRECORDED and x._node is None)):
+        return through
     view = View()  # filled from here: a view is taken often, and an __init__ would cost as much again
-    if through is None:
+    if through is None or through is UNRECORDED:
         view.base = x
         view.steps = (None, step, arguments)
         view.node = x._node
@@ -102,6 +111,8 @@ def refresh(x: Any) -> None:
 def rebase_history(x: Any, node: Node) -> None:
     """Makes node the history of x after a write; if x is a view, that of its base changes."""
     view, whole = x._view, x
+    if view is UNRECORDED:
+        view = None
     if view is not None:
         whole = view.base
         node = ViewWrite(view, node)

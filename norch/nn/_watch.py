@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._lib import lib
 from .module import Module
 
 # Called with a module before its call; gives None, or a function that is called after it, with the result and False, or
@@ -35,17 +36,24 @@ def _watched(self: Module, *args: Any, **kwargs: Any) -> Any:
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
     """watcher(module) is called before each call of a module by any thread, and what it gives after it."""
-    global _plain, _watchers
-    with _lock:
-        if not _watchers:
-            _plain = Module.__call__
-            Module.__call__ = _watched  # type: ignore[method-assign]
-        _watchers = (*_watchers, watcher)
+    lib.norch_call_locked(_lock, _add, watcher)
     try:
         yield
     finally:
-        with _lock:
-            at = _watchers.index(watcher)
-            _watchers = _watchers[:at] + _watchers[at + 1 :]
-            if not _watchers:
-                Module.__call__ = _plain  # type: ignore[method-assign]
+        lib.norch_call_locked(_lock, _remove, watcher)
+
+
+def _add(watcher: Watcher) -> None:
+    global _plain, _watchers
+    if not _watchers:
+        _plain = Module.__call__
+        Module.__call__ = _watched  # type: ignore[method-assign]
+    _watchers = (*_watchers, watcher)
+
+
+def _remove(watcher: Watcher) -> None:
+    global _watchers
+    at = _watchers.index(watcher)
+    _watchers = _watchers[:at] + _watchers[at + 1 :]
+    if not _watchers:
+        Module.__call__ = _plain  # type: ignore[method-assign]

@@ -2,7 +2,7 @@
 and prints them; _state_dict.py saves and loads them. Subclasses define `forward`.
 
 Each of them is stored twice: in the registry of its kind, which keeps the order for iteration, and in the instance's
-`__dict__`, so that `self.weight` is an ordinary attribute look-up. Only `_bind` and `_unbind` write to both.
+`__dict__`, so that `self.weight` is an ordinary attribute look-up; a Registry (_registry.py) writes to both.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from .._typing import DeviceLike
+from .._typing import TYPE_CHECKING, DeviceLike
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
@@ -19,11 +19,13 @@ from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
+from ._registry import Registry
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
 from ._state_dict import StateDict
 from .parameter import Parameter
 
 M = TypeVar("M", bound="Module")
+REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
 def _no_forward(self: Module, *args: Any) -> Any:
@@ -63,9 +65,9 @@ class Module(StateDict):
         # Not by assignment: __setattr__ needs the registries.
         self.__dict__.update(
             training=True,
-            _parameters={},
-            _buffers={},
-            _modules={},
+            _parameters=Registry(self, {}),
+            _buffers=Registry(self, {}),
+            _modules=Registry(self, {}),
             _non_persistent=set(),
             _forward_hooks={},
             _forward_pre_hooks={},
@@ -162,10 +164,24 @@ class Module(StateDict):
 
     def _registry_of(self, name: str) -> dict[str, Any] | None:
         state = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
+        for kind in REGISTRIES:
             if name in state.get(kind, ()):
                 return state[kind]
         return None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for kind in REGISTRIES:
+            if type(known := self.__dict__.get(kind)) is dict:
+                self.__dict__[kind] = Registry(self, known)
+
+    if not TYPE_CHECKING:  # a checker is to find names that are not there
+
+        def __getattr__(self, name: str) -> Any:
+            """An entry of a dict that a program has put in the place of a registry."""
+            if name not in REGISTRIES and (registry := self._registry_of(name)) is not None:
+                return registry[name]
+            return object.__getattribute__(self, name)  # raises
 
     def _bind(self, kind: str, name: str, value: Any) -> None:
         state = self.__dict__

@@ -10,11 +10,10 @@ from .._handle import Handle
 from .._lib import lib
 from .._typing import Any, Tensor, TypeVar, cast
 from ..autograd.record import gradient_edge
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import REFUSALS
 from ._operand import RENAMED_ERRORS, as_operand, renamed_error, tensor_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-REFUSALS = (ArgumentError, DTypeError, ShapeError, TypeError)  # errors about what the arguments are
 
 
 def as_fixed_operand(value: Any, name: str) -> Tensor:

@@ -17,7 +17,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge
 from ..dtype import can_cast
-from ..errors import CaptureError, DeviceError, DTypeError, Error, stacklevel_of_user
+from ..errors import REFUSALS, CaptureError, DeviceError, DTypeError, Error, stacklevel_of_user
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -228,7 +228,7 @@ def _row_wrote(function: Any, arguments: tuple[Any, ...], out: Any) -> bool:
     write = lib.norch_unary_into if form == "unary" else lib.norch_binary_into
     try:
         write(out, opcode, *arguments)
-    except Error:  # of another shape, or it cannot be done: then the function says so
+    except REFUSALS:  # of another shape, or it cannot be done: then the function says so
         return False
     finish_write(out, None)
     return True

@@ -143,7 +143,7 @@ def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = Fals
     def function_(self: Tensor, other: Operand) -> Tensor:
         if (other := as_tensor(other, in_place)) is NotImplemented:
             return other
-        check_writable(self, in_place)
+        check_writable(self, in_place, other)
         to_a = self._node if self._view is None else gradient_edge(self)
         to_b = other._node if other._view is None else gradient_edge(other)
         node = old = None

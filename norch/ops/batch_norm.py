@@ -11,7 +11,7 @@ from .._lib import lib
 from .._numbers import flag
 from .._typing import Operand, Tensor
 from ..autograd.derivative import derivative
-from ..autograd.formula import formula_gradients
+from ..autograd.formula import formula_gradients, unread
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..errors import ArgumentError, ShapeError
@@ -78,7 +78,7 @@ def _backward(
     g: Tensor,
     x: Tensor,
     weight: Tensor,
-    bias: Tensor,
+    bias_meta: Handle,
     mean: Tensor,
     variance: Tensor,
     eps: float,
@@ -87,7 +87,8 @@ def _backward(
 ) -> tuple[Tensor | None, ...]:
     """weight scale (g - mean(g) - h mean(g h)), where h is x normalised; the means only where they depend on x."""
     if mode.enabled:
-        return formula_gradients(_composed, g, (x, weight, bias), needs_input_grad, mean, variance, eps, training)
+        inputs = x, weight, unread(bias_meta, needs_input_grad[2])
+        return formula_gradients(_composed, g, inputs, needs_input_grad, mean, variance, eps, training)
     place = (x._dtype, (x._device_type, x._device_index))
     shape = lib.norch_shape(x)
     grad_x, sums = lib.norch_empty(shape, *place), lib.norch_empty((2, shape[1]), *place)

@@ -133,7 +133,7 @@ def to(
 def copy_(x: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
     """Writes src, broadcast and cast, into x."""
     src = kernel_operand(src, "copy_")
-    check_writable(x, "copy_")
+    check_writable(x, "copy_", src)
     node = None
     to_src = src._node if src._view is None or not mode.enabled else gradient_edge(src)
     if to_src is not None and x.dtype.kind in "fc":

@@ -152,7 +152,7 @@ _IndexGet = derivative(
 def index_write(x: Tensor, index: AdvancedIndex, values: Tensor, kind: int = PUT, in_place: bool = True) -> Tensor:
     """Writes values, broadcast, to the elements of x that index names, or of a copy. Some kinds add them."""
     if in_place:
-        check_writable(x, "index_put_")
+        check_writable(x, "index_put_", values)
     node = record_write(_WRITES.get(kind, _IndexPut), x, values, index)
     if type(index) is MaskIndex and kind == PUT and in_place and index.takes(x, values):
         lib.norch_mask_put(x, index.mask, values)
@@ -340,7 +340,7 @@ def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
     if x.is_contiguous():
         index_write(x.view(-1), at, source.reshape(-1), kind)
         return x
-    check_writable(x, "put_")
+    check_writable(x, "put_", source)
     return copy_(x, index_write(x.reshape(-1), at, source.reshape(-1), kind, in_place=False).view(x.shape))
 
 
@@ -379,7 +379,7 @@ def _fill_value(value: Operand, x: Tensor, name: str) -> Tensor:
 def masked_fill_(x: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """Sets x to value, a number or a 0-d tensor, where mask (bool, broadcast to x) holds."""
     mask, value = _mask(mask, "masked_fill_"), _fill_value(value, x, "masked_fill_")
-    check_writable(x, "masked_fill_")
+    check_writable(x, "masked_fill_", value)
     node = record_write(_MaskedFill, x, value, mask)
     try:
         lib.norch_ternary_into(x, OPCODES["where"], mask, value, x)

@@ -8,16 +8,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from .._handle import Handle
 from .._lib import constants, lib
 from .._numbers import int64
 from .._typing import Tensor
 from ..autograd.derivative import derivative
-from ..autograd.formula import formula_gradients
+from ..autograd.formula import formula_gradients, unread
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..dtype import finfo, float32
-from ..errors import ArgumentError, Error, ShapeError
-from ._arguments import REFUSALS, as_fixed_tensor, rename_errors
+from ..errors import REFUSALS, ArgumentError, Error, ShapeError
+from ._arguments import as_fixed_tensor, rename_errors
 from ._halves import rounded_once
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
@@ -31,7 +32,7 @@ def _normalize_backward(
     g: Tensor,
     x: Tensor,
     weight: Tensor,
-    bias: Tensor | None,
+    bias_meta: Handle | None,
     axes: int,
     eps: float,
     centered: bool,
@@ -39,7 +40,8 @@ def _normalize_backward(
 ) -> tuple[Any, ...]:
     """With f = g weight: scale (f - mean(f) - h mean(f h)), where h is x normalised."""
     if mode.enabled:
-        return formula_gradients(_normalize_formula, g, (x, weight, bias), needs_input_grad, axes, eps, centered)
+        inputs = x, weight, unread(bias_meta, needs_input_grad[2])
+        return formula_gradients(_normalize_formula, g, inputs, needs_input_grad, axes, eps, centered)
     to_x, to_weight, to_bias = needs_input_grad
     dtype, device = x._dtype, (x._device_type, x._device_index)
     shape = lib.norch_shape(x)
@@ -47,7 +49,7 @@ def _normalize_backward(
     if not (to_weight or to_bias):
         lib.norch_normalize_backward(g, x, weight, axes, eps, centered, (grad_x,))
         return grad_x, None, None
-    mixed = (weight is not None and weight._dtype != dtype) or (bias is not None and bias._dtype != dtype)
+    mixed = (weight is not None and weight._dtype != dtype) or (bias_meta is not None and bias_meta._dtype != dtype)
     sums = lib.norch_empty(  # for weight and bias; beside halves either may be of another dtype
         (2, *(shape[1:2] if axes < 0 else shape[-axes:])), _FLOAT32 if mixed else dtype, device
     )
@@ -56,8 +58,8 @@ def _normalize_backward(
     grad_bias = sums.select(0, 1) if to_bias else None
     if mixed and grad_weight is not None:
         grad_weight = grad_weight.to(weight.dtype)
-    if mixed and bias is not None and grad_bias is not None:
-        grad_bias = grad_bias.to(bias.dtype)
+    if mixed and bias_meta is not None and grad_bias is not None:
+        grad_bias = grad_bias.to(bias_meta.dtype)
     return grad_x if to_x else None, grad_weight, grad_bias
 
 

@@ -75,7 +75,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 def _scatter(x: Tensor, dim: int, index: Tensor, src: Operand, adds: bool, in_place: bool, name: str) -> Tensor:
     src, index = source_for(x, src, name), check_index(index, name)
     if in_place:
-        check_writable(x, name + "_")
+        check_writable(x, name + "_", src)
     node = record_write(_ScatterAdd if adds else _Scatter, x, src, index, dim)
     out = lib.norch_scatter(x, KINDS["SCATTER_ADD" if adds else "SCATTER"], dim, index, src, in_place)
     return result_of_write(out, node, in_place)

@@ -17,7 +17,7 @@ from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.levels import zeros_of
 from ..autograd.record import gradient_edge, record_view
-from ..autograd.view_history import SEVERED
+from ..autograd.view_history import base_of
 from ..dtype import dtype as DType  # noqa: N812
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
@@ -191,9 +191,9 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
 
 @method
 @rename_errors
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, *sizes_: Any, size: Any = None) -> Tensor:
     """input.expand(size)."""
-    return expand(input, size)
+    return expand(input, *sizes_, size=size)
 
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     """
     tensor_of(input, "as_strided")
     shift = 0 if storage_offset is None else int64(storage_offset, "storage_offset") - input.storage_offset()
-    base = input if input._view is None or input._view is SEVERED else input._view.base
+    base = input if (found := base_of(input)) is None else found
     if (
         mode.enabled
         and gradient_edge(input) is not None

@@ -104,9 +104,7 @@ def _parametrized(base: Any) -> Any:
         lists = self.__dict__.get("parametrizations", ())
         if name in lists:
             return lists[name]()
-        if hasattr(base, "__getattr__"):
-            return base.__getattr__(self, name)
-        raise AttributeError(f"{base.__name__!r} object has no attribute {name!r}")
+        return base.__getattr__(self, name)
 
     def assign(self: Any, name: str, value: Any) -> None:
         lists = self.__dict__.get("parametrizations", ())

@@ -21,15 +21,18 @@ __all__ = ["histc", "histogram"]
 # ruff: noqa: A001, A002  (PyTorch's names)
 
 
-def _limits(x: Any, low: float, high: float, name: str) -> tuple[float, float]:
-    """low and high, or where they are the same the least and the largest element; apart from each other."""
-    if low == high and x.numel():
-        low, high = x.amin().item(), x.amax().item()
+def _limits(low: float, high: float, name: str, apart: float) -> tuple[float, float]:
+    """low and high; where they are the same, what lies `apart` from them."""
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ArgumentError(f"{name}: the range from {low} to {high} is not finite")
     if low > high:
         raise ArgumentError(f"{name}: the range from {low} to {high} ends before it begins")
-    return (low - 1, high + 1) if low == high else (low, high)
+    return (low - apart, high + apart) if low == high else (low, high)
+
+
+def _extremes(x: Any) -> tuple[float, float]:
+    """The least and the largest element; 0 and 1 where there is none."""
+    return (x.amin().item(), x.amax().item()) if x.numel() else (0.0, 1.0)
 
 
 @method
@@ -45,7 +48,8 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     x = floats_of(input, "histc").detach().reshape(-1)
     if check_count(bins, "histc: bins") < 1:
         raise ArgumentError(f"histc: bins must be positive, not {bins}")
-    low, high = _limits(x, float(min), float(max), "histc")
+    low, high = _extremes(x) if min == max and x.numel() else (float(min), float(max))
+    low, high = _limits(low, high, "histc", 1.0)
     wide = x.double()
     inside = (wide >= low) & (wide <= high)
     at = clamp(floor((where(inside, wide, low) - low) * (bins / (high - low))), 0, bins - 1)
@@ -67,8 +71,8 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
     if isinstance(bins, int):
         if check_count(bins, "histogram: bins") < 1:
             raise ArgumentError(f"histogram: bins must be positive, not {bins}")
-        low, high = (0.0, 0.0) if range is None else map(float, range)
-        low, high = _limits(x, low, high, "histogram")
+        low, high = _extremes(x) if range is None else map(float, range)
+        low, high = _limits(low, high, "histogram", 0.5)
         edges = linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
     else:
         edges = as_operand(bins, "histogram").detach()

@@ -12,6 +12,7 @@ from ..._numbers import int64
 from ..._typing import Any, Tensor, TypeVar, cast
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
+from ...autograd.levels import zeros_of
 from ...autograd.record import record
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
@@ -70,7 +71,9 @@ def _one_pass(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1, **others: A
             return linear(a, t(b), x)
         if not (x.is_cuda and x.ndim == a.ndim and x.dtype.is_floating_point and {type(beta), type(alpha)} <= _NUMBERS):
             return None
-        return record(_Addmm, lib.norch_addmm(x, a, b, beta, alpha), (x, a, b), (beta, alpha), True) if beta else None
+        if not (beta and alpha):
+            return None
+        return record(_Addmm, lib.norch_addmm(x, a, b, beta, alpha), (x, a, b), (beta, alpha), True)
     except (ShapeError, DTypeError, OverflowError):
         return None
 
@@ -98,20 +101,21 @@ _Addmm = derivative(
 @_in_one_pass(2)
 @rounded_once
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
-    """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product, and is not read when beta is 0.
+    """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product. What has the factor 0 is not read, so that
+    its NaNs are none of the result's; but for baddbmm() and addr(), of which this holds for beta only.
 
     >>> norch.addmm(norch.ones(2), norch.eye(2), norch.eye(2), alpha=3)
     tensor([[4., 1.],
             [1., 4.]])
     """
-    return _added(input, mm(mat1, mat2), beta, alpha, "addmm")
+    return _added(input, _blas(mm(mat1, mat2), alpha), beta, alpha, "addmm")
 
 
 @method(inplace=True)
 @rounded_once
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * (mat @ vec), as addmm()."""
-    return _added(input, mv(mat, vec), beta, alpha, "addmv")
+    return _added(input, _blas(mv(mat, vec), alpha), beta, alpha, "addmv")
 
 
 @method(inplace=True)
@@ -127,7 +131,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1,
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
     products = bmm(batch1, batch2)
-    return _added(input, sum_(products, 0, dtype=products.dtype), beta, alpha, "addbmm")
+    return _added(input, _blas(sum_(products, 0, dtype=products.dtype), alpha), beta, alpha, "addbmm")
 
 
 @method(inplace=True)
@@ -156,9 +160,17 @@ def _added(x: Tensor, product: Tensor, beta: complex, alpha: complex, name: str)
     if beta != 0:
         return _scaled(x, beta, name) + product
     on_one_device(name, x, product)
-    if not x.requires_grad:
-        return product
-    return where(product.new_zeros((), dtype=bool), x, product)  # for its gradient, which is 0
+    return product if not x.requires_grad else _instead_of(x, product)
+
+
+def _blas(product: Tensor, alpha: complex) -> Tensor:
+    """product, or zeros where alpha is 0: as in BLAS, NaNs in the factors then do not count."""
+    return product if alpha != 0 else _instead_of(product, zeros_of(product))
+
+
+def _instead_of(x: Tensor, value: Tensor) -> Tensor:
+    """value, with a gradient of x, which is 0."""
+    return where(value.new_zeros((), dtype=bool), x, value)
 
 
 def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:

@@ -205,14 +205,13 @@ def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
 
 
 def tolerance(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """atol and rtol as arrays over the batch: rtol is max(M, N) times the dtype's epsilon, or 0 with an atol, unless
-    given; PyTorch's rule."""
+    """atol and rtol as arrays over the batch: rtol is max(M, N) times the dtype's epsilon, or 0 where atol is positive,
+    unless given; PyTorch's rule."""
     np = numpy()
+    given = [0.0 if atol is None else atol, 0.0 if rtol is None else rtol]
+    arrays = [np.asarray(x.tolist() if hasattr(x, "tolist") else x, dtype=float) for x in given]
     if rtol is None:
-        rtol = (
-            0.0 if atol is not None and np.all(np.asarray(atol) > 0) else max(A.shape[-2:]) * np.finfo(A.dtype.name).eps
-        )
-    arrays = [np.asarray(x.tolist() if hasattr(x, "tolist") else x, dtype=float) for x in (atol or 0.0, rtol)]
+        arrays[1] = np.where(arrays[0] > 0, 0.0, max(A.shape[-2:]) * np.finfo(A.dtype.name).eps)
     for x in arrays:
         if x.shape not in ((), tuple(A.shape[:-2])):
             raise ShapeError(f"{name}: a tolerance of shape {x.shape} for a batch of shape {tuple(A.shape[:-2])}")

@@ -1,0 +1,30 @@
+"""``norch._C``: what libraries call of PyTorch's private module. None of it changes a result, so it does nothing."""
+
+from typing import Any
+
+from ._exports import publish
+
+
+def _log_api_usage_once(name: str) -> None:
+    """Nothing is logged."""
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is traced."""
+
+
+def _jit_set_profiling_executor(enabled: bool) -> bool:
+    """The setting before: nothing is compiled."""
+    return False
+
+
+def _jit_set_profiling_mode(enabled: bool) -> bool:
+    """The setting before: nothing is compiled."""
+    return False
+
+
+def _missing(name: str) -> Any:
+    raise AttributeError(f"norch._C has no {name!r}: it is private to PyTorch")
+
+
+publish(globals(), missing=_missing)

@@ -1,0 +1,39 @@
+"""Registry: the dict in which a module keeps its parameters, its buffers or its submodules."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import MutableMapping
+from typing import Any
+
+
+class Registry(dict[str, Any]):
+    """Parameters, buffers or submodules by name. What is put into it is an attribute of the module, and what is taken
+    out is none any more: programs do this, as in `net._modules["fc"] = nn.Identity()`. Copies and pickles are dicts.
+    """
+
+    __slots__ = ("_module",)
+
+    def __init__(self, module: Any, items: dict[str, Any]):
+        dict.__init__(self, items)
+        self._module = weakref.ref(module)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        dict.__setitem__(self, name, value)
+        if (module := self._module()) is not None:
+            module.__dict__[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        dict.__delitem__(self, name)
+        if (module := self._module()) is not None:
+            module.__dict__.pop(name, None)
+
+    def __ior__(self, other: Any) -> Registry:  # type: ignore[override, misc]
+        self.update(other)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+    pop, popitem, clear = MutableMapping.pop, MutableMapping.popitem, MutableMapping.clear
+    update, setdefault = MutableMapping.update, MutableMapping.setdefault
