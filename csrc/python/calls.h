@@ -51,15 +51,15 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (both guard.c). grad_mode():
  * grad_mode.c.
  * set_batched(), sample_of(): for vmap (batched.c). mpi_all_reduce(): mpi.c. */
-#define NR_TENSOR_CALLS(ROW)                                                                          \
-    ROW(item)                                                                                         \
-    ROW(shape)                                                                                        \
-    ROW(strides)                                                                                      \
-    ROW(adopt)                                                                                        \
-    ROW(region)                                                                                       \
-    ROW(to_dlpack)                                                                                    \
-    ROW(from_dlpack) ROW(guard_class) ROW(call_locked) ROW(grad_mode) ROW(set_batched) ROW(sample_of) \
-        ROW(mpi_all_reduce)
+#define NR_TENSOR_CALLS(ROW) \
+    ROW(item)                \
+    ROW(shape)               \
+    ROW(strides)             \
+    ROW(adopt)               \
+    ROW(region)              \
+    ROW(to_dlpack)           \
+    ROW(from_dlpack)         \
+    ROW(guard_class) ROW(call_locked) ROW(grad_mode) ROW(set_batched) ROW(sample_of) ROW(mpi_all_reduce)
 
 /* The result of a call of which an argument was refused: NULL if an error is set; otherwise the argument is a batched
  * tensor, and the result is that of the batching rule of the call. */
