@@ -6,7 +6,7 @@
 - The reverse walk: engine.py (backward()), gradients.py and targets.py (grad()), broadcast.py (gradients of broadcast
   inputs), hooks.py, anomaly.py (finds the operation behind a NaN), levels.py (gradients that vmap sums).
 - Gradients of gradients: formula.py (of fused kernels), dependence.py (whose derivative is 0). region.py walks through
-  a part of the graph, for checkpoints and norch.compile.
+  a part of the graph, for checkpoints and norch.compile; reachable.py only lists nodes.
 - For users: grad_mode.py (no_grad() and the like), function.py (custom operations), transforms.py and functional.py
   (Jacobians and products with them), saved.py (checks of what a node saved, and PyTorch's names of it).
 

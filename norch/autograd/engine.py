@@ -33,12 +33,14 @@ from .hooks import (
     retaining,
 )
 from .levels import batched_like, live_levels, sums_of_levels
-from .node import Leaf, Node, count_dependencies
+from .node import Leaf, Node
+from .reachable import count_dependencies
 from .record import gradient_edge
 from .targets import Targets, nodes_of
 
 _COMPLEX = complex64.code  # the first number of a complex dtype
 _complex_seen = lib.norch_complex_seen
+Queue = list[tuple[int, Node]]  # a heap of (-seq, node), the youngest node first
 
 
 def backward(
@@ -132,7 +134,7 @@ def walk(
 ) -> None:
     """Walks back from roots, (node, gradient) pairs, and adds to the .grad of the leaves that it reaches. With targets
     it collects their gradients instead, in targets.found, and no .grad of a leaf changes."""
-    waiting: list[tuple[int, Node]] = []
+    waiting: Queue = []
     gradients: dict[Node, Any] = {}
     needed: Any = None
     if targets is not None:
@@ -155,11 +157,7 @@ def walk(
 
 
 def visit(
-    gradients: dict[Node, Any],
-    waiting: list[tuple[int, Node]],
-    retain_graph: bool,
-    create_graph: bool,
-    targets: Targets | None,
+    gradients: dict[Node, Any], waiting: Queue, retain_graph: bool, create_graph: bool, targets: Targets | None
 ) -> None:
     """Visits the nodes that wait, and those that they lead to. A function of its own: in Python 3.13 a signal handler
     that raises where a loop begins again skips the `finally` around that loop (tests/test_interrupts.py)."""
@@ -244,7 +242,7 @@ def visit(
             _finish(leaf, gradients.pop(leaf), create_graph)
 
 
-def _add(gradients: dict[Node, Any], waiting: list[tuple[int, Node]], node: Node, g: Any) -> None:
+def _add(gradients: dict[Node, Any], waiting: Queue, node: Node, g: Any) -> None:
     """Adds g to the gradient that waits at node."""
     known = gradients.get(node)
     if known is None:

@@ -7,7 +7,7 @@ needs none). ``propagate(g)`` computes the gradients of the inputs from g, the g
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable
 
 from .._handle import Handle, next_seq
 from .._typing import Any
@@ -85,20 +85,6 @@ class Node:
         return f"<{self.name()}>"
 
 
-def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
-    """The nodes that edges lead to from roots, and roots themselves. The edges of ends are not followed."""
-    seen = set(roots)
-    todo = list(seen)
-    while todo:
-        node = todo.pop()
-        if node not in ends:
-            for edge in node.edges:
-                if edge is not None and edge not in seen:
-                    seen.add(edge)
-                    todo.append(edge)
-    return seen
-
-
 class Leaf(Node):
     """The node of a leaf tensor: adds the gradient that arrives to tensor.grad."""
 
@@ -115,14 +101,3 @@ class Leaf(Node):
     def variable(self) -> Any:
         """The tensor; None after it was freed."""
         return self.tensor()
-
-
-def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
-    """How many gradients each leaf with hooks waits for: the edges to it from the nodes still to be visited, which
-    starts lead to. Leaves that have a waiting gradient are left out."""
-    counts: dict[Leaf, int] = {}
-    for node in reachable(starts):
-        for edge in node.edges:
-            if type(edge) is Leaf and edge.hooks is not None and edge not in gradients:
-                counts[edge] = counts.get(edge, 0) + 1
-    return counts

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from .._typing import Any
 from ..errors import Error
-from .node import Node, reachable
+from .node import Node
+from .reachable import reachable
 from .record import gradient_edge
 
 

@@ -16,7 +16,8 @@ from .._handle import Handle
 from ..errors import DTypeError, Error, ShapeError
 from .grad_mode import enable_grad, mode
 from .gradients import grad
-from .node import Leaf, reachable
+from .node import Leaf
+from .reachable import reachable
 from .record import gradient_edge
 
 Tensors = Sequence[Any]

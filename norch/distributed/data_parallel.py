@@ -15,7 +15,7 @@ from typing import Any
 
 from .._recording import here, unseen
 from ..autograd import is_grad_enabled, no_grad
-from ..autograd.node import reachable
+from ..autograd.reachable import reachable
 from ..autograd.record import gradient_edge
 from ..compat.pytree import tree_leaves
 from ..dtype import int32

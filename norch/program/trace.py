@@ -26,7 +26,7 @@ from .._lib import lib
 from .._recording import here, unseen
 from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
-from ..autograd.node import reachable
+from ..autograd.reachable import reachable
 from ..nn._watch import watching
 from ..nn.module import Module
 
