@@ -12,10 +12,11 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import socket
 import weakref
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import ForkingPickler, recv_handle, send_handle
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from ..._shared_memory import Block
@@ -42,15 +43,32 @@ def send(connection: Connection, message: Any) -> None:
     block = Block(len(data))
     block.write(0, data)
     connection.send_bytes(b"%d" % len(data))
-    send_handle(connection, block.fd, None)
+    _send_file(connection, block.fd)
 
 
 def receive(connection: Connection) -> Any:
     """The next message; EOFError or OSError where the other end is gone."""
     data = connection.recv_bytes()
     if data[0] != 0x80:  # with which pickles begin
-        data = Block(int(data), recv_handle(connection)).read(int(data))
+        data = Block(int(data), _receive_file(connection)).read(int(data))
     return pickle.loads(data)
+
+
+# send_handle() and recv_handle() of multiprocessing.reduction are not used, as they exchange an acknowledgement (from
+# Python 3.14 on, on macOS always), in whose place the worker may read the consumer's next message.
+
+
+def _send_file(connection: Connection, fd: int) -> None:
+    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as end:
+        socket.send_fds(end, [b"F"], [fd])
+
+
+def _receive_file(connection: Connection) -> int:
+    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as end:
+        _, descriptors, *_ = socket.recv_fds(end, 1, 1)
+    if not descriptors:
+        raise EOFError
+    return descriptors[0]
 
 
 # ---- the worker's side -----------------------------------------------------------------------------------------------
@@ -163,7 +181,7 @@ class Outbox:
         self.start()
         send(self.connection, (*head, state, *known, file.getvalue()))
         if block and fresh:
-            send_handle(self.connection, block.fd, None)
+            _send_file(self.connection, block.fd)
             block.close()
 
     def _block_of(self, size: int) -> Block | None:
@@ -239,7 +257,7 @@ class Inbox:
         for old in dropped:
             self.blocks.pop(old, None)
         if size:
-            block = self.blocks[number] = Block(size, recv_handle(self.connection))
+            block = self.blocks[number] = Block(size, _receive_file(self.connection))
             block.close()
         if number < 0:
             return _Unpickler(data, [_empty() for _ in layout]).load
