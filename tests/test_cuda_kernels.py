@@ -158,3 +158,21 @@ def test_products_in_tiles_of_every_size_and_way(batch: int, m: int, n: int, k: 
             assert norch.equal((x @ y).cpu(), expected)
     x, y = a.cuda(), norch.arange(2 * n, dtype=norch.float32, device="cuda")[::2]
     assert norch.equal(nn.functional.linear(x[0], turned_b[0].mT, y).cpu(), expected[0] + y.cpu())
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64])
+@pytest.mark.parametrize(
+    ("images", "channels", "side", "out", "kernel"),
+    [(8, 3, 45, 130, 3), (16, 3, 32, 64, 3), (17, 7, 31, 24, 2), (8, 1, 32, 6, 5), (4, 2, 9, 40, 1), (5, 8, 60, 70, 2)],
+)
+def test_convolutions_of_few_terms(
+    images: int, channels: int, side: int, out: int, kernel: int, dtype: norch.dtype
+) -> None:
+    """First layers, in tiles of every size; rows of positions that 16 bytes divide or not; at most 32 terms a sum."""
+    norch.manual_seed(0)
+    x = norch.randint(-8, 9, (images, channels, side, side)).to(dtype)
+    w, b = norch.randint(-8, 9, (out, channels, kernel, kernel)).to(dtype), norch.arange(out).to(dtype)
+    for bias, options in ((None, {"padding": kernel // 2}), (b, {"stride": 2})):
+        expected = nn.functional.conv2d(x, w, bias, **options)  # whole numbers: exact in any order
+        there = nn.functional.conv2d(x.cuda(), w.cuda(), None if bias is None else bias.cuda(), **options)
+        assert norch.equal(there.cpu(), expected)

@@ -73,7 +73,7 @@ struct output_position {
     }
 
     DEVICE bool sees(const correlation &c, const tap_entry &e) const {
-        return (uint32_t)(row + e.row) < (uint32_t)c.size[0] && (uint32_t)(column + e.column) < (uint32_t)c.size[1];
+        return ((uint32_t)(row + e.row) < (uint32_t)c.size[0]) & ((uint32_t)(column + e.column) < (uint32_t)c.size[1]);
     }
 };
 

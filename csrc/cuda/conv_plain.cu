@@ -5,7 +5,8 @@
 #include "conv.cuh"
 #include "tile.cuh"
 
-#define BUSY 128 /* blocks that leave no multiprocessor of a middling device idle */
+#define BUSY 128   /* blocks that leave no multiprocessor of a middling device idle */
+#define SHALLOW 32 /* rows of a product that shared memory holds at once */
 
 /* Sources look up the taps of a round in shared memory; those of the next are written meanwhile. */
 template <int BK> struct tap_table {
@@ -42,11 +43,9 @@ template <class T, int outer, int BK> struct position_source {
     DEVICE void fetch() {
 #pragma unroll
         for (int e = 0; e < count; e++) {
-            next[e] = T(0);
-            if (in && k + e * k_on < left) {
-                const tap_entry tap = entries[k + e * k_on];
-                if (here.sees(c, tap)) next[e] = x[tap.source];
-            }
+            const bool is_row = in && k + e * k_on < left;
+            const tap_entry tap = is_row ? entries[k + e * k_on] : tap_entry{};
+            next[e] = is_row & here.sees(c, tap) ? x[tap.source] : T(0);
         }
         left -= BK;
     }
@@ -75,9 +74,10 @@ template <class T, int outer, int BK> struct weight_source {
     }
 
     DEVICE void fetch() {
-        const int64_t tap = left > 0 ? entries[threadIdx.x % BK].weight : 0;
+        const T *from = x + (left > 0 ? entries[threadIdx.x % BK].weight : 0);
 #pragma unroll
-        for (int e = 0; e < count; e++) next[e] = left > 0 && e * o_on < m_left ? x[tap + e * o_on * c.weight_m] : T(0);
+        for (int e = 0; e < count; e++, from += o_on * c.weight_m)
+            next[e] = left > 0 && e * o_on < m_left ? *from : T(0);
         left -= BK;
     }
 
@@ -98,29 +98,19 @@ template <class Source, int BK> struct turning : Source {
     }
 };
 
-template <class S> __global__ void __launch_bounds__(NR_BLOCK) correlate(const correlation c) {
-    using T = typename S::T;
-    __shared__ tap_entry entries[2 * S::BK];
-    const int tiles_n = (c.n + S::BN - 1) / S::BN, group = (int)blockIdx.y;
-    const int m0 = (int)blockIdx.x / tiles_n * S::BM, n0 = (int)blockIdx.x % tiles_n * S::BN;
-    tap_table<S::BK> table(entries);
-    table.write(c);
-    table.write(c);
-    turning<weight_source<T, S::BM, S::BK>, S::BK> a(c, entries, group, m0);
-    turning<position_source<T, S::BN, S::BK>, S::BK> b(c, entries, group, n0);
-    T sum[S::TM][S::TN] = {};
-    __syncthreads();
-    multiply_tiles<S>(sum, a, b, (c.k + S::BK - 1) / S::BK, [&] { table.write(c); });
-
+/* Writes a block's tile, the bias added. */
+template <class S, class T>
+DEVICE void put_tile(const correlation &c, int group, int m0, int n0, const T (&sum)[S::TM][S::TN]) {
     const T *bias = static_cast<const T *>(c.bias) + (int64_t)group * c.m;
     T *out = static_cast<T *>(c.out);
 #pragma unroll
     for (int j = 0; j < S::TN; j += S::RUN_N) {
         const int n = n0 + S::column(j);
         if (n >= c.n) continue;
-        int64_t to[S::RUN_N];
+        int64_t to[S::RUN_N] = {output_position(c, group, n).out};
 #pragma unroll
-        for (int q = 0; q < S::RUN_N; q++) to[q] = n + q < c.n ? output_position(c, group, n + q).out : 0;
+        for (int q = 1; q < S::RUN_N; q++)
+            if (!c.out_wide && n + q < c.n) to[q] = output_position(c, group, n + q).out;
 #pragma unroll
         for (int i = 0; i < S::TM; i++) {
             const int m = m0 + S::row(i);
@@ -138,6 +128,46 @@ template <class S> __global__ void __launch_bounds__(NR_BLOCK) correlate(const c
             }
         }
     }
+}
+
+template <class S> __global__ void __launch_bounds__(NR_BLOCK) correlate(const correlation c) {
+    using T = typename S::T;
+    __shared__ tap_entry entries[2 * S::BK];
+    const int tiles_n = (c.n + S::BN - 1) / S::BN, group = (int)blockIdx.y;
+    const int m0 = (int)blockIdx.x / tiles_n * S::BM, n0 = (int)blockIdx.x % tiles_n * S::BN;
+    tap_table<S::BK> table(entries);
+    table.write(c);
+    table.write(c);
+    turning<weight_source<T, S::BM, S::BK>, S::BK> a(c, entries, group, m0);
+    turning<position_source<T, S::BN, S::BK>, S::BK> b(c, entries, group, n0);
+    T sum[S::TM][S::TN] = {};
+    __syncthreads();
+    multiply_tiles<S>(sum, a, b, (c.k + S::BK - 1) / S::BK, [&] { table.write(c); });
+    put_tile<S>(c, group, m0, n0, sum);
+}
+
+/* At most SHALLOW rows, as in first layers: all lie in shared memory at once, and only those that there are are multiplied:
+ * rounds would pad them, and load for one round more. */
+template <class S> __global__ void __launch_bounds__(NR_BLOCK, S::blocks) correlate_shallow(const correlation c) {
+    using T = typename S::T;
+    constexpr int a_pitch = S::BM + NR_TILE_GAP, b_pitch = S::BN + NR_TILE_GAP;
+    __shared__ tap_entry entries[SHALLOW];
+    __shared__ __align__(16) T a_tile[SHALLOW * a_pitch], b_tile[SHALLOW * b_pitch];
+    const int tiles_n = (c.n + S::BN - 1) / S::BN, group = (int)blockIdx.y;
+    const int m0 = (int)blockIdx.x / tiles_n * S::BM, n0 = (int)blockIdx.x % tiles_n * S::BN;
+    if ((int)threadIdx.x < c.k) entries[threadIdx.x] = tap_of(c, (int)threadIdx.x);
+    weight_source<T, S::BM, SHALLOW> a(c, entries, group, m0);
+    position_source<T, S::BN, SHALLOW> b(c, entries, group, n0);
+    __syncthreads();
+    a.fetch();
+    b.fetch();
+    a.put(a_tile);
+    b.put(b_tile);
+    __syncthreads();
+    T sum[S::TM][S::TN] = {};
+    for (int k = 0; k < c.k; k++)
+        multiply_outer<S>(sum, a_tile + S::row(0) + k * a_pitch, b_tile + S::column(0) + k * b_pitch);
+    put_tile<S>(c, group, m0, n0, sum);
 }
 
 /* A thread an element. */
@@ -289,7 +319,8 @@ template <class S> static int64_t tiles_of(int64_t m, int64_t n) {
 template <class S> static bool correlate_by(const nr_call *call, const correlation &c, int32_t groups, bool last) {
     const int64_t tiles = tiles_of<S>(c.m, c.n);
     if (!last && ((S::BM > 32 && c.m * 2 <= S::BM) || tiles * groups < BUSY)) return false;
-    LAUNCH(correlate<S>, dim3((unsigned)tiles, (unsigned)groups), NR_BLOCK, 0, gpu_of(call)->stream, c);
+    auto kernel = c.k <= SHALLOW ? correlate_shallow<S> : correlate<S>;
+    LAUNCH(kernel, dim3((unsigned)tiles, (unsigned)groups), NR_BLOCK, 0, gpu_of(call)->stream, c);
     return true;
 }
 

@@ -49,6 +49,30 @@ template <class Element, class Sum, int BM_, int BN_, int BK_, int TM_, int TN_>
     }
 };
 
+/* sum += the outer product of a column of A and a row of B: x and y point at this thread's first elements. */
+template <class S>
+DEVICE void multiply_outer(typename S::A (&sum)[S::TM][S::TN], const typename S::T *x_from,
+                           const typename S::T *y_from) {
+    using T = typename S::T;
+    T x[S::TM], y[S::TN];
+#pragma unroll
+    for (int i = 0; i < S::TM; i += S::RUN_M) {
+        auto run = *reinterpret_cast<const pack<T, S::RUN_M> *>(x_from + i * 4);
+#pragma unroll
+        for (int q = 0; q < S::RUN_M; q++) x[i + q] = run.v[q];
+    }
+#pragma unroll
+    for (int j = 0; j < S::TN; j += S::RUN_N) {
+        auto run = *reinterpret_cast<const pack<T, S::RUN_N> *>(y_from + j * 8);
+#pragma unroll
+        for (int q = 0; q < S::RUN_N; q++) y[j + q] = run.v[q];
+    }
+#pragma unroll
+    for (int i = 0; i < S::TM; i++)
+#pragma unroll
+        for (int j = 0; j < S::TN; j++) sum[i][j] = multiply_add((typename S::A)x[i], (typename S::A)y[j], sum[i][j]);
+}
+
 /* Adds to sum the products of BK * rounds columns of A with rows of B. step(): called by all threads once a round. */
 template <class S, class SourceA, class SourceB, class Step>
 DEVICE void multiply_tiles(typename S::A (&sum)[S::TM][S::TN], SourceA &a, SourceB &b, int rounds, const Step &step) {
@@ -73,26 +97,7 @@ DEVICE void multiply_tiles(typename S::A (&sum)[S::TM][S::TN], SourceA &a, Sourc
         b.fetch();
         step();
 #pragma unroll
-        for (int k = 0; k < BK; k++) {
-            T x[S::TM], y[S::TN];
-#pragma unroll
-            for (int i = 0; i < S::TM; i += S::RUN_M) {
-                auto run = *reinterpret_cast<const pack<T, S::RUN_M> *>(x_from + a_now + k * a_pitch + i * 4);
-#pragma unroll
-                for (int q = 0; q < S::RUN_M; q++) x[i + q] = run.v[q];
-            }
-#pragma unroll
-            for (int j = 0; j < S::TN; j += S::RUN_N) {
-                auto run = *reinterpret_cast<const pack<T, S::RUN_N> *>(y_from + b_now + k * b_pitch + j * 8);
-#pragma unroll
-                for (int q = 0; q < S::RUN_N; q++) y[j + q] = run.v[q];
-            }
-#pragma unroll
-            for (int i = 0; i < S::TM; i++)
-#pragma unroll
-                for (int j = 0; j < S::TN; j++)
-                    to[i][j] = multiply_add((typename S::A)x[i], (typename S::A)y[j], to[i][j]);
-        }
+        for (int k = 0; k < BK; k++) multiply_outer<S>(to, x_from + a_now + k * a_pitch, y_from + b_now + k * b_pitch);
 #pragma unroll
         for (int i = 0; BY_ROUND && i < S::TM; i++)
 #pragma unroll
