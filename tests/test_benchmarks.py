@@ -151,3 +151,12 @@ def test_replays_alone_are_timed() -> None:
     done = run("benchmarks", "--quick", "--only", "ten operations")
     assert done.returncode == 0, done.stderr
     assert re.search(r"ten operations on 10 numbers +the replay alone: \d", done.stdout), done.stdout
+
+
+def test_kernels_are_held_to_the_spills_that_are_known() -> None:
+    from benchmarks.cuda_resources import SPILLS, known_spills
+
+    known = "multiply<shape_16bit<dtype<9>, 64, 64, 64, 32, 32, 3, 3>, 2, 2>"
+    assert [known_spills(known, arch) for arch in ("80", "90a", "75")] == [224, 300, 300]
+    assert known_spills(known.replace("3, 3>", "3, 4>"), "80") == 0 == known_spills(f"dense<{known}>", "80")
+    assert all(max(both) for both in SPILLS.values())
