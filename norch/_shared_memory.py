@@ -120,6 +120,13 @@ def is_shared(self: Any) -> bool:
     return not self.is_cuda and lib.norch_view_storage(self)._data in _shared
 
 
+def _references_of_two_owners() -> int:
+    """What sys.getrefcount(x) gives if a container and the variable x refer to an object: 3, from Python 3.14 on 2."""
+    container = [object()]
+    x = container[0]
+    return sys.getrefcount(x)
+
+
 def share_memory_(self: Any) -> Any:
     """Moves the elements to shared memory, once for all: processes that the tensor is sent to, or that are forked
     later, see what the others write. Does nothing to tensors of CUDA devices, and to what is shared already.
@@ -136,7 +143,7 @@ def share_memory_(self: Any) -> Any:
     whole = lib.norch_view_storage(self)
     others = lib.norch_storage_references(whole) - 2
     base = base_of(self)
-    if base is not None and sys.getrefcount(base) == 3:  # the view, this variable and the argument: no other reference
+    if base is not None and sys.getrefcount(base) == _references_of_two_owners():  # the view and this variable
         others -= 1
     if others:
         raise Error(

@@ -4,6 +4,7 @@ import dis
 import pathlib
 import signal
 import sys
+import threading
 import types
 
 import pytest
@@ -70,3 +71,32 @@ def test_grad_mode_is_what_it_was_wherever_backward_is_interrupted():
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted == 1000
+
+
+def test_other_threads_go_on_after_an_interrupted_backward():
+    """Whatever backward() holds while it adds to .grad is free again."""
+
+    class Interrupted(Exception):
+        pass
+
+    def handler(*_):
+        raise Interrupted
+
+    x = norch.ones(3, requires_grad=True)
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for i in range(500):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 5e-5 + i * 1e-7)
+                while True:
+                    (x + x).sum().backward()
+            except Interrupted:
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    thread = threading.Thread(target=lambda: (x * 2).sum().backward(), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()

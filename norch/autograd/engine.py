@@ -261,11 +261,15 @@ def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[N
         return True
     if type(edge) is not Leaf or edge.hooks is not None or not to_leaves:
         return False
-    with _adding:
-        tensor: Any = edge.tensor()
-        if tensor is None or tensor._grad is None:
-            return False
-        node.add_to(tensor._grad, g)
+    tensor: Any = edge.tensor()
+    return tensor is not None and lib.norch_call_locked(_adding, _added_to_grad, (tensor, node, g))
+
+
+def _added_to_grad(what: tuple[Any, Node, Any]) -> bool:
+    tensor, node, g = what
+    if tensor._grad is None:
+        return False
+    node.add_to(tensor._grad, g)
     return True
 
 
@@ -290,7 +294,8 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
     tensor: Any = leaf.tensor()
     if tensor is None:
         return
-    with _adding:
+    try:  # in Python 3.14 `with` may be interrupted when the lock is taken already; norch_call_locked() takes longer
+        _adding.acquire()
         if tensor._grad is None:
             tensor._grad = g if fresh else g.clone()
         elif tensor._grad._numel != g._numel:
@@ -302,6 +307,11 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
             tensor._grad = tensor._grad + g
         else:
             tensor._grad.add_(g)
+    except BaseException:
+        if _adding._is_owned():
+            _adding.release()
+        raise
+    _adding.release()
 
 
 def _collect(dependencies: dict[Leaf, int], gradients: dict[Node, Any], leaf: Leaf, g: Any, create_graph: bool) -> None:
