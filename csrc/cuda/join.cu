@@ -2,15 +2,15 @@
  * that rows and addresses are multiples of.
  *
  *   result   [ a a a b b c ]     a piece is rows of the result, and of its tensor, some bytes apart
- *            [ a a a b b c ]     block: IN_ROW words a thread, a block's width apart: each warp moves neighbours
+ *            [ a a a b b c ]     block: WORDS words a thread, a block's width apart: each warp moves neighbours
  *
  * Many tensors a launch, as in optim.cu. */
 #include "../families/join.h"
 #include "cuda.cuh"
 
 #define AT_ONCE 64 /* pieces in one launch: they travel with it */
-#define IN_ROW 4   /* words that a thread takes */
-#define A_BLOCK (NR_BLOCK * IN_ROW)
+#define WORDS 4    /* words that a thread takes */
+#define A_BLOCK (NR_BLOCK * WORDS)
 
 struct join_piece {
     char *to;
@@ -25,10 +25,10 @@ struct join_args {
 };
 
 template <class W> DEVICE void move_words(const join_piece &piece, uint32_t first) {
-    W words[IN_ROW];
-    int64_t to[IN_ROW];
+    W words[WORDS];
+    int64_t to[WORDS];
 #pragma unroll
-    for (uint32_t k = 0; k < IN_ROW; k++) {
+    for (uint32_t k = 0; k < WORDS; k++) {
         const uint32_t i = first + k * NR_BLOCK;
         if (i >= piece.words) continue;
         const uint32_t row = quotient(i, piece.in_row);
@@ -37,7 +37,7 @@ template <class W> DEVICE void move_words(const join_piece &piece, uint32_t firs
         words[k] = *reinterpret_cast<const W *>(piece.from + row * piece.from_step + column);
     }
 #pragma unroll
-    for (uint32_t k = 0; k < IN_ROW; k++)
+    for (uint32_t k = 0; k < WORDS; k++)
         if (first + k * NR_BLOCK < piece.words) *reinterpret_cast<W *>(piece.to + to[k]) = words[k];
 }
 

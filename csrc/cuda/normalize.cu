@@ -23,7 +23,7 @@ struct normalize_args {
     int32_t team;
     bool centered, wide;
     bool whole;           /* packs lie in one channel each */
-    bool wide_affine;     /* the weights of narrow rows are of what they are computed in */
+    bool wide_affine;     /* weight and bias are float32 where x has 16 bits */
     divisor each_by;      /* of n < 2^31 */
     void *moments;        /* mean and scale of each row, or NULL */
     void *sums;           /* of g h and of g, for each channel of each row, or NULL */
@@ -65,7 +65,7 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
     return m;
 }
 
-/* The row of this thread's team; one behind the last is gone through for the meetings only, as one of no elements. */
+/* The row of this thread's team; one behind the last takes part in barriers and shuffles only, as one of no elements. */
 DEVICE int64_t row_of(const normalize_args &a, line *l) {
     const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
     *l = {row < a.rows ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
@@ -124,7 +124,7 @@ template <class T> struct two_sums {
     T product, sum;
 };
 
-/* For each channel of a row the sums of g h and of g. Rows without elements come along for the meetings. */
+/* For each channel of a row the sums of g h and of g. Rows without elements take part in the barriers and shuffles. */
 template <class E, int packs, class T>
 DEVICE void sum_channels(const normalize_args &a, const line &l, int64_t row, const moments<T> &m) {
     using A = share_sum<T, packs>;

@@ -82,7 +82,8 @@ static int64_t find_segments(const nr_program *program, nr_segment *segments, in
 
 /* ---- copies before a run ----------------------------------------------------------------------------------- */
 
-/* Marks the arguments that can be copied: small ones whose memory no call writes. */
+/* Marks the arguments that can be copied: small ones whose memory no call writes, and which begin where a copy would:
+ * kernels sum rows that begin at a multiple of 16 bytes in another order (cuda/reduce_rows.cuh). */
 static void mark_copied(nr_program *program, bool wanted) {
     for (int32_t a = 0; a < program->argument_count; a++) {
         nr_argument *one = &program->arguments[a];
@@ -98,7 +99,7 @@ static void mark_copied(nr_program *program, bool wanted) {
         }
         const int64_t bytes = one->numel * nr_size_of(one->dtype);
         one->copied = home >= 0 && !program->blocks[home].written && one->backend == program->backend && bytes > 0 &&
-                      bytes <= SMALL;
+                      bytes <= SMALL && (uintptr_t)one->data % SLOT == 0;
     }
 }
 
