@@ -8,8 +8,7 @@
 #include "../families/join.h"
 #include "cuda.cuh"
 
-#define AT_ONCE 64 /* pieces in one launch: they travel with it */
-#define WORDS 4    /* words that a thread takes */
+#define WORDS 4 /* words that a thread takes */
 #define A_BLOCK (NR_BLOCK * WORDS)
 
 struct join_piece {
@@ -20,8 +19,8 @@ struct join_piece {
     divisor in_row;       /* words */
 };
 struct join_args {
-    join_piece pieces[AT_ONCE];
-    uint32_t first_block[AT_ONCE + 1];
+    join_piece pieces[NR_JOIN_PIECES];
+    uint32_t first_block[NR_JOIN_PIECES + 1];
 };
 
 template <class W> DEVICE void move_words(const join_piece &piece, uint32_t first) {
@@ -41,7 +40,7 @@ template <class W> DEVICE void move_words(const join_piece &piece, uint32_t firs
         if (first + k * NR_BLOCK < piece.words) *reinterpret_cast<W *>(piece.to + to[k]) = words[k];
 }
 
-static __global__ void __launch_bounds__(NR_BLOCK) join_pieces(const join_args a) {
+static __global__ void __launch_bounds__(NR_BLOCK) join_pieces(const __grid_constant__ join_args a) {
     int at = 0;
     while (blockIdx.x >= a.first_block[at + 1]) at++;
     const join_piece &piece = a.pieces[at];
@@ -72,15 +71,11 @@ static join_piece piece_of(const nr_join_piece &p) {
 
 int32_t nr_cuda_join(const nr_call *call) {
     const nr_join_plan &plan = *static_cast<const nr_join_plan *>(call->plan);
-    for (int64_t from = 0; from < plan.count; from += AT_ONCE) {
-        join_args a = {};
-        int count = 0;
-        for (int64_t i = from; i < plan.count && count < AT_ONCE; i++, count++) {
-            a.pieces[count] = piece_of(plan.pieces[i]);
-            a.first_block[count + 1] = a.first_block[count] + blocks_for(a.pieces[count].words, A_BLOCK);
-        }
-        LAUNCH(join_pieces, a.first_block[count], NR_BLOCK, 0, gpu_of(call)->stream, a);
-        if (int32_t failed = launched(call)) return failed;
+    join_args a = {};
+    for (int64_t i = 0; i < plan.count; i++) {
+        a.pieces[i] = piece_of(plan.pieces[i]);
+        a.first_block[i + 1] = a.first_block[i] + blocks_for(a.pieces[i].words, A_BLOCK);
     }
-    return NORCH_OK;
+    LAUNCH(join_pieces, a.first_block[plan.count], NR_BLOCK, 0, gpu_of(call)->stream, a);
+    return launched(call);
 }

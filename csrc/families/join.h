@@ -4,6 +4,8 @@
 
 #include "../norch.h"
 
+#define NR_JOIN_PIECES 64 /* of a call, at most: they travel with a device's launch */
+
 /* A tensor, and its part of the result: rows of `width` contiguous bytes, to_step and from_step bytes apart. */
 typedef struct nr_join_piece {
     void *to;

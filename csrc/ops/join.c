@@ -28,14 +28,13 @@ static norch_tensor part_of(const norch_tensor *y, int32_t axis, int64_t at, int
     return part;
 }
 
-#define AT_ONCE 64                       /* pieces that one call takes */
 #define LARGEST_PIECE ((int64_t)1 << 30) /* bytes: a larger one is as fast by itself */
 
 /* The pieces of a result that wait for a call. */
 typedef struct gathered {
     const char *op;
     norch_tensor *y;
-    nr_join_piece pieces[AT_ONCE];
+    nr_join_piece pieces[NR_JOIN_PIECES];
     int64_t count, bytes;
 } gathered;
 
@@ -79,7 +78,7 @@ static int32_t put(gathered *all, norch_tensor *part, const norch_tensor *x) {
     nr_join_piece *piece = &all->pieces[all->count];
     if (!all->y->storage->backend->run[NR_JOIN] || !is_piece(part, x, piece)) return nr_copy_into(part, x);
     all->bytes += piece->rows * piece->width;
-    return ++all->count == AT_ONCE ? run(all) : NORCH_OK;
+    return ++all->count == NR_JOIN_PIECES ? run(all) : NORCH_OK;
 }
 
 norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
