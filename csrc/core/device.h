@@ -5,6 +5,10 @@
 
 #include "backend.h"
 
+/* Kernels of a device may depend on whether an address is a multiple of so many bytes: those that then take several
+ * elements an access add them up in another order. */
+#define NR_ALIGNMENT 16
+
 /* A copy of bytes, from the host or the device, to an address of the device. */
 typedef struct nr_feed {
     void *to;

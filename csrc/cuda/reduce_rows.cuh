@@ -168,7 +168,8 @@ DEVICE void take_wide(typename Row::State &s, const From &from, int64_t first, i
     for (; i < last; i++) Row::step(s, from.one(i), i);
 }
 
-/* Whether the elements of a row are taken by take_wide; the row begins at `in`. */
+/* Whether the elements of a row are taken by take_wide; the row begins at `in`, whose address thus decides the bits of a
+ * float sum (NR_ALIGNMENT). */
 template <class D> DEVICE bool is_wide(const char *in, int64_t stride) {
     return reinterpret_cast<uintptr_t>(in) % (uintptr_t)(stride * width_of<D>) == 0;
 }

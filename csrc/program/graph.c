@@ -22,7 +22,6 @@
 
 #define SHORTEST 3      /* calls: fewer are as fast without a graph */
 #define SMALL (1 << 20) /* bytes of an argument that take the time of a launch or two to copy */
-#define SLOT 16         /* alignment of slots, in bytes */
 
 /* ---- segments ------------------------------------------------------------------------------------------- */
 
@@ -83,7 +82,7 @@ static int64_t find_segments(const nr_program *program, nr_segment *segments, in
 /* ---- copies before a run ----------------------------------------------------------------------------------- */
 
 /* Marks the arguments that can be copied: small ones whose memory no call writes, and which begin where a copy would:
- * kernels sum rows that begin at a multiple of 16 bytes in another order (cuda/reduce_rows.cuh). */
+ * see NR_ALIGNMENT. */
 static void mark_copied(nr_program *program, bool wanted) {
     for (int32_t a = 0; a < program->argument_count; a++) {
         nr_argument *one = &program->arguments[a];
@@ -99,15 +98,15 @@ static void mark_copied(nr_program *program, bool wanted) {
         }
         const int64_t bytes = one->numel * nr_size_of(one->dtype);
         one->copied = home >= 0 && !program->blocks[home].written && one->backend == program->backend && bytes > 0 &&
-                      bytes <= SMALL && (uintptr_t)one->data % SLOT == 0;
+                      bytes <= SMALL && (uintptr_t)one->data % NR_ALIGNMENT == 0;
     }
 }
 
-/* Gives slots to the calls that can have them, as offsets into program->slots from SLOT on (an offset of 0 means none),
+/* Gives slots to the calls that can have them, as offsets into program->slots from NR_ALIGNMENT on (an offset of 0 means none),
  * and returns the end of the last. Calls take random numbers in their order, so that all of them must be on this
  * device. */
 static int64_t mark_slots(nr_program *program, bool wanted) {
-    int64_t end = SLOT;
+    int64_t end = NR_ALIGNMENT;
     for (int64_t i = 0; i < program->count; i++)
         wanted &= program->steps[i].call.family != NR_RANDOM || program->steps[i].call.backend == program->backend;
     for (int64_t i = 0; i < program->count; i++) {
@@ -117,7 +116,7 @@ static int64_t mark_slots(nr_program *program, bool wanted) {
         *slot = NULL;
         if (!wanted || step->dead || step->call.backend != program->backend) continue;
         *slot = (const void *)(uintptr_t)end;
-        end += (program->backend->device->slot(&step->call, NULL) + SLOT - 1) / SLOT * SLOT;
+        end += (program->backend->device->slot(&step->call, NULL) + NR_ALIGNMENT - 1) / NR_ALIGNMENT * NR_ALIGNMENT;
     }
     return end;
 }
@@ -135,7 +134,8 @@ static int32_t place(nr_program *program, int64_t slots) {
         one->copy = nr_storage_make(program->backend, (size_t)(one->numel * nr_size_of(one->dtype)));
         if (!one->copy) return NORCH_ERROR_MEMORY;
     }
-    if (slots > SLOT && !(program->slots = nr_storage_make(program->backend, (size_t)slots))) return NORCH_ERROR_MEMORY;
+    if (slots > NR_ALIGNMENT && !(program->slots = nr_storage_make(program->backend, (size_t)slots)))
+        return NORCH_ERROR_MEMORY;
     for (int64_t i = 0; i < program->binding_count; i++) {
         const nr_use *use = &program->bindings[i];
         const nr_argument *one = &program->arguments[-1 - use->block];

@@ -2,16 +2,15 @@
  * gradients. */
 #include <string.h>
 
+#include "../core/device.h"
 #include "../core/memory.h"
 #include "grad_mode.h"
 #include "recording.h"
 
 /* ---- conditions ------------------------------------------------------------------------------------------- */
 
-#define ALIGNMENT 16 /* bytes: the kernels of a device may depend on whether an address is a multiple of it */
-
 static bool same_layout(const norch_tensor *x, const norch_tensor *as) {
-    if (x->device_type != NORCH_CPU && ((uintptr_t)x->data ^ (uintptr_t)as->data) % ALIGNMENT) return false;
+    if (x->device_type != NORCH_CPU && ((uintptr_t)x->data ^ (uintptr_t)as->data) % NR_ALIGNMENT) return false;
     if (x->ndim != as->ndim || x->dtype != as->dtype || x->contiguous != as->contiguous || !x->storage ||
         x->device_type != as->device_type || x->device_index != as->device_index || x->weak != as->weak)
         return false;
