@@ -24,7 +24,8 @@ def test_every_function_of_the_header_is_bound():
     builtins = {name for name, call in vars(lib).items() if type(call) is type(len)}
     by_hand = {"norch_shape", "norch_strides", "norch_adopt", "norch_region", "norch_to_dlpack", "norch_from_dlpack"}
     by_hand |= {"norch_guard_class", "norch_set_batched", "norch_sample_of"}
-    rows = (Path(__file__).parent.parent / "csrc" / "python" / "calls.h").read_text()
+    python = Path(__file__).parent.parent / "csrc" / "python"
+    rows = (python / "calls.h").read_text() + (python / "recording.h").read_text()
     by_hand |= {"norch_" + name for name in re.findall(r"\bROW\((\w+)\)", rows)}
     assert names | by_hand == set(vars(lib)) and len(names) > 50
     assert len(builtins) > 50

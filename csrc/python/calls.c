@@ -10,6 +10,7 @@
 #include "abi.h"
 #include "calls.h"
 #include "object.h"
+#include "recording.h"
 
 /* ---- from Python: a function for each kind of argument, take_KIND -------------------------------------- */
 

@@ -50,25 +50,25 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * and None. to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). grad_mode()
  * (grad_mode.c). set_batched(), sample_of(): for vmap (batched.c). mpi_all_reduce(): mpi.c. */
-/* clang-format off */
 #define NR_TENSOR_CALLS(ROW) \
-    ROW(item) ROW(shape) ROW(strides) ROW(adopt) ROW(region) ROW(to_dlpack) ROW(from_dlpack) ROW(guard_class) \
-    ROW(call_locked) ROW(grad_mode) ROW(set_batched) ROW(sample_of) ROW(mpi_all_reduce)
-/* clang-format on */
+    ROW(item)                \
+    ROW(shape)               \
+    ROW(strides)             \
+    ROW(adopt)               \
+    ROW(region)              \
+    ROW(to_dlpack)           \
+    ROW(from_dlpack)         \
+    ROW(guard_class)         \
+    ROW(call_locked)         \
+    ROW(grad_mode)           \
+    ROW(set_batched)         \
+    ROW(sample_of)           \
+    ROW(mpi_all_reduce)
 
 /* The result of a call of which an argument was refused: NULL if an error is set; otherwise the argument is a batched
  * tensor, and the result is that of the batching rule of the call. */
 void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__((cold));
 
-/* Recording and replay: see recording.c, replay.c, parts.c, listing.c and captured.c. */
-/* clang-format off */
-#define NR_PROGRAM_CALLS(ROW) \
-    ROW(record_begin) ROW(record_cancel) ROW(record_conditions) ROW(record_end) ROW(record_pause) ROW(record_resume) \
-    ROW(record_suspend) ROW(record_host_call) ROW(unobserved) ROW(result_of) ROW(program_uses) ROW(recording) \
-    ROW(note_unseen) ROW(replay) ROW(replay_timed) ROW(replay_gradient) ROW(replay_repeated) ROW(matches) \
-    ROW(captured_class) ROW(captured_slow_path) ROW(differs) ROW(refusal) ROW(is_running) ROW(is_own) \
-    ROW(program_calls) ROW(program_memory) ROW(line_of)
-/* clang-format on */
 /* For norch.profiler: see profile.c. */
 #define NR_PROFILE_CALLS(ROW) ROW(profile_start) ROW(profile_tell) ROW(profile_stop) ROW(profile_time)
 /* The head of such a call, of Python's convention METH_FASTCALL: n arguments, given. */
@@ -76,8 +76,6 @@ void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__(
 #define NR_BUILTIN(name) void *nr_py_##name(void *self NR_UNUSED, void *const *given NR_UNUSED, int64_t n NR_UNUSED)
 #define NR_DECLARE(name) NR_BUILTIN(name);
 NR_TENSOR_CALLS(NR_DECLARE)
-NR_PROGRAM_CALLS(NR_DECLARE)
 NR_PROFILE_CALLS(NR_DECLARE)
-#undef NR_DECLARE
 
 #endif

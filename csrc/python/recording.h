@@ -119,4 +119,35 @@ void nr_recording_note_modes(nr_recording *recording);
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */
 void *nr_recording_replay(nr_recording *recording, void *leaves);
 
+/* Builtins for norch/program: see recording.c, replay.c, parts.c, listing.c, host_call.c and captured.c. */
+#define NR_PROGRAM_CALLS(ROW) \
+    ROW(record_begin)         \
+    ROW(record_cancel)        \
+    ROW(record_conditions)    \
+    ROW(record_end)           \
+    ROW(record_pause)         \
+    ROW(record_resume)        \
+    ROW(record_suspend)       \
+    ROW(record_host_call)     \
+    ROW(unobserved)           \
+    ROW(result_of)            \
+    ROW(program_uses)         \
+    ROW(recording)            \
+    ROW(note_unseen)          \
+    ROW(replay)               \
+    ROW(replay_timed)         \
+    ROW(replay_gradient)      \
+    ROW(replay_repeated)      \
+    ROW(matches)              \
+    ROW(captured_class)       \
+    ROW(captured_slow_path)   \
+    ROW(differs)              \
+    ROW(refusal)              \
+    ROW(is_running)           \
+    ROW(is_own)               \
+    ROW(program_calls)        \
+    ROW(program_memory)       \
+    ROW(line_of)
+NR_PROGRAM_CALLS(NR_DECLARE)
+
 #endif
