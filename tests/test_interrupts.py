@@ -45,24 +45,23 @@ def test_no_loop_leaves_a_with_or_finally_behind():
     assert not found, "\n".join(found)
 
 
-def test_grad_mode_is_what_it_was_wherever_backward_is_interrupted():
+def interrupt(step, times, seconds):
+    """Calls step() again and again, until a signal handler raises, so many times; the first time after so many seconds,
+    then 0.1 us later each time. Returns how often it was interrupted."""
+
     class Interrupted(Exception):
         pass
 
     def handler(*_):
         raise Interrupted
 
-    x, interrupted = norch.ones(3, requires_grad=True), 0
-    before = signal.signal(signal.SIGALRM, handler)
+    before, interrupted = signal.signal(signal.SIGALRM, handler), 0
     try:
-        for i in range(1000):
+        for i in range(times):
             try:
-                signal.setitimer(signal.ITIMER_REAL, 1e-4 + i * 1e-7)
+                signal.setitimer(signal.ITIMER_REAL, seconds + i * 1e-7)
                 while True:
-                    y = x
-                    for _ in range(20):
-                        y = y + x
-                    y.sum().backward()
+                    step()
             except Interrupted:
                 interrupted += 1
             finally:
@@ -70,32 +69,25 @@ def test_grad_mode_is_what_it_was_wherever_backward_is_interrupted():
             assert norch.is_grad_enabled()
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert interrupted == 1000
+    return interrupted
+
+
+def test_grad_mode_is_what_it_was_wherever_backward_is_interrupted():
+    x = norch.ones(3, requires_grad=True)
+
+    def step():
+        y = x
+        for _ in range(20):
+            y = y + x
+        y.sum().backward()
+
+    assert interrupt(step, times=1000, seconds=1e-4) == 1000
 
 
 def test_other_threads_go_on_after_an_interrupted_backward():
     """Whatever backward() holds while it adds to .grad is free again."""
-
-    class Interrupted(Exception):
-        pass
-
-    def handler(*_):
-        raise Interrupted
-
     x = norch.ones(3, requires_grad=True)
-    before = signal.signal(signal.SIGALRM, handler)
-    try:
-        for i in range(500):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 5e-5 + i * 1e-7)
-                while True:
-                    (x + x).sum().backward()
-            except Interrupted:
-                pass
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    assert interrupt(lambda: (x + x).sum().backward(), times=500, seconds=5e-5) == 500
     thread = threading.Thread(target=lambda: (x * 2).sum().backward(), daemon=True)
     thread.start()
     thread.join(20)

@@ -1,0 +1,192 @@
+"""Hooks of tensors, of leaves and of nodes: what they are given, what they may change, and when."""
+
+import weakref
+
+import pytest
+from functions import leaf
+
+import norch
+
+
+def test_hooks_on_results():
+    x = leaf(2.0)
+    y = x * 3
+    seen = []
+    y.register_hook(lambda g: seen.append(g.item()))
+    handle = y.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: seen.append(g.item()))
+    (y * 2).backward(retain_graph=True)
+    assert seen == [2, 20] and x.grad.item() == 60
+    handle.remove()
+    handle.remove()
+    x.grad = None
+    (y * 2).backward()
+    assert seen == [2, 20, 2, 2] and x.grad.item() == 6
+
+
+def test_hooks_on_leaves_see_the_whole_gradient():
+    x = leaf(2.0)
+    seen = []
+    handle = x.register_hook(lambda g: seen.append(g.item()))
+    double = x.register_hook(lambda g: g * 2)
+    (x * 3 + x * 4).backward()
+    assert seen == [7] and x.grad.item() == 14
+    handle.remove()
+    double.remove()
+    (x * 3).backward()
+    assert seen == [7] and x.grad.item() == 17
+    with pytest.raises(norch.Error):
+        norch.ones(1).register_hook(print)
+
+
+def test_hooks_that_wait_for_the_gradient_in_a_leaf():
+    x, w = leaf(2.0), leaf(3.0)
+    seen = []
+    handle = x.register_post_accumulate_grad_hook(lambda leaf: seen.append((leaf is x, leaf.grad.item())))
+    with x.register_hook(lambda g: g * 10):
+        (x * 3 + x * w).backward()
+    assert seen == [(True, 60)] and w.grad.item() == 2
+    norch.autograd.grad(x * 3, x)
+    (x * 2).backward(inputs=[x])
+    assert seen == [(True, 60), (True, 62)]
+    handle.remove()
+    (x * 3).backward()
+    assert len(seen) == 2 and x.grad.item() == 65
+    del x.grad
+    assert x.grad is None
+    for bad in (norch.ones(1), x * 2):
+        with pytest.raises(norch.Error, match="register_post_accumulate_grad_hook"):
+            bad.register_post_accumulate_grad_hook(print)
+
+
+def test_a_leaf_is_told_of_its_gradient_when_the_last_part_is_there():
+    told = []
+
+    class Marked(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, name):
+            ctx.name = name
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            told.append(ctx.name)
+            return g, None
+
+    weights = {name: norch.tensor([2.0], requires_grad=True) for name in ("early", "late", "both", "cut")}
+    for name, w in weights.items():
+        w.register_post_accumulate_grad_hook(lambda _, name=name: told.append(name))
+    w = weights["both"]
+    for _ in range(2):  # in the second walk all leaves are older than all nodes
+        told.clear()
+        x = Marked.apply(norch.tensor([1.0], requires_grad=True) * weights["early"] * w, "first")
+        x = Marked.apply(x * weights["late"] * w * weights["cut"].detach(), "second")
+        (x + weights["cut"] * 0 + norch.where(x > 0, x, Marked.apply(weights["cut"], "third"))).sum().backward()
+        assert sorted(told) == sorted(["early", "late", "both", "cut", "first", "second", "third"])
+        assert told.index("second") < told.index("late") < told.index("first") < told.index("early")
+        assert told.index("both") > told.index("first")
+    assert [w.grad.item() for w in weights.values()] == [2 * 2 * 16.0, 2 * 2 * 16.0, 2 * 2 * 32.0, 0.0]
+
+
+def test_a_leaf_with_a_hook_gets_what_comes_where_a_part_never_comes():
+    class Stops(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    w, seen = norch.tensor([3.0], requires_grad=True), []
+    w.register_hook(lambda g: seen.append(g.item()))
+    (w * 2 + Stops.apply(w * 5)).sum().backward()
+    assert seen == [2.0] and w.grad.item() == 2.0
+    w.backward(norch.ones(1))
+    assert seen == [2.0, 1.0] and w.grad.item() == 3.0
+    norch.autograd.backward([w, (w * w).sum()], [norch.ones(1), None])  # the leaf is a root itself
+    assert seen[2:] == [7.0] and w.grad.item() == 10.0
+
+
+def test_the_same_hook_twice():
+    x = leaf(1.0)
+    calls = []
+
+    def hook(g):
+        calls.append(1)
+
+    first = x.register_hook(hook)
+    x.register_hook(hook)
+    first.remove()
+    first.remove()
+    (x * 1).backward()
+    assert len(calls) == 1
+
+
+def test_a_handle_keeps_no_graph():
+    y = leaf(1.0) * 2
+    node = weakref.ref(y.grad_fn)
+    handle = y.register_hook(lambda g: g)
+    del y
+    assert node() is None
+    handle.remove()
+
+
+def test_hooks_that_raise_leave_the_mode_alone():
+    x = leaf(1.0)
+    y = x * x
+
+    def hook(g):
+        raise KeyError("mine")
+
+    y.register_hook(hook)
+    with pytest.raises(KeyError, match="mine"):
+        y.backward()
+    assert norch.is_grad_enabled()
+
+
+def lists(gradients):
+    return [None if g is None else g.tolist() for g in gradients]
+
+
+def test_hooks_of_nodes(torch):
+    """Node.register_hook() and register_prehook(): what they are given, what they may change, and when."""
+    results = []
+    for m in (norch, torch):
+        x, z = (m.ones(4, requires_grad=True) for _ in range(2))
+        seen = []
+        y = x * z * 3
+        y.grad_fn.register_prehook(lambda g, seen=seen: seen.append(("before", lists(g))))
+        y.register_hook(lambda g, seen=seen: seen.append("of the tensor"))
+        y.grad_fn.register_hook(lambda g, of, seen=seen: seen.append(("after", lists(g), lists(of))))
+        product = y.grad_fn.next_functions[0][0]
+        product.register_prehook(lambda g: (g[0] * 2,))
+        product.register_hook(lambda g, of: (g[0] * 10, g[1] * 100))
+        gone = product.register_hook(lambda g, of, seen=seen: seen.append("removed"))
+        gone.remove()
+        part = x[1:3]
+        part.grad_fn.register_hook(lambda g, of, seen=seen: seen.append(("region", lists(g), lists(of))))
+        leaf = product.next_functions[0][0]
+        leaf.register_prehook(lambda g, seen=seen: seen.append(("leaf", lists(g))))
+        leaf.register_hook(lambda g, of, seen=seen, x=x: seen.append((lists(g), lists(of), x.grad.tolist())))
+        (y.sum() + part.sum()).backward()
+        results.append((seen, x.grad.tolist(), z.grad.tolist()))
+    assert results[0] == results[1] and len(results[0][0]) == 6
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (lambda g: g[0], TypeError, "returns None or a tuple of gradients, not Tensor"),
+        (lambda g: (*g, *g), norch.Error, "returned 2 gradients, not 1"),
+        (lambda g: (norch.ones(5),), norch.ShapeError, r"shape \(5,\) for a tensor of shape \(2,\)"),
+    ],
+)
+def test_hooks_of_nodes_return_tuples(given, error, message):
+    x = norch.ones(2, requires_grad=True)
+    for register in ("register_prehook", "register_hook"):
+        y = x.exp()
+        getattr(y.grad_fn, register)(lambda g, *_: given(g))
+        with pytest.raises(error, match=f"{register}: .*{message}"):
+            y.sum().backward()
+    assert x.grad is None
