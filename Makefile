@@ -86,7 +86,7 @@ endif
 
 # ---- the library --------------------------------------------------------------------------------
 
-# Tables for unwinding would be 0.2 of 4.0 MB, and C has no exceptions; with -g debuggers find theirs. At -O1 clang would
+# Tables for unwinding would be 0.2 of 4.1 MB, and C has no exceptions; with -g debuggers find theirs. At -O1 clang would
 # warn of each loop that it does not vectorise.
 CLANG := $(findstring clang,$(COMPILER))
 # Under a sanitizer every call releases Python's lock, as otherwise only long ones do.

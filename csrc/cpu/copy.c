@@ -281,13 +281,13 @@ static void convert_number(const job *j, char *to) {
 int32_t nr_run_copy(const nr_call *call) {
     const nr_plan *plan = call->plan;
     if (plan->numel == 0) return NORCH_OK;
-    const int64_t size = nr_size_of(call->dtype);
-    if (plan->ndim == 1 && plan->numel < BLOCK && call->dtype == call->from_dtype && plan->stride[0][0] == size &&
-        plan->stride[1][0] == size) {
-        memcpy(plan->data[0], plan->data[1], (size_t)(plan->numel * size));
+    const int64_t element = nr_size_of(call->dtype);
+    const bool dense = plan->ndim == 1 && plan->stride[0][0] == element && plan->stride[1][0] == element;
+    if (dense && call->dtype == call->from_dtype && plan->numel < BLOCK) { /* takes less time than to plan it */
+        memcpy(plan->data[0], plan->data[1], (size_t)(plan->numel * element));
         return NORCH_OK;
     }
-    job j = {.ndim = plan->ndim, .to = plan->data[0], .from = plan->data[1], .element = nr_size_of(call->dtype)};
+    job j = {.ndim = plan->ndim, .to = plan->data[0], .from = plan->data[1], .element = element};
     j.dtype = call->dtype;
     j.from_dtype = call->from_dtype;
     for (int32_t d = 0; d < plan->ndim; d++) {
@@ -306,7 +306,6 @@ int32_t nr_run_copy(const nr_call *call) {
     if (turned > 1) swap_dims(&j, 1, turned);
     j.turned = turned != 0;
 
-    const int64_t element = j.element;
     const bool converts = j.dtype != j.from_dtype;
     j.narrow = converts && (nr_is_narrow(j.dtype) || nr_is_narrow(j.from_dtype));
     if (converts)

@@ -192,7 +192,7 @@ static void find_together(const nr_call *call, job *j) {
 }
 
 static void run_nest(const nr_call *call, const nr_plan *plan) {
-    if (plan->ndim == 1 && plan->numel < WORTH_THREADS && !nr_is_narrow(call->dtype)) {
+    if (plan->ndim == 1 && plan->numel < WORTH_THREADS && !nr_is_narrow(call->dtype)) { /* nothing to cut */
         int64_t stride[NR_MAX_OPERANDS];
         for (int o = 0; o < plan->operands; o++) stride[o] = plan->stride[o][0];
         ((nr_pointwise_kernel)call->kernel)(plan->numel, plan->data, stride, false);

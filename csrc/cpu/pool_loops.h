@@ -12,8 +12,8 @@
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias));
 typedef T NAME(vec_at) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
 typedef INTEGER NAME(lanes) __attribute__((vector_size(VECTOR)));
-typedef int32_t NAME(places) __attribute__((vector_size(VECTOR / sizeof(T) * 4)));
-typedef int32_t NAME(places_at) __attribute__((vector_size(VECTOR / sizeof(T) * 4), may_alias, aligned(4)));
+typedef int32_t NAME(indices) __attribute__((vector_size(VECTOR / sizeof(T) * 4)));
+typedef int32_t NAME(indices_at) __attribute__((vector_size(VECTOR / sizeof(T) * 4), may_alias, aligned(4)));
 
 /* The sums of windows that move by `step`: strides of 1 and 2 are constants where this is inlined. */
 INLINE void NAME(gather)(int64_t step, int64_t n, const T *restrict x, T *restrict sum) {
@@ -129,7 +129,7 @@ INLINE void NAME(max_plane)(const job *s, int64_t plane, bool twos, int64_t afte
             else
                 NAME(max_inside)(p, step, first, positions, &best, &index);
             *(NAME(vec_at) *)(y + at) = best;
-            *(NAME(places_at) *)(y_index + at) = __builtin_convertvector(index, NAME(places)) + (int32_t)begin;
+            *(NAME(indices_at) *)(y_index + at) = __builtin_convertvector(index, NAME(indices)) + (int32_t)begin;
         }
     }
 }

@@ -272,10 +272,11 @@ static void cut(job *j) {
     j->width = j->across ? j->ops->width : OUTPUTS;
     if (j->width > p->kept.size[0]) j->width = p->kept.size[0];
     j->parts = j->row = j->tiles = j->tiles_in_chunk = 1;
-    if (p->kept.numel == j->width && p->kept.numel * (p->count + 1) <= ALONE) return; /* one tile: no divisions */
+    const bool alone = p->kept.numel * (p->count + 1) <= ALONE;
+    if (alone && p->kept.numel == j->width) return; /* one tile: divisions would take as long as its elements */
     j->row = (p->kept.size[0] + j->width - 1) / j->width;
     j->tiles_in_chunk = j->tiles = p->kept.numel / p->kept.size[0] * j->row;
-    if (p->kept.numel * (p->count + 1) <= ALONE) return;
+    if (alone) return;
 
     int64_t work = j->width * (p->count + 1); /* of a tile; + 1: writing an output has a cost too */
     j->tiles_in_chunk = work < CHUNK ? CHUNK / work : 1;

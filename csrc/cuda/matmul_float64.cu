@@ -3,8 +3,8 @@
  * so that the 16 lanes that are served at once, 4 rows of 4, find their 8 bytes in different banks either way.
  *
  * A warp loads the next 16 rows of A while it multiplies 16 others, and B of the next stage as the last of them are done
- * with this one's: tensor cores do not wait for shared memory, and a multiprocessor that has one block of 128 x 128,
- * whose tiles are read from L2 a third less often than two of 128 x 64, is busy. */
+ * with this one's, so that tensor cores do not wait for shared memory, and one block of 128 x 128 keeps a multiprocessor
+ * busy. Its tiles are read from L2 a third less often than two of 128 x 64. */
 #include "matmul.cuh"
 #include "mma_tile.cuh"
 
@@ -120,7 +120,8 @@ template <int BM, int BN, int blocks, bool wide> static constexpr staged_shape s
                                                multiply_float64<float64_shape<BM, BN, blocks, true, true, wide>>});
 }
 
-/* Times of 128 x 128 are estimated, others measured on an H100, before A and B were loaded ahead. */
+/* The times `alone` and `full` (matmul.cuh) of 128 x 128 are estimated; the others were measured on an H100 before A and B
+ * were loaded ahead. */
 static staged_shape wide_shapes[] = {shape_of<128, 128, 1, true>(74, 74), shape_of<128, 64, 2, true>(54, 78),
                                      shape_of<64, 64, 3, true>(27, 65)};
 static staged_shape narrow_shapes[] = {shape_of<128, 128, 1, false>(86, 86), shape_of<128, 64, 2, false>(60, 90),

@@ -18,10 +18,10 @@
 struct normalize_args {
     const void *x, *g, *weight, *bias;
     void *out;
-    int64_t rows, n, weights, each;
+    int64_t rows, n, weights, each; /* each: elements that share a weight */
     double eps;
     int32_t team;
-    bool centered, wide;
+    bool centered, wide;  /* wide: rows are read 16 bytes at a time */
     bool whole;           /* packs lie in one channel each */
     bool wide_affine;     /* weight and bias are float32 where x has 16 bits */
     divisor each_by;      /* of n < 2^31 */

@@ -175,8 +175,8 @@ static bool cut_elements(const search *s, plan *p, nr_chain *chain) {
     return s->ndim <= NR_CHAIN_LOOPS;
 }
 
-/* Whether a kernel of a chain can have all members. */
-static bool have_place(const search *s, const plan *p) {
+/* Whether all members are within the limits of a kernel. */
+static bool fit_kernel(const search *s, const plan *p) {
     int64_t operands = 0, reductions = 0, size = 4, elements = 0; /* size: of the largest element, as registers are */
     for (int64_t i = 0; i < s->count; i++) {
         reductions += s->members[i].role == NR_INTO_ROW;
@@ -193,7 +193,7 @@ static bool have_place(const search *s, const plan *p) {
 /* Gives registers to as many members as a kernel of a chain can have; the others are left for another chain. */
 static bool fill_registers(search *s, plan *p) {
     for (; s->count > 1; s->count--)
-        if (assign_buffers(s, p) && have_place(s, p)) return true;
+        if (assign_buffers(s, p) && fit_kernel(s, p)) return true;
     return false;
 }
 

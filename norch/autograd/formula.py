@@ -18,9 +18,9 @@ from .region import walk_to
 _Variable = derivative("variable", grad=lambda g: g, shares_grad=True)
 
 
-def unread(meta: Any, needed: bool) -> Any:
-    """In the place of an input whose elements no gradient needs: zeros of its meta tensor; None where its own gradient
-    is not needed."""
+def placeholder(meta: Any, needed: bool) -> Any:
+    """Zeros of the meta tensor of an input, whose elements no gradient depends on; None where its own gradient is not
+    needed."""
     return zeros_of(meta).requires_grad_() if needed else None
 
 

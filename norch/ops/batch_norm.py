@@ -11,7 +11,7 @@ from .._lib import lib
 from .._numbers import flag
 from .._typing import Operand, Tensor
 from ..autograd.derivative import derivative
-from ..autograd.formula import formula_gradients, unread
+from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..errors import ArgumentError, ShapeError
@@ -87,7 +87,7 @@ def _backward(
 ) -> tuple[Tensor | None, ...]:
     """weight scale (g - mean(g) - h mean(g h)), where h is x normalised; the means only where they depend on x."""
     if mode.enabled:
-        inputs = x, weight, unread(bias_meta, needs_input_grad[2])
+        inputs = x, weight, placeholder(bias_meta, needs_input_grad[2])
         return formula_gradients(_composed, g, inputs, needs_input_grad, mean, variance, eps, training)
     place = (x._dtype, (x._device_type, x._device_index))
     shape = lib.norch_shape(x)

@@ -13,7 +13,7 @@ from .._lib import constants, lib
 from .._numbers import int64
 from .._typing import Tensor
 from ..autograd.derivative import derivative
-from ..autograd.formula import formula_gradients, unread
+from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..dtype import finfo, float32
@@ -40,7 +40,7 @@ def _normalize_backward(
 ) -> tuple[Any, ...]:
     """With f = g weight: scale (f - mean(f) - h mean(f h)), where h is x normalised."""
     if mode.enabled:
-        inputs = x, weight, unread(bias_meta, needs_input_grad[2])
+        inputs = x, weight, placeholder(bias_meta, needs_input_grad[2])
         return formula_gradients(_normalize_formula, g, inputs, needs_input_grad, axes, eps, centered)
     to_x, to_weight, to_bias = needs_input_grad
     dtype, device = x._dtype, (x._device_type, x._device_index)
