@@ -558,7 +558,7 @@ def test_a_dict_in_the_place_of_a_registry():
     net = nn.Linear(2, 2)
     weight = net.weight
     del net.weight
-    net.__dict__["_parameters"] = {"weight": weight, "bias": net.bias}
+    object.__setattr__(net, "_parameters", {"weight": weight, "bias": net.bias})
     assert net.weight is weight
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wieght'"):
         _ = net.wieght

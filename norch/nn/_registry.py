@@ -37,3 +37,19 @@ class Registry(dict[str, Any]):
 
     pop, popitem, clear = MutableMapping.pop, MutableMapping.popitem, MutableMapping.clear
     update, setdefault = MutableMapping.update, MutableMapping.setdefault
+
+
+class RegistryAttribute:
+    """The attribute of a module that is a registry. A dict that a program puts in its place becomes one, so that its
+    entries are attributes of the module. It has no __get__, so that reading takes no longer; a __getattr__ of Module
+    would make each look-up of an attribute slower."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+
+    def __set__(self, module: Any, items: dict[str, Any]) -> None:
+        state = module.__dict__
+        for name in state.get(self.kind, ()):
+            state.pop(name, None)
+        state[self.kind] = registry = Registry(module, {})
+        registry.update(items)

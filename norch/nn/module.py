@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from .._typing import TYPE_CHECKING, DeviceLike
+from .._typing import DeviceLike
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error
@@ -19,7 +19,7 @@ from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
-from ._registry import Registry
+from ._registry import Registry, RegistryAttribute
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
 from ._state_dict import StateDict
 from .parameter import Parameter
@@ -158,6 +158,9 @@ class Module(StateDict):
         grad_output."""
         return add_hook(self._backward_pre_hooks, hook, prepend)
 
+    _parameters: Any = RegistryAttribute("_parameters")
+    _buffers: Any = RegistryAttribute("_buffers")
+    _modules: Any = RegistryAttribute("_modules")
     compile = DeferredMethod("norch.program.in_place", "compile")  # of a package that imports this one
 
     # ---- registration -------------------------------------------------------------------------------------
@@ -174,14 +177,6 @@ class Module(StateDict):
         for kind in REGISTRIES:
             if type(known := self.__dict__.get(kind)) is dict:
                 self.__dict__[kind] = Registry(self, known)
-
-    if not TYPE_CHECKING:  # a checker is to find names that are not there
-
-        def __getattr__(self, name: str) -> Any:
-            """An entry of a dict that a program has put in the place of a registry."""
-            if name not in REGISTRIES and (registry := self._registry_of(name)) is not None:
-                return registry[name]
-            return object.__getattribute__(self, name)  # raises
 
     def _bind(self, kind: str, name: str, value: Any) -> None:
         state = self.__dict__

@@ -104,7 +104,9 @@ def _parametrized(base: Any) -> Any:
         lists = self.__dict__.get("parametrizations", ())
         if name in lists:
             return lists[name]()
-        return base.__getattr__(self, name)
+        if hasattr(base, "__getattr__"):
+            return base.__getattr__(self, name)
+        return object.__getattribute__(self, name)  # raises
 
     def assign(self: Any, name: str, value: Any) -> None:
         lists = self.__dict__.get("parametrizations", ())
