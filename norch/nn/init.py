@@ -47,8 +47,10 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=3)
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
+    most = 1 - finfo(tensor.dtype).eps  # erfinv(1) is infinite, and would give a or b, however many std away
     with no_grad():  # the inverse distribution function of uniform numbers
-        return tensor.uniform_(low, high).erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+        uniform = tensor.uniform_(low, high).clamp_(-most, most)
+        return uniform.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
 
 
 @rename_errors
