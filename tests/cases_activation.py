@@ -95,6 +95,16 @@ backward_row(
 )
 
 
+backward_row(
+    "hardswish",
+    lambda a, b: np.where(b <= -3, 0, np.where(b >= 3, a, a * (b / 3 + 0.5))),
+    grad=2,
+    torch=lambda t, a, b: t.ops.aten.hardswish_backward(a, b),
+    scaled=True,
+    torch_edges="its slope at NaN depends on where the element lies",
+)
+
+
 # PyTorch picks the slope at NaN by whether the element is computed alone or in a vector.
 AT_NAN = {"torch_edges": "its slope at NaN depends on where the element lies"}
 

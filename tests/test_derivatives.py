@@ -118,6 +118,7 @@ UNFINISHED_IN_TORCH = (
     "gelu_tanh_backward",
     "mish_backward",
     "silu_backward",
+    "hardswish_backward",
     "scatter_add",
     "scatter",
     "scatter_reduce",

@@ -61,6 +61,27 @@ def test_runs_over_several_axes(shape):
             assert (t.amax(dims).to(norch.float32).numpy() == x.max(dims)).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "bool"])
+def test_columns_of_narrow_matrices(dtype):
+    """Several rows are reduced as one, from some hundred rows on."""
+    random = np.random.default_rng(0)
+    for columns in (2, 3, 5, 7, 8, 10, 31, 32, 33, 63, 64, 65):
+        for rows in (128 // columns * 8 - 1, 128 // columns * 8, 1000, 1009, 70000 // columns):
+            values = random.integers(0, 2 if dtype == "bool" else 50, (rows, columns)).astype(dtype)
+            x = norch.tensor(values)
+            assert np.array_equal(x.sum(0).numpy(), values.sum(0)), (rows, columns)
+            assert np.array_equal(x.amax(0).numpy(), values.max(0)), (rows, columns)
+            assert np.array_equal(x.all(0).numpy(), values.all(0)), (rows, columns)
+            assert np.array_equal(x.argmax(0).numpy(), values.argmax(0)), (rows, columns)
+            if dtype in ("float32", "float64"):
+                tolerance = 1e-5 if dtype == "float32" else 1e-13
+                exact = values.astype("float64").var(0)
+                np.testing.assert_allclose(x.var(0, correction=0).numpy(), exact, rtol=tolerance)
+                values[rows // 2, columns // 2] = np.nan
+                lost = norch.isnan(norch.tensor(values).amax(0)).tolist()
+                assert lost == [column == columns // 2 for column in range(columns)]
+
+
 def test_best_of_one():
     x = norch.tensor([[2.0], [float("nan")]])
     assert x.argmax(1).tolist() == [0, 0] and x.argmin(1, keepdim=True).tolist() == [[0], [0]]

@@ -23,6 +23,7 @@
 #define SQUARE 64     /* side of a block where the source runs across */
 #define PATTERN 8192  /* bytes that a fill repeats */
 #define CHUNK 131072  /* elements a thread takes at a time */
+#define SHORT 64      /* bytes of a row that are copied without a call of memcpy */
 #define BUFFERED 1024 /* elements of a row that go past the cache together */
 
 nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
@@ -113,6 +114,26 @@ static inline void flip_8(uint64_t *restrict to, const uint64_t *restrict from) 
 #define WORD uint64_t
 #define SIZE 8
 #include "copy_moves.h"
+
+/* Dense rows of at most SHORT bytes, in pieces of which the last may overlap the one before. */
+static void move_short(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
+                       int64_t n1) {
+    const size_t n = (size_t)(n0 * from_step[0]);
+    for (int64_t j = 0; j < n1; j++, to += to_step[1], from += from_step[1]) {
+        if (n >= 16) {
+            for (size_t i = 0; i < n - 16; i += 16) memcpy(to + i, from + i, 16);
+            memcpy(to + n - 16, from + n - 16, 16);
+        } else if (n >= 8) {
+            memcpy(to, from, 8);
+            memcpy(to + n - 8, from + n - 8, 8);
+        } else if (n >= 4) {
+            memcpy(to, from, 4);
+            memcpy(to + n - 4, from + n - 4, 4);
+        } else {
+            for (size_t i = 0; i < n; i++) to[i] = from[i];
+        }
+    }
+}
 
 typedef enum move_kind { MOVE, FILL, TURN } move_kind;
 
@@ -316,8 +337,10 @@ int32_t nr_run_copy(const nr_call *call) {
         j.move = move_of(j.from_step[1] == element ? TURN : MOVE, element);
     else if (j.from_step[0] == 0)
         j.move = move_of(FILL, element);
-    else /* a row must be long to be worth memcpy */
-        j.move = j.from_step[0] == element && j.size[0] >= 16 ? NULL : move_of(MOVE, element);
+    else if (j.from_step[0] == element)
+        j.move = j.size[0] * element <= SHORT ? move_short : NULL;
+    else
+        j.move = move_of(MOVE, element);
 
     int64_t apart = 0;
     for (int32_t d = 1; d < j.ndim; d++) apart |= j.to_step[d];

@@ -8,6 +8,7 @@
  *   across  x  [ row of up to 1024 outputs ]   STEPS rows are added into lanes, lane k of each into lane k;
  *              [ row                       ]   then the lanes are folded into states and cleared
  *              ...                             sum(0)
+ *   joined  x  [ row | row | row | row ]       across rows of few outputs, several of which are one row of more lanes
  *   parts   few outputs and many elements: each part of the range gives a state, merged in the order of the parts */
 #include "reduce.h"
 
@@ -20,6 +21,7 @@
 #define CHUNK 32768    /* elements of a chunk: a second thread pays from there */
 #define MOST_CHUNKS 64 /* into which a reduction to few outputs is cut */
 #define OUTPUTS 64     /* of a tile that is reduced along */
+#define JOINED 128     /* outputs of the rows that are reduced as one, at most */
 
 typedef union tile_memory {
     char bytes[NR_REDUCE_BYTES];
@@ -34,6 +36,7 @@ typedef struct job {
     int64_t size;              /* of an element, for the kernel */
     nr_conversion pack;        /* makes strided or narrow elements contiguous and wide for the kernel */
     bool across;               /* elements that are neighbours in memory belong to different outputs */
+    int64_t joined;            /* rows that are reduced as one */
     int64_t width, row, tiles; /* row: tiles along the innermost kept dimension */
     int64_t parts, part_size;  /* of the reduced range */
     int64_t tiles_in_chunk;
@@ -173,9 +176,26 @@ static void across_range(const job *j, const char *x, int64_t width, int64_t beg
     }
 }
 
+/* across_range() for rows of few outputs that follow one another in memory. */
+static void joined_range(const job *j, const char *x, int64_t width, int64_t begin, int64_t end, char *states) {
+    nr_reduce_plan plan = *j->plan;
+    job wide = *j;
+    tile_memory joined;
+    const int64_t rows = (end - begin) / j->joined;
+    wide.plan = &plan;
+    plan.size[0] = rows;
+    plan.stride[0] *= j->joined;
+    j->ops->clear(joined.bytes, width * j->joined);
+    across_range(&wide, x + begin * j->plan->stride[0], width * j->joined, 0, rows, joined.bytes);
+    for (int64_t k = 0; k < j->joined; k++) j->ops->merge(states, joined.bytes + k * width * j->ops->state_size, width);
+    across_range(j, x, width, begin + rows * j->joined, end, states);
+}
+
 static void reduce_tile(const job *j, const char *x, int64_t width, int64_t begin, int64_t end, char *states) {
     j->ops->clear(states, width);
-    if (j->across)
+    if (j->joined > 1)
+        joined_range(j, x, width, begin, end, states);
+    else if (j->across)
         across_range(j, x, width, begin, end, states);
     else
         run_range(j, x, begin, end, states, width);
@@ -266,9 +286,22 @@ static bool choose_across(const nr_reduce_plan *p, bool narrow) {
     return closer || (p->size[0] < few && columns >= 32);
 }
 
+/* How many rows to reduce as one: 1 unless they follow one another in memory and are short. An index in the result
+ * would count joined rows. */
+static int64_t choose_joined(const job *j) {
+    const nr_reduce_plan *p = j->plan;
+    const int64_t columns = p->kept.size[0], size = j->size;
+    if (columns < 2 || columns > JOINED / 2 || j->narrow >= 0 || j->result == NR_INDEX) return 1;
+    if (p->ndim > 1 || p->stride[0] != columns * size) return 1;
+    if (p->kept.numel > columns || p->kept.stride[1][0] != size) return 1;
+    const int64_t joined = JOINED / columns;
+    return p->count >= 8 * joined ? joined : 1;
+}
+
 static void cut(job *j) {
     const nr_reduce_plan *p = j->plan;
-    j->across = choose_across(p, j->narrow >= 0);
+    j->joined = choose_joined(j);
+    j->across = j->joined > 1 || choose_across(p, j->narrow >= 0);
     j->width = j->across ? j->ops->width : OUTPUTS;
     if (j->width > p->kept.size[0]) j->width = p->kept.size[0];
     j->parts = j->row = j->tiles = j->tiles_in_chunk = 1;

@@ -35,7 +35,7 @@ mish = function_op(
 hardswish = function_op(
     "hardswish",
     "x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.",
-    grad=lambda g, x: g * (x / 3 + 0.5).where((x >= 3).logical_not(), 1).where((x <= -3).logical_not(), 0),
+    grad=lambda g, x: hardswish_backward(g, x),
 )
 softsign = function_op("softsign", "x / (1 + |x|).", grad=lambda g, x: g / (x.abs() + 1).square())
 logsigmoid = function_op("logsigmoid", "log(sigmoid(x)). Floats only.", grad=lambda g, x: g * (-x).sigmoid())
@@ -144,3 +144,8 @@ gelu_tanh_backward: Any = function_op(
     "gelu_tanh_backward", grad_a=lambda g, b: gelu_tanh_backward(g, b), grad_b=_gelu_tanh_second
 )
 mish_backward: Any = function_op("mish_backward", grad_a=lambda g, b: mish_backward(g, b), grad_b=_mish_second)
+hardswish_backward: Any = function_op(
+    "hardswish_backward",
+    grad_a=lambda g, b: hardswish_backward(g, b),
+    grad_b=lambda g, a, b: (g * a / 3).where(b.abs() < 3, 0),
+)
