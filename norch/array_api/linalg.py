@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import linalg as _linalg
 from .._exports import publish
@@ -24,50 +24,29 @@ __all__ = [
 det, eigvalsh = _linalg.det, _linalg.eigvalsh
 
 
-class EighResult(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class QRResult(NamedTuple):
-    Q: Tensor
-    R: Tensor
-
-
-class SlogdetResult(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class SVDResult(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The triangular factor L of x = L L^T, or its transpose with upper."""
     return _linalg.cholesky(x, upper=upper)
 
 
-def eigh(x: Tensor, /) -> EighResult:
+def eigh(x: Tensor, /) -> Any:
     """The eigenvalues, ascending, and eigenvectors of symmetric matrices."""
-    return EighResult(*_linalg.eigh(x))
+    return _linalg.eigh(x)
 
 
-def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: Tensor, /, *, mode: str = "reduced") -> Any:
     """x = Q R; mode: "reduced" or "complete"."""
-    return QRResult(*_linalg.qr(x, mode))
+    return _linalg.qr(x, mode)
 
 
-def slogdet(x: Tensor, /) -> SlogdetResult:
+def slogdet(x: Tensor, /) -> Any:
     """The sign of the determinant, and the logarithm of its absolute value."""
-    return SlogdetResult(*_linalg.slogdet(x))
+    return _linalg.slogdet(x)
 
 
-def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> Any:
     """x = U diag(S) Vh."""
-    return SVDResult(*_linalg.svd(x, full_matrices))
+    return _linalg.svd(x, full_matrices)
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
