@@ -6,7 +6,7 @@ from typing import Any
 
 from .._lib import lib
 from ..autograd.levels import Level
-from .level import become, fresh, rule, sample, samples
+from .level import become_all, fresh, rule, sample, samples
 
 
 @rule("attention")
@@ -18,8 +18,7 @@ def _attention(level: Level, q: Any, k: Any, v: Any, scale: float, causal: bool)
 def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, scale: float, causal: bool, grads: Any) -> None:
     found = [fresh(x, level) for x in grads]
     lib.norch_attention_backward(*(samples(x, level) for x in (g, q, k, v)), scale, causal, found)
-    for x, p in zip(grads, found, strict=True):
-        become(x, p, level)
+    become_all(grads, found, level)
 
 
 @rule("attention_fuses")

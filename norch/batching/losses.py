@@ -8,15 +8,15 @@ from .._lib import lib
 from ..autograd.levels import Level
 from ..ops._operand import operand
 from ..ops.op import OPCODES
-from .level import become, rule, sample, samples
+from .level import become, folded, rule, sample, samples, sum_over
 
-_SUM, _DIV, _NE = OPCODES["sum"], OPCODES["div"], OPCODES["ne"]
+_DIV, _NE = OPCODES["div"], OPCODES["ne"]
 
 
 def _rows(x: Any, level: Level, ndim: int) -> Any:
     """(samples * N, ...) of samples (N, ...) of ndim axes, or, where they have one less, of one row."""
     p = samples(x, level)
-    return lib.norch_contiguous(p if x.ndim < ndim else lib.norch_flatten(p, 0, 1))
+    return lib.norch_contiguous(p if x.ndim < ndim else folded(p))
 
 
 @rule("cross_entropy")
@@ -32,10 +32,10 @@ def _cross_entropy(
     if not reduced:
         return sample(out, level)
     if target.ndim:
-        out = lib.norch_reduce(_SUM, out, (1,), False, -1, 0.0)
+        out = sum_over(out, (1,))
     if count is not None:
         valid = lib.norch_binary(_NE, samples(target, level), operand(ignored))
-        number = lib.norch_reduce(_SUM, valid, (1,), False, -1, 0.0) if target.ndim else valid
+        number = sum_over(valid, (1,)) if target.ndim else valid
         become(count, lib.norch_cast(number, count._dtype), level)
         out = lib.norch_binary(_DIV, out, lib.norch_cast(number, out._dtype))
     return sample(out, level)
@@ -52,7 +52,7 @@ def _cross_entropy_backward(
     if shape and not g.ndim:
         slope = lib.norch_expand(lib.norch_unsqueeze(slope, 1), (level.size, *shape))
     slope = lib.norch_contiguous(lib.norch_flatten(slope, 0, -1))
-    sums = lib.norch_contiguous(lib.norch_flatten(samples(log_sums, level), 0, 1))
+    sums = lib.norch_contiguous(folded(samples(log_sums, level)))
     out = lib.norch_cross_entropy_backward(
         slope, _rows(x, level, 2), _rows(target, level, 1), sums, None, ignored, smoothing
     )
