@@ -198,15 +198,15 @@ def _forms(
 ) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
     """The transform along one dimension, along two, and along any number."""
 
-    def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:  # noqa: A002
+    def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         if not isinstance(dim, int):
             raise TypeError(f"{name}: dim is one dimension, not {dim!r}")
         return way(name, input, None if n is None else (n,), (dim,), norm, inverse)
 
-    def along_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:  # noqa: A002
+    def along_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
         return way(f"{name}2", input, s, dim, norm, inverse)
 
-    def along_all(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:  # noqa: A002
+    def along_all(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
         return way(f"{name}n", input, s, dim, norm, inverse)
 
     return (
@@ -301,12 +301,12 @@ def _shifted(name: str, x: Tensor, dim: Any, back: bool) -> Tensor:
     return roll(x, shifts, axes) if axes else x.clone()
 
 
-def fftshift(input: Tensor, dim: Any = None) -> Tensor:  # noqa: A002
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The numbers of fft() with the frequency 0 in the middle, along dim (by default all dimensions)."""
     return _shifted("fftshift", input, dim, False)
 
 
-def ifftshift(input: Tensor, dim: Any = None) -> Tensor:  # noqa: A002
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of fftshift()."""
     return _shifted("ifftshift", input, dim, True)
 

@@ -86,12 +86,12 @@ __all__ = [
 ]
 
 
-def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803  (PyTorch's name)
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # PyTorch's name
     """The diagonals (..., K) of matrices (..., M, N): norch.diagonal() of the last two axes."""
     return _diagonal(A, offset, dim1, dim2)
 
 
-def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyTorch's name)
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # PyTorch's name
     """The Vandermonde matrix (n, N) of a vector x (n): columns x^0 ... x^(N - 1). N is n unless given. ShapeError for
     other shapes.
 

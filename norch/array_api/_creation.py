@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..device import CPU, cuda_device, cuda_device_count, get_default_device
-from ..device import device as Device  # noqa: N812
+from ..device import device as Device
 from ..dtype import BY_NAME, finfo, float64, get_default_dtype, iinfo, int64
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..ops import create
 from ..ops._arguments import named_function
 from ..ops.composed.diagonal import tril as _tril
@@ -166,7 +166,7 @@ STANDARD = {
 }
 
 
-class __array_namespace_info__:  # noqa: N801  (the standard's name)
+class __array_namespace_info__:  # the standard's name
     """The dtypes and devices of the namespace, for programs to query."""
 
     def capabilities(self) -> dict[str, Any]:

@@ -41,18 +41,14 @@ acos, acosh, asin, asinh = map(_unary, (ops.acos, ops.acosh, ops.asin, ops.asinh
 atan, atanh, cos, cosh = map(_unary, (ops.atan, ops.atanh, ops.cos, ops.cosh))
 sin, sinh, tan, tanh = map(_unary, (ops.sin, ops.sinh, ops.tan, ops.tanh))
 exp, expm1, log, log1p, log2, log10 = map(_unary, (ops.exp, ops.expm1, ops.log, ops.log1p, ops.log2, ops.log10))
-abs, positive, sqrt, square, reciprocal = map(  # noqa: A001
-    _unary, (ops.abs, _positive, ops.sqrt, ops.square, ops.reciprocal)
-)
+abs, positive, sqrt, square, reciprocal = map(_unary, (ops.abs, _positive, ops.sqrt, ops.square, ops.reciprocal))
 isfinite, isinf, isnan, signbit, logical_not = map(
     _unary, (ops.isfinite, ops.isinf, ops.isnan, ops.signbit, ops.logical_not)
 )
 negative, bitwise_invert = _unary(ops.neg, "negative"), _unary(ops.bitwise_not, "bitwise_invert")
-ceil, floor, trunc, round = (  # noqa: A001
-    _unary(function, of_floats=True) for function in (ops.ceil, ops.floor, ops.trunc, _round)
-)
+ceil, floor, trunc, round = (_unary(function, of_floats=True) for function in (ops.ceil, ops.floor, ops.trunc, _round))
 
-add, pow = _binary(ops.add), _binary(ops.pow)  # noqa: A001
+add, pow = _binary(ops.add), _binary(ops.pow)
 floor_divide, remainder = _binary(ops.floor_divide), _binary(ops.remainder)
 atan2, copysign, hypot, logaddexp = map(_binary, (ops.atan2, ops.copysign, ops.hypot, ops.logaddexp))
 maximum, minimum = _binary(ops.maximum), _binary(ops.minimum)
@@ -71,7 +67,7 @@ def sign(x: Tensor, /) -> Tensor:
     return ops.where(ops.isnan(x), x, found) if x.dtype.kind == "f" else found
 
 
-def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     """x between min and max, arrays or numbers that broadcast with it; the result has the dtype of x."""
     if min is None and max is None:
         return x.clone()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ArgumentError
 from ..ops import copy, reduce, scan, view
@@ -231,7 +231,7 @@ argmax, argmin = _place("argmax", "maximum"), _place("argmin", "minimum")
 # ---- reductions ----------------------------------------------------------------------------------------------------
 
 
-def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The sum over axes, of integers at least in int64."""
     return reduced(reduce.sum, x, axis, keepdims, dtype=sum_dtype(x, dtype))
 
@@ -256,12 +256,12 @@ def _reduction(name: str, function: Any, about: str) -> Any:
 
 
 mean = _reduction("mean", reduce.mean, "The mean over axes.")
-max = _reduction("max", reduce.amax, "The maximum over axes.")  # noqa: A001
-min = _reduction("min", reduce.amin, "The minimum over axes.")  # noqa: A001
-all = _reduction(  # noqa: A001
+max = _reduction("max", reduce.amax, "The maximum over axes.")
+min = _reduction("min", reduce.amin, "The minimum over axes.")
+all = _reduction(
     "all", lambda x, *axes, **how: reduce.all(x.bool(), *axes, **how), "Whether all elements over axes are true."
 )
-any = _reduction(  # noqa: A001
+any = _reduction(
     "any", lambda x, *axes, **how: reduce.any(x.bool(), *axes, **how), "Whether any element over axes is true."
 )
 count_nonzero = _reduction(

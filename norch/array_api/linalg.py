@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import linalg as _linalg
 from .._exports import publish
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..linalg import inv, matrix_power, pinv, svdvals
 from ..ops.composed.products import outer as _outer
 from ..ops.composed.products import tensordot as _tensordot
@@ -83,7 +83,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.transpose(-2, -1)
 
 
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:  # noqa: A002
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """Norms of matrices (..., M, N)."""
     return _linalg.matrix_norm(x, ord, keepdim=keepdims)
 
@@ -99,7 +99,7 @@ def vector_norm(
     *,
     axis: int | tuple[int, ...] | None = None,
     keepdims: bool = False,
-    ord: float = 2,  # noqa: A002
+    ord: float = 2,
 ) -> Tensor:
     """Norms of vectors along axes; of all elements for None."""
     return _linalg.vector_norm(x, ord, axis, keepdims)

@@ -86,7 +86,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return check is not None
 
 
-class set_detect_anomaly(Guard):  # noqa: N801  (PyTorch's name)
+class set_detect_anomaly(Guard):  # PyTorch's name
     """Turns anomaly mode on or off, for all threads: at once, or until the end of a `with`.
 
     While it is on, a gradient that becomes NaN in backward() raises Error. It names the operation and, if the mode was
@@ -109,7 +109,7 @@ class set_detect_anomaly(Guard):  # noqa: N801  (PyTorch's name)
             raise
 
 
-class detect_anomaly(set_detect_anomaly):  # noqa: N801
+class detect_anomaly(set_detect_anomaly):
     """Anomaly mode until the end of a `with`.
 
     >>> x = norch.zeros(1, requires_grad=True)

@@ -206,7 +206,7 @@ def visit(
         if check is not None:
             grad_inputs = check(node, grad_inputs)
         following = g = None
-        for edge, grad_input in zip(node.edges, grad_inputs):  # noqa: B905  (propagate gives one an edge)
+        for edge, grad_input in zip(node.edges, grad_inputs):  # propagate gives one an edge
             if edge is None or grad_input is None:
                 continue
             if targets is not None and edge not in needed:

@@ -9,8 +9,6 @@ from operator import itemgetter
 
 from .._typing import Any, Tensor
 
-# ruff: noqa: N801, D101  (PyTorch's names)
-
 
 def _elements(count: int) -> Any:
     return (property(itemgetter(i)) for i in range(count))

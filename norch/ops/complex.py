@@ -22,8 +22,6 @@ from .op import METHODS, function_op, method
 from .pointwise import atan2, eq, mul, where
 from .view import expand, select
 
-# ruff: noqa: A001, A002  (PyTorch's names)
-
 __all__ = [
     "angle", "complex", "conj", "conj_physical", "imag", "is_complex", "polar", "real", "view_as_complex",
     "view_as_real",

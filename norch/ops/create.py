@@ -14,7 +14,7 @@ from .._size import Size
 from .._typing import Any, DeviceLike, DTypeLike, Operand
 from ..device import device_code
 from ..dtype import bool_, check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import named_function, public, rename_errors

@@ -32,7 +32,6 @@ __all__ = [
     "masked_select", "nonzero", "put", "take",
 ]  # fmt: skip
 
-# ruff: noqa: A002  (PyTorch's names)
 
 KINDS = {name[6:]: number for name, number in constants.items() if name.startswith("INDEX_")}
 _GET, _FILL, PUT, PUT_ADD = (KINDS[name] for name in ("GET", "FILL", "PUT", "PUT_ADD"))

@@ -12,7 +12,7 @@ import math
 from .._lib import lib
 from .._typing import Any, Operand, Tensor, overload
 from ..dtype import DTYPES, check_fits, float32
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import as_fixed_operand, public, rename_errors
 from ._checks import floats_of
@@ -20,8 +20,6 @@ from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
 from .op import METHODS, function_op, method, op
 from .operators import operator, operators
-
-# ruff: noqa: A001, A002  (PyTorch's names)
 
 
 def _slope_of_acosh(x: Tensor) -> Tensor:

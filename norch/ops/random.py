@@ -17,7 +17,7 @@ from ..autograd.inplace import check_writable
 from ..autograd.levels import all_samples
 from ..device import device_code
 from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError
 from ..random import Generator, state_of

@@ -16,7 +16,7 @@ from .._typing import Any, Tensor, overload
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.levels import all_samples
 from ..autograd.record import record, record_view
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
 from ._arguments import as_fixed_operand, named_function, public, rename_errors
@@ -26,8 +26,6 @@ from .copy import cat
 from .op import METHODS, OPCODES, method, op
 from .pointwise import isnan, maximum, minimum, ne, where
 from .scan import products_of_others
-
-# ruff: noqa: A001, A002  (PyTorch's names)
 
 Dims = int | Sequence[int] | None
 

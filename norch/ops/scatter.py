@@ -26,8 +26,6 @@ from .pointwise import where
 from .view import axis as axis_of
 from .view import slice_
 
-# ruff: noqa: A002  (PyTorch's names)
-
 
 @method
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:

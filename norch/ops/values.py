@@ -28,7 +28,7 @@ from ..dtype import (
     promote_types,
 )
 from ..dtype import bool_ as norch_bool
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 

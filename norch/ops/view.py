@@ -18,7 +18,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.levels import zeros_of
 from ..autograd.record import gradient_edge, record_view
 from ..autograd.view_history import base_of
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
 from ._arguments import rename_errors
@@ -32,7 +32,6 @@ __all__ = [
     "transpose", "unsqueeze",
 ]  # fmt: skip
 
-# ruff: noqa: A002  (PyTorch's names)
 
 Shape = Sequence[int]
 Axes = Any  # an int or a sequence of them

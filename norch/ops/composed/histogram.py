@@ -18,8 +18,6 @@ from ..sort import searchsorted
 
 __all__ = ["histc", "histogram"]
 
-# ruff: noqa: A001, A002  (PyTorch's names)
-
 
 def _limits(low: float, high: float, name: str, apart: float) -> tuple[float, float]:
     """low and high; where they are the same, what lies `apart` from them."""

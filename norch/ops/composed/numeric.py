@@ -19,8 +19,6 @@ from .statistics import as_float
 
 __all__ = ["gcd", "gradient", "heaviside", "lcm", "nextafter"]
 
-# ruff: noqa: A002  (PyTorch's names)
-
 
 def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
     given = [as_operand(x, name) for x in (input, other)]

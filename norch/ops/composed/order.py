@@ -23,8 +23,6 @@ from ..sort import order_of, searchsorted, sort
 from ..values import iota
 from ..view import axis, reshape
 
-# ruff: noqa: A002  (PyTorch's names)
-
 # ---- order statistics ---------------------------------------------------------------------------------------------
 
 

@@ -43,9 +43,6 @@ from ..pointwise import (
 )
 from ..view import connect
 
-# ruff: noqa: A001, A002  (PyTorch's names)
-
-
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 

@@ -52,8 +52,6 @@ from ..view import (
 from .pad import pad
 from .split import axis_and_size
 
-# ruff: noqa: A002  (PyTorch's names)
-
 swapdims = method(name="swapdims")(transpose)
 concat = concatenate = cat
 

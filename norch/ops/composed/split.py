@@ -21,8 +21,6 @@ from .._operand import numpy_names, tensor_of
 from ..op import method
 from ..view import END, Region, axis, select, slice_
 
-# ruff: noqa: A002  (PyTorch's names)
-
 __all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
 
 

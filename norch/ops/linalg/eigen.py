@@ -1,7 +1,5 @@
 """Eigenvalues and eigenvectors of general matrices, which are complex."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -18,7 +16,7 @@ from .solve import solve
 from .spectral import check_phases, differences
 
 
-class eig_result(NamedTuple):  # noqa: N801
+class eig_result(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
 

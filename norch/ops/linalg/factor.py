@@ -1,7 +1,5 @@
 """Cholesky, LU and QR factors, and triangular systems, with their derivatives."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -382,7 +380,7 @@ def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]
 _Qr = derivative("qr", ("A",), backward=_qr_backward, holomorphic=False)
 
 
-def qr(A: Tensor, mode: str = "reduced") -> qr_result:  # noqa: A002
+def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     """(Q, R) with A = Q R, Q of orthonormal columns and R upper triangular, A (..., M, N).
 
     mode "reduced" gives Q (..., M, K) and R (..., K, N), K = min(M, N); "complete" Q (..., M, M) and R (..., M, N); "r"

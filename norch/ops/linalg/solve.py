@@ -1,7 +1,5 @@
 """Systems of equations, inverses, determinants and exponentials of square matrices, with their derivatives."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 import math

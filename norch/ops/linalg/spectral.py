@@ -1,7 +1,5 @@
 """Eigenvalues of symmetric matrices, singular values, pseudoinverses and least squares."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 import math
