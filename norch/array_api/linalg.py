@@ -94,12 +94,7 @@ def matrix_rank(x: Tensor, /, *, rtol: Any = None) -> Tensor:
 
 
 def vector_norm(
-    x: Tensor,
-    /,
-    *,
-    axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
-    ord: float = 2,
+    x: Tensor, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2
 ) -> Tensor:
     """Norms of vectors along axes; of all elements for None."""
     return _linalg.vector_norm(x, ord, axis, keepdims)

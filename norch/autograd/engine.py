@@ -24,14 +24,7 @@ from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode, set_grad_enabled
-from .hooks import (
-    add_to_grad,
-    call_after,
-    call_hooks,
-    call_post_accumulate_hooks,
-    check_gradient,
-    retaining,
-)
+from .hooks import add_to_grad, call_after, call_hooks, call_post_accumulate_hooks, check_gradient, retaining
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
 from .reachable import count_dependencies

@@ -135,7 +135,4 @@ def angle(input: Tensor) -> Tensor:
     return where(x == x, (x < 0).to(x.dtype) * math.pi, x)
 
 
-METHODS.update(
-    real=property(real, doc=real.__doc__),
-    imag=property(imag, doc=imag.__doc__),
-)
+METHODS.update(real=property(real, doc=real.__doc__), imag=property(imag, doc=imag.__doc__))

@@ -48,10 +48,7 @@ def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool =
 
 
 _Matmul = derivative(
-    "matmul",
-    ("a", "b"),
-    grad_a=lambda g, b: product(g, b, False, True),
-    grad_b=lambda g, a: product(a, g, True, False),
+    "matmul", ("a", "b"), grad_a=lambda g, b: product(g, b, False, True), grad_b=lambda g, a: product(a, g, True, False)
 )
 _TransposedMatmul = derivative(
     "matmul",

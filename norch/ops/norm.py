@@ -29,12 +29,7 @@ def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
 
 @numpy_names
 def vector_norm(
-    input: Tensor,
-    ord: float = 2,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
+    input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The ord-th root of the sum of |x| ** ord over all elements, or over the axes dim.
 
@@ -132,12 +127,7 @@ def _spectral_norm(x: Tensor, ord: Any, dim: tuple[int, ...], keepdim: bool) -> 
 
 @numpy_names
 def linalg_norm(
-    input: Tensor,
-    ord: Any = None,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
+    input: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """vector_norm() of all elements or along one axis; matrix_norm() of a matrix or along two axes when ord is given.
 
@@ -160,12 +150,7 @@ def linalg_norm(
 @method
 @numpy_names
 def norm(
-    input: Tensor,
-    p: Any = "fro",
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
+    input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The p-norm of all elements, or over the axes dim, taken as one vector; "fro" is 2.
 

@@ -39,12 +39,7 @@ def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
     return scatter_add_(zeros_of(x_meta, g, index), dim, index, g)
 
 
-Gather = derivative(
-    "gather",
-    layout=("x_meta", "index", "dim"),
-    tensors=("index",),
-    grad=_gather_grad,
-)
+Gather = derivative("gather", layout=("x_meta", "index", "dim"), tensors=("index",), grad=_gather_grad)
 
 
 @method
@@ -109,12 +104,7 @@ _Scatter = write_derivative(
     "scatter", ("index", "dim"), tensors=("index",), grad_x=_overwritten_grad, grad_values=_src_grad
 )
 _ScatterAdd = write_derivative(
-    "scatter_add",
-    ("index", "dim"),
-    tensors=("index",),
-    grad_x=lambda g: g,
-    grad_values=_src_grad,
-    shares_grad=True,
+    "scatter_add", ("index", "dim"), tensors=("index",), grad_x=lambda g: g, grad_values=_src_grad, shares_grad=True
 )
 
 

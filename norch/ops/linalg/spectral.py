@@ -236,11 +236,7 @@ def _lstsq_grad_a(g: Tensor, A: Tensor, B: Tensor) -> Tensor:
 
 
 @differentiable(
-    "lstsq",
-    broadcast=True,
-    grad_A=_lstsq_grad_a,
-    grad_B=lambda g, A: matmul(pinv(A).mH, g),
-    holomorphic=False,
+    "lstsq", broadcast=True, grad_A=_lstsq_grad_a, grad_B=lambda g, A: matmul(pinv(A).mH, g), holomorphic=False
 )
 def _lstsq(A: Tensor, B: Tensor, found: Tensor) -> Tensor:
     return found
