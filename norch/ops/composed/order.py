@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..._handle import Handle
 from ..._lib import constants, lib
 from ..._numbers import flag, int64
-from ..._typing import Any, Literal, Operand, Tensor, overload
+from ..._typing import Any, Operand, Tensor
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
-from .._arguments import as_fixed_operand, public, rename_errors
+from .._arguments import as_fixed_operand, optional_results, public, rename_errors
 from .._checks import at_least
 from .._operand import numpy_names
 from .._results import kthvalue_result, mode_result
@@ -138,47 +138,9 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
 # ---- distinct elements --------------------------------------------------------------------------------------------
 
 
-@overload
-def unique(
-    input: Tensor,
-    sorted: bool = ...,
-    return_inverse: Literal[False] = ...,
-    return_counts: Literal[False] = ...,
-    dim: int | None = ...,
-) -> Tensor: ...
-@overload
-def unique(
-    input: Tensor,
-    sorted: bool = ...,
-    *,
-    return_inverse: Literal[True],
-    return_counts: Literal[False] = ...,
-    dim: int | None = ...,
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def unique(
-    input: Tensor,
-    sorted: bool = ...,
-    *,
-    return_inverse: Literal[False] = ...,
-    return_counts: Literal[True],
-    dim: int | None = ...,
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def unique(
-    input: Tensor,
-    sorted: bool = ...,
-    *,
-    return_inverse: Literal[True],
-    return_counts: Literal[True],
-    dim: int | None = ...,
-) -> tuple[Tensor, Tensor, Tensor]: ...
-@overload
-def unique(
-    input: Tensor, sorted: bool = ..., return_inverse: bool = ..., return_counts: bool = ..., dim: int | None = ...
-) -> Any: ...
 @method
 @numpy_names
+@optional_results("return_inverse", "return_counts")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -197,28 +159,9 @@ def unique(
     return _distinct(as_fixed_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
-@overload
-def unique_consecutive(
-    input: Tensor, return_inverse: Literal[False] = ..., return_counts: Literal[False] = ..., dim: int | None = ...
-) -> Tensor: ...
-@overload
-def unique_consecutive(
-    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[False] = ..., dim: int | None = ...
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def unique_consecutive(
-    input: Tensor, *, return_inverse: Literal[False] = ..., return_counts: Literal[True], dim: int | None = ...
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def unique_consecutive(
-    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: int | None = ...
-) -> tuple[Tensor, Tensor, Tensor]: ...
-@overload
-def unique_consecutive(
-    input: Tensor, return_inverse: bool = ..., return_counts: bool = ..., dim: int | None = ...
-) -> Any: ...
 @method
 @numpy_names
+@optional_results("return_inverse", "return_counts")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
