@@ -1,4 +1,4 @@
-"""Rules of pooling, normalisation and recurrent layers."""
+"""Rules of pooling, attention, normalisation, recurrent layers, and the cross-entropy of logits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .._lib import constants, lib
 from ..autograd.levels import Level
 from ..errors import Error
 from ..ops._halves import HALVES
+from ..ops._operand import operand
 from ..ops.op import OPCODES
 from .level import (
     aligned,
@@ -28,7 +29,7 @@ from .level import (
     warn_of_loop,
 )
 
-_ADD, _MUL = OPCODES["add"], OPCODES["mul"]
+_ADD, _MUL, _DIV, _NE = (OPCODES[name] for name in ("add", "mul", "div", "ne"))
 
 
 # ---- pooling: over the last two axes, with any axes before them ------------------------------------------------------
@@ -48,6 +49,26 @@ def _pool_max_backward(level: Level, g: Any, index: Any, window: Any, size: Any)
 
 
 same_call("pool_avg", "pool_avg_backward")
+
+
+# ---- attention: the samples become a further leading axis ------------------------------------------------------------
+
+
+@rule("attention")
+def _attention(level: Level, q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
+    return sample(lib.norch_attention(*(samples(x, level) for x in (q, k, v)), scale, causal), level)
+
+
+@rule("attention_backward")
+def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, scale: float, causal: bool, grads: Any) -> None:
+    found = [fresh(x, level) for x in grads]
+    lib.norch_attention_backward(*(samples(x, level) for x in (g, q, k, v)), scale, causal, found)
+    become_all(grads, found, level)
+
+
+@rule("attention_fuses")
+def _attention_fuses(level: Level, q: Any, k: Any, v: Any) -> bool:
+    return False  # the other kernel takes leading axes of any number
 
 
 # ---- normalisation of rows, and of groups of channels ----------------------------------------------------------------
@@ -234,3 +255,52 @@ def _recurrent_backward(
         rows.append(lib.norch_recurrent_backward(*given, reverse, *saved, *into))
     become_all((grad_x, grad_h, grad_state), whole, level)
     return sample(lib.norch_stack(rows, 0), level)
+
+
+# ---- the cross-entropy of logits: the losses of all rows of all samples, then a reduction for each sample ------------
+
+
+def _loss_rows(x: Any, level: Level, ndim: int) -> Any:
+    """(samples * N, ...) of samples (N, ...) of ndim axes, or, where they have one less, of one row."""
+    p = samples(x, level)
+    return lib.norch_contiguous(p if x.ndim < ndim else folded(p))
+
+
+@rule("cross_entropy")
+def _cross_entropy(
+    level: Level, x: Any, target: Any, log_sums: Any, count: Any, ignored: int, reduced: bool, smoothing: float
+) -> Any:
+    shape = (level.size, *lib.norch_shape(target))
+    rows, targets = _loss_rows(x, level, 2), _loss_rows(target, level, 1)
+    kept = lib.norch_empty((lib.norch_shape(rows)[0], 2), log_sums._dtype, (x._device_type, x._device_index))
+    losses = lib.norch_cross_entropy(rows, targets, kept, None, ignored, False, smoothing)
+    become(log_sums, lib.norch_view(kept, (level.size, -1, 2)), level)
+    out = lib.norch_view(losses, shape)
+    if not reduced:
+        return sample(out, level)
+    if target.ndim:
+        out = sum_over(out, (1,))
+    if count is not None:
+        valid = lib.norch_binary(_NE, samples(target, level), operand(ignored))
+        number = sum_over(valid, (1,)) if target.ndim else valid
+        become(count, lib.norch_cast(number, count._dtype), level)
+        out = lib.norch_binary(_DIV, out, lib.norch_cast(number, out._dtype))
+    return sample(out, level)
+
+
+@rule("cross_entropy_backward")
+def _cross_entropy_backward(
+    level: Level, g: Any, x: Any, target: Any, log_sums: Any, count: Any, ignored: int, smoothing: float
+) -> Any:
+    slope, shape = samples(g, level), lib.norch_shape(target)
+    if count is not None:
+        number = samples(count, level)
+        slope = lib.norch_binary(_DIV, slope, lib.norch_cast(number, slope._dtype))
+    if shape and not g.ndim:
+        slope = lib.norch_expand(lib.norch_unsqueeze(slope, 1), (level.size, *shape))
+    slope = lib.norch_contiguous(lib.norch_flatten(slope, 0, -1))
+    sums = lib.norch_contiguous(folded(samples(log_sums, level)))
+    out = lib.norch_cross_entropy_backward(
+        slope, _loss_rows(x, level, 2), _loss_rows(target, level, 1), sums, None, ignored, smoothing
+    )
+    return sample(lib.norch_view(out, (level.size, *lib.norch_shape(x))), level)
