@@ -134,21 +134,11 @@ def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tenso
 # ---- sets ----------------------------------------------------------------------------------------------------------
 
 
-class UniqueAll(NamedTuple):
-    values: Tensor
-    indices: Tensor
-    inverse_indices: Tensor
-    counts: Tensor
-
-
-class UniqueCounts(NamedTuple):
-    values: Tensor
-    counts: Tensor
-
-
-class UniqueInverse(NamedTuple):
-    values: Tensor
-    inverse_indices: Tensor
+UniqueAll = NamedTuple(
+    "UniqueAll", [("values", Tensor), ("indices", Tensor), ("inverse_indices", Tensor), ("counts", Tensor)]
+)
+UniqueCounts = NamedTuple("UniqueCounts", [("values", Tensor), ("counts", Tensor)])
+UniqueInverse = NamedTuple("UniqueInverse", [("values", Tensor), ("inverse_indices", Tensor)])
 
 
 def _runs(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

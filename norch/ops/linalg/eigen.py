@@ -15,10 +15,7 @@ from .lapack import call, numpy, square
 from .solve import solve
 from .spectral import check_phases, differences
 
-
-class eig_result(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
+eig_result = NamedTuple("eig_result", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
 
 
 def _eig_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:

@@ -21,32 +21,11 @@ from ..create import eye, zeros
 from ..matmul import matmul
 from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
 
-
-class cholesky_ex_result(NamedTuple):
-    L: Tensor
-    info: Tensor
-
-
-class lu_result(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class lu_factor_result(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-
-
-class lu_factor_ex_result(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
-class qr_result(NamedTuple):
-    Q: Tensor
-    R: Tensor
+cholesky_ex_result = NamedTuple("cholesky_ex_result", [("L", Tensor), ("info", Tensor)])
+lu_result = NamedTuple("lu_result", [("P", Tensor), ("L", Tensor), ("U", Tensor)])
+lu_factor_result = NamedTuple("lu_factor_result", [("LU", Tensor), ("pivots", Tensor)])
+lu_factor_ex_result = NamedTuple("lu_factor_ex_result", [("LU", Tensor), ("pivots", Tensor), ("info", Tensor)])
+qr_result = NamedTuple("qr_result", [("Q", Tensor), ("R", Tensor)])
 
 
 # ---- several results of one node -------------------------------------------------------------------------------------

@@ -20,10 +20,7 @@ from ..matmul import matmul
 from .factor import record_factors
 from .lapack import alike, call, each, matrices, scipy_linalg
 
-
-class geqrf_result(NamedTuple):
-    a: Tensor
-    tau: Tensor
+geqrf_result = NamedTuple("geqrf_result", [("a", Tensor), ("tau", Tensor)])
 
 
 def _no_backward(g: Outputs, rest: Any) -> Any:

@@ -18,20 +18,9 @@ from .factor import lu_factor_ex
 from .lapack import alike, call, matrices, numpy, scipy_linalg, square
 from .spectral import svd
 
-
-class solve_ex_result(NamedTuple):
-    result: Tensor
-    info: Tensor
-
-
-class inv_ex_result(NamedTuple):
-    inverse: Tensor
-    info: Tensor
-
-
-class slogdet_result(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
+solve_ex_result = NamedTuple("solve_ex_result", [("result", Tensor), ("info", Tensor)])
+inv_ex_result = NamedTuple("inv_ex_result", [("inverse", Tensor), ("info", Tensor)])
+slogdet_result = NamedTuple("slogdet_result", [("sign", Tensor), ("logabsdet", Tensor)])
 
 
 def _regular(name: str, function: Any, *tensors: Tensor) -> Tensor:

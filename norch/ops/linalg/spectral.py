@@ -17,23 +17,11 @@ from ..matmul import matmul
 from .factor import factors_of, record_factors
 from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
 
-
-class eigh_result(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class svd_result(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-class lstsq_result(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
+eigh_result = NamedTuple("eigh_result", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
+svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("Vh", Tensor)])
+lstsq_result = NamedTuple(
+    "lstsq_result", [("solution", Tensor), ("residuals", Tensor), ("rank", Tensor), ("singular_values", Tensor)]
+)
 
 
 def differences(values: Tensor) -> Tensor:

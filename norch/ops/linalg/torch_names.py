@@ -21,16 +21,8 @@ from .lobpcg import lobpcg
 from .solve import det, logdet, matrix_exp, slogdet
 from .solve import inv as inverse
 
-
-class svd_result(NamedTuple):
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
-
-class triangular_solve_result(NamedTuple):
-    solution: Tensor
-    cloned_coefficient: Tensor
+svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("V", Tensor)])
+triangular_solve_result = NamedTuple("triangular_solve_result", [("solution", Tensor), ("cloned_coefficient", Tensor)])
 
 
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
