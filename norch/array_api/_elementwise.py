@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dtype import BY_NAME
-from ..errors import DTypeError
 from ..ops import pointwise as ops
 from ..ops._arguments import named_function, public
 from ..ops.complex import conj, imag, real
+from ..ops.composed.numeric import nextafter as _nextafter
 from ..ops.composed.pointwise import positive as _positive
 from ..ops.composed.pointwise import round as _round
-from ..ops.create import full_like, zeros_like
 from ..tensor import Tensor
 from ._checks import promoted
 
@@ -51,7 +49,7 @@ ceil, floor, trunc, round = (_unary(function, of_floats=True) for function in (o
 add, pow = _binary(ops.add), _binary(ops.pow)
 floor_divide, remainder = _binary(ops.floor_divide), _binary(ops.remainder)
 atan2, copysign, hypot, logaddexp = map(_binary, (ops.atan2, ops.copysign, ops.hypot, ops.logaddexp))
-maximum, minimum = _binary(ops.maximum), _binary(ops.minimum)
+maximum, minimum, nextafter = _binary(ops.maximum), _binary(ops.minimum), _binary(_nextafter)
 subtract, multiply, divide = _binary(ops.sub, "subtract"), _binary(ops.mul, "multiply"), _binary(ops.div, "divide")
 equal, not_equal = _binary(ops.eq, "equal"), _binary(ops.ne, "not_equal")
 less, less_equal = _binary(ops.lt, "less"), _binary(ops.le, "less_equal")
@@ -73,19 +71,6 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
         return x.clone()
     low, high = (bound.to(x.dtype) if isinstance(bound, Tensor) else bound for bound in (min, max))
     return ops.clamp(x, low, high).to(x.dtype)
-
-
-def nextafter(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """The number next to x1 in the direction of x2: its bits, as an integer, plus or minus 1. Without a derivative."""
-    x1, x2 = (x.detach() for x in promoted(x1, x2))
-    if x1.dtype is not x2.dtype or x1.dtype.kind != "f":
-        raise DTypeError(f"nextafter: expected floats of one dtype, not {x1.dtype} and {x2.dtype}")
-    x1, x2 = x1 + zeros_like(x2), x2 + zeros_like(x1)  # both of the shape of the result
-    bits = x1.contiguous().view(BY_NAME[f"int{8 * x1.itemsize}"])
-    step = ops.where((x2 > x1) == (x1 > 0), full_like(bits, 1), full_like(bits, -1))
-    least = ops.copysign(full_like(bits, 1).view(x1.dtype), x2)
-    moved = ops.where(x1 == 0, least, (bits + step).view(x1.dtype))
-    return ops.where(x1 == x2, x2, ops.where((x1 != x1) | (x2 != x2), x1 + x2, moved))
 
 
 __all__ = [*public(globals()), "conj", "imag", "real"]

@@ -14,7 +14,6 @@ from ..ops._arguments import named_function, public
 from ..ops.composed import order
 from ..ops.composed import shape as shapes
 from ..ops.copy import clone
-from ..ops.create import zeros
 from ..ops.pointwise import where as _where
 from ..ops.scatter import take_along_dim
 from ..tensor import Tensor
@@ -141,48 +140,26 @@ UniqueCounts = NamedTuple("UniqueCounts", [("values", Tensor), ("counts", Tensor
 UniqueInverse = NamedTuple("UniqueInverse", [("values", Tensor), ("inverse_indices", Tensor)])
 
 
-def _runs(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The elements of x sorted, where they stood in it, and where runs of equal ones begin. A NaN equals nothing."""
-    values, places = sorting.sort(x.detach().reshape(-1), stable=True)
-    begins = copy.cat([values[:1] == values[:1], values[1:] != values[:-1]], 0)
-    if len(values):
-        begins[0] = True
-    return values, places, indexing.nonzero(begins).squeeze(1)
-
-
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The values of x, sorted; where each stands first; which of them each element is; how many there are of each."""
-    values, places, begins = _runs(x)
-    number = copy.cat([zeros(1, dtype=int64, device=x.device), _steps(begins, len(values))], 0)[: len(values)]
-    inverse = zeros(len(values), dtype=int64, device=x.device)
-    inverse[places] = number
-    counts = diff(begins, append=zeros(1, dtype=int64, device=x.device) + len(values))
-    return UniqueAll(values[begins], places[begins], inverse.reshape(x.shape), counts)
-
-
-def _steps(begins: Tensor, count: int) -> Tensor:
-    """Of the second and further elements, which run they are in."""
-    marks = zeros(count, dtype=int64, device=begins.device)
-    marks[begins] = 1
-    return scan.cumsum(marks[1:], 0)
+    values, inverse, counts = order.unique(x, return_inverse=True, return_counts=True)
+    places = sorting.argsort(inverse.reshape(-1), stable=True)
+    return UniqueAll(values, places[scan.cumsum(counts, 0) - counts], inverse, counts)
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """The values of x, sorted, and how many there are of each. Each NaN is one of its own."""
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    return UniqueCounts(*order.unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
     """The values of x, sorted, and which of them each element is."""
-    found = unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    return UniqueInverse(*order.unique(x, return_inverse=True))
 
 
 def unique_values(x: Tensor, /) -> Tensor:
     """The values of x, sorted."""
-    values, _, begins = _runs(x)
-    return values[begins]
+    return order.unique(x)
 
 
 def isin(x1: Tensor | complex, x2: Tensor | complex, /, *, invert: bool = False) -> Tensor:
