@@ -147,8 +147,7 @@ def linalg_norm(
     return matrix_norm(x, ord, (-2, -1) if axes is None else axes, keepdim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def norm(
     input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:

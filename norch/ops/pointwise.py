@@ -14,7 +14,7 @@ from .._typing import Any, Operand, Tensor, overload
 from ..dtype import DTYPES, check_fits, float32
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
-from ._arguments import as_fixed_operand, public, rename_errors
+from ._arguments import as_fixed_operand, public
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
@@ -447,8 +447,7 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
     return _where(condition, input, other)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|."""
     if rtol < 0 or atol < 0:
@@ -460,8 +459,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     return close | (isnan(a) & isnan(b)) if equal_nan else close
 
 
-@method
-@rename_errors
+@method(composed=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all of isclose."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())

@@ -18,7 +18,7 @@ from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import DTypeError
 from ._arguments import as_fixed_operand, named_function, public, rename_errors
-from ._operand import as_operand, numpy_names
+from ._operand import as_operand
 from ._results import cummax_result, cummin_result
 from ._rows import snapshot
 from .complex import complex
@@ -125,8 +125,7 @@ def _complex_running(scan: Any, x: Any, dim: int) -> Any:
     return x if apart > 1 else x.clone()
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The sums of all elements up to each along dim. Integers and bool add up in int64, or in dtype.
 
@@ -136,23 +135,20 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     return _running(_cumsum, "cumsum", input, dim, dtype)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype."""
     return _running(_cumprod, "cumprod", input, dim, dtype)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its
     own."""
     return _logcumsumexp(as_operand(input, "logcumsumexp"), dim, False)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def cummax(input: Tensor, dim: int) -> cummax_result:
     """The largest element so far along dim, and its index (the last of equals): (values, indices). NaN wins.
 
@@ -164,8 +160,7 @@ def cummax(input: Tensor, dim: int) -> cummax_result:
     return cummax_result(x.gather(dim, indices), indices)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def cummin(input: Tensor, dim: int) -> cummin_result:
     """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
     x = as_fixed_operand(input, "cummin")

@@ -9,12 +9,11 @@ from ..autograd.differentiable import differentiable
 from ..autograd.record import record_one
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
-from ._operand import as_operand, numpy_names
+from ._operand import as_operand
 from .op import method
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats.
 
@@ -24,8 +23,7 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return _softmax(input, dim, dtype, False)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too.
 

@@ -15,7 +15,7 @@ from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
 from ._arguments import as_fixed_operand, public, rename_errors
-from ._operand import as_operand, numpy_names, tensor_of
+from ._operand import as_operand, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .op import method
@@ -44,8 +44,7 @@ def sorted_by(x: Tensor, dim: int, k: int, descending: bool) -> tuple[Tensor, Te
 # ---- sorting ------------------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False) -> sort_result:
     """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest.
 
@@ -57,8 +56,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     return sort_result(*sorted_by(x, dim, -1, descending))
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices of sort()."""
     flag(stable, "argsort: stable")
@@ -71,8 +69,7 @@ def msort(input: Tensor) -> Tensor:
     return sort(input, 0).values
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> topk_result:
     """The k largest (or smallest) elements along dim in order, and their indices: (values, indices).
 
@@ -93,8 +90,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def median(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> median_result: ...
-@method
-@numpy_names
+@method(numpy=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, the lower of two; with dim, (values, indices) along it. NaN where there is one.
 
@@ -108,8 +104,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 def nanmedian(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> nanmedian_result: ...
-@method
-@numpy_names
+@method(numpy=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """median() of the elements that are not NaN."""
     return _median(as_fixed_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)

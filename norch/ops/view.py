@@ -21,7 +21,6 @@ from ..autograd.view_history import base_of
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
-from ._arguments import rename_errors
 from ._inplace_methods import inplace_view
 from ._operand import tensor_of
 from .op import METHODS, method
@@ -164,8 +163,7 @@ def reversed_axes(x: Tensor) -> Tensor:
 _Reversed = view_derivative("permute", grad=lambda g: reversed_axes(g))
 
 
-@method
-@rename_errors
+@method(composed=True)
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers as they are."""
     out = reversed_axes(input)
@@ -181,15 +179,13 @@ def expand(x: Tensor, *shape: Any, size: Any = None) -> Tensor:
     return record_view(Expand, lib.norch_expand(x, wanted), x, expand, (wanted,))
 
 
-@method
-@rename_errors
+@method(composed=True)
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
     """x broadcast to the shape of other."""
     return expand(x, tuple(tensor_of(other, "expand_as").shape))
 
 
-@method
-@rename_errors
+@method(composed=True)
 def broadcast_to(input: Tensor, *sizes_: Any, size: Any = None) -> Tensor:
     """input.expand(size)."""
     return expand(input, *sizes_, size=size)
@@ -280,8 +276,7 @@ _Unfold = view_derivative("unfold", grad=_unfold_grad)
 # ---- any strides ----------------------------------------------------------------------------------------------------
 
 
-@method
-@rename_errors
+@method(composed=True)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
 

@@ -177,8 +177,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return sum_(a * b, dim) / lengths
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
     x = at_least(2, as_fixed_operand(input, "renorm"), "renorm")

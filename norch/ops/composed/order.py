@@ -11,7 +11,6 @@ from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._arguments import as_fixed_operand, optional_results, public, rename_errors
 from .._checks import at_least
-from .._operand import numpy_names
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
@@ -26,8 +25,7 @@ from ..view import axis, reshape
 # ---- order statistics ---------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def quantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -42,8 +40,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def nanquantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -95,8 +92,7 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
     return out if q.ndim else out.select(0, 0)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kthvalue_result:
     """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest.
 
@@ -115,8 +111,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kth
     return taken(x, dim, keepdim, index, kthvalue_result)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
     """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
     x = as_fixed_operand(input, "mode")
@@ -138,8 +133,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
 # ---- distinct elements --------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
+@method(numpy=True)
 @optional_results("return_inverse", "return_counts")
 def unique(
     input: Tensor,
@@ -159,8 +153,7 @@ def unique(
     return _distinct(as_fixed_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 @optional_results("return_inverse", "return_counts")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
@@ -225,8 +218,7 @@ def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = Fals
 # ---- neighbours, counts --------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -253,8 +245,7 @@ def diff(
     return x
 
 
-@method
-@rename_errors
+@method(composed=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
 

@@ -52,8 +52,7 @@ def positive(input: Tensor) -> Tensor:
     return numbers_of(input, "positive")
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one.
 
@@ -96,8 +95,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return _logit(input)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
 
@@ -150,8 +148,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     return zeta(n + 1, input) * (factor if n % 2 else -factor)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
     if check_count(p, "mvlgamma: p", 1 << 16) < 1:
@@ -176,8 +173,7 @@ def _mvlgamma(x: Tensor, p: int) -> Tensor:
     return out + p * (p - 1) / 4 * math.log(math.pi)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def frexp(input: Tensor) -> frexp_result:
     """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
 
@@ -223,8 +219,7 @@ def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     return _sub(other, input) if alpha == 1 else with_factor(_sub, "rsub", alpha, other, input)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def float_power(input: Tensor, exponent: Operand) -> Tensor:
     """input ** exponent in float64, or complex128."""
     a, b = as_fixed_operand(input, "float_power"), as_fixed_operand(exponent, "float_power")
@@ -232,8 +227,7 @@ def float_power(input: Tensor, exponent: Operand) -> Tensor:
     return _pow(a.to(wide), b.to(wide))
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def ldexp(input: Tensor, other: Operand) -> Tensor:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
     x, power = as_fixed_operand(input, "ldexp"), as_fixed_operand(other, "ldexp")
@@ -249,8 +243,7 @@ def _ldexp(x: Tensor, power: Tensor) -> Tensor:
     return mul(x, exp2(power))
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
@@ -260,8 +253,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     return with_factor(_addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
@@ -271,8 +263,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     return with_factor(_addcdiv, "addcdiv", value, input, tensor1, tensor2)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats and complex numbers only."""
     difference = _sub(input, other)
@@ -305,8 +296,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
     input, weight = (floats_of(as_fixed_operand(x, "prelu"), "prelu") for x in (input, weight))

@@ -190,8 +190,7 @@ def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:
 # ---- contractions -----------------------------------------------------------------------------------------------
 
 
-@method(aliases=("ger",))
-@rename_errors
+@method(aliases=("ger",), composed=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """out[i][j] = input[i] * vec2[j] for two vectors."""
     a, b = as_fixed_operand(input, "outer"), as_fixed_operand(vec2, "outer")
@@ -322,8 +321,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     return sum_((x.conj() if x.is_complex() else x) * y, dim)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of input times all of other, block by block along each axis.
 

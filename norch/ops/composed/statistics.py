@@ -26,8 +26,7 @@ def as_float(x: Tensor, name: str) -> Tensor:
     return x if x.dtype.kind in "fc" else x.to(get_default_dtype())
 
 
-@method
-@rename_errors
+@method(composed=True)
 def cov(
     input: Tensor, *, correction: float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -72,8 +71,7 @@ def cov(
     return result.squeeze()
 
 
-@method
-@rename_errors
+@method(composed=True)
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, one a row: cov() over the product of their standard deviations; they, or their
     real and imaginary parts, lie in [-1, 1]."""
