@@ -70,12 +70,10 @@ def _as(given: Any, found: Any) -> Any:
     return found.astype(f"c{2 * bytes_of_part}" if found.dtype.kind == "c" else f"f{bytes_of_part}")
 
 
-def _half_grad(g: Tensor, x_meta: Any, dim: int, norm: str) -> Tensor:
-    n = x_meta.shape[dim]
-    return _complex(_fitted(g, dim, n), (dim,), False, norm).real
-
-
-@differentiable("rfft", grad=_half_grad)
+@differentiable(
+    "rfft",
+    grad=lambda g, x_meta, dim, norm: _complex(_fitted(g, dim, x_meta.shape[dim]), (dim,), False, norm).real,
+)
 def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
     """Real numbers (..., n) to the n // 2 + 1 first numbers of their transform."""
     return call("rfft", lambda a: _as(a, _pocketfft().rfft(a, axis=dim - x.ndim, norm=norm)), x)[0]

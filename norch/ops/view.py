@@ -218,12 +218,10 @@ def _region_grad(g: Tensor, x_meta: Handle, step: Any, arguments: Any) -> Tensor
     return whole
 
 
-def _add_region(whole: Any, g: Any, step: Any, arguments: Any) -> None:
-    step(whole, *arguments).add_(g)
-
-
 # Some elements of x, each once: the gradient of the others is 0.
-Region = view_derivative("region", grad=_region_grad, add_to=_add_region)
+Region = view_derivative(
+    "region", grad=_region_grad, add_to=lambda whole, g, step, arguments: step(whole, *arguments).add_(g)
+)
 
 
 @method

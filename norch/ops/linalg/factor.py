@@ -109,12 +109,8 @@ def _cholesky_grad(g: Tensor, out: Tensor) -> Tensor:
     "Differentiation of the Cholesky decomposition", 2016)."""
     P = tril(matmul(out.mH, g))
     P = P - diag_embed(P.diagonal(0, -2, -1)) / 2
-    S = _solve_triangular(out.mH, matmul(P + P.mH, _inverse_of_lower(out)), True, False)
-    return S / 2
-
-
-def _inverse_of_lower(L: Tensor) -> Tensor:
-    return _solve_triangular(L, eye(L.shape[-1], dtype=L.dtype, device=L.device), False, False)
+    inverse = _solve_triangular(out, eye(out.shape[-1], dtype=out.dtype, device=out.device), False, False)
+    return _solve_triangular(out.mH, matmul(P + P.mH, inverse), True, False) / 2
 
 
 @differentiable("cholesky", grad=_cholesky_grad, holomorphic=False)

@@ -157,11 +157,7 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     return of_regular.where(regular, (sign / sign.abs())[..., None, None] * cofactors)
 
 
-def _det_grad(g: Tensor, A: Tensor, out: Tensor) -> Tensor:
-    return g[..., None, None] * (_cofactors(A, out) if A.numel() else A)
-
-
-@differentiable("det", grad=_det_grad)
+@differentiable("det", grad=lambda g, A, out: g[..., None, None] * (_cofactors(A, out) if A.numel() else A))
 def _det(A: Tensor) -> Tensor:
     np = numpy()
     return call("det", lambda a: _nan_of_nan(a, np.linalg.det(a)), A)[0]

@@ -219,12 +219,12 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     return _pinv(A, *tolerance("pinv", A, atol, rtol), hermitian)
 
 
-def _lstsq_grad_a(g: Tensor, A: Tensor, B: Tensor) -> Tensor:
-    return pinv_grad(matmul(g, B.mH), A, pinv(A))
-
-
 @differentiable(
-    "lstsq", broadcast=True, grad_A=_lstsq_grad_a, grad_B=lambda g, A: matmul(pinv(A).mH, g), holomorphic=False
+    "lstsq",
+    broadcast=True,
+    grad_A=lambda g, A, B: pinv_grad(matmul(g, B.mH), A, pinv(A)),
+    grad_B=lambda g, A: matmul(pinv(A).mH, g),
+    holomorphic=False,
 )
 def _lstsq(A: Tensor, B: Tensor, found: Tensor) -> Tensor:
     return found
