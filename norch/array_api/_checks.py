@@ -70,8 +70,7 @@ def axes_of(x: Tensor, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
 def reduced(function: Callable[..., Any], x: Tensor, axis: Any, keepdims: bool, **options: Any) -> Any:
     """function over axes; over none, which norch's take for all, of a new axis of size 1."""
     axes = axes_of(x, axis)
-    given = (x, axes) if axes else (x.unsqueeze(0), 0)
-    return function(*given, keepdim=keepdims and bool(axes), **options)
+    return function(x, axes, keepdims, **options) if axes else function(x.unsqueeze(0), 0, False, **options)
 
 
 def sum_dtype(x: Tensor, dtype: DType | None) -> DType | None:

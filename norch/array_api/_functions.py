@@ -225,15 +225,11 @@ def _reduction(name: str, function: Any, about: str) -> Any:
 mean = _reduction("mean", reduce.mean, "The mean over axes.")
 max = _reduction("max", reduce.amax, "The maximum over axes.")
 min = _reduction("min", reduce.amin, "The minimum over axes.")
-all = _reduction(
-    "all", lambda x, *axes, **how: reduce.all(x.bool(), *axes, **how), "Whether all elements over axes are true."
-)
-any = _reduction(
-    "any", lambda x, *axes, **how: reduce.any(x.bool(), *axes, **how), "Whether any element over axes is true."
-)
+all = _reduction("all", lambda x, *over: reduce.all(x.bool(), *over), "Whether all elements over axes are true.")
+any = _reduction("any", lambda x, *over: reduce.any(x.bool(), *over), "Whether any element over axes is true.")
 count_nonzero = _reduction(
     "count_nonzero",
-    lambda x, *axes, **how: reduce.sum(x != 0, *axes, **how, dtype=int64),
+    lambda x, *over: reduce.sum(x != 0, *over, dtype=int64),
     "How many elements over axes are not 0.",
 )
 
@@ -242,7 +238,7 @@ def _moment(name: str, about: str) -> Any:
     function = getattr(reduce, name)
 
     def moment(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-        return reduced(function, x, axis, keepdims, correction=correction)
+        return reduced(lambda x, axes, keep: function(x, axes, None, keep, correction=correction), x, axis, keepdims)
 
     return named_function(moment, name, about)
 

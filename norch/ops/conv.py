@@ -304,9 +304,12 @@ def _over_planes(
 ) -> Tensor:
     """A convolution, or, with the sizes of its result, a transposed one."""
     kernel, alone = weight.unsqueeze(-2) if axes == 1 else weight, x.ndim == axes + 1
-    given = _batched(x, axes, alone), kernel, bias, geometry_of(*geometry)
+    planes, plan = _batched(x, axes, alone), geometry_of(*geometry)
     try:
-        out = _conv(*given) if size is None else _conv_input(*given, _two_axes(size, 1))
+        if size is None:
+            out = _conv(planes, kernel, bias, plan)
+        else:
+            out = _conv_input(planes, kernel, bias, plan, _two_axes(size, 1))
     except ShapeError:  # C knows neither the axes nor the shapes that were passed
         wanted = weight.shape[1] * geometry[-1] if size is None else weight.shape[0]
         channels_fit(name, axes, x, weight, geometry[-1], wanted)

@@ -227,8 +227,7 @@ def _avg_pool_of_planes(axes: int, about: str) -> Any:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
-        how = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        return avg_pool(name, axes, input, *how)
+        return avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     return rounded_once(named_function(function, name, about))
 
