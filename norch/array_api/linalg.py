@@ -10,6 +10,9 @@ from ..dtype import dtype as DType
 from ..linalg import inv, matrix_power, pinv, svdvals
 from ..ops.composed.products import outer as _outer
 from ..ops.composed.products import tensordot as _tensordot
+from ..ops.linalg.factor import qr_result
+from ..ops.linalg.solve import slogdet_result
+from ..ops.linalg.spectral import eigh_result, svd_result
 from ..ops.matmul import matmul as _matmul
 from ..tensor import Tensor
 from ._checks import of_one_dtype, sum_dtype
@@ -29,22 +32,22 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     return _linalg.cholesky(x, upper=upper)
 
 
-def eigh(x: Tensor, /) -> Any:
+def eigh(x: Tensor, /) -> eigh_result:
     """The eigenvalues, ascending, and eigenvectors of symmetric matrices."""
     return _linalg.eigh(x)
 
 
-def qr(x: Tensor, /, *, mode: str = "reduced") -> Any:
+def qr(x: Tensor, /, *, mode: str = "reduced") -> qr_result:
     """x = Q R; mode: "reduced" or "complete"."""
     return _linalg.qr(x, mode)
 
 
-def slogdet(x: Tensor, /) -> Any:
+def slogdet(x: Tensor, /) -> slogdet_result:
     """The sign of the determinant, and the logarithm of its absolute value."""
     return _linalg.slogdet(x)
 
 
-def svd(x: Tensor, /, *, full_matrices: bool = True) -> Any:
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> svd_result:
     """x = U diag(S) Vh."""
     return _linalg.svd(x, full_matrices)
 
