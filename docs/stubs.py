@@ -19,6 +19,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -82,7 +83,7 @@ def origin(module: str, name: str) -> tuple[str, str]:
 def stands_in_text(thing: Any) -> bool:
     """Whether a class or function is defined or annotated by a statement of its module that type checkers can read."""
     nodes = definitions(thing.__module__).get(thing.__name__)
-    if hasattr(thing, "takes_out"):
+    if hasattr(thing, "takes_out") or hasattr(thing, "optional_results"):
         return False
     if not isinstance(nodes, list) or not isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef, ast.AnnAssign)):
         return False
@@ -93,11 +94,38 @@ def signatures(function: Any) -> tuple[list[inspect.Signature], str]:
     """Those of a function, several where it is overloaded, and the module whose names they use."""
     inner: Any = inspect.unwrap(function)
     module = inner.__globals__["__name__"]
+    if hasattr(inner, "optional_results"):
+        return _by_results(inspect.signature(function), inner.optional_results), module
     nodes = definitions(module).get(inner.__code__.co_name)
     if not isinstance(nodes, list) or len(nodes) < 2:
         return [inspect.signature(function)], module
     forms = [_signature_of(node) for node in nodes]
     return [signature_with_out(form) for form in forms] if hasattr(function, "takes_out") else forms, module
+
+
+def _by_results(known: inspect.Signature, flags: tuple[str, ...]) -> list[inspect.Signature]:
+    """The overloads of a function with optional_results(): one for each choice of its flags, and one for bools."""
+    forms = []
+    parameters = list(known.parameters.values())
+    first = [p.name for p in parameters].index(flags[0])
+    after_defaults = len(flags) > 1 or any(p.default is not p.empty for p in parameters[:first])
+    for chosen in product((False, True), repeat=len(flags)):
+        value_of = dict(zip(flags, chosen[::-1], strict=True))
+        kind = (
+            inspect.Parameter.KEYWORD_ONLY
+            if after_defaults and any(chosen)
+            else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
+        form = parameters[:first]
+        for p in parameters[first:]:
+            if p.name in flags:
+                is_on = value_of[p.name]
+                p = p.replace(annotation=f"Literal[{is_on}]", default=p.empty if is_on else p.default)
+            form.append(p.replace(kind=kind))
+        count = 1 + sum(chosen)
+        result = "Tensor" if count == 1 else f"tuple[{', '.join(['Tensor'] * count)}]"
+        forms.append(known.replace(parameters=form, return_annotation=result))
+    return [*forms, known]
 
 
 def _signature_of(node: ast.FunctionDef) -> inspect.Signature:
@@ -132,7 +160,7 @@ class Stub:
         """What the stub calls a name of a module."""
         if name not in definitions(module) and hasattr(builtins, name):
             return f"builtins.{name}" if name in self.taken else name
-        place = origin(TYPES if name == "Tensor" else module, name)
+        place = origin(TYPES if name in ("Literal", "Tensor") else module, name)
         return self.imports.setdefault(place, "_" + place[1] if place[1] in self.taken else place[1])
 
     def annotation(self, text: Any, module: str) -> str:

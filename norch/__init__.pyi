@@ -32,7 +32,7 @@ from norch.ops.composed.distance import cdist as cdist, cosine_similarity as cos
 from norch.ops.composed.einsum import einsum as einsum
 from norch.ops.composed.grid import cartesian_prod as cartesian_prod, combinations as combinations, meshgrid as meshgrid, unravel_index as unravel_index, vander as vander
 from norch.ops.composed.numeric import gradient as gradient
-from norch.ops.composed.order import bincount as bincount, unique as unique, unique_consecutive as unique_consecutive
+from norch.ops.composed.order import bincount as bincount
 from norch.ops.composed.pad import constant_pad_nd as constant_pad_nd
 from norch.ops.composed.pointwise import dist as dist, equal as equal, fill as fill, hardshrink as hardshrink, isreal as isreal, positive as positive, prelu as prelu, rsub as rsub, threshold as threshold
 from norch.ops.composed.products import bilinear as bilinear
@@ -42,7 +42,7 @@ from norch.ops.composed.statistics import corrcoef as corrcoef, cov as cov, cumu
 from norch.ops.composed.type_properties import is_same_size as is_same_size, is_signed as is_signed, typename as typename
 from norch.ops.conv import Sizes
 from norch.ops.copy import clone as clone, is_floating_point as is_floating_point, result_type as result_type
-from norch.ops.create import empty_like as empty_like, empty_strided as empty_strided, full_like as full_like, ones_like as ones_like, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices, zeros_like as zeros_like
+from norch.ops.create import empty_like as empty_like, empty_strided as empty_strided, full_like as full_like, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices
 from norch.ops.getitem import index_put as index_put
 from norch.ops.index import argwhere as argwhere, index_fill as index_fill, masked_fill as masked_fill, masked_scatter as masked_scatter, put as put
 from norch.ops.linalg import factor
@@ -52,8 +52,8 @@ from norch.ops.linalg.solve import det as det, logdet as logdet, matrix_exp as m
 from norch.ops.linalg.torch_names import lu as lu, pca_lowrank as pca_lowrank, pinverse as pinverse, svd_lowrank as svd_lowrank, svd_result, triangular_solve_result
 from norch.ops.normalization import group_norm as group_norm, layer_norm as layer_norm, rms_norm as rms_norm
 from norch.ops.pointwise import allclose as allclose, isclose as isclose
-from norch.ops.pool import avg_pool1d as avg_pool1d, max_pool1d as max_pool1d, max_pool2d as max_pool2d, max_pool3d as max_pool3d
-from norch.ops.random import poisson as poisson, rand_like as rand_like, randint_like as randint_like, randn_like as randn_like
+from norch.ops.pool import Sizes, avg_pool1d as avg_pool1d
+from norch.ops.random import poisson as poisson, randint_like as randint_like
 from norch.ops.reduce import Dims, count_nonzero as count_nonzero
 from norch.ops.sort import argsort as argsort
 from norch.ops.values import as_tensor as as_tensor, asarray as asarray, from_numpy as from_numpy, tensor as tensor
@@ -274,6 +274,24 @@ def max(input: Tensor, dim: builtins.int, keepdim: builtins.bool = ..., *, out: 
 def max(input: Tensor, dim: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 @overload
 def max(input: Tensor, *, other: Tensor, out: Tensor | None = ...) -> Tensor: ...
+@overload
+def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any: ...
+@overload
+def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any: ...
+@overload
+def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any: ...
 def maximum(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The larger of a and b; NaN wins. Equal ones share the gradient."""
 def mean(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The mean over all elements, or over the axes dim. Floats only; NaN over no elements."""
 @overload
@@ -319,7 +337,8 @@ def nonzero(input: Tensor, *, as_tuple: Literal[True], out: tuple[Tensor, ...] |
 def norm(input: Tensor, p: Any = ..., dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The p-norm of all elements, or over the axes dim, taken as one vector; "fro" is 2."""
 def normal(mean: Operand = ..., std: Operand = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size; in a complex dtype these are as in normal_()."""
 def not_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a != b."""
-def ones(*shape: Any, size: Any = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Ones, of the default dtype unless given."""
+def ones(*shape: Any, size: Any = ..., dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Ones, of the default dtype unless given."""
+def ones_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Ones in the shape and dtype of input, on its device."""
 def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor: """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of A (..., M, N), M >= N, and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes."""
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
@@ -333,8 +352,10 @@ def qr(input: Tensor, some: builtins.bool = ..., *, out: tuple[Tensor, ...] | No
 def quantile(input: Tensor, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one."""
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Radians as degrees. Integers become floats."""
 def rand(*shape: Any, size: Any = ..., generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn uniformly from [0, 1)."""
+def rand_like(input: Tensor, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """rand() in the shape and dtype of input, on its device."""
 def randint(low: Any = ..., high: Any = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size)."""
 def randn(*shape: Any, size: Any = ..., generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from the normal distribution of mean 0 and variance 1."""
+def randn_like(input: Tensor, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """randn() in the shape and dtype of input, on its device."""
 def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """1 / x. Integers become floats."""
 def relu(input: Tensor) -> Tensor: """The larger of x and 0; NaN stays."""
@@ -384,6 +405,26 @@ def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ..
 def true_divide(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a / b as floats."""
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x without its fraction."""
 uint8: dtype
+@overload
+def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: Literal[False] = ..., return_counts: Literal[False] = ..., dim: builtins.int | None = ...) -> Tensor: ...
+@overload
+def unique(input: Tensor, sorted: builtins.bool = ..., *, return_inverse: Literal[True], return_counts: Literal[False] = ..., dim: builtins.int | None = ...) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(input: Tensor, sorted: builtins.bool = ..., *, return_inverse: Literal[False] = ..., return_counts: Literal[True], dim: builtins.int | None = ...) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(input: Tensor, sorted: builtins.bool = ..., *, return_inverse: Literal[True], return_counts: Literal[True], dim: builtins.int | None = ...) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any: ...
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[False] = ..., return_counts: Literal[False] = ..., dim: builtins.int | None = ...) -> Tensor: ...
+@overload
+def unique_consecutive(input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[False] = ..., dim: builtins.int | None = ...) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(input: Tensor, *, return_inverse: Literal[False] = ..., return_counts: Literal[True], dim: builtins.int | None = ...) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: builtins.int | None = ...) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any: ...
 def var(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor: """The variance over all elements, or over the axes dim: the sum of squared deviations / (n - correction)."""
 def var_mean(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> tuple[Tensor, Tensor]: """(var(), mean())."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """dot() with input conjugated."""
@@ -395,6 +436,7 @@ def where(condition: Tensor, input: None = ..., other: None = ..., *, out: tuple
 def where(condition: Tensor, input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a * log(b), 0 where a is 0 and b no NaN. Integers become floats."""
 def zeros(*shape: Any, size: Any = ..., dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Zeros, of the default dtype unless given."""
+def zeros_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Zeros in the shape and dtype of input, on its device."""
 abs_ = Tensor.abs_
 absolute_ = Tensor.absolute_
 acos_ = Tensor.acos_

@@ -6,20 +6,19 @@ import ctypes
 from collections.abc import Sequence
 
 from ._lib import TensorBase, lib
+from ._numbers import ints
 from ._typing import Any
 
 
-def keep_alive(owner: object) -> tuple[int, int]:
-    """(release, context) for from_memory: keeps owner alive until C calls release(context)."""
+def over_memory(address: int, shape: Sequence[int], strides: bytes, dtype: int, owner: object) -> Any:
+    """A tensor over memory of owner, which lives until C releases the tensor's storage. strides: packed by ints()."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
     release = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value
-    assert release is not None
-    return release, id(owner)
-
-
-def forget(owner: object) -> None:
-    """Undoes keep_alive after a failure of from_memory."""
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(owner))
+    try:
+        return lib.norch_from_memory(address, len(shape), ints(shape), strides, dtype, release, id(owner))
+    except BaseException:
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(owner))
+        raise
 
 
 def memory_of(x: TensorBase, itemsize: int = 1) -> memoryview:

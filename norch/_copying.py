@@ -6,7 +6,7 @@ from . import _handle
 from ._handle import Handle
 from ._lib import lib
 from ._typing import Any, Tensor, TypeVar
-from .dtype import dtype as DType  # noqa: N812
+from .dtype import dtype as DType
 from .errors import Error
 from .storage import Storage
 

@@ -44,7 +44,7 @@ def publish(
             namespace["__all__"] = public() if public is not None else sorted([*_defined(namespace), *more.split()])
         return namespace["__all__"]
 
-    def __getattr__(key: str) -> Any:  # noqa: N807
+    def __getattr__(key: str) -> Any:
         if key == "__all__":
             return listed()
         if key[:2] == "__" and key not in module_of:  # __path__, which every `from module import name` asks for

@@ -13,9 +13,9 @@ from ._lib import TensorBase, lib
 from ._size import Size as Size  # files of save() may name it here
 from ._typing import Any
 from .device import CPU, device_of
-from .device import device as Device  # noqa: N812
+from .device import device as Device
 from .dtype import DTYPES
-from .dtype import dtype as DType  # noqa: N812
+from .dtype import dtype as DType
 
 
 class Handle(TensorBase):

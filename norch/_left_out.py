@@ -9,11 +9,7 @@ from functools import cache
 from ._typing import Any
 
 # Where the names of a module are listed, if not under that of PyTorch's module.
-_LISTED_AS = {
-    "norch": "torch",
-    "norch.nn.functional": "functional",
-    "norch.distributions.transforms": "distributions",
-}
+_LISTED_AS = {"norch": "torch", "norch.nn.functional": "functional", "norch.distributions.transforms": "distributions"}
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat", "left_out.txt")
 
 

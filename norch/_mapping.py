@@ -6,8 +6,7 @@ import ctypes
 import mmap
 from typing import Any
 
-from ._buffers import forget, keep_alive
-from ._lib import lib
+from ._buffers import over_memory
 from ._numbers import ints
 from ._source import ALIGNMENT, Source
 from .dtype import uint8
@@ -33,12 +32,7 @@ class Mapping:
         address = ctypes.addressof(self._first) + start
         if address % alignment:
             return None
-        release, context = keep_alive(self._first)
-        try:
-            return Storage(lib.norch_from_memory(address, 1, ints((count,)), ints((1,)), uint8.code, release, context))
-        except BaseException:
-            forget(self._first)
-            raise
+        return Storage(over_memory(address, (count,), ints((1,)), uint8.code, self._first))
 
 
 class MappedSource(Source):

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ._buffers import forget, keep_alive
+from ._buffers import over_memory
 from ._lib import lib
 from ._numbers import ints
 from ._recording import unseen
@@ -77,14 +77,7 @@ class Block:
 
     def storage(self, offset: int, count: int, owner: Any) -> Storage:
         """The storage of count bytes at offset, which keeps owner alive; owner holds this block, or is it."""
-        release, context = keep_alive(owner)
-        try:
-            where = self.address + offset
-            elements = lib.norch_from_memory(where, 1, ints((count,)), ints((1,)), uint8.code, release, context)
-        except BaseException:
-            forget(owner)
-            raise
-        return Storage(elements)
+        return Storage(over_memory(self.address + offset, (count,), ints((1,)), uint8.code, owner))
 
 
 def _nameless_file(size: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from . import fft
 from ._numbers import int64
 from ._typing import DeviceLike
-from .dtype import dtype as DType  # noqa: N812
+from .dtype import dtype as DType
 from .dtype import float64
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ops._arguments import rename_errors
@@ -118,7 +118,7 @@ def _frame(name: str, n_fft: Any, hop_length: Any, win_length: Any, window: Any,
 
 @rename_errors
 def stft(
-    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,  # noqa: A002
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
     onesided: bool | None = None, return_complex: bool | None = None,
 ) -> Tensor:  # fmt: skip
@@ -159,7 +159,7 @@ def stft(
 
 @rename_errors
 def istft(
-    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,  # noqa: A002
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
     length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip

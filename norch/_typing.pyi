@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import EllipsisType
 from typing import Any as Any
 from typing import Literal as Literal
+from typing import NamedTuple as NamedTuple
 from typing import Protocol, TypeAlias
 from typing import SupportsIndex as SupportsIndex
 from typing import TypeVar as TypeVar

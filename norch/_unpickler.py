@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 from ._size import Size
 from ._source import Source
-from .device import device as Device  # noqa: N812
-from .dtype import dtype as DType  # noqa: N812
+from .device import device as Device
+from .dtype import dtype as DType
 from .dtype import dtype_named
 from .storage import Storage, restored
 from .tensor import Tensor, rebuilt

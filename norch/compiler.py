@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ._exports import publish
 from ._lib import lib
 from ._recording import unseen
-from .program import compile as compile  # noqa: A004
+from .program import compile as compile
 from .program.captured import reset_all
 
 __all__ = ["compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting",

@@ -9,7 +9,7 @@ from .errors import DeviceError
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"]}
 
 
-class device:  # noqa: N801  (PyTorch's name)
+class device:  # PyTorch's name
     """A device by name: ``device("cpu")``, ``device("cuda:1")``; ``device("cuda")`` is the current CUDA device.
 
     DeviceError for other names.
@@ -26,12 +26,12 @@ class device:  # noqa: N801  (PyTorch's name)
 
     __slots__ = ("code", "index", "type")
 
-    def __init__(self, type: str | int | device, index: int | None = None):  # noqa: A002
+    def __init__(self, type: str | int | device, index: int | None = None):
         if isinstance(type, int) and not isinstance(type, bool):  # a bare number is a CUDA device
-            type = f"cuda:{type}"  # noqa: A001
+            type = f"cuda:{type}"
         if isinstance(type, device):
             index = type.index if index is None else index
-            type = type.type  # noqa: A001
+            type = type.type
         name, colon, number = str(type).partition(":")
         if colon:
             if not number.isdecimal() or index is not None:
@@ -117,7 +117,7 @@ def device_code(wanted: Any) -> tuple[int, int]:
     return wanted.code, current.cuda if index is None and wanted.code != CPU.code else index or 0
 
 
-def set_default_device(device: Any) -> None:  # noqa: F811
+def set_default_device(device: Any) -> None:
     """Sets the default device of new tensors. None is the CPU."""
     wanted = CPU if device is None else _named(device)
     current.default = CPU if wanted.code == CPU.code else wanted

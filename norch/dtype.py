@@ -17,7 +17,7 @@ __all__ = [
 _STRUCT_FORMATS = dict(zip("b1 u1 u2 u4 u8 i1 i2 i4 i8 f4 f8".split(), "?BHIQbhiqfd", strict=True))
 
 
-class dtype:  # noqa: N801  (PyTorch's name)
+class dtype:  # PyTorch's name
     """An element type. There is one object for each, so that `is` compares them.
 
     >>> norch.float32.itemsize, norch.float32.is_floating_point
@@ -68,7 +68,7 @@ DTYPES = [object.__new__(dtype)._read(code) for code in range(len(listed(lib.nor
 BY_NAME: dict[str, dtype] = {one.name: one for one in DTYPES}
 
 
-class memory_format:  # noqa: N801  (PyTorch's name)
+class memory_format:  # PyTorch's name
     """A memory layout that some operations accept. Copies are in C order, whichever is asked for."""
 
     def __init__(self, name: str):
@@ -175,7 +175,7 @@ class _Limits:
         return hash(self.dtype)
 
 
-class finfo(_Limits):  # noqa: N801  (PyTorch's name)
+class finfo(_Limits):  # PyTorch's name
     """The limits of a floating dtype (the default one unless given), or of the parts of a complex one: bits, eps, max,
     min, tiny, resolution.
 
@@ -183,7 +183,7 @@ class finfo(_Limits):  # noqa: N801  (PyTorch's name)
     65504.0
     """
 
-    def __init__(self, type: Any = None):  # noqa: A002
+    def __init__(self, type: Any = None):
         d = get_default_dtype() if type is None else dtype_named(type).to_real()
         if not d.is_floating_point:
             raise TypeError(f"finfo: {d.name} is no floating dtype; iinfo has the limits of integers")
@@ -201,14 +201,14 @@ class finfo(_Limits):  # noqa: N801  (PyTorch's name)
         return f"finfo({shown}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
 
 
-class iinfo(_Limits):  # noqa: N801  (PyTorch's name)
+class iinfo(_Limits):  # PyTorch's name
     """The limits of an integer dtype: bits, max, min.
 
     >>> norch.iinfo(norch.int8)
     iinfo(min=-128, max=127, dtype=int8)
     """
 
-    def __init__(self, type: Any):  # noqa: A002
+    def __init__(self, type: Any):
         d = dtype_named(type)
         if d.kind not in "ui":
             raise TypeError(f"iinfo: {d.name} is no integer dtype; finfo has the limits of floats")

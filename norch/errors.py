@@ -77,14 +77,21 @@ def rename_error(error: Error | TypeError | OverflowError, name: str) -> None:
         error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
 
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def frame_of_user(frame: Any) -> Any:
+    """The innermost frame outside this package, from frame outwards; None where there is none."""
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return frame
 
 
 def stacklevel_of_user() -> int:
     """The stacklevel with which warnings.warn(), in the function that calls this one, cites the innermost line outside
     this package."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         level, frame = level + 1, frame.f_back
     return level
 

@@ -59,31 +59,21 @@ def _pocketfft() -> Any:
 def _complex(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
     """Complex numbers to complex numbers."""
     function = getattr(_pocketfft(), "ifftn" if inverse else "fftn")
-    return (
-        call("fft", lambda a: _as(a, function(a, axes=[dim - x.ndim for dim in dims], norm=norm)), x)[0]
-        if dims
-        else x.clone()
-    )
+    if not dims:
+        return x.clone()
+    return call("fft", lambda a: _as(a, function(a, axes=[dim - x.ndim for dim in dims], norm=norm)), x)[0]
 
 
 def _as(given: Any, found: Any) -> Any:
     """found in the precision of given: NumPy before 2 knows float64 alone."""
-    return found.astype(
-        ("f" if found.dtype.kind == "f" else "c") + str(_width(given) * (1 + (found.dtype.kind == "c")))
-    )
+    bytes_of_part = given.real.dtype.itemsize
+    return found.astype(f"c{2 * bytes_of_part}" if found.dtype.kind == "c" else f"f{bytes_of_part}")
 
 
-def _width(array: Any) -> int:
-    """The bytes of a number, or of the part of one."""
-    return array.real.dtype.itemsize
-
-
-def _half_grad(g: Tensor, x_meta: Any, dim: int, norm: str) -> Tensor:
-    n = x_meta.shape[dim]
-    return _complex(_fitted(g, dim, n), (dim,), False, norm).real
-
-
-@differentiable("rfft", grad=_half_grad)
+@differentiable(
+    "rfft",
+    grad=lambda g, x_meta, dim, norm: _complex(_fitted(g, dim, x_meta.shape[dim]), (dim,), False, norm).real,
+)
 def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
     """Real numbers (..., n) to the n // 2 + 1 first numbers of their transform."""
     return call("rfft", lambda a: _as(a, _pocketfft().rfft(a, axis=dim - x.ndim, norm=norm)), x)[0]
@@ -162,29 +152,19 @@ def _sized(x: Tensor, name: str, axes: Sequence[int], sizes: Sequence[int]) -> T
 # ---- all forms -------------------------------------------------------------------------------------------------------
 
 
-def _to_complex(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
-    x = _input(x, name, "c")
-    axes, sizes, norm = _checked(x, name, s, dim, norm)
+def _to_complex(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str, inverse: bool) -> Tensor:
     return _complex(_sized(x, name, axes, sizes), tuple(axes), inverse, norm)
 
 
-def _from_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+def _from_real(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str, inverse: bool) -> Tensor:
     """rfft() and its variants; inverse: ihfft() and its variants, the conjugates with norm the other way."""
-    x = _input(x, name, "f")
-    axes, sizes, norm = _checked(x, name, s, dim, norm)
-    if not axes:
-        raise ArgumentError(f"{name}: at least one dimension is transformed")
     x = _sized(x, name, axes, sizes)
     half = _half(x, axes[-1], _SWAPPED[norm] if inverse else norm)
     return _complex(half.conj() if inverse else half, tuple(axes[:-1]), inverse, norm)
 
 
-def _to_real(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+def _to_real(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str, inverse: bool) -> Tensor:
     """irfft() and its variants; not inverse: hfft() and its variants."""
-    x = _input(x, name, "c")
-    axes, sizes, norm = _checked(x, name, s, dim, norm)
-    if not axes:
-        raise ArgumentError(f"{name}: at least one dimension is transformed")
     last = axes[-1]
     n = sizes[-1] if sizes[-1] != -1 else 2 * (x.shape[last] - 1)
     if n < 1:
@@ -198,16 +178,23 @@ def _forms(
 ) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
     """The transform along one dimension, along two, and along any number."""
 
-    def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:  # noqa: A002
+    def transform(name: str, x: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+        x = _input(x, name, "f" if way is _from_real else "c")
+        axes, sizes, norm = _checked(x, name, s, dim, norm)
+        if way is not _to_complex and not axes:
+            raise ArgumentError(f"{name}: at least one dimension is transformed")
+        return way(name, x, axes, sizes, norm, inverse)
+
+    def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         if not isinstance(dim, int):
             raise TypeError(f"{name}: dim is one dimension, not {dim!r}")
-        return way(name, input, None if n is None else (n,), (dim,), norm, inverse)
+        return transform(name, input, None if n is None else (n,), (dim,), norm)
 
-    def along_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:  # noqa: A002
-        return way(f"{name}2", input, s, dim, norm, inverse)
+    def along_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+        return transform(f"{name}2", input, s, dim, norm)
 
-    def along_all(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:  # noqa: A002
-        return way(f"{name}n", input, s, dim, norm, inverse)
+    def along_all(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+        return transform(f"{name}n", input, s, dim, norm)
 
     return (
         named_function(along_one, name, one),
@@ -264,6 +251,12 @@ ihfft, ihfft2, ihfftn = _forms(
 # ---- frequencies -----------------------------------------------------------------------------------------------------
 
 
+def _size(name: str, n: Any) -> int:
+    if (count := int64(n, f"{name}: n")) < 1:
+        raise ArgumentError(f"{name}: {count} numbers")
+    return count
+
+
 @rename_errors
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The frequencies of the numbers of fft(), in cycles per unit, for samples d apart: the negative ones last.
@@ -271,10 +264,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, re
     >>> norch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    count = int64(n, "fftfreq: n")
-    if count < 1:
-        raise ArgumentError(f"fftfreq: {count} numbers")
-    wanted, like = dtype_or_default(dtype), zeros(0, device="cpu")
+    count, wanted, like = _size("fftfreq", n), dtype_or_default(dtype), zeros(0, device="cpu")
     positive = (count + 1) // 2
     steps = cat((iota(positive, like), iota(count // 2, like, first=-(count // 2))))
     return finished(steps.to(wanted) / (count * d), device, requires_grad)
@@ -287,9 +277,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, r
     >>> norch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    count = int64(n, "rfftfreq: n")
-    if count < 1:
-        raise ArgumentError(f"rfftfreq: {count} numbers")
+    count = _size("rfftfreq", n)
     steps = iota(count // 2 + 1, zeros(0, device="cpu"))
     return finished(steps.to(dtype_or_default(dtype)) / (count * d), device, requires_grad)
 
@@ -301,12 +289,12 @@ def _shifted(name: str, x: Tensor, dim: Any, back: bool) -> Tensor:
     return roll(x, shifts, axes) if axes else x.clone()
 
 
-def fftshift(input: Tensor, dim: Any = None) -> Tensor:  # noqa: A002
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The numbers of fft() with the frequency 0 in the middle, along dim (by default all dimensions)."""
     return _shifted("fftshift", input, dim, False)
 
 
-def ifftshift(input: Tensor, dim: Any = None) -> Tensor:  # noqa: A002
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of fftshift()."""
     return _shifted("ifftshift", input, dim, True)
 

@@ -14,29 +14,10 @@ from .ops.composed.grid import vander as _vander
 from .ops.composed.products import linalg_cross as cross
 from .ops.composed.products import matrix_power, multi_dot, vecdot
 from .ops.linalg.eigen import eig, eigvals
-from .ops.linalg.factor import (
-    cholesky,
-    cholesky_ex,
-    lu,
-    lu_factor,
-    lu_factor_ex,
-    lu_solve,
-    qr,
-    solve_triangular,
-)
+from .ops.linalg.factor import cholesky, cholesky_ex, lu, lu_factor, lu_factor_ex, lu_solve, qr, solve_triangular
 from .ops.linalg.householder import householder_product
 from .ops.linalg.measure import cond, matrix_rank
-from .ops.linalg.solve import (
-    det,
-    inv,
-    inv_ex,
-    matrix_exp,
-    slogdet,
-    solve,
-    solve_ex,
-    tensorinv,
-    tensorsolve,
-)
+from .ops.linalg.solve import det, inv, inv_ex, matrix_exp, slogdet, solve, solve_ex, tensorinv, tensorsolve
 from .ops.linalg.spectral import eigh, eigvalsh, lstsq, pinv, svd, svdvals
 from .ops.matmul import matmul
 from .ops.norm import linalg_norm as norm
@@ -44,54 +25,19 @@ from .ops.norm import matrix_norm, vector_norm
 from .ops.view import diagonal as _diagonal
 
 __all__ = [
-    "LinAlgError",
-    "cholesky",
-    "cholesky_ex",
-    "cond",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "householder_product",
-    "inv",
-    "inv_ex",
-    "lstsq",
-    "lu",
-    "lu_factor",
-    "lu_factor_ex",
-    "lu_solve",
-    "matmul",
-    "matrix_exp",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "multi_dot",
-    "norm",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "solve_ex",
-    "solve_triangular",
-    "svd",
-    "svdvals",
-    "tensorinv",
-    "tensorsolve",
-    "vander",
-    "vecdot",
-    "vector_norm",
-]
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+    "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul",
+    "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
+    "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+]  # fmt: skip
 
 
-def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # noqa: N803  (PyTorch's name)
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # PyTorch's name
     """The diagonals (..., K) of matrices (..., M, N): norch.diagonal() of the last two axes."""
     return _diagonal(A, offset, dim1, dim2)
 
 
-def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803  (PyTorch's name)
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # PyTorch's name
     """The Vandermonde matrix (n, N) of a vector x (n): columns x^0 ... x^(N - 1). N is n unless given. ShapeError for
     other shapes.
 

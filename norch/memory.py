@@ -69,7 +69,7 @@ def empty_cache() -> None:
     lib.norch_empty_cache()
 
 
-def set_cache_limit(bytes: int) -> None:  # noqa: A002
+def set_cache_limit(bytes: int) -> None:
     """Limits the cache to a number of bytes, 512 MiB by default; 0 disables it. The excess goes back to the system.
 
     >>> norch.memory.set_cache_limit(1 << 29)

@@ -18,7 +18,7 @@ from ._numbers import ints
 from ._recording import here, unseen
 from ._typing import Any, Tensor
 from .autograd.levels import batching, live_levels, within
-from .device import device as Device  # noqa: N812
+from .device import device as Device
 from .dtype import uint8
 from .errors import ArgumentError
 

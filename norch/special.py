@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ._exports import publish
 from .ops._out import take_out
-from .ops.composed.pointwise import logit, mvlgamma, polygamma, round  # noqa: A004
+from .ops.composed.pointwise import logit, mvlgamma, polygamma, round
 from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy, zeta
 from .ops.reduce import logsumexp
 from .ops.softmax import log_softmax, softmax

@@ -11,8 +11,8 @@ from ._handle import version_counter_of
 from ._lib import lib
 from ._typing import Any, Tensor
 from .device import CPU
-from .device import device as Device  # noqa: N812
-from .dtype import dtype as DType  # noqa: N812
+from .device import device as Device
+from .dtype import dtype as DType
 from .dtype import uint8
 
 __all__ = ["Storage"]

@@ -69,8 +69,7 @@ RECIPES = {
             """_abs_sum = op("abs_sum", grad=lambda g, x, axes, keepdim: expand_reduced(g, x, axes, keepdim) * x.sign())
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def abs_sum(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     \"\"\"The sum of absolute values.\"\"\"
     return _abs_sum(as_operand(input, "abs_sum"), axes_of(dim), keepdim)

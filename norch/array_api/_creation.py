@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..device import CPU, cuda_device, cuda_device_count, get_default_device
-from ..device import device as Device  # noqa: N812
+from ..device import device as Device
 from ..dtype import BY_NAME, finfo, float64, get_default_dtype, iinfo, int64
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..ops import create
+from ..ops._arguments import named_function
 from ..ops.composed.diagonal import tril as _tril
 from ..ops.composed.diagonal import triu as _triu
 from ..ops.composed.grid import meshgrid as _meshgrid
@@ -54,19 +55,15 @@ def linspace(
     return create.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
 
 
-def empty(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """An array of any values."""
-    return create.empty(shape, dtype=dtype, device=device)
+def _of_shape(make: Any, what: str) -> Any:
+    def made(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: Any = None) -> Tensor:
+        return make(shape, dtype=dtype, device=device)
+
+    return named_function(made, make.__name__, f"An array of {what}.")
 
 
-def zeros(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """An array of zeros."""
-    return create.zeros(shape, dtype=dtype, device=device)
-
-
-def ones(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """An array of ones."""
-    return create.ones(shape, dtype=dtype, device=device)
+empty, zeros = _of_shape(create.empty, "any values"), _of_shape(create.zeros, "zeros")
+ones = _of_shape(create.ones, "ones")
 
 
 def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
@@ -74,19 +71,15 @@ def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: DType | None =
     return create.full((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
 
 
-def empty_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """An array of the shape of x, of any values."""
-    return create.empty_like(x, dtype=dtype, device=device)
+def _like(make: Any, what: str) -> Any:
+    def made(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+        return make(x, dtype=dtype, device=device)
+
+    return named_function(made, make.__name__, f"An array of the shape of x, of {what}.")
 
 
-def zeros_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """An array of the shape of x, of zeros."""
-    return create.zeros_like(x, dtype=dtype, device=device)
-
-
-def ones_like(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """An array of the shape of x, of ones."""
-    return create.ones_like(x, dtype=dtype, device=device)
+empty_like, zeros_like = _like(create.empty_like, "any values"), _like(create.zeros_like, "zeros")
+ones_like = _like(create.ones_like, "ones")
 
 
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Tensor:
@@ -173,7 +166,7 @@ STANDARD = {
 }
 
 
-class __array_namespace_info__:  # noqa: N801  (the standard's name)
+class __array_namespace_info__:  # the standard's name
     """The dtypes and devices of the namespace, for programs to query."""
 
     def capabilities(self) -> dict[str, Any]:

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ArgumentError
 from ..ops import copy, reduce, scan, view
 from ..ops import index as indexing
 from ..ops import sort as sorting
+from ..ops._arguments import named_function, public
 from ..ops.composed import order
 from ..ops.composed import shape as shapes
 from ..ops.copy import clone
-from ..ops.create import zeros
 from ..ops.pointwise import where as _where
 from ..ops.scatter import take_along_dim
 from ..tensor import Tensor
 from ._checks import of_one_dtype, promoted, reduced, sum_dtype
-
-__all__ = [
-    "all", "any", "argmax", "argmin", "argsort", "concat", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff",
-    "expand_dims", "flip", "isin", "max", "mean", "min", "moveaxis", "nonzero", "permute_dims", "prod",
-    "repeat", "reshape", "roll", "searchsorted", "sort", "squeeze", "stack", "std", "sum", "take", "take_along_axis",
-    "tile", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "where",
-]  # fmt: skip
 
 Axis = int | tuple[int, ...] | None
 
@@ -140,65 +133,33 @@ def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tenso
 # ---- sets ----------------------------------------------------------------------------------------------------------
 
 
-class UniqueAll(NamedTuple):
-    values: Tensor
-    indices: Tensor
-    inverse_indices: Tensor
-    counts: Tensor
-
-
-class UniqueCounts(NamedTuple):
-    values: Tensor
-    counts: Tensor
-
-
-class UniqueInverse(NamedTuple):
-    values: Tensor
-    inverse_indices: Tensor
-
-
-def _runs(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The elements of x sorted, where they stood in it, and where runs of equal ones begin. A NaN equals nothing."""
-    values, places = sorting.sort(x.detach().reshape(-1), stable=True)
-    begins = copy.cat([values[:1] == values[:1], values[1:] != values[:-1]], 0)
-    if len(values):
-        begins[0] = True
-    return values, places, indexing.nonzero(begins).squeeze(1)
+UniqueAll = NamedTuple(
+    "UniqueAll", [("values", Tensor), ("indices", Tensor), ("inverse_indices", Tensor), ("counts", Tensor)]
+)
+UniqueCounts = NamedTuple("UniqueCounts", [("values", Tensor), ("counts", Tensor)])
+UniqueInverse = NamedTuple("UniqueInverse", [("values", Tensor), ("inverse_indices", Tensor)])
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The values of x, sorted; where each stands first; which of them each element is; how many there are of each."""
-    values, places, begins = _runs(x)
-    number = copy.cat([zeros(1, dtype=int64, device=x.device), _steps(begins, len(values))], 0)[: len(values)]
-    inverse = zeros(len(values), dtype=int64, device=x.device)
-    inverse[places] = number
-    counts = diff(begins, append=zeros(1, dtype=int64, device=x.device) + len(values))
-    return UniqueAll(values[begins], places[begins], inverse.reshape(x.shape), counts)
-
-
-def _steps(begins: Tensor, count: int) -> Tensor:
-    """Of the second and further elements, which run they are in."""
-    marks = zeros(count, dtype=int64, device=begins.device)
-    marks[begins] = 1
-    return scan.cumsum(marks[1:], 0)
+    values, inverse, counts = order.unique(x, return_inverse=True, return_counts=True)
+    places = sorting.argsort(inverse.reshape(-1), stable=True)
+    return UniqueAll(values, places[scan.cumsum(counts, 0) - counts], inverse, counts)
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """The values of x, sorted, and how many there are of each. Each NaN is one of its own."""
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    return UniqueCounts(*order.unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
     """The values of x, sorted, and which of them each element is."""
-    found = unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    return UniqueInverse(*order.unique(x, return_inverse=True))
 
 
 def unique_values(x: Tensor, /) -> Tensor:
     """The values of x, sorted."""
-    values, _, begins = _runs(x)
-    return values[begins]
+    return order.unique(x)
 
 
 def isin(x1: Tensor | complex, x2: Tensor | complex, /, *, invert: bool = False) -> Tensor:
@@ -219,27 +180,25 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     return sorting.argsort(x, axis, descending, stable)
 
 
-def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the first maximum along axis, or of x flattened."""
-    return _arg(reduce.argmax, x, axis, keepdims)
+def _place(name: str, what: str) -> Any:
+    function = getattr(reduce, name)
+
+    def place(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+        if axis is not None:
+            return function(x, axis, keepdims)
+        found = function(x.reshape(-1), 0)
+        return found.reshape((1,) * x.ndim) if keepdims else found
+
+    return named_function(place, name, f"The index of the first {what} along axis, or of x flattened.")
 
 
-def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the first minimum along axis, or of x flattened."""
-    return _arg(reduce.argmin, x, axis, keepdims)
-
-
-def _arg(function: Any, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
-    if axis is not None:
-        return function(x, axis, keepdims)
-    found = function(x.reshape(-1), 0)
-    return found.reshape((1,) * x.ndim) if keepdims else found
+argmax, argmin = _place("argmax", "maximum"), _place("argmin", "minimum")
 
 
 # ---- reductions ----------------------------------------------------------------------------------------------------
 
 
-def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:  # noqa: A001
+def sum(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdims: bool = False) -> Tensor:
     """The sum over axes, of integers at least in int64."""
     return reduced(reduce.sum, x, axis, keepdims, dtype=sum_dtype(x, dtype))
 
@@ -256,77 +215,70 @@ def prod(x: Tensor, /, *, axis: Axis = None, dtype: DType | None = None, keepdim
     return x
 
 
-def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes."""
-    return reduced(reduce.mean, x, axis, keepdims)
+def _reduction(name: str, function: Any, about: str) -> Any:
+    def reduction(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        return reduced(function, x, axis, keepdims)
+
+    return named_function(reduction, name, about)
 
 
-def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance over axes: squares are divided by their number less correction."""
-    return reduced(_with_correction(reduce.var, correction), x, axis, keepdims)
+mean = _reduction("mean", reduce.mean, "The mean over axes.")
+max = _reduction("max", reduce.amax, "The maximum over axes.")
+min = _reduction("min", reduce.amin, "The minimum over axes.")
+all = _reduction("all", lambda x, *over: reduce.all(x.bool(), *over), "Whether all elements over axes are true.")
+any = _reduction("any", lambda x, *over: reduce.any(x.bool(), *over), "Whether any element over axes is true.")
+count_nonzero = _reduction(
+    "count_nonzero",
+    lambda x, *over: reduce.sum(x != 0, *over, dtype=int64),
+    "How many elements over axes are not 0.",
+)
 
 
-def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The square root of var()."""
-    return reduced(_with_correction(reduce.std, correction), x, axis, keepdims)
+def _moment(name: str, about: str) -> Any:
+    function = getattr(reduce, name)
+
+    def moment(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+        return reduced(lambda x, axes, keep: function(x, axes, None, keep, correction=correction), x, axis, keepdims)
+
+    return named_function(moment, name, about)
 
 
-def _with_correction(function: Any, correction: float) -> Any:
-    return lambda x, axes, keepdims: function(x, axes, keepdim=keepdims, correction=correction)
+var = _moment("var", "The variance over axes: squares are divided by their number less correction.")
+std = _moment("std", "The square root of var().")
 
 
-def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
-    """The maximum over axes."""
-    return reduced(reduce.amax, x, axis, keepdims)
+def _cumulative(name: str, function: Any, initial: int, about: str) -> Any:
+    def cumulative(
+        x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
+    ) -> Tensor:
+        if axis is None:
+            if x.ndim != 1:
+                raise ArgumentError(f"{function.__name__}: axis is needed for {x.ndim} dimensions")
+            axis = 0
+        out = function(x, axis, dtype=sum_dtype(x, dtype))
+        if not include_initial:
+            return out
+        first = list(out.shape)
+        first[axis] = 1
+        return copy.cat([out.new_full(first, initial), out], axis)
+
+    return named_function(cumulative, name, about)
 
 
-def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
-    """The minimum over axes."""
-    return reduced(reduce.amin, x, axis, keepdims)
-
-
-def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
-    """Whether all elements over axes are true."""
-    return reduced(reduce.all, x.bool(), axis, keepdims)
-
-
-def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:  # noqa: A001
-    """Whether any element over axes is true."""
-    return reduced(reduce.any, x.bool(), axis, keepdims)
-
-
-def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many elements over axes are not 0."""
-    return reduced(reduce.sum, x != 0, axis, keepdims, dtype=int64)
-
-
-def cumulative_sum(
-    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
-) -> Tensor:
-    """The sums of the first elements along axis, which a 1-d x may leave out; include_initial: with a 0 before."""
-    return _cumulative(scan.cumsum, x, axis, dtype, 0 if include_initial else None)
-
-
-def cumulative_prod(
-    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
-) -> Tensor:
-    """The products of the first elements along axis, as cumulative_sum()."""
-    return _cumulative(scan.cumprod, x, axis, dtype, 1 if include_initial else None)
-
-
-def _cumulative(function: Any, x: Tensor, axis: int | None, dtype: DType | None, initial: int | None) -> Tensor:
-    if axis is None:
-        if x.ndim != 1:
-            raise ArgumentError(f"{function.__name__}: axis is needed for {x.ndim} dimensions")
-        axis = 0
-    out = function(x, axis, dtype=sum_dtype(x, dtype))
-    if initial is None:
-        return out
-    first = list(out.shape)
-    first[axis] = 1
-    return copy.cat([out.new_full(first, initial), out], axis)
+cumulative_sum = _cumulative(
+    "cumulative_sum",
+    scan.cumsum,
+    0,
+    "The sums of the first elements along axis, which a 1-d x may leave out; include_initial: with a 0 before.",
+)
+cumulative_prod = _cumulative(
+    "cumulative_prod", scan.cumprod, 1, "The products of the first elements along axis, as cumulative_sum()."
+)
 
 
 def diff(x: Tensor, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """The differences of neighbours along axis, n times."""
     return order.diff(x, n, axis, prepend, append)
+
+
+__all__ = public(globals())

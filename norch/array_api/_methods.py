@@ -9,7 +9,7 @@ from typing import Any
 VERSIONS = "2021.12", "2022.12", "2023.12", "2024.12"
 
 
-def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:  # noqa: N807
+def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
     """The module norch.array_api, which has the functions of the array API standard. ValueError for later versions of
     the standard than 2024.12."""
     if api_version not in (None, *VERSIONS):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import linalg as _linalg
 from .._exports import publish
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..linalg import inv, matrix_power, pinv, svdvals
 from ..ops.composed.products import outer as _outer
 from ..ops.composed.products import tensordot as _tensordot
+from ..ops.linalg.factor import qr_result
+from ..ops.linalg.solve import slogdet_result
+from ..ops.linalg.spectral import eigh_result, svd_result
 from ..ops.matmul import matmul as _matmul
 from ..tensor import Tensor
 from ._checks import of_one_dtype, sum_dtype
@@ -24,50 +27,29 @@ __all__ = [
 det, eigvalsh = _linalg.det, _linalg.eigvalsh
 
 
-class EighResult(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class QRResult(NamedTuple):
-    Q: Tensor
-    R: Tensor
-
-
-class SlogdetResult(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class SVDResult(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The triangular factor L of x = L L^T, or its transpose with upper."""
     return _linalg.cholesky(x, upper=upper)
 
 
-def eigh(x: Tensor, /) -> EighResult:
+def eigh(x: Tensor, /) -> eigh_result:
     """The eigenvalues, ascending, and eigenvectors of symmetric matrices."""
-    return EighResult(*_linalg.eigh(x))
+    return _linalg.eigh(x)
 
 
-def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: Tensor, /, *, mode: str = "reduced") -> qr_result:
     """x = Q R; mode: "reduced" or "complete"."""
-    return QRResult(*_linalg.qr(x, mode))
+    return _linalg.qr(x, mode)
 
 
-def slogdet(x: Tensor, /) -> SlogdetResult:
+def slogdet(x: Tensor, /) -> slogdet_result:
     """The sign of the determinant, and the logarithm of its absolute value."""
-    return SlogdetResult(*_linalg.slogdet(x))
+    return _linalg.slogdet(x)
 
 
-def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Tensor, /, *, full_matrices: bool = True) -> svd_result:
     """x = U diag(S) Vh."""
-    return SVDResult(*_linalg.svd(x, full_matrices))
+    return _linalg.svd(x, full_matrices)
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -104,7 +86,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.transpose(-2, -1)
 
 
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:  # noqa: A002
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """Norms of matrices (..., M, N)."""
     return _linalg.matrix_norm(x, ord, keepdim=keepdims)
 
@@ -115,12 +97,7 @@ def matrix_rank(x: Tensor, /, *, rtol: Any = None) -> Tensor:
 
 
 def vector_norm(
-    x: Tensor,
-    /,
-    *,
-    axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
-    ord: float = 2,  # noqa: A002
+    x: Tensor, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2
 ) -> Tensor:
     """Norms of vectors along axes; of all elements for None."""
     return _linalg.vector_norm(x, ord, axis, keepdims)

@@ -22,25 +22,10 @@ from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, se
 from .gradients import grad
 
 __all__ = [
-    "Function",
-    "GradcheckError",
-    "backward",
-    "detect_anomaly",
-    "enable_grad",
-    "functional",
-    "grad",
-    "gradcheck",
-    "gradgradcheck",
-    "graph",
-    "inference_mode",
-    "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled",
-    "is_grad_enabled",
-    "no_grad",
-    "once_differentiable",
-    "set_detect_anomaly",
-    "set_grad_enabled",
-]
+    "Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
+    "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled",
+    "no_grad", "once_differentiable", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from . import functional, graph

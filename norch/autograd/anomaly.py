@@ -8,7 +8,6 @@ while the mode is on, next_seq() is replaced by a function whose numbers carry i
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -16,14 +15,13 @@ from .. import _handle
 from .._guard import Guard
 from .._handle import Handle
 from .._typing import Any
-from ..errors import Error
+from ..errors import Error, frame_of_user
 from .grad_mode import no_grad
 from .node import Node
 
 # Checks the gradients from a node; None while the mode is off, or on with check_nan=False.
 check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
 
-_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _plain_next_seq = _handle.next_seq
 _on = False
 
@@ -36,9 +34,7 @@ class _TracedSeq(int):
 
 def _traced_next_seq() -> int:
     seq = _TracedSeq(_plain_next_seq())
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_HOME):
-        frame = frame.f_back
+    frame = frame_of_user(sys._getframe(1))
     import traceback  # late, as it takes a while to import
 
     seq.stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)
@@ -86,7 +82,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return check is not None
 
 
-class set_detect_anomaly(Guard):  # noqa: N801  (PyTorch's name)
+class set_detect_anomaly(Guard):  # PyTorch's name
     """Turns anomaly mode on or off, for all threads: at once, or until the end of a `with`.
 
     While it is on, a gradient that becomes NaN in backward() raises Error. It names the operation and, if the mode was
@@ -109,7 +105,7 @@ class set_detect_anomaly(Guard):  # noqa: N801  (PyTorch's name)
             raise
 
 
-class detect_anomaly(set_detect_anomaly):  # noqa: N801
+class detect_anomaly(set_detect_anomaly):
     """Anomaly mode until the end of a `with`.
 
     >>> x = norch.zeros(1, requires_grad=True)

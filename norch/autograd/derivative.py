@@ -86,7 +86,7 @@ def derivative(
         propagate = _all_at_once(backward, parameters[0], plan)
     else:
         each = [
-            _no_gradient if function is None else _gradient(function, listed, plan)
+            (lambda node, g: None) if function is None else _gradient(function, listed, plan)
             for function, listed in zip(functions, needed, strict=True)
         ]
         propagate = (_one, _two, _three)[len(each) - 1](*each)
@@ -168,10 +168,6 @@ def _of_one_input(function: Gradient, position: int) -> Any:
 
 def _release(node: OpNode) -> None:
     node._saved = None
-
-
-def _no_gradient(node: OpNode, g: Any) -> None:
-    return None
 
 
 def _one(gradient: Any) -> Any:

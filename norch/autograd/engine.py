@@ -24,14 +24,7 @@ from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode, set_grad_enabled
-from .hooks import (
-    add_to_grad,
-    call_after,
-    call_hooks,
-    call_post_accumulate_hooks,
-    check_gradient,
-    retaining,
-)
+from .hooks import add_to_grad, call_after, call_hooks, call_post_accumulate_hooks, check_gradient, retaining
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
 from .reachable import count_dependencies
@@ -206,7 +199,7 @@ def visit(
         if check is not None:
             grad_inputs = check(node, grad_inputs)
         following = g = None
-        for edge, grad_input in zip(node.edges, grad_inputs):  # noqa: B905  (propagate gives one an edge)
+        for edge, grad_input in zip(node.edges, grad_inputs):  # propagate gives one an edge
             if edge is None or grad_input is None:
                 continue
             if targets is not None and edge not in needed:

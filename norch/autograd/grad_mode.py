@@ -31,7 +31,7 @@ def is_grad_enabled() -> bool:
     return mode.enabled
 
 
-class set_grad_enabled(Guard):  # noqa: N801  (PyTorch's name)
+class set_grad_enabled(Guard):  # PyTorch's name
     """Turns recording on or off in this thread: at once, until the end of a `with`, or within a decorated function.
 
     >>> x = norch.ones(2, requires_grad=True)
@@ -126,7 +126,7 @@ def _stepwise(generator: Any, make: Callable[[], Any]) -> Any:
             resume, value = generator.throw, error
 
 
-class no_grad(_Within):  # noqa: N801  (PyTorch's name)
+class no_grad(_Within):  # PyTorch's name
     """Operations inside are not recorded: ``with no_grad():`` or ``@no_grad()``.
 
     >>> x = norch.ones(2, requires_grad=True)
@@ -139,7 +139,7 @@ class no_grad(_Within):  # noqa: N801  (PyTorch's name)
     enabled = False
 
 
-class enable_grad(_Within):  # noqa: N801  (PyTorch's name)
+class enable_grad(_Within):  # PyTorch's name
     """Operations inside are recorded, also within no_grad()."""
 
     enabled = True

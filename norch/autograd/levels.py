@@ -77,7 +77,7 @@ def sums_of_levels(check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None,
     those that leave a level. check: a further check. collects: whether the walk adds to .grad."""
 
     def sum_and_check(node: Node, grad_inputs: Sequence[Any]) -> Sequence[Any]:
-        pairs = zip(node.edges, grad_inputs)  # noqa: B905  (propagate gives one an edge)
+        pairs = zip(node.edges, grad_inputs)  # propagate gives one an edge
         sums = [_sum_of_left(edge, g, collects) if isinstance(g, BatchedBase) and edge else g for edge, g in pairs]
         if check is not None:
             check(node, [g.all_samples() if isinstance(g, BatchedBase) else g for g in sums])

@@ -17,11 +17,7 @@ _new = object.__new__
 
 
 def record(
-    node_class: type[OpNode],
-    out: Any,
-    inputs: tuple[Any, ...],
-    others: tuple[Any, ...] = (),
-    broadcast: bool = False,
+    node_class: type[OpNode], out: Any, inputs: tuple[Any, ...], others: tuple[Any, ...] = (), broadcast: bool = False
 ) -> Any:
     """Returns out, computed from inputs (tensors, or None), with a node if a gradient is wanted.
 

@@ -26,10 +26,7 @@ def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[Node]]:
 
 
 def walk_to(
-    frontier: Sequence[Node | None],
-    roots: Iterable[tuple[Node | None, Any]],
-    retain_graph: bool,
-    create_graph: bool,
+    frontier: Sequence[Node | None], roots: Iterable[tuple[Node | None, Any]], retain_graph: bool, create_graph: bool
 ) -> tuple[Any, ...]:
     """The gradients that arrive at the nodes of frontier. Their hooks are left to the enclosing walk."""
     found = _walk(Boundary(node for node in frontier if node is not None), roots, retain_graph, create_graph).found

@@ -106,7 +106,10 @@ def read_saved(node: Any, name: str) -> Any:
             return constants[name]
         raise AttributeError(f"{node.name()} saves no {name!r}", name=f"_saved_{name}", obj=node)
     if node._saved is None:
-        raise _freed(node, name)
+        raise Error(
+            f"{node.name()}: _saved_{name} was freed when the gradient went backward; pass retain_graph=True to "
+            "backward() to read it after that"
+        )
     value = node._saved[position]
     if not isinstance(value, Handle):
         return value
@@ -139,10 +142,3 @@ def add_saved_names(node_class: type) -> None:
         for name in names.values():
             setattr(node_class, f"_saved_{name}", _Saved(name))
             setattr(node_class, f"_saved_{name}_sym_sizes", _Saved(name + "_sym_sizes"))
-
-
-def _freed(node: Node, name: str) -> Error:
-    return Error(
-        f"{node.name()}: _saved_{name} was freed when the gradient went backward; pass retain_graph=True to backward() "
-        "to read it after that"
-    )

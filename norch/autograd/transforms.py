@@ -195,11 +195,7 @@ class Linearized:
         return pull(self.outputs, self.inputs, weights, create_graph, self.strict)
 
     def jvp(
-        self,
-        tangents: Tensors,
-        create_graph: bool | None = None,
-        batched: bool = False,
-        chunk_size: int | None = None,
+        self, tangents: Tensors, create_graph: bool | None = None, batched: bool = False, chunk_size: int | None = None
     ) -> list[Any]:
         """The product of the Jacobian with tangents, shaped as the inputs: a tensor for each output."""
         create_graph = self.create_graph if create_graph is None else create_graph

@@ -8,7 +8,7 @@ package is imported when it is first needed.
 
 from __future__ import annotations
 
-from . import attention, conv, copy, index, layers, losses, pointwise, products, random, scan, view  # noqa: F401
+from . import conv, copy, index, layers, pointwise, products, random, scan, view  # noqa: F401
 from .level import Batched, Draws, batch, call_rows, unbatch, with_leading_axis
 
 __all__ = ["Batched", "Draws", "batch", "call_rows", "unbatch", "with_leading_axis"]

@@ -6,17 +6,9 @@ from typing import Any
 
 from .._lib import lib
 from ..autograd.levels import Level
-from .level import aligned, axis_of, become, is_here, rule, sample, samples, written
+from .level import aligned, axis_of, become, is_here, rule, same_call, sample, samples, written
 
-
-@rule("clone")
-def _clone(level: Level, x: Any) -> Any:
-    return sample(lib.norch_clone(x._physical), level)
-
-
-@rule("cast")
-def _cast(level: Level, x: Any, dtype: int) -> Any:
-    return sample(lib.norch_cast(x._physical, dtype), level)
+same_call("clone", "cast", "full_like", "empty_like")
 
 
 @rule("contiguous")
@@ -47,16 +39,6 @@ def _set_data(level: Level, x: Any, other: Any) -> None:
         become(x, other._physical, level)
     else:
         become(x, lib.norch_expand(other, (level.size, *lib.norch_shape(other))), level)
-
-
-@rule("full_like")
-def _full_like(level: Level, x: Any, dtype: int, value: float, integer: int) -> Any:
-    return sample(lib.norch_full_like(x._physical, dtype, value, integer), level)
-
-
-@rule("empty_like")
-def _empty_like(level: Level, x: Any, last: int) -> Any:
-    return sample(lib.norch_empty_like(x._physical, last), level)
 
 
 def _dims(x: Any) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._lib import constants, lib
 from ..autograd.levels import Level
-from .level import aligned, axis_of, is_here, moved, rule, sample, samples, written
+from .level import aligned, axis_of, is_here, moved, one_sample, rule, sample, samples, written
 
 _GET, _PUT, _INT64 = constants["INDEX_GET"], constants["INDEX_PUT"], constants["INT64"]
 
@@ -41,7 +41,7 @@ def _index_put(level: Level, x: Any, kind: int, indices: Any, axes: Any, lead: i
     into = written("index_put_", x, level) if in_place else samples(x, level)
     ndim = x.ndim - len(indices) + max(index.ndim for index in indices)  # of the elements that are written
     if values.ndim > ndim:  # the call for one sample raises the error
-        first = [lib.norch_select(one._physical, 0, 0) if is_here(one, level) else one for one in (values, *indices)]
+        first = [one_sample(one, 0, level) for one in (values, *indices)]
         lib.norch_index_put(lib.norch_select(into, 0, 0), kind, first[1:], axes, lead, first[0], False)
     given = aligned(values, level, ndim)
     if any(is_here(index, level) for index in indices):

@@ -1,4 +1,4 @@
-"""Rules of pooling, normalisation and recurrent layers."""
+"""Rules of pooling, attention, normalisation, recurrent layers, and the cross-entropy of logits."""
 
 from __future__ import annotations
 
@@ -8,14 +8,28 @@ from .._lib import constants, lib
 from ..autograd.levels import Level
 from ..errors import Error
 from ..ops._halves import HALVES
+from ..ops._operand import operand
 from ..ops.op import OPCODES
-from .level import aligned, become, fresh, is_here, rule, sample, samples, warn_of_loop
+from .level import (
+    aligned,
+    become,
+    become_all,
+    folded,
+    folded_second,
+    fresh,
+    is_here,
+    one_sample,
+    rule,
+    same_call,
+    sample,
+    samples,
+    sum_over,
+    unfolded,
+    unfolded_second,
+    warn_of_loop,
+)
 
-_ADD, _MUL, _SUM = OPCODES["add"], OPCODES["mul"], OPCODES["sum"]
-
-
-def _sum(x: Any, axes: Any) -> Any:
-    return lib.norch_reduce(_SUM, x, tuple(axes), False, -1, 0.0)
+_ADD, _MUL, _DIV, _NE = (OPCODES[name] for name in ("add", "mul", "div", "ne"))
 
 
 # ---- pooling: over the last two axes, with any axes before them ------------------------------------------------------
@@ -34,14 +48,27 @@ def _pool_max_backward(level: Level, g: Any, index: Any, window: Any, size: Any)
     return sample(lib.norch_pool_max_backward(samples(g, level), samples(index, level), window, size), level)
 
 
-@rule("pool_avg")
-def _pool_avg(level: Level, x: Any, window: Any, count_padding: bool, divisor: float) -> Any:
-    return sample(lib.norch_pool_avg(x._physical, window, count_padding, divisor), level)
+same_call("pool_avg", "pool_avg_backward")
 
 
-@rule("pool_avg_backward")
-def _pool_avg_backward(level: Level, g: Any, window: Any, count_padding: bool, divisor: float, size: Any) -> Any:
-    return sample(lib.norch_pool_avg_backward(g._physical, window, count_padding, divisor, size), level)
+# ---- attention: the samples become a further leading axis ------------------------------------------------------------
+
+
+@rule("attention")
+def _attention(level: Level, q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
+    return sample(lib.norch_attention(*(samples(x, level) for x in (q, k, v)), scale, causal), level)
+
+
+@rule("attention_backward")
+def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, scale: float, causal: bool, grads: Any) -> None:
+    found = [fresh(x, level) for x in grads]
+    lib.norch_attention_backward(*(samples(x, level) for x in (g, q, k, v)), scale, causal, found)
+    become_all(grads, found, level)
+
+
+@rule("attention_fuses")
+def _attention_fuses(level: Level, q: Any, k: Any, v: Any) -> bool:
+    return False  # the other kernel takes leading axes of any number
 
 
 # ---- normalisation of rows, and of groups of channels ----------------------------------------------------------------
@@ -54,15 +81,6 @@ def _cast(p: Any, dtype: int) -> Any:
 def _wide(p: Any) -> Any:
     """p, halves as float32: what several calls compute is rounded once."""
     return _cast(p, constants["FLOAT32"]) if p._dtype in HALVES else p
-
-
-def _folded(p: Any) -> Any:
-    return lib.norch_flatten(p, 0, 1)
-
-
-def _unfolded(out: Any, level: Level) -> Any:
-    shape = lib.norch_shape(out)
-    return lib.norch_reshape(out, (level.size, shape[0] // (level.size or 1), *shape[1:]))
 
 
 def _like_input(weight: Any, level: Level, ndim: int, axes: int) -> Any:
@@ -80,7 +98,7 @@ def _normalize(level: Level, x: Any, weight: Any, bias: Any, axes: int, eps: flo
     inside = (weight, bias) if plain else (None, None)
     p = samples(x, level) if plain else _wide(samples(x, level))
     if axes < 0:
-        out = _unfolded(lib.norch_normalize(_folded(p), *inside, axes, eps, centered), level)
+        out = unfolded(lib.norch_normalize(folded(p), *inside, axes, eps, centered), level)
     else:
         out = lib.norch_normalize(p, *inside, axes, eps, centered)
     if not plain:
@@ -100,32 +118,19 @@ def _normalize_backward(
         through, weight = _cast(weighted, p._dtype), None
     elif weight is not None:
         weight = _cast(weight, p._dtype)
-    fold = _folded if axes < 0 else lib.norch_alias
+    fold = folded if axes < 0 else lib.norch_alias
     grad_x = lib.norch_empty(lib.norch_shape(p), p._dtype, (p._device_type, p._device_index))
     lib.norch_normalize_backward(fold(through), fold(p), weight, axes, eps, centered, (fold(grad_x),))
     if len(grads) > 1:
         h = lib.norch_normalize(fold(p), None, None, axes, eps, centered)
-        h = _unfolded(h, level) if axes < 0 else h
+        h = unfolded(h, level) if axes < 0 else h
         rest = range(1, x.ndim + 1 - axes) if axes > 0 else (1, *range(3, x.ndim + 1))
-        parts = [_sum(lib.norch_binary(_MUL, slope, h), rest), _sum(slope, rest)]
+        parts = [sum_over(lib.norch_binary(_MUL, slope, h), rest), sum_over(slope, rest)]
         become(grads[1], _cast(lib.norch_stack(parts, 1), grads[1]._dtype), level)
     become(grads[0], _cast(grad_x, grads[0]._dtype), level)
 
 
 # ---- normalisation of batches: channels of samples are more channels -------------------------------------------------
-
-
-def _as_channels(x: Any, level: Level) -> Any:
-    """(N, samples * C, ...) of samples (N, C, ...)."""
-    p = lib.norch_transpose(samples(x, level), 0, 1)
-    shape = lib.norch_shape(p)
-    return lib.norch_reshape(p, (shape[0], shape[1] * shape[2], *shape[3:]))
-
-
-def _from_channels(out: Any, level: Level) -> Any:
-    shape = lib.norch_shape(out)
-    parts = lib.norch_view(out, (shape[0], level.size, shape[1] // (level.size or 1), *shape[2:]))
-    return lib.norch_transpose(parts, 0, 1)
 
 
 def _flat(x: Any, level: Level) -> Any:
@@ -140,8 +145,8 @@ def _batch_norm(
 ) -> Any:  # fmt: skip
     running, affine = (running_mean, running_variance), (weight, bias)
     if mean is None and not any(is_here(one, level) for one in (*running, *affine)):
-        out = lib.norch_batch_norm(_folded(x._physical), None, None, *running, *affine, momentum, eps)
-        return sample(_unfolded(out, level), level)
+        out = lib.norch_batch_norm(folded(x._physical), None, None, *running, *affine, momentum, eps)
+        return sample(unfolded(out, level), level)
     if mean is not None:
         for one in running:
             if one is not None and not is_here(one, level):
@@ -152,29 +157,29 @@ def _batch_norm(
     statistics = [None if one is None else lib.norch_flatten(fresh(one, level), 0, -1) for one in (mean, variance)]
     flat = [_flat(one, level) for one in running]
     out = lib.norch_batch_norm(
-        _as_channels(x, level), *statistics, *flat, *(_flat(one, level) for one in affine), momentum, eps
+        folded_second(x, level), *statistics, *flat, *(_flat(one, level) for one in affine), momentum, eps
     )
-    for one, found in zip((mean, variance), statistics, strict=True):
-        if one is not None:
-            become(one, lib.norch_view(found, (level.size, -1)), level)
+    become_all(
+        (mean, variance), [None if p is None else lib.norch_view(p, (level.size, -1)) for p in statistics], level
+    )
     if mean is not None:
         for one, moved_on in zip(running, flat, strict=True):
             if one is not None:
                 lib.norch_copy(one._physical, lib.norch_view(moved_on, (level.size, -1)))
-    return sample(_from_channels(out, level), level)
+    return sample(unfolded_second(out, level), level)
 
 
 @rule("batch_norm_backward")
 def _batch_norm_backward(
     level: Level, g: Any, x: Any, mean: Any, variance: Any, weight: Any, eps: float, training: bool, grads: Any
 ) -> None:
-    slope, p = _as_channels(g, level), _as_channels(x, level)
+    slope, p = folded_second(g, level), folded_second(x, level)
     place = x._dtype, (x._device_type, x._device_index)
     shape = lib.norch_shape(p)
     grad_x, sums = lib.norch_empty(shape, *place), lib.norch_empty((2, shape[1]), *place)
     others = [_flat(one, level) for one in (mean, variance, weight)]
     lib.norch_batch_norm_backward(slope, p, *others, eps, training, (grad_x, sums))
-    become(grads[0], _from_channels(grad_x, level), level)
+    become(grads[0], unfolded_second(grad_x, level), level)
     become(grads[1], lib.norch_transpose(lib.norch_view(sums, (2, level.size, -1)), 0, 1), level)
 
 
@@ -184,17 +189,8 @@ def _batch_norm_backward(
 _LAYER = "a recurrent layer whose weights are batched"
 
 
-def _steps_of_rows(x: Any, level: Level) -> Any:
-    """(steps, samples * rows, ...) of samples (steps, rows, ...)."""
-    if x is None:
-        return None
-    p = lib.norch_transpose(samples(x, level), 0, 1)
-    shape = lib.norch_shape(p)
-    return lib.norch_reshape(p, (shape[0], shape[1] * shape[2], *shape[3:]))
-
-
 def _room(x: Any, level: Level) -> Any:
-    """An empty tensor of the shape of _steps_of_rows(), for a call to write to."""
+    """An empty tensor of the shape of folded_second(), (steps, samples * rows, ...), for a call to write to."""
     if x is None:
         return None
     steps, rows, *rest = lib.norch_shape(x)
@@ -203,20 +199,17 @@ def _room(x: Any, level: Level) -> Any:
 
 def _rows(x: Any, level: Level) -> Any:
     """(samples * rows, ...) of samples (rows, ...), contiguous."""
-    return None if x is None else lib.norch_contiguous(_folded(samples(x, level)))
+    return None if x is None else lib.norch_contiguous(folded(samples(x, level)))
 
 
 def _fill(outs: Any, found: Any, level: Level) -> None:
     """Makes outs (steps, rows, ...) the batched tensors of their results."""
-    for out, p in zip(outs, found, strict=True):
-        if out is not None:
-            steps, rows, *rest = lib.norch_shape(out)
-            become(out, lib.norch_transpose(lib.norch_view(p, (steps, level.size, rows, *rest)), 0, 1), level)
+    become_all(outs, [None if p is None else unfolded_second(p, level) for p in found], level)
 
 
 def _one(x: Any, i: int, level: Level) -> Any:
     """A sample, contiguous."""
-    return lib.norch_contiguous(lib.norch_select(x._physical, 0, i)) if is_here(x, level) else x
+    return lib.norch_contiguous(one_sample(x, i, level)) if is_here(x, level) else x
 
 
 @rule("recurrent")
@@ -226,7 +219,7 @@ def _recurrent(
     outs = (hs, kept, cs)
     if not is_here(weight, level) and not is_here(bias, level):
         found = [_room(one, level) for one in outs]
-        given = _steps_of_rows(from_x, level), _rows(h, level), _rows(c, level)
+        given = folded_second(from_x, level), _rows(h, level), _rows(c, level)
         lib.norch_recurrent(*given, weight, bias, reverse, *found)
         return _fill(outs, found, level)
     warn_of_loop(_LAYER)
@@ -234,9 +227,7 @@ def _recurrent(
     for i in range(level.size):
         each = [_one(one, i, level) for one in (from_x, h, c, weight, bias)]
         lib.norch_recurrent(*each, reverse, *(None if one is None else lib.norch_select(one, 0, i) for one in whole))
-    for one, p in zip(outs, whole, strict=True):
-        if one is not None:
-            become(one, p, level)
+    become_all(outs, whole, level)
     return None
 
 
@@ -247,14 +238,14 @@ def _recurrent_backward(
 ) -> Any:  # fmt: skip
     whole = [None if one is None else fresh(one, level) for one in (grad_x, grad_h, grad_state)]
     if not is_here(weight, level):
-        room = [_room(grad_x, level), _room(grad_h, level), lib.norch_flatten(whole[2], 0, 1)]
+        room = [_room(grad_x, level), _room(grad_h, level), folded(whole[2])]
         out = lib.norch_recurrent_backward(
-            _steps_of_rows(g_hs, level), _rows(g_c, level), _rows(h, level), _rows(c, level), weight, reverse,
-            _steps_of_rows(hs, level), _steps_of_rows(kept, level), _steps_of_rows(cs, level), *room,
+            folded_second(g_hs, level), _rows(g_c, level), _rows(h, level), _rows(c, level), weight, reverse,
+            folded_second(hs, level), folded_second(kept, level), folded_second(cs, level), *room,
         )  # fmt: skip
         _fill((grad_x, grad_h), room[:2], level)
         become(grad_state, whole[2], level)
-        return sample(_unfolded(out, level), level)
+        return sample(unfolded(out, level), level)
     warn_of_loop(_LAYER)
     rows = []
     for i in range(level.size):
@@ -262,7 +253,54 @@ def _recurrent_backward(
         saved = [_one(one, i, level) for one in (hs, kept, cs)]
         into = [None if one is None else lib.norch_select(one, 0, i) for one in whole]
         rows.append(lib.norch_recurrent_backward(*given, reverse, *saved, *into))
-    for one, p in zip((grad_x, grad_h, grad_state), whole, strict=True):
-        if one is not None:
-            become(one, p, level)
+    become_all((grad_x, grad_h, grad_state), whole, level)
     return sample(lib.norch_stack(rows, 0), level)
+
+
+# ---- the cross-entropy of logits: the losses of all rows of all samples, then a reduction for each sample ------------
+
+
+def _loss_rows(x: Any, level: Level, ndim: int) -> Any:
+    """(samples * N, ...) of samples (N, ...) of ndim axes, or, where they have one less, of one row."""
+    p = samples(x, level)
+    return lib.norch_contiguous(p if x.ndim < ndim else folded(p))
+
+
+@rule("cross_entropy")
+def _cross_entropy(
+    level: Level, x: Any, target: Any, log_sums: Any, count: Any, ignored: int, reduced: bool, smoothing: float
+) -> Any:
+    shape = (level.size, *lib.norch_shape(target))
+    rows, targets = _loss_rows(x, level, 2), _loss_rows(target, level, 1)
+    kept = lib.norch_empty((lib.norch_shape(rows)[0], 2), log_sums._dtype, (x._device_type, x._device_index))
+    losses = lib.norch_cross_entropy(rows, targets, kept, None, ignored, False, smoothing)
+    become(log_sums, lib.norch_view(kept, (level.size, -1, 2)), level)
+    out = lib.norch_view(losses, shape)
+    if not reduced:
+        return sample(out, level)
+    if target.ndim:
+        out = sum_over(out, (1,))
+    if count is not None:
+        valid = lib.norch_binary(_NE, samples(target, level), operand(ignored))
+        number = sum_over(valid, (1,)) if target.ndim else valid
+        become(count, lib.norch_cast(number, count._dtype), level)
+        out = lib.norch_binary(_DIV, out, lib.norch_cast(number, out._dtype))
+    return sample(out, level)
+
+
+@rule("cross_entropy_backward")
+def _cross_entropy_backward(
+    level: Level, g: Any, x: Any, target: Any, log_sums: Any, count: Any, ignored: int, smoothing: float
+) -> Any:
+    slope, shape = samples(g, level), lib.norch_shape(target)
+    if count is not None:
+        number = samples(count, level)
+        slope = lib.norch_binary(_DIV, slope, lib.norch_cast(number, slope._dtype))
+    if shape and not g.ndim:
+        slope = lib.norch_expand(lib.norch_unsqueeze(slope, 1), (level.size, *shape))
+    slope = lib.norch_contiguous(lib.norch_flatten(slope, 0, -1))
+    sums = lib.norch_contiguous(folded(samples(log_sums, level)))
+    out = lib.norch_cross_entropy_backward(
+        slope, _loss_rows(x, level, 2), _loss_rows(target, level, 1), sums, None, ignored, smoothing
+    )
+    return sample(lib.norch_view(out, (level.size, *lib.norch_shape(x))), level)

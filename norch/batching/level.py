@@ -17,6 +17,7 @@ from ..autograd.derivative import derivative, view_derivative
 from ..autograd.levels import BatchedBase, Level
 from ..autograd.record import record_one, record_view
 from ..errors import BoundsError, Error, ShapeError, stacklevel_of_user
+from ..ops.op import OPCODES
 from ..tensor import Tensor
 
 Rule = Callable[..., Any]
@@ -31,6 +32,18 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
         return function
 
     return declare
+
+
+def same_call(*names: str) -> None:
+    """The batching rule of calls whose first argument, the only tensor, may have further leading axes: the same call of
+    all its samples."""
+
+    def declare(name: str) -> None:
+        call = getattr(lib, f"norch_{name}")
+        rule(name)(lambda level, x, *rest: sample(call(x._physical, *rest), level))
+
+    for name in names:
+        declare(name)
 
 
 class Batched(Tensor, BatchedBase):
@@ -109,6 +122,13 @@ def become(x: Any, physical: Any, level: Level) -> None:
     x._physical, x._level = physical, level
 
 
+def become_all(outs: Sequence[Any], found: Sequence[Any], level: Level) -> None:
+    """become() of each of several tensors, or None."""
+    for x, physical in zip(outs, found, strict=True):
+        if x is not None:
+            become(x, physical, level)
+
+
 def is_here(x: Any, level: Level) -> bool:
     """Whether x is batched at this level, the innermost of a call."""
     return type(x) is Batched and x._level is level
@@ -168,6 +188,16 @@ def along(level: Level, x: Any, dim: Any, name: str, run: Callable[[Any, int], A
     return sample(lib.norch_squeeze(run(lib.norch_unsqueeze(p, 1), 1), (1,)), level)
 
 
+def one_sample(x: Any, i: int, level: Level) -> Any:
+    """The sample number i of x; x itself where it is not batched."""
+    return lib.norch_select(x._physical, 0, i) if is_here(x, level) else x
+
+
+def sum_over(x: Any, axes: Any) -> Any:
+    """The sums over axes of a tensor of samples."""
+    return lib.norch_reduce(OPCODES["sum"], x, tuple(axes), False, -1, 0.0)
+
+
 def moved(x: Any, start: int, end: int) -> Any:
     """x with one axis moved to another position."""
     n = x.ndim
@@ -176,6 +206,36 @@ def moved(x: Any, start: int, end: int) -> Any:
     order = list(range(n))
     order.insert(end % n, order.pop(start % n))
     return lib.norch_permute(x, order)
+
+
+# Samples as a part of another axis, for calls whose tensors have a fixed number of axes.
+
+
+def folded(p: Any) -> Any:
+    """(samples, N, ...) as (samples * N, ...)."""
+    return lib.norch_flatten(p, 0, 1)
+
+
+def unfolded(out: Any, level: Level) -> Any:
+    """(samples * N, ...) as (samples, N, ...)."""
+    shape = lib.norch_shape(out)
+    return lib.norch_reshape(out, (level.size, shape[0] // (level.size or 1), *shape[1:]))
+
+
+def folded_second(x: Any, level: Level) -> Any:
+    """(N, samples * C, ...) of samples (N, C, ...); None of None."""
+    if x is None:
+        return None
+    p = lib.norch_transpose(samples(x, level), 0, 1)
+    shape = lib.norch_shape(p)
+    return lib.norch_reshape(p, (shape[0], shape[1] * shape[2], *shape[3:]))
+
+
+def unfolded_second(out: Any, level: Level) -> Any:
+    """(samples, N, C, ...) of (N, samples * C, ...)."""
+    shape = lib.norch_shape(out)
+    parts = lib.norch_view(out, (shape[0], level.size, shape[1] // (level.size or 1), *shape[2:]))
+    return lib.norch_transpose(parts, 0, 1)
 
 
 # ---- entry and exit --------------------------------------------------------------------------------------------------
@@ -337,7 +397,7 @@ def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
 def _at(x: Any, i: int, level: Level) -> Any:
     if isinstance(x, (tuple, list)):
         return tuple(_at(one, i, level) for one in x)
-    return lib.norch_select(x._physical, 0, i) if is_here(x, level) else x
+    return one_sample(x, i, level)
 
 
 lib.norch_set_batched(Batched, dispatch)

@@ -9,7 +9,7 @@ from .._lib import lib
 from ..autograd.levels import Level
 from ..dtype import float32, float64
 from ..ops.op import OPCODES
-from .level import aligned, axis_of, is_here, rule, sample, written
+from .level import aligned, axis_of, is_here, one_sample, rule, sample, written
 
 _MUL = OPCODES["mul"]
 
@@ -84,7 +84,7 @@ def _binary_into(level: Level, out: Any, op: int, a: Any, b: Any) -> None:
     name, ndim = lib.norch_op_name(op).decode() + "_", max(out.ndim, a.ndim, b.ndim)
     into = written(name, out, level)
     if ndim > out.ndim:  # the call for one sample raises the error
-        lib.norch_binary_into(lib.norch_select(into, 0, 0), op, *(_first(x, level) for x in (a, b)))
+        lib.norch_binary_into(lib.norch_select(into, 0, 0), op, one_sample(a, 0, level), one_sample(b, 0, level))
     lib.norch_binary_into(into, op, aligned(a, level, ndim), aligned(b, level, ndim))
 
 
@@ -92,10 +92,6 @@ def _binary_into(level: Level, out: Any, op: int, a: Any, b: Any) -> None:
 def _ternary_into(level: Level, out: Any, op: int, a: Any, b: Any, c: Any) -> None:
     into = written(lib.norch_op_name(op).decode() + "_", out, level)
     lib.norch_ternary_into(into, op, *(aligned(x, level, out.ndim) for x in (a, b, c)))
-
-
-def _first(x: Any, level: Level) -> Any:
-    return lib.norch_select(x._physical, 0, 0) if is_here(x, level) else x
 
 
 # ---- reductions ------------------------------------------------------------------------------------------------------

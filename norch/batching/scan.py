@@ -35,18 +35,13 @@ def _argsort(level: Level, x: Any, dim: int, k: int, descending: bool, values: A
     shape = list(lib.norch_shape(p))
     if k >= 0:
         shape[axis] = min(k, shape[axis])
-    taken = None if values is None else samples_of(p, shape)
+    taken = None if values is None else p.new_empty(tuple(shape))
     out = lib.norch_argsort(p, axis, k, descending, taken)
     if not x.ndim:
         out, taken = (None if one is None else lib.norch_squeeze(one, (1,)) for one in (out, taken))
     if values is not None:
         become(values, taken, level)
     return sample(out, level)
-
-
-def samples_of(p: Any, shape: Any) -> Any:
-    """An empty tensor of a shape, with the dtype and device of p."""
-    return p.new_empty(tuple(shape))
 
 
 @rule("sorted")

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._lib import lib
 from ..autograd.levels import Level
-from .level import aligned, axis_of, is_here, rule, sample
+from .level import aligned, axis_of, is_here, rule, same_call, sample
 
 
 def _refused(view: Any, x: Any, *arguments: Any) -> tuple[int, ...]:
@@ -126,19 +126,14 @@ def _unsqueeze(level: Level, x: Any, dim: int) -> Any:
     return sample(lib.norch_unsqueeze(x._physical, dim + 1 if dim >= 0 else dim), level)
 
 
-@rule("select")
-def _select(level: Level, x: Any, dim: int, index: int) -> Any:
-    return sample(lib.norch_select(x._physical, axis_of(x, dim, "select"), index), level)
+def _part_of_axis(name: str) -> None:
+    """The rule of a call that takes a part of an axis."""
+    call = getattr(lib, f"norch_{name}")
+    rule(name)(lambda level, x, dim, *part: sample(call(x._physical, axis_of(x, dim, name), *part), level))
 
 
-@rule("slice")
-def _slice(level: Level, x: Any, dim: int, start: int, stop: int, step: int) -> Any:
-    return sample(lib.norch_slice(x._physical, axis_of(x, dim, "slice"), start, stop, step), level)
-
-
-@rule("narrow")
-def _narrow(level: Level, x: Any, dim: int, start: int, length: int) -> Any:
-    return sample(lib.norch_narrow(x._physical, axis_of(x, dim, "narrow"), start, length), level)
+for _name in ("select", "slice", "narrow"):
+    _part_of_axis(_name)
 
 
 @rule("diagonal")
@@ -161,11 +156,6 @@ def _region(level: Level, x: Any, index: Any) -> Any:
     return None if view is None else sample(view, level)
 
 
-@rule("alias")
-def _alias(level: Level, x: Any) -> Any:
-    return sample(lib.norch_alias(x._physical), level)
-
-
 @rule("as_strided")
 def _as_strided(level: Level, x: Any, shape: Any, strides: Any, shift: int) -> Any:
     p = x._physical
@@ -176,26 +166,14 @@ def _as_strided(level: Level, x: Any, shape: Any, strides: Any, shift: int) -> A
 @rule("view_dtype")
 def _view_dtype(level: Level, x: Any, dtype: int) -> Any:
     if x.ndim == 0:
-        lib.norch_view_dtype(lib.norch_select(x._physical, 0, 0), dtype)
+        _refused(lib.norch_view_dtype, x, dtype)
     return sample(lib.norch_view_dtype(x._physical, dtype), level)
 
 
-@rule("view_as_real")
-def _view_as_real(level: Level, x: Any) -> Any:
-    return sample(lib.norch_view_as_real(x._physical), level)
-
-
-@rule("view_as_complex")
-def _view_as_complex(level: Level, x: Any) -> Any:
-    return sample(lib.norch_view_as_complex(x._physical), level)
+same_call("alias", "view_as_real", "view_as_complex")
 
 
 # ---- memory layout ---------------------------------------------------------------------------------------------------
-
-
-def _pair(a: Any, b: Any, level: Level) -> tuple[Any, Any]:
-    both = is_here(a, level), is_here(b, level)
-    return (a._physical if both[0] else a, b._physical if both[1] else b)
 
 
 @rule("is_same")
@@ -203,16 +181,11 @@ def _is_same(level: Level, a: Any, b: Any) -> bool:
     return is_here(a, level) and is_here(b, level) and lib.norch_is_same(a._physical, b._physical)
 
 
-@rule("shares_storage")
-def _shares_storage(level: Level, a: Any, b: Any) -> bool:
-    return lib.norch_shares_storage(*_pair(a, b, level))
+def _about_memory(name: str) -> None:
+    """The rule of a question about the memory of tensors, which is that of their samples."""
+    call = getattr(lib, f"norch_{name}")
+    rule(name)(lambda level, *tensors: call(*(x._physical if is_here(x, level) else x for x in tensors)))
 
 
-@rule("overlaps")
-def _overlaps(level: Level, a: Any, b: Any) -> bool:
-    return lib.norch_overlaps(*_pair(a, b, level))
-
-
-@rule("overlaps_itself")
-def _overlaps_itself(level: Level, x: Any) -> bool:
-    return lib.norch_overlaps_itself(x._physical)
+for _name in ("shares_storage", "overlaps", "overlaps_itself"):
+    _about_memory(_name)

@@ -20,7 +20,7 @@ from .._buffers import buffer, doubles, int64s
 from .._exports import publish
 from .._lib import lib
 from ..device import cuda_device_count, current, device_code
-from ..device import device as Device  # noqa: N812
+from ..device import device as Device
 from ..errors import ArgumentError, DeviceError, Error
 from ..errors import OutOfMemoryError as OutOfMemoryError
 
@@ -85,7 +85,7 @@ def set_device(device: Any) -> None:
     current.cuda = index
 
 
-class device:  # noqa: N801  (PyTorch's name)
+class device:  # PyTorch's name
     """A context in which a device is the current one: ``with norch.cuda.device(1): ...``."""
 
     def __init__(self, device: Any):

@@ -87,6 +87,17 @@ def named_function(function: F, name: str, about: str) -> F:
     return function
 
 
+def optional_results(*flags: str) -> Callable[[F], F]:
+    """Decorates a function whose result has a further tensor for each of these parameters, bools, that is True: type
+    checkers read an overload for each case, which docs/stubs.py writes."""
+
+    def decorate(function: F) -> F:
+        function.optional_results = flags  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
 def public(names: dict[str, Any], *but: str) -> list[str]:
     """The __all__ of a module of operations: functions made or defined there, but for private and in-place ones."""
     here = [name for name, thing in names.items() if getattr(thing, "__module__", "") == names["__name__"]]

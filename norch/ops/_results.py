@@ -1,102 +1,19 @@
-"""Named tuples for operations with two results, as in PyTorch.
-
-They are plain classes, made at import: to make a NamedTuple takes ten times as long.
-"""
+"""Named tuples for operations with two results, as in PyTorch."""
 
 from __future__ import annotations
 
-from operator import itemgetter
+from .._typing import NamedTuple, Tensor
 
-from .._typing import Any, Tensor
-
-# ruff: noqa: N801, D101  (PyTorch's names)
-
-
-def _elements(count: int) -> Any:
-    return (property(itemgetter(i)) for i in range(count))
-
-
-class _Named(tuple[Tensor, Tensor]):
-    __slots__ = ()
-    _fields: tuple[str, ...]
-
-    def __new__(cls, first: Any, second: Any) -> Any:
-        return tuple.__new__(cls, (first, second))
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return tuple(self)
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={x!r}' for name, x in zip(self._fields, self, strict=True))})"
-        )
-
-
-class _ValuesAndIndices(_Named):
-    __slots__ = ()
-    _fields = ("values", "indices")
-    values: Tensor
-    indices: Tensor
-    values, indices = _elements(2)
-
-
-class max_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class min_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class cummax_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class cummin_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class sort_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class topk_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class kthvalue_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class median_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class nanmedian_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class mode_result(_ValuesAndIndices):
-    __slots__ = ()
-
-
-class aminmax_result(_Named):
-    __slots__ = ()
-    _fields = ("min", "max")
-    min: Tensor
-    max: Tensor
-    min, max = _elements(2)
-
-
-class histogram_result(_Named):
-    __slots__ = ()
-    _fields = ("hist", "bin_edges")
-    hist, bin_edges = (property(itemgetter(i)) for i in range(2))
-
-
-class frexp_result(_Named):
-    __slots__ = ()
-    _fields = ("mantissa", "exponent")
-    mantissa: Tensor
-    exponent: Tensor
-    mantissa, exponent = _elements(2)
+max_result = NamedTuple("max_result", [("values", Tensor), ("indices", Tensor)])
+min_result = NamedTuple("min_result", [("values", Tensor), ("indices", Tensor)])
+cummax_result = NamedTuple("cummax_result", [("values", Tensor), ("indices", Tensor)])
+cummin_result = NamedTuple("cummin_result", [("values", Tensor), ("indices", Tensor)])
+sort_result = NamedTuple("sort_result", [("values", Tensor), ("indices", Tensor)])
+topk_result = NamedTuple("topk_result", [("values", Tensor), ("indices", Tensor)])
+kthvalue_result = NamedTuple("kthvalue_result", [("values", Tensor), ("indices", Tensor)])
+median_result = NamedTuple("median_result", [("values", Tensor), ("indices", Tensor)])
+nanmedian_result = NamedTuple("nanmedian_result", [("values", Tensor), ("indices", Tensor)])
+mode_result = NamedTuple("mode_result", [("values", Tensor), ("indices", Tensor)])
+aminmax_result = NamedTuple("aminmax_result", [("min", Tensor), ("max", Tensor)])
+histogram_result = NamedTuple("histogram_result", [("hist", Tensor), ("bin_edges", Tensor)])
+frexp_result = NamedTuple("frexp_result", [("mantissa", Tensor), ("exponent", Tensor)])

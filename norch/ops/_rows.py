@@ -40,7 +40,7 @@ def unary(name: str, node_class: type[OpNode] | None) -> Any:
     op, call = OPCODES[name], lib.norch_unary
     ((saves_x, saves_out),) = _needed(node_class, "x")
 
-    def function(input: Tensor) -> Tensor:  # noqa: A002  (PyTorch's name)
+    def function(input: Tensor) -> Tensor:  # PyTorch's name
         x = input if type(input) is _handle.result_class else kernel_operand(input, name)
         out = call(op, x)
         to_x = x._node if x._view is None else gradient_edge(x)
@@ -102,7 +102,7 @@ def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False
     saves_out = out_for_a or out_for_b
     saves = saves_out or a_for_a or b_for_a or a_for_b or b_for_b
 
-    def function(input: Any, other: Any) -> Tensor:  # noqa: A002
+    def function(input: Any, other: Any) -> Tensor:
         tensor = _handle.result_class
         a = input if type(input) is tensor else kernel_operand(input, name)
         b = other

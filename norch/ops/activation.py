@@ -13,9 +13,7 @@ from .pointwise import sigmoid_backward
 # ---- one input ------------------------------------------------------------------------------------------------------
 
 silu = function_op(
-    "silu",
-    "x * sigmoid(x) (Elfwing et al. 2017). Floats and complex numbers.",
-    grad=lambda g, x: silu_backward(g, x),
+    "silu", "x * sigmoid(x) (Elfwing et al. 2017). Floats and complex numbers.", grad=lambda g, x: silu_backward(g, x)
 )
 gelu = function_op(
     "gelu",
@@ -23,15 +21,9 @@ gelu = function_op(
     grad=lambda g, x: gelu_backward(g, x),
 )
 gelu_tanh = function_op(
-    "gelu_tanh",
-    "gelu with a tanh in place of erf. Floats only.",
-    grad=lambda g, x: gelu_tanh_backward(g, x),
+    "gelu_tanh", "gelu with a tanh in place of erf. Floats only.", grad=lambda g, x: gelu_tanh_backward(g, x)
 )
-mish = function_op(
-    "mish",
-    "x * tanh(softplus(x)) (Misra 2019). Floats only.",
-    grad=lambda g, x: mish_backward(g, x),
-)
+mish = function_op("mish", "x * tanh(softplus(x)) (Misra 2019). Floats only.", grad=lambda g, x: mish_backward(g, x))
 hardswish = function_op(
     "hardswish",
     "x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.",

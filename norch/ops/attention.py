@@ -14,7 +14,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
 from ..dtype import bool_, finfo, float32
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..random import Generator
 from ._operand import tensor_of

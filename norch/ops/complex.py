@@ -22,8 +22,6 @@ from .op import METHODS, function_op, method
 from .pointwise import atan2, eq, mul, where
 from .view import expand, select
 
-# ruff: noqa: A001, A002  (PyTorch's names)
-
 __all__ = [
     "angle", "complex", "conj", "conj_physical", "imag", "is_complex", "polar", "real", "view_as_complex",
     "view_as_real",
@@ -137,7 +135,4 @@ def angle(input: Tensor) -> Tensor:
     return where(x == x, (x < 0).to(x.dtype) * math.pi, x)
 
 
-METHODS.update(
-    real=property(real, doc=real.__doc__),
-    imag=property(imag, doc=imag.__doc__),
-)
+METHODS.update(real=property(real, doc=real.__doc__), imag=property(imag, doc=imag.__doc__))

@@ -299,26 +299,22 @@ def _transposed_sizes(
 # ---- over one and two axes -----------------------------------------------------------------------------------------
 
 
-def _over_planes(name: str, axes: int, x: Tensor, weight: Tensor, bias: Any, geometry: Any) -> Tensor:
+def _over_planes(
+    name: str, axes: int, x: Tensor, weight: Tensor, bias: Any, geometry: Any, size: list[int] | None = None
+) -> Tensor:
+    """A convolution, or, with the sizes of its result, a transposed one."""
     kernel, alone = weight.unsqueeze(-2) if axes == 1 else weight, x.ndim == axes + 1
+    planes, plan = _batched(x, axes, alone), geometry_of(*geometry)
     try:
-        out = _conv(_batched(x, axes, alone), kernel, bias, geometry_of(*geometry))
+        if size is None:
+            out = _conv(planes, kernel, bias, plan)
+        else:
+            out = _conv_input(planes, kernel, bias, plan, _two_axes(size, 1))
     except ShapeError:  # C knows neither the axes nor the shapes that were passed
-        channels_fit(name, axes, x, weight, geometry[-1], weight.shape[1] * geometry[-1])
+        wanted = weight.shape[1] * geometry[-1] if size is None else weight.shape[0]
+        channels_fit(name, axes, x, weight, geometry[-1], wanted)
         raise
     return _unbatched(out, axes, alone) if axes == 1 or alone else out
-
-
-def _transposed_over_planes(
-    name: str, axes: int, x: Tensor, weight: Tensor, bias: Any, geometry: Any, size: list[int]
-) -> Tensor:
-    kernel, alone = weight.unsqueeze(-2) if axes == 1 else weight, x.ndim == axes + 1
-    try:
-        out = _conv_input(_batched(x, axes, alone), kernel, bias, geometry_of(*geometry), _two_axes(size, 1))
-    except ShapeError:
-        channels_fit(name, axes, x, weight, geometry[-1], weight.shape[0])
-        raise
-    return _unbatched(out, axes, alone)
 
 
 conv1d = convolution(
@@ -344,7 +340,7 @@ conv2d = convolution(
 )
 conv_transpose1d = transposed_convolution(
     1,
-    _transposed_over_planes,
+    _over_planes,
     """The adjoint of conv1d: input (N, C, L) with weight (C, O / groups, K) and bias (O) gives (N, O, L').
 
     L' = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
@@ -352,7 +348,7 @@ conv_transpose1d = transposed_convolution(
 )
 conv_transpose2d = transposed_convolution(
     2,
-    _transposed_over_planes,
+    _over_planes,
     """The adjoint of conv2d: input (N, C, H, W) with weight (C, O / groups, KH, KW) and bias (O).
 
     >>> norch.nn.functional.conv_transpose2d(norch.ones(1, 1, 2, 2), norch.ones(1, 3, 2, 2), stride=2).shape

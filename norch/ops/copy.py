@@ -15,16 +15,14 @@ from ..autograd.levels import BatchedBase, zeros_of
 from ..autograd.record import gradient_edge, record, record_one
 from ..autograd.recorders import record_sequence, record_write
 from ..device import cuda_device_count, device_code
-from ..device import device as Device  # noqa: N812
+from ..device import device as Device
 from ..dtype import DTYPES, check_fits, check_format, dtype_named
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..errors import ArgumentError
 from ._arguments import named_function, tensors_of
 from ._operand import as_operand, kernel_operand, tensor_of
 from .op import METHODS, method
 from .view import select, slice_
-
-# ruff: noqa: A002  (PyTorch's names)
 
 _Clone = derivative("clone", grad=lambda g: g, shares_grad=True)
 _Cast = derivative("cast", grad=lambda g: g, shares_grad=True)  # to another dtype or device; the engine casts back

@@ -14,10 +14,10 @@ from .._size import Size
 from .._typing import Any, DeviceLike, DTypeLike, Operand
 from ..device import device_code
 from ..dtype import bool_, check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, Error, rename_error
-from ._arguments import public, rename_errors
+from ._arguments import named_function, public, rename_errors
 from ._operand import tensor_of
 from .op import method
 from .values import Tensor, common_dtype, finished, tensor
@@ -127,32 +127,33 @@ def scalar_tensor(
     return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
-def zeros(
-    *shape: Any, size: Any = None, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
-) -> Tensor:
+def _constant(name: str, value: int, about: str) -> Any:
+    """zeros() or ones()."""
+
+    def constant(
+        *shape: Any, size: Any = None, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
+    ) -> Tensor:
+        wanted = dtype_or_default(dtype)
+        try:
+            out = lib.norch_full(sizes(shape, size), wanted.code, float(value), value, device_code(device))
+        except (Error, TypeError, OverflowError) as error:  # of "full"
+            rename_error(error, name)
+            raise
+        return out.requires_grad_(requires_grad) if requires_grad else out
+
+    return named_function(constant, name, about)
+
+
+zeros = _constant(
+    "zeros",
+    0,
     """Zeros, of the default dtype unless given.
 
     >>> norch.zeros(2, 3).shape
     norch.Size([2, 3])
-    """
-    return _constant("zeros", 0, shape, size, dtype, device, requires_grad)
-
-
-def ones(
-    *shape: Any, size: Any = None, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
-) -> Tensor:
-    """Ones, of the default dtype unless given."""
-    return _constant("ones", 1, shape, size, dtype, device, requires_grad)
-
-
-def _constant(name: str, value: int, shape: Any, size: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    wanted = dtype_or_default(dtype)
-    try:
-        out = lib.norch_full(sizes(shape, size), wanted.code, float(value), value, device_code(device))
-    except (Error, TypeError, OverflowError) as error:  # of "full"
-        rename_error(error, name)
-        raise
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    """,
+)
+ones = _constant("ones", 1, "Ones, of the default dtype unless given.")
 
 
 def full_like(
@@ -195,28 +196,23 @@ def _constant_like(
     return finished(out, device, requires_grad)
 
 
-def zeros_like(
-    input: Tensor,
-    *,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Zeros in the shape and dtype of input, on its device."""
-    return _constant_like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
+def _filled_like(name: str, value: int, what: str) -> Any:
+    """zeros_like() or ones_like()."""
+
+    def filled_like(
+        input: Tensor,
+        *,
+        dtype: DType | None = None,
+        device: DeviceLike = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        return _constant_like(name, input, value, dtype, device, requires_grad, memory_format)
+
+    return named_function(filled_like, name, f"{what} in the shape and dtype of input, on its device.")
 
 
-def ones_like(
-    input: Tensor,
-    *,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Ones in the shape and dtype of input, on its device."""
-    return _constant_like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
+zeros_like, ones_like = _filled_like("zeros_like", 0, "Zeros"), _filled_like("ones_like", 1, "Ones")
 
 
 def empty_like(
@@ -434,29 +430,20 @@ def new_tensor(self: Tensor, data: Any, **more: Any) -> Tensor:
     return tensor(data, **_options_of(self, more))
 
 
-@method
-@rename_errors
-def new_empty(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-    """Undefined elements in the given shape, in this dtype and on this device unless given."""
-    return empty(*shape, size=size, **_options_of(self, more))
+def _new(make: Any, what: str) -> Any:
+    """new_empty(), new_zeros() or new_ones()."""
+
+    def new(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        return make(*shape, size=size, **_options_of(self, more))
+
+    about = f"{what} in the given shape, in this dtype and on this device unless given."
+    return method(rename_errors(named_function(new, f"new_{make.__name__}", about)))
 
 
-@method
-@rename_errors
-def new_zeros(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-    """Zeros in the given shape, in this dtype and on this device unless given."""
-    return zeros(*shape, size=size, **_options_of(self, more))
+new_empty, new_zeros, new_ones = _new(empty, "Undefined elements"), _new(zeros, "Zeros"), _new(ones, "Ones")
 
 
-@method
-@rename_errors
-def new_ones(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-    """Ones in the given shape, in this dtype and on this device unless given."""
-    return ones(*shape, size=size, **_options_of(self, more))
-
-
-@method
-@rename_errors
+@method(composed=True)
 def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
     """fill_value in the given shape, in this dtype and on this device unless given."""
     return full(size, fill_value, **_options_of(self, more))

@@ -19,7 +19,7 @@ from ..autograd.recorders import record_write
 from ..autograd.saved import TensorHolder
 from ..dtype import bool_, check_fits
 from ..errors import DTypeError, Error, ShapeError, rename_error
-from ._arguments import as_fixed_operand, named_function, rename_errors
+from ._arguments import as_fixed_operand, named_function
 from ._checks import on_one_device
 from ._operand import as_operand, kernel_operand
 from .copy import cast, clone_for, copy_, to
@@ -32,7 +32,6 @@ __all__ = [
     "masked_select", "nonzero", "put", "take",
 ]  # fmt: skip
 
-# ruff: noqa: A002  (PyTorch's names)
 
 KINDS = {name[6:]: number for name, number in constants.items() if name.startswith("INDEX_")}
 _GET, _FILL, PUT, PUT_ADD = (KINDS[name] for name in ("GET", "FILL", "PUT", "PUT_ADD"))
@@ -327,8 +326,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return index_read(x.reshape(-1), AdvancedIndex((index,), (0,), 0), KINDS["TAKE"])
 
 
-@method
-@rename_errors
+@method(composed=True)
 def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Writes source into x, as if it were flat, at the given indices; with accumulate it is added there."""
     index, source = check_index(index, "put_"), source_for(x, source, "put_")
@@ -360,8 +358,7 @@ def _mask(mask: Tensor, name: str) -> Tensor:
     return mask
 
 
-@method
-@rename_errors
+@method(composed=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
     x = as_operand(input, "masked_fill")
@@ -399,8 +396,7 @@ _MaskedFill = write_derivative(
 )
 
 
-@method
-@rename_errors
+@method(composed=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
     x, mask = as_fixed_operand(input, "masked_select"), _mask(mask, "masked_select")
@@ -418,8 +414,7 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
     return AdvancedIndex(nonzero(mask, as_tuple=True), FIRST_AXES[: mask.ndim], 0)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
     x, mask = as_fixed_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")

@@ -20,7 +20,7 @@ _NO_EPILOGUE = -1  # what norch_linear applies to the product: the opcode of a U
 
 
 @method
-def matmul(input: Operand, other: Operand) -> Tensor:  # noqa: A002  (PyTorch's name)
+def matmul(input: Operand, other: Operand) -> Tensor:  # PyTorch's name
     """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
 
     Shapes (..., M, K) and (..., K, N) give (..., M, N); a vector stands for one row on the left, one column on the
@@ -48,10 +48,7 @@ def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool =
 
 
 _Matmul = derivative(
-    "matmul",
-    ("a", "b"),
-    grad_a=lambda g, b: product(g, b, False, True),
-    grad_b=lambda g, a: product(a, g, True, False),
+    "matmul", ("a", "b"), grad_a=lambda g, b: product(g, b, False, True), grad_b=lambda g, a: product(a, g, True, False)
 )
 _TransposedMatmul = derivative(
     "matmul",
@@ -85,7 +82,7 @@ def _vector_backward(
 _VectorMatmul = derivative("matmul", ("a", "b"), backward=_vector_backward)
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N).
 
     A weight (K), with a bias (), gives (...). Other biases broadcast to the result. ShapeError for other shapes.
@@ -157,33 +154,33 @@ _Linear = derivative(
 
 
 @method
-def mm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, (M, K) and (K, N)."""
     a, b = as_operand(input, "mm"), as_operand(mat2, "mm")
     return record_product(_Matmul, lib.norch_product(_MM, a, b), a, b)
 
 
 @method
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
     a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
     return record_product(_Matmul, lib.norch_product(_BMM, a, b), a, b, True)
 
 
 @method
-def mv(input: Tensor, vec: Tensor) -> Tensor:  # noqa: A002
+def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix (M, K) times a vector (K)."""
     return _with_vector(_MV, as_operand(input, "mv"), as_operand(vec, "mv"))
 
 
 @method
-def dot(input: Tensor, tensor: Tensor) -> Tensor:  # noqa: A002
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of products of two vectors of one size."""
     return _with_vector(_DOT, as_operand(input, "dot"), as_operand(tensor, "dot"))
 
 
 @method
-def vdot(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
+def vdot(input: Tensor, other: Tensor) -> Tensor:
     """dot() with input conjugated."""
     a, b = as_fixed_operand(input, "vdot"), as_operand(other, "vdot")
     return _with_vector(_VDOT, a.conj() if a.is_complex() else a, b)

@@ -77,9 +77,5 @@ _Nll = derivative(
     grad=lambda g, x_meta, targets: _nll_backward(g, targets, x_meta),
 )
 _NllBackward = derivative(
-    "nll_backward",
-    ("g",),
-    layout=("targets",),
-    tensors=("targets",),
-    grad=lambda g2, targets: nll(g2, targets),
+    "nll_backward", ("g",), layout=("targets",), tensors=("targets",), grad=lambda g2, targets: nll(g2, targets)
 )

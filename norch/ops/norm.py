@@ -8,7 +8,7 @@ from .._typing import Any, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import no_grad
 from ..autograd.record import record
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._arguments import as_fixed_operand
 from ._checks import at_least
@@ -29,12 +29,7 @@ def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
 
 @numpy_names
 def vector_norm(
-    input: Tensor,  # noqa: A002
-    ord: float = 2,  # noqa: A002
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
+    input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The ord-th root of the sum of |x| ** ord over all elements, or over the axes dim.
 
@@ -89,8 +84,8 @@ _VectorNorm = derivative("vector_norm", grad=vector_norm_grad)
 
 @numpy_names
 def matrix_norm(
-    input: Tensor,  # noqa: A002
-    ord: Any = "fro",  # noqa: A002
+    input: Tensor,
+    ord: Any = "fro",
     dim: tuple[int, int] = (-2, -1),
     keepdim: bool = False,
     *,
@@ -120,7 +115,7 @@ def matrix_norm(
     return out if keepdim else out.squeeze((added, compared))
 
 
-def _spectral_norm(x: Tensor, ord: Any, dim: tuple[int, ...], keepdim: bool) -> Tensor:  # noqa: A002
+def _spectral_norm(x: Tensor, ord: Any, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     from .linalg.spectral import svdvals  # lazy: NumPy's
 
     values = svdvals(x.movedim(dim, (-2, -1)))
@@ -132,12 +127,7 @@ def _spectral_norm(x: Tensor, ord: Any, dim: tuple[int, ...], keepdim: bool) -> 
 
 @numpy_names
 def linalg_norm(
-    input: Tensor,  # noqa: A002
-    ord: Any = None,  # noqa: A002
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
+    input: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """vector_norm() of all elements or along one axis; matrix_norm() of a matrix or along two axes when ord is given.
 
@@ -157,15 +147,9 @@ def linalg_norm(
     return matrix_norm(x, ord, (-2, -1) if axes is None else axes, keepdim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def norm(
-    input: Tensor,  # noqa: A002
-    p: Any = "fro",
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
+    input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The p-norm of all elements, or over the axes dim, taken as one vector; "fro" is 2.
 

@@ -18,8 +18,9 @@ from .._lib import lib
 from .._typing import Any, Operation, TypeVar, overload
 from ..autograd.derivative import derivative
 from . import _rows
-from ._arguments import named_function
+from ._arguments import named_function, rename_errors
 from ._inplace_methods import inplace_form
+from ._operand import numpy_names
 from ._rows import OPCODES
 
 Function = Callable[..., Any]
@@ -75,14 +76,17 @@ function_op = functools.partial(op, is_method=False)  # the function alone
 @overload
 def method(function: F, *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...) -> F: ...
 @overload
-def method(
-    function: None = ..., *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...
-) -> Callable[[F], F]: ...
-def method(function: Any = None, *, name: str = "", aliases: tuple[str, ...] = (), inplace: bool = False) -> Any:
+def method(*, composed: bool = ..., numpy: bool = ..., **declared: Any) -> Callable[[F], F]: ...
+def method(function: Any = None, *, composed: bool = False, numpy: bool = False, **declared: Any) -> Any:
     """Decorates a function, or a property, that is a method of Tensor too. name: that of the method, if it differs;
-    inplace: Tensor has the in-place method name_ too."""
+    inplace: Tensor has the in-place method name_ too; composed, numpy: after rename_errors() or numpy_names()."""
     if function is None:
-        return lambda function: method(function, name=name, aliases=aliases, inplace=inplace)
+        wrap = rename_errors if composed else numpy_names if numpy else None
+        return lambda function: _declared(wrap(function) if wrap else function, **declared)
+    return _declared(function, **declared)
+
+
+def _declared(function: Any, name: str = "", aliases: tuple[str, ...] = (), inplace: bool = False) -> Any:
     names = (name or function.__name__, *aliases)
     METHODS.update(dict.fromkeys(names, function))
     if inplace:

@@ -12,16 +12,14 @@ import math
 from .._lib import lib
 from .._typing import Any, Operand, Tensor, overload
 from ..dtype import DTYPES, check_fits, float32
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
-from ._arguments import as_fixed_operand, public, rename_errors
+from ._arguments import as_fixed_operand, public
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
 from .op import METHODS, function_op, method, op
 from .operators import operator, operators
-
-# ruff: noqa: A001, A002  (PyTorch's names)
 
 
 def _slope_of_acosh(x: Tensor) -> Tensor:
@@ -75,16 +73,10 @@ asinh = arcsinh = op(
     "asinh", "Inverse hyperbolic sine.", grad=lambda g, x: g * (x * x + 1).rsqrt(), aliases=("arcsinh",)
 )
 acosh = arccosh = op(
-    "acosh",
-    "Inverse hyperbolic cosine; NaN below 1.",
-    grad=lambda g, x: g * _slope_of_acosh(x),
-    aliases=("arccosh",),
+    "acosh", "Inverse hyperbolic cosine; NaN below 1.", grad=lambda g, x: g * _slope_of_acosh(x), aliases=("arccosh",)
 )
 atanh = arctanh = op(
-    "atanh",
-    "Inverse hyperbolic tangent; NaN outside [-1, 1].",
-    grad=lambda g, x: g / (1 - x * x),
-    aliases=("arctanh",),
+    "atanh", "Inverse hyperbolic tangent; NaN outside [-1, 1].", grad=lambda g, x: g / (1 - x * x), aliases=("arctanh",)
 )
 erf = op(
     "erf",
@@ -100,9 +92,7 @@ erfinv = op(
 lgamma = op("lgamma", "Logarithm of the absolute value of the gamma function.", grad=lambda g, x: g * x.digamma())
 digamma = op("digamma", "Derivative of lgamma; NaN at negative integers.", grad=lambda g, x: g * x.polygamma(1))
 sinc = op(
-    "sinc",
-    "sin(pi x) / (pi x), 1 at 0.",
-    grad=lambda g, x: g * (((x * math.pi).cos() - x.sinc()) / x).where(x != 0, 0),
+    "sinc", "sin(pi x) / (pi x), 1 at 0.", grad=lambda g, x: g * (((x * math.pi).cos() - x.sinc()) / x).where(x != 0, 0)
 )
 sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda g, out: sigmoid_backward(g, out))
 relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1)
@@ -142,12 +132,7 @@ _add = function_op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=Tr
 _sub = function_op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True)
 mul = multiply = op("mul", "a * b.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a, aliases=("multiply",))
 true_divide = method(
-    function_op(
-        "div",
-        "a / b as floats.",
-        grad_a=lambda g, b: g / b,
-        grad_b=lambda g, a, b: -g * ((a / b) / b),
-    ),
+    function_op("div", "a / b as floats.", grad_a=lambda g, b: g / b, grad_b=lambda g, a, b: -g * ((a / b) / b)),
     name="true_divide",
     inplace=True,
 )
@@ -272,14 +257,10 @@ fmin = op(
 )
 # A value at the bound counts as inside.
 _clamp_min = function_op(
-    "clamp_min",
-    grad_a=lambda g, a, b: g.where(a >= b, 0),
-    grad_b=lambda g, a, b: g.where(a < b, 0),
+    "clamp_min", grad_a=lambda g, a, b: g.where(a >= b, 0), grad_b=lambda g, a, b: g.where(a < b, 0)
 )
 _clamp_max = function_op(
-    "clamp_max",
-    grad_a=lambda g, a, b: g.where(a <= b, 0),
-    grad_b=lambda g, a, b: g.where(a > b, 0),
+    "clamp_max", grad_a=lambda g, a, b: g.where(a <= b, 0), grad_b=lambda g, a, b: g.where(a > b, 0)
 )
 eq = op("eq", "Where a == b.")
 ne = not_equal = op("ne", "Where a != b.", aliases=("not_equal",))
@@ -305,22 +286,16 @@ zeta: Any = function_op(
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
 relu_backward: Any = function_op("relu_backward", grad_a=lambda g, b: relu_backward(g, b), grad_b=None)
 sigmoid_backward: Any = function_op(  # a * b * (1 - b)
-    "sigmoid_backward",
-    grad_a=lambda g, b: sigmoid_backward(g, b),
-    grad_b=lambda g, a, b: g * a * (1 - b * 2),
+    "sigmoid_backward", grad_a=lambda g, b: sigmoid_backward(g, b), grad_b=lambda g, a, b: g * a * (1 - b * 2)
 )
 tanh_backward: Any = function_op(  # a * (1 - b * b)
-    "tanh_backward",
-    grad_a=lambda g, b: tanh_backward(g, b),
-    grad_b=lambda g, a, b: g * a * (b * -2),
+    "tanh_backward", grad_a=lambda g, b: tanh_backward(g, b), grad_b=lambda g, a, b: g * a * (b * -2)
 )
 
 # ---- three inputs -------------------------------------------------------------------------------------------------
 
 _where = function_op(  # a chooses b or c
-    "where",
-    grad_b=lambda g, a: g.where(a, 0),
-    grad_c=lambda g, a: g.where(a.logical_not(), 0),
+    "where", grad_b=lambda g, a: g.where(a, 0), grad_c=lambda g, a: g.where(a.logical_not(), 0)
 )
 _clamp = function_op(  # a between b and c
     "clamp",
@@ -329,17 +304,10 @@ _clamp = function_op(  # a between b and c
     grad_c=lambda g, a, b, c: g.where((a > c) | (c < b), 0),
 )
 _lerp = function_op(
-    "lerp",
-    grad_a=lambda g, c: g * (1 - c),
-    grad_b=lambda g, c: g * c,
-    grad_c=lambda g, a, b: g * (b - a),
+    "lerp", grad_a=lambda g, c: g * (1 - c), grad_b=lambda g, c: g * c, grad_c=lambda g, a, b: g * (b - a)
 )
 _addcmul = function_op(
-    "addcmul",
-    grad_a=lambda g: g,
-    grad_b=lambda g, c: g * c,
-    grad_c=lambda g, b: g * b,
-    shares_grad=True,
+    "addcmul", grad_a=lambda g: g, grad_b=lambda g, c: g * c, grad_c=lambda g, b: g * b, shares_grad=True
 )
 _addcdiv = function_op(
     "addcdiv",
@@ -479,8 +447,7 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
     return _where(condition, input, other)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|."""
     if rtol < 0 or atol < 0:
@@ -492,8 +459,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     return close | (isnan(a) & isnan(b)) if equal_nan else close
 
 
-@method
-@rename_errors
+@method(composed=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all of isclose."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())

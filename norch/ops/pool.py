@@ -7,18 +7,18 @@ last two axes first, and then the depth, with these flattened to one axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
-from .._typing import Literal, Tensor, overload
+from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record
 from ..device import device_code
 from ..dtype import int32 as index_dtype
 from ..errors import ArgumentError, ShapeError
-from ._arguments import named_function
+from ._arguments import named_function, optional_results
 from ._halves import rounded_once
 from ._operand import tensor_of
 from .conv import per_axis, plane_sizes
@@ -142,39 +142,11 @@ def max_pool(
     return (out, index.long()) if return_indices else out
 
 
-class MaxPool(Protocol):
-    """max_pool1d() and its relatives, as type checkers see them: with return_indices they give a pair."""
-
-    @overload
-    def __call__(
-        self,
-        input: Tensor,
-        kernel_size: Sizes,
-        stride: Sizes | None = ...,
-        padding: Sizes = ...,
-        dilation: Sizes = ...,
-        ceil_mode: bool = ...,
-        return_indices: Literal[False] = ...,
-    ) -> Tensor: ...
-    @overload
-    def __call__(
-        self,
-        input: Tensor,
-        kernel_size: Sizes,
-        stride: Sizes | None = ...,
-        padding: Sizes = ...,
-        dilation: Sizes = ...,
-        ceil_mode: bool = ...,
-        *,
-        return_indices: Literal[True],
-    ) -> tuple[Tensor, Tensor]: ...
-    def __call__(self, *arguments: Any, **named: Any) -> Any: ...
-
-
-def _max_pool(axes: int, about: str) -> MaxPool:
+def _max_pool(axes: int, about: str) -> Any:
     """max_pool1d(), max_pool2d() or max_pool3d()."""
     name = f"max_pool{axes}d"
 
+    @optional_results("return_indices")
     def function(
         input: Tensor,
         kernel_size: Sizes,
@@ -189,10 +161,8 @@ def _max_pool(axes: int, about: str) -> MaxPool:
     return rounded_once(named_function(function, name, about))
 
 
-max_pool1d: MaxPool = _max_pool(
-    1, "The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d."
-)
-max_pool2d: MaxPool = _max_pool(
+max_pool1d = _max_pool(1, "The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d.")
+max_pool2d = _max_pool(
     2,
     """The largest of each window of input (N, C, H, W) or (C, H, W); NaN wins. stride: kernel_size unless given.
 
@@ -203,7 +173,7 @@ max_pool2d: MaxPool = _max_pool(
     tensor([[[4.]]])
     """,
 )
-max_pool3d: MaxPool = _max_pool(
+max_pool3d = _max_pool(
     3, "The largest of each window of input (N, C, D, H, W) or (C, D, H, W); as max_pool2d, indices in volumes."
 )
 
@@ -244,39 +214,32 @@ def avg_pool1d(
     return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@rounded_once
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
+def _avg_pool_of_planes(axes: int, about: str) -> Any:
+    """avg_pool2d() or avg_pool3d()."""
+    name = f"avg_pool{axes}d"
+
+    def function(
+        input: Tensor,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        return avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+    return rounded_once(named_function(function, name, about))
+
+
+avg_pool2d = _avg_pool_of_planes(
+    2,
     """The mean of each window of input (N, C, H, W) or (C, H, W). stride: kernel_size unless given.
 
     The zeros of the padding count as elements unless count_include_pad is False; divisor_override divides instead.
 
     >>> norch.nn.functional.avg_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
     tensor([[[2.5000]]])
-    """
-    return avg_pool(
-        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
-
-@rounded_once
-def avg_pool3d(
-    input: Any,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Any:
-    """The mean of each window of input (N, C, D, H, W) or (C, D, H, W); as avg_pool2d."""
-    return avg_pool(
-        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    """,
+)
+avg_pool3d = _avg_pool_of_planes(3, "The mean of each window of input (N, C, D, H, W) or (C, D, H, W); as avg_pool2d.")

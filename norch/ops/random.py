@@ -17,11 +17,11 @@ from ..autograd.inplace import check_writable
 from ..autograd.levels import all_samples
 from ..device import device_code
 from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError
 from ..random import Generator, state_of
-from ._arguments import public, rename_errors
+from ._arguments import named_function, public, rename_errors
 from ._operand import tensor_of
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
@@ -40,60 +40,49 @@ def _drawn(call: Any, generator: Any, shape: Any, dtype: DType, device: Any, req
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
-def rand(
-    *shape: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Numbers drawn uniformly from [0, 1)."""
-    return _drawn(lib.norch_rand, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad)
+def _of_shape(name: str, about: str) -> Any:
+    """rand() or randn()."""
+    call = getattr(lib, f"norch_{name}")
+
+    def draw(
+        *shape: Any,
+        size: Any = None,
+        generator: Generator | None = None,
+        dtype: DType | None = None,
+        device: DeviceLike = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        return _drawn(call, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad)
+
+    return named_function(draw, name, about)
 
 
-def randn(
-    *shape: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Numbers drawn from the normal distribution of mean 0 and variance 1."""
-    return _drawn(lib.norch_randn, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad)
+rand = _of_shape("rand", "Numbers drawn uniformly from [0, 1).")
+randn = _of_shape("randn", "Numbers drawn from the normal distribution of mean 0 and variance 1.")
 
 
-@rename_errors
-def rand_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """rand() in the shape and dtype of input, on its device."""
-    dtype, device = options_like("rand_like", input, dtype, device, memory_format)
-    out = _drawn(lib.norch_rand, generator, input.shape, dtype, device, requires_grad)
-    return _strided_like(input, out, memory_format)
+def _of_shape_of(name: str) -> Any:
+    """rand_like() or randn_like()."""
+    call = getattr(lib, f"norch_{name}")
+
+    def draw_like(
+        input: Tensor,
+        *,
+        generator: Generator | None = None,
+        dtype: DType | None = None,
+        device: DeviceLike = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        dtype, device = options_like(f"{name}_like", input, dtype, device, memory_format)
+        out = _drawn(call, generator, input.shape, dtype, device, requires_grad)
+        return _strided_like(input, out, memory_format)
+
+    about = f"{name}() in the shape and dtype of input, on its device."
+    return rename_errors(named_function(draw_like, f"{name}_like", about))
 
 
-@rename_errors
-def randn_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """randn() in the shape and dtype of input, on its device."""
-    dtype, device = options_like("randn_like", input, dtype, device, memory_format)
-    out = _drawn(lib.norch_randn, generator, input.shape, dtype, device, requires_grad)
-    return _strided_like(input, out, memory_format)
+rand_like, randn_like = _of_shape_of("rand"), _of_shape_of("randn")
 
 
 def _strided_like(x: Tensor, out: Tensor, memory_format: Any) -> Tensor:
@@ -212,8 +201,7 @@ def _ones_with_probability(name: str, x: Tensor, p: Any, generator: Generator | 
     return cast(lib.norch_bernoulli(state_of(generator), chances), x.dtype)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:

@@ -16,7 +16,7 @@ from .._typing import Any, Tensor, overload
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.levels import all_samples
 from ..autograd.record import record, record_view
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
 from ._arguments import as_fixed_operand, named_function, public, rename_errors
@@ -26,8 +26,6 @@ from .copy import cat
 from .op import METHODS, OPCODES, method, op
 from .pointwise import isnan, maximum, minimum, ne, where
 from .scan import products_of_others
-
-# ruff: noqa: A001, A002  (PyTorch's names)
 
 Dims = int | Sequence[int] | None
 
@@ -144,16 +142,14 @@ def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
     return x.to(wanted), wanted.code
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum of the elements that are not NaN, over all or over the axes dim."""
     x = as_fixed_operand(input, "nansum")
     return sum(where(isnan(x), 0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean over all elements, or over the axes dim. Floats only; NaN over no elements.
 
@@ -166,8 +162,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType
     return mean_over(x, axes_of(dim), keepdim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none."""
     x = as_fixed_operand(input, "nanmean")
@@ -178,8 +173,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
     return nansum(x, dim, keepdim) / sum(isnan(x).logical_not(), dim, keepdim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
     x = as_operand(input, "prod")
@@ -208,8 +202,7 @@ def _complex_prod(x: Any, dim: int | None, keepdim: bool) -> Any:
     return line.movedim(0, dim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not 0 (int64), of all or over the axes dim."""
     return sum(ne(as_operand(input, "count_nonzero"), 0), dim)
@@ -218,37 +211,32 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 # ---- extremes -----------------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
     return _amax(as_operand(input, "amax"), axes_of(dim), keepdim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
     """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
     return _amin(as_operand(input, "amin"), axes_of(dim), keepdim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> aminmax_result:
     """(min, max): amin() and amax(), of all or over the axis dim."""
     x = as_fixed_operand(input, "aminmax")
     return aminmax_result(amin(x, axes_of(dim), keepdim), amax(x, axes_of(dim), keepdim))
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
     return _argmax(as_operand(input, "argmax"), axes_of(dim), keepdim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
     return _argmin(as_operand(input, "argmin"), axes_of(dim), keepdim)
@@ -262,8 +250,7 @@ def max(input: Tensor, dim: int, keepdim: bool = ...) -> max_result: ...
 def max(input: Tensor, dim: Tensor) -> Tensor: ...
 @overload
 def max(input: Tensor, *, other: Tensor) -> Tensor: ...
-@method
-@numpy_names
+@method(numpy=True)
 def max(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest element; with dim, (values, indices) along it; with a tensor in place of dim, maximum().
 
@@ -281,8 +268,7 @@ def min(input: Tensor, dim: int, keepdim: bool = ...) -> min_result: ...
 def min(input: Tensor, dim: Tensor) -> Tensor: ...
 @overload
 def min(input: Tensor, *, other: Tensor) -> Tensor: ...
-@method
-@numpy_names
+@method(numpy=True)
 def min(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; with dim, (values, indices) along it; with a tensor in place of dim, minimum()."""
     return _extreme(input, dim, keepdim, other, "min", min_result)
@@ -310,15 +296,13 @@ def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> A
 # ---- truth --------------------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether one element is non-zero, over all or the axes dim. uint8 gives uint8."""
     return _truth(input, _any, dim, keepdim)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
     return _truth(input, _all, dim, keepdim)
@@ -376,8 +360,7 @@ var, var_mean = _moment(
 std, std_mean = _moment(_std, "The standard deviation: the square root of var().")
 
 
-@method
-@numpy_names
+@method(numpy=True)
 @rename_errors
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.

@@ -14,11 +14,11 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import all_samples
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import DTypeError
 from ._arguments import as_fixed_operand, named_function, public, rename_errors
-from ._operand import as_operand, numpy_names
+from ._operand import as_operand
 from ._results import cummax_result, cummin_result
 from ._rows import snapshot
 from .complex import complex
@@ -44,7 +44,7 @@ def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) ->
         return g.clone()
     positions = range(x.shape[dim])[:: 1 if reverse else -1]
     parts: list[Any] = []  # what follows each position, as a factor of the product up to there
-    for position, last in zip(positions, (None, *positions)):  # noqa: B905
+    for position, last in zip(positions, (None, *positions)):
         here = g.select(dim, position)
         parts.append(here if last is None else here + parts[-1] * x.select(dim, last))
     tails = stack(parts if reverse else parts[::-1], dim)
@@ -125,9 +125,8 @@ def _complex_running(scan: Any, x: Any, dim: int) -> Any:
     return x if apart > 1 else x.clone()
 
 
-@method
-@numpy_names
-def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  # noqa: A002
+@method(numpy=True)
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The sums of all elements up to each along dim. Integers and bool add up in int64, or in dtype.
 
     >>> norch.cumsum(norch.tensor([1.0, 2.0, 3.0]), dim=0)
@@ -136,24 +135,21 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  #
     return _running(_cumsum, "cumsum", input, dim, dtype)
 
 
-@method
-@numpy_names
-def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  # noqa: A002
+@method(numpy=True)
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype."""
     return _running(_cumprod, "cumprod", input, dim, dtype)
 
 
-@method
-@numpy_names
-def logcumsumexp(input: Tensor, dim: int) -> Tensor:  # noqa: A002
+@method(numpy=True)
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its
     own."""
     return _logcumsumexp(as_operand(input, "logcumsumexp"), dim, False)
 
 
-@method
-@numpy_names
-def cummax(input: Tensor, dim: int) -> cummax_result:  # noqa: A002
+@method(numpy=True)
+def cummax(input: Tensor, dim: int) -> cummax_result:
     """The largest element so far along dim, and its index (the last of equals): (values, indices). NaN wins.
 
     >>> norch.cummax(norch.tensor([1, 3, 2]), dim=0).values
@@ -164,9 +160,8 @@ def cummax(input: Tensor, dim: int) -> cummax_result:  # noqa: A002
     return cummax_result(x.gather(dim, indices), indices)
 
 
-@method
-@numpy_names
-def cummin(input: Tensor, dim: int) -> cummin_result:  # noqa: A002
+@method(numpy=True)
+def cummin(input: Tensor, dim: int) -> cummin_result:
     """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
     x = as_fixed_operand(input, "cummin")
     indices = lib.norch_scan(constants["SCAN_MIN"], x, dim, False)

@@ -17,7 +17,7 @@ from ..autograd.record import record, record_one
 from ..autograd.recorders import record_write
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._arguments import as_fixed_operand, rename_errors
+from ._arguments import as_fixed_operand
 from ._operand import as_operand
 from .copy import cast, cat
 from .index import KINDS, along_axis, check_index, result_of_write, source_for, without_axis
@@ -25,8 +25,6 @@ from .op import method
 from .pointwise import where
 from .view import axis as axis_of
 from .view import slice_
-
-# ruff: noqa: A002  (PyTorch's names)
 
 
 @method
@@ -41,16 +39,10 @@ def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
     return scatter_add_(zeros_of(x_meta, g, index), dim, index, g)
 
 
-Gather = derivative(
-    "gather",
-    layout=("x_meta", "index", "dim"),
-    tensors=("index",),
-    grad=_gather_grad,
-)
+Gather = derivative("gather", layout=("x_meta", "index", "dim"), tensors=("index",), grad=_gather_grad)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather() whose other axes are broadcast, and whose indices may be negative; without dim of the flattened x."""
     x, indices = as_fixed_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
@@ -111,12 +103,7 @@ _Scatter = write_derivative(
     "scatter", ("index", "dim"), tensors=("index",), grad_x=_overwritten_grad, grad_values=_src_grad
 )
 _ScatterAdd = write_derivative(
-    "scatter_add",
-    ("index", "dim"),
-    tensors=("index",),
-    grad_x=lambda g: g,
-    grad_values=_src_grad,
-    shares_grad=True,
+    "scatter_add", ("index", "dim"), tensors=("index",), grad_x=lambda g: g, grad_values=_src_grad, shares_grad=True
 )
 
 
@@ -227,8 +214,7 @@ _ScatterExtreme = derivative("scatter_reduce", ("x", "src", "index"), backward=_
 _ScatterProd = derivative("scatter_reduce", ("x", "src", "index"), backward=_scatter_prod_grad)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -263,8 +249,7 @@ def scatter_reduce(
     return total / counts if x.dtype.kind in "fc" else cast(total // counts, x.dtype)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -7,15 +7,14 @@ from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record_one
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import dtype_named
-from ._operand import as_operand, numpy_names
+from ._operand import as_operand
 from .op import method
 
 
-@method
-@numpy_names
-def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:  # noqa: A002
+@method(numpy=True)
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats.
 
     >>> norch.softmax(norch.zeros(2), dim=0)
@@ -24,9 +23,8 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:  # n
     return _softmax(input, dim, dtype, False)
 
 
-@method
-@numpy_names
-def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:  # noqa: A002
+@method(numpy=True)
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too.
 
     Integers become floats.

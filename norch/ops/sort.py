@@ -15,7 +15,7 @@ from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
 from ._arguments import as_fixed_operand, public, rename_errors
-from ._operand import as_operand, numpy_names, tensor_of
+from ._operand import as_operand, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .op import method
@@ -44,9 +44,8 @@ def sorted_by(x: Tensor, dim: int, k: int, descending: bool) -> tuple[Tensor, Te
 # ---- sorting ------------------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False) -> sort_result:  # noqa: A002
+@method(numpy=True)
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False) -> sort_result:
     """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest.
 
     >>> norch.sort(norch.tensor([3, 1, 2])).indices
@@ -57,23 +56,21 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     return sort_result(*sorted_by(x, dim, -1, descending))
 
 
-@method
-@numpy_names
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:  # noqa: A002
+@method(numpy=True)
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices of sort()."""
     flag(stable, "argsort: stable")
     return order_of(as_operand(input, "argsort"), dim, -1, descending)
 
 
 @method
-def msort(input: Tensor) -> Tensor:  # noqa: A002
+def msort(input: Tensor) -> Tensor:
     """The values of sort() along the first axis."""
     return sort(input, 0).values
 
 
-@method
-@numpy_names
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> topk_result:  # noqa: A002
+@method(numpy=True)
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> topk_result:
     """The k largest (or smallest) elements along dim in order, and their indices: (values, indices).
 
     >>> norch.topk(norch.tensor([3, 1, 2]), 2).values
@@ -93,9 +90,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def median(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> median_result: ...
-@method
-@numpy_names
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
+@method(numpy=True)
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, the lower of two; with dim, (values, indices) along it. NaN where there is one.
 
     >>> norch.median(norch.tensor([1.0, 9.0, 4.0, 2.0]))
@@ -108,9 +104,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 def nanmedian(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> nanmedian_result: ...
-@method
-@numpy_names
-def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
+@method(numpy=True)
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """median() of the elements that are not NaN."""
     return _median(as_fixed_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
 
@@ -157,7 +152,7 @@ def _middle(x: Tensor, dim: int, ignore_nan: bool) -> Tensor:
 
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Operand,  # noqa: A002
+    input: Operand,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -176,7 +171,7 @@ def searchsorted(
 
 
 @rename_errors
-def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:  # noqa: A002
+def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """searchsorted() of input among 1-d boundaries."""
     if isinstance(boundaries, Handle) and boundaries.ndim != 1:
         raise ShapeError(f"bucketize: boundaries are 1-d, not of {boundaries.ndim} dimensions")

@@ -62,7 +62,7 @@ igammac = op(
 )
 
 
-def entr(input: Tensor) -> Tensor:  # noqa: A002  (PyTorch's name)
+def entr(input: Tensor) -> Tensor:  # PyTorch's name
     """-x log(x), whose sum over probabilities is their entropy: 0 at 0, -inf below.
 
     >>> norch.special.entr(norch.tensor([0.0, 0.5, 1.0]))
@@ -76,12 +76,12 @@ def _entr(x: Tensor) -> Tensor:
     return where(x < 0, -math.inf, 0 - xlogy(x, x))
 
 
-def ndtr(input: Tensor) -> Tensor:  # noqa: A002
+def ndtr(input: Tensor) -> Tensor:
     """The distribution function of the standard normal distribution, exact far to the left, too."""
     return erfc(as_fixed_operand(input, "ndtr") * -math.sqrt(0.5)) / 2
 
 
-def xlog1py(input: Operand, other: Operand) -> Tensor:  # noqa: A002
+def xlog1py(input: Operand, other: Operand) -> Tensor:
     """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
     x, y = as_fixed_operand(input, "xlog1py"), as_fixed_operand(other, "xlog1py")
     return where((x == 0) & (y == y), 0, x * log1p(where((x == 0) & (y == y), 0, y)))

@@ -10,7 +10,7 @@ import warnings
 from array import array
 from functools import reduce
 
-from .._buffers import forget, keep_alive
+from .._buffers import over_memory
 from .._handle import Handle
 from .._lib import lib
 from .._numbers import flag, ints
@@ -28,7 +28,7 @@ from ..dtype import (
     promote_types,
 )
 from ..dtype import bool_ as norch_bool
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 
@@ -276,12 +276,7 @@ def _over_array(array: Any) -> Tensor:
     if any(step % found.itemsize for step in steps):
         raise ArgumentError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
     strides = ints([step // found.itemsize for step in steps], "stride")
-    release, context = keep_alive(array)
-    try:
-        return lib.norch_from_memory(array.ctypes.data, len(shape), ints(shape), strides, found.code, release, context)
-    except BaseException:
-        forget(array)
-        raise
+    return over_memory(array.ctypes.data, shape, strides, found.code, array)
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:

@@ -18,10 +18,9 @@ from ..autograd.grad_mode import mode
 from ..autograd.levels import zeros_of
 from ..autograd.record import gradient_edge, record_view
 from ..autograd.view_history import base_of
-from ..dtype import dtype as DType  # noqa: N812
+from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
-from ._arguments import rename_errors
 from ._inplace_methods import inplace_view
 from ._operand import tensor_of
 from .op import METHODS, method
@@ -32,7 +31,6 @@ __all__ = [
     "transpose", "unsqueeze",
 ]  # fmt: skip
 
-# ruff: noqa: A002  (PyTorch's names)
 
 Shape = Sequence[int]
 Axes = Any  # an int or a sequence of them
@@ -165,8 +163,7 @@ def reversed_axes(x: Tensor) -> Tensor:
 _Reversed = view_derivative("permute", grad=lambda g: reversed_axes(g))
 
 
-@method
-@rename_errors
+@method(composed=True)
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers as they are."""
     out = reversed_axes(input)
@@ -182,15 +179,13 @@ def expand(x: Tensor, *shape: Any, size: Any = None) -> Tensor:
     return record_view(Expand, lib.norch_expand(x, wanted), x, expand, (wanted,))
 
 
-@method
-@rename_errors
+@method(composed=True)
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
     """x broadcast to the shape of other."""
     return expand(x, tuple(tensor_of(other, "expand_as").shape))
 
 
-@method
-@rename_errors
+@method(composed=True)
 def broadcast_to(input: Tensor, *sizes_: Any, size: Any = None) -> Tensor:
     """input.expand(size)."""
     return expand(input, *sizes_, size=size)
@@ -223,12 +218,10 @@ def _region_grad(g: Tensor, x_meta: Handle, step: Any, arguments: Any) -> Tensor
     return whole
 
 
-def _add_region(whole: Any, g: Any, step: Any, arguments: Any) -> None:
-    step(whole, *arguments).add_(g)
-
-
 # Some elements of x, each once: the gradient of the others is 0.
-Region = view_derivative("region", grad=_region_grad, add_to=_add_region)
+Region = view_derivative(
+    "region", grad=_region_grad, add_to=lambda whole, g, step, arguments: step(whole, *arguments).add_(g)
+)
 
 
 @method
@@ -281,8 +274,7 @@ _Unfold = view_derivative("unfold", grad=_unfold_grad)
 # ---- any strides ----------------------------------------------------------------------------------------------------
 
 
-@method
-@rename_errors
+@method(composed=True)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
 

@@ -93,7 +93,7 @@ def _records(action: ProfilerAction) -> bool:
     return action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
-class profile:  # noqa: N801  (PyTorch's name)
+class profile:  # PyTorch's name
     """Records each call of the library, of all threads, from start() to stop(), or in a `with`; one profile runs at a
     time.
 
@@ -242,7 +242,7 @@ class profile:  # noqa: N801  (PyTorch's name)
         write_trace(path, self.events(), recorded)
 
 
-class record_function:  # noqa: N801  (PyTorch's name)
+class record_function:  # PyTorch's name
     """A named range in the running profile, as a `with` or a decorator; without a profile it does nothing.
 
     >>> @norch.profiler.record_function("twice")

@@ -4,7 +4,6 @@ node of backward()."""
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -14,12 +13,11 @@ from typing import Any, NamedTuple
 from .._handle import next_seq
 from .._lib import lib
 from ..autograd import engine
-from ..errors import Error
+from ..errors import PACKAGE, Error
 from ..nn._watch import watching
 from ..nn.module import Module
 from ..ops.linalg.lapack import watchers
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _VISIT = engine.visit.__code__
 SHAPES, MEMORY, DEVICE_TIME = 1, 2, 4  # flags of norch_profile_start
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from .._lib import lib
 from ..dtype import DTYPES
+from ..errors import frame_of_user
 from ..ops.linalg.lapack import watchers
 from .averages import byte_text
 from .events import call_name
-from .recording import PACKAGE
 
 
 def start() -> None:
@@ -22,9 +22,7 @@ def start() -> None:
         name = call_name(family, op)
         device = "" if device_type == 0 else f" cuda:{index}"
         where = ", ".join(str(tuple(shape)) for shape in shapes or ())
-        frame: Any = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-            frame = frame.f_back
+        frame = frame_of_user(sys._getframe(1))
         line = "" if frame is None else f"  {frame.f_code.co_filename}:{frame.f_lineno}"
         text = (
             f"norch: {(end - begin) / 1e3:>9.1f} us {byte_text(size):>11}  {name}{device} {DTYPES[dtype].name} {where}"

@@ -6,7 +6,7 @@ compiled.py and joint.py do so in two parts, forward and backward. tree.py has n
 """
 
 from .captured import CapturedFunction, capture
-from .compiled import CompiledFunction, OptimizedModule, compile  # noqa: A004
+from .compiled import CompiledFunction, OptimizedModule, compile
 from .listing import Program
 
 __all__ = ["CapturedFunction", "CompiledFunction", "OptimizedModule", "Program", "capture", "compile"]

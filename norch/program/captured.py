@@ -11,7 +11,6 @@ Calls whose arguments have the same shapes, dtypes and values (flatten() of tree
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import warnings
 import weakref
@@ -26,12 +25,11 @@ from ..amp.state import state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.levels import within
 from ..autograd.node import Leaf
-from ..errors import CaptureError, Error, stacklevel_of_user
+from ..errors import PACKAGE, CaptureError, Error, frame_of_user, stacklevel_of_user
 from .listing import Program
 from .trace import Trace
 from .tree import LEAF, flatten, is_tensor, rebuild
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CANDIDATES = 4  # how many recordings may differ before the function is refused
 _MOST_UNUSED = 20  # how many recordings in a row may go unused before a warning
 
@@ -334,9 +332,7 @@ def reset_all() -> None:
 
 def line() -> tuple[str, int] | None:
     """File and line of the innermost Python code outside of norch."""
-    frame: Any = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
+    frame = frame_of_user(sys._getframe())
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
@@ -353,7 +349,7 @@ def explained(error: CaptureError, function: Any, verb: str) -> str:
     if "\n  " in text:  # a captured function inside this one has added them
         return text
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    outside = [(one.co_filename, line) for one, line in frames if not one.co_filename.startswith(_PACKAGE)]
+    outside = [(one.co_filename, line) for one, line in frames if not one.co_filename.startswith(PACKAGE)]
     place = outside[-1] if outside else None
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if place is not None and code is not None and place[1] and all(one is not code for one, _ in frames):

@@ -23,7 +23,7 @@ _BACKENDS = ("inductor", "norch", "eager", "aot_eager", "cudagraphs")
 _MOST_FRUITLESS = 12  # calls of one kind that are recorded before it is left alone
 
 
-def compile(  # noqa: A001  (PyTorch's name)
+def compile(  # PyTorch's name
     model: Callable[..., Any] | None = None,
     *,
     fullgraph: bool = False,

@@ -8,7 +8,7 @@ from ..nn.module import Module
 from .compiled import compile as compiled
 
 
-def compile(self: Module, *args: Any, **kwargs: Any) -> None:  # noqa: A001  (PyTorch's name)
+def compile(self: Module, *args: Any, **kwargs: Any) -> None:  # PyTorch's name
     """Calls of the module go through norch.compile from here on, with these options: hooks of the module itself are
     called around it. state_dict() stays what it was.
 

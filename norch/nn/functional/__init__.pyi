@@ -16,7 +16,7 @@ from norch.nn.functional._pool import lp_pool1d as lp_pool1d, lp_pool2d as lp_po
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, fold as fold, interpolate as interpolate, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, unfold as unfold, upsample as upsample, upsample_bilinear as upsample_bilinear, upsample_nearest as upsample_nearest
 from norch.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from norch.ops.batch_norm import batch_norm as batch_norm
-from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d, adaptive_max_pool1d as adaptive_max_pool1d, adaptive_max_pool2d as adaptive_max_pool2d, adaptive_max_pool3d as adaptive_max_pool3d
+from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d
 from norch.ops.composed.distance import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist
 from norch.ops.composed.pad import pad as pad
 from norch.ops.composed.pointwise import hardshrink as hardshrink, prelu as prelu
@@ -24,13 +24,33 @@ from norch.ops.composed.products import bilinear as bilinear
 from norch.ops.conv import Sizes
 from norch.ops.matmul import linear as linear
 from norch.ops.normalization import group_norm as group_norm, instance_norm as instance_norm, layer_norm as layer_norm, rms_norm as rms_norm
-from norch.ops.pool import avg_pool1d as avg_pool1d, avg_pool2d as avg_pool2d, avg_pool3d as avg_pool3d, max_pool1d as max_pool1d, max_pool2d as max_pool2d, max_pool3d as max_pool3d
+from norch.ops.pool import Sizes, avg_pool1d as avg_pool1d
 from norch.tensor import Tensor
-from typing import Any, overload
+from typing import Any, Literal, overload
 
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = ...) -> Any: ...
 def adaptive_max_pool1d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """adaptive_max_pool1d(return_indices=True)."""
+@overload
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = ...) -> Any: ...
 def adaptive_max_pool2d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """adaptive_max_pool2d(return_indices=True)."""
+@overload
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = ...) -> Any: ...
 def adaptive_max_pool3d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """adaptive_max_pool3d(return_indices=True)."""
+def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., ceil_mode: bool = ..., count_include_pad: bool = ..., divisor_override: int | None = ...) -> Tensor: """The mean of each window of input (N, C, H, W) or (C, H, W). stride: kernel_size unless given."""
+def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., ceil_mode: bool = ..., count_include_pad: bool = ..., divisor_override: int | None = ...) -> Tensor: """The mean of each window of input (N, C, D, H, W) or (C, D, H, W); as avg_pool2d."""
 def celu_(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor: """celu() in place."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: int = ...) -> Tensor: """input (N, C, L) or (C, L) with weight (O, C / groups, K) and bias (O): (N, O, L') or (O, L')."""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: int = ...) -> Tensor: """input (N, C, H, W) or (C, H, W) with weight (O, C / groups, KH, KW) and bias (O); otherwise as conv1d."""
@@ -45,8 +65,26 @@ def elu_(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor: """e
 def hardtanh_(input: Tensor, min_val: float = ..., max_val: float = ..., inplace: bool = ...) -> Tensor: """hardtanh() in place."""
 def leaky_relu_(input: Tensor, negative_slope: float = ..., inplace: bool = ...) -> Tensor: """leaky_relu() in place."""
 def logsigmoid(input: Tensor) -> Tensor: """log(sigmoid(x)). Floats only."""
+@overload
+def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any: ...
 def max_pool1d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """max_pool1d(return_indices=True)."""
+@overload
+def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any: ...
 def max_pool2d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """max_pool2d(return_indices=True)."""
+@overload
+def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: Literal[False] = ...) -> Tensor: ...
+@overload
+def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any: ...
 def max_pool3d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """max_pool3d(return_indices=True)."""
 def relu_(self: Tensor) -> Tensor: """relu() in place."""
 def rrelu_(input: Tensor, lower: float = ..., upper: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """rrelu() in place."""

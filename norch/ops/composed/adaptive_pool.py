@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from ..._typing import Any, Literal, Tensor, overload
+from ..._typing import Any, Tensor
 from ...errors import ShapeError
-from .._arguments import named_function
+from .._arguments import named_function, optional_results
 from .._halves import rounded_once
 from .._operand import tensor_of
 from ..conv import per_axis
@@ -127,20 +126,11 @@ def _largest(planes: Any, sizes: Sequence[int], wanted: Sequence[int]) -> tuple[
     return cat(outs, -2), cat(indices, -2)
 
 
-class AdaptiveMaxPool(Protocol):
-    """adaptive_max_pool1d() and its relatives, as type checkers see them: with return_indices they give a pair."""
-
-    @overload
-    def __call__(self, input: Tensor, output_size: Any, return_indices: Literal[False] = ...) -> Tensor: ...
-    @overload
-    def __call__(self, input: Tensor, output_size: Any, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
-    def __call__(self, *arguments: Any, **named: Any) -> Any: ...
-
-
-def _adaptive_max_pool(axes: int, shapes: str) -> AdaptiveMaxPool:
+def _adaptive_max_pool(axes: int, shapes: str) -> Any:
     """adaptive_max_pool1d(), adaptive_max_pool2d() or adaptive_max_pool3d()."""
     name = f"adaptive_max_pool{axes}d"
 
+    @optional_results("return_indices")
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         return _adaptive_max(name, axes, input, output_size, return_indices)
 
@@ -148,6 +138,6 @@ def _adaptive_max_pool(axes: int, shapes: str) -> AdaptiveMaxPool:
     return rounded_once(named_function(function, name, about))
 
 
-adaptive_max_pool1d: AdaptiveMaxPool = _adaptive_max_pool(1, "(N, C, L) or (C, L)")
-adaptive_max_pool2d: AdaptiveMaxPool = _adaptive_max_pool(2, "(N, C, H, W) or (C, H, W)")
-adaptive_max_pool3d: AdaptiveMaxPool = _adaptive_max_pool(3, "(N, C, D, H, W) or (C, D, H, W)")
+adaptive_max_pool1d = _adaptive_max_pool(1, "(N, C, L) or (C, L)")
+adaptive_max_pool2d = _adaptive_max_pool(2, "(N, C, H, W) or (C, H, W)")
+adaptive_max_pool3d = _adaptive_max_pool(3, "(N, C, D, H, W) or (C, D, H, W)")

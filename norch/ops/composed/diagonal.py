@@ -7,7 +7,7 @@ from ..._typing import Any, Tensor
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
-from .._arguments import as_fixed_tensor, rename_errors
+from .._arguments import as_fixed_tensor
 from .._checks import at_least, with_ndim
 from .._operand import tensor_of
 from ..copy import clone
@@ -18,8 +18,7 @@ from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
 
 
-@method
-@rename_errors
+@method(composed=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal.
 
@@ -32,15 +31,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return diag_embed(input, diagonal) if vector else clone(_diagonal(input, diagonal))
 
 
-@method
-@rename_errors
+@method(composed=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements on a diagonal."""
     return diag_embed(reshape(tensor_of(input, "diagflat"), -1), offset)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
     input = at_least(1, as_fixed_tensor(input, "diag_embed"), "diag_embed")
@@ -69,8 +66,7 @@ def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
     return where(columns <= rows if name == "tril" else columns >= rows, input, False)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros above.
 
@@ -81,8 +77,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(input, diagonal, "tril")
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal on; zeros below."""
     return _triangle(input, diagonal, "triu")

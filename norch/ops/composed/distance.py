@@ -53,7 +53,7 @@ def _cdist_backward(
     b = b.unsqueeze(-3)
     parts: Any = [(a, out, g)]
     if not mode.enabled and rows < g.shape[-2] and g.element_size() >= 4:
-        parts = zip(*(x.split(rows, -2) for x in parts[0]))  # noqa: B905  (of as many rows)
+        parts = zip(*(x.split(rows, -2) for x in parts[0]))  # of as many rows
     by_a, by_b = [], None
     for a_part, norms, g_part in parts:
         slope = _row_norm_grad(g_part, a_part.unsqueeze(-2) - b, norms, p)
@@ -148,7 +148,7 @@ def _pdist(x: Tensor, p: float) -> Tensor:
 
 
 @rename_errors
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:  # noqa: A002
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
 
     >>> norch.pdist(norch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
@@ -177,9 +177,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return sum_(a * b, dim) / lengths
 
 
-@method(inplace=True)
-@rename_errors
-def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:  # noqa: A002
+@method(inplace=True, composed=True)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
     x = at_least(2, as_fixed_operand(input, "renorm"), "renorm")
     x = x if x.is_complex() else floats_of(x, "renorm")

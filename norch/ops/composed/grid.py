@@ -96,7 +96,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 
 @rename_errors
-def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector from N - 1 down to 0 (up, when increasing) as columns; N: its length unless given.
 
     >>> norch.vander(norch.tensor([2, 3])).tolist()

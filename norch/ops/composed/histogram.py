@@ -7,7 +7,6 @@ import math
 from ..._typing import Any
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from .._arguments import rename_errors
 from .._checks import check_count, floats_of
 from .._operand import as_operand
 from .._results import histogram_result
@@ -17,8 +16,6 @@ from ..pointwise import clamp, floor, where
 from ..sort import searchsorted
 
 __all__ = ["histc", "histogram"]
-
-# ruff: noqa: A001, A002  (PyTorch's names)
 
 
 def _limits(low: float, high: float, name: str, apart: float) -> tuple[float, float]:
@@ -35,8 +32,7 @@ def _extremes(x: Any) -> tuple[float, float]:
     return (x.amin().item(), x.amax().item()) if x.numel() else (0.0, 1.0)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float.
 
@@ -56,8 +52,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     return zeros(bins, dtype=x.dtype, device=x.device).index_add(0, at.to(int64), inside.to(x.dtype))
 
 
-@method
-@rename_errors
+@method(composed=True)
 def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins.
 

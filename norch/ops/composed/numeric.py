@@ -19,8 +19,6 @@ from .statistics import as_float
 
 __all__ = ["gcd", "gradient", "heaviside", "lcm", "nextafter"]
 
-# ruff: noqa: A002  (PyTorch's names)
-
 
 def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
     given = [as_operand(x, name) for x in (input, other)]
@@ -30,8 +28,7 @@ def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
     return given[0], given[1]
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def gcd(input: Any, other: Any) -> Any:
     """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm.
 
@@ -46,8 +43,7 @@ def gcd(input: Any, other: Any) -> Any:
     return a.to(dtype)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def lcm(input: Any, other: Any) -> Any:
     """The least common multiples of integers, not negative; 0 where one of both is 0.
 
@@ -59,8 +55,7 @@ def lcm(input: Any, other: Any) -> Any:
     return abs_(a // where(divisor == 0, 1, divisor) * b).to(divisor.dtype)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def heaviside(input: Any, values: Any) -> Any:
     """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN).
 
@@ -72,8 +67,7 @@ def heaviside(input: Any, values: Any) -> Any:
     return where(x == 0, values.detach().to(dtype), (x > 0).to(dtype))
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def nextafter(input: Any, other: Any) -> Any:
     """The next number of the dtype after input in the direction of other. Floats of one dtype.
 

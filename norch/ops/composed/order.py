@@ -5,13 +5,12 @@ from __future__ import annotations
 from ..._handle import Handle
 from ..._lib import constants, lib
 from ..._numbers import flag, int64
-from ..._typing import Any, Literal, Operand, Tensor, overload
+from ..._typing import Any, Operand, Tensor
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
-from .._arguments import as_fixed_operand, public, rename_errors
+from .._arguments import as_fixed_operand, optional_results, public, rename_errors
 from .._checks import at_least
-from .._operand import numpy_names
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
@@ -23,13 +22,10 @@ from ..sort import order_of, searchsorted, sort
 from ..values import iota
 from ..view import axis, reshape
 
-# ruff: noqa: A002  (PyTorch's names)
-
 # ---- order statistics ---------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def quantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -44,8 +40,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def nanquantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -97,8 +92,7 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
     return out if q.ndim else out.select(0, 0)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kthvalue_result:
     """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest.
 
@@ -117,8 +111,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kth
     return taken(x, dim, keepdim, index, kthvalue_result)
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
     """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
     x = as_fixed_operand(input, "mode")
@@ -140,47 +133,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
 # ---- distinct elements --------------------------------------------------------------------------------------------
 
 
-@overload
-def unique(
-    input: Tensor,
-    sorted: bool = ...,
-    return_inverse: Literal[False] = ...,
-    return_counts: Literal[False] = ...,
-    dim: int | None = ...,
-) -> Tensor: ...
-@overload
-def unique(
-    input: Tensor,
-    sorted: bool = ...,
-    *,
-    return_inverse: Literal[True],
-    return_counts: Literal[False] = ...,
-    dim: int | None = ...,
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def unique(
-    input: Tensor,
-    sorted: bool = ...,
-    *,
-    return_inverse: Literal[False] = ...,
-    return_counts: Literal[True],
-    dim: int | None = ...,
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def unique(
-    input: Tensor,
-    sorted: bool = ...,
-    *,
-    return_inverse: Literal[True],
-    return_counts: Literal[True],
-    dim: int | None = ...,
-) -> tuple[Tensor, Tensor, Tensor]: ...
-@overload
-def unique(
-    input: Tensor, sorted: bool = ..., return_inverse: bool = ..., return_counts: bool = ..., dim: int | None = ...
-) -> Any: ...
-@method
-@numpy_names
+@method(numpy=True)
+@optional_results("return_inverse", "return_counts")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -199,28 +153,8 @@ def unique(
     return _distinct(as_fixed_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
-@overload
-def unique_consecutive(
-    input: Tensor, return_inverse: Literal[False] = ..., return_counts: Literal[False] = ..., dim: int | None = ...
-) -> Tensor: ...
-@overload
-def unique_consecutive(
-    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[False] = ..., dim: int | None = ...
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def unique_consecutive(
-    input: Tensor, *, return_inverse: Literal[False] = ..., return_counts: Literal[True], dim: int | None = ...
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def unique_consecutive(
-    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: int | None = ...
-) -> tuple[Tensor, Tensor, Tensor]: ...
-@overload
-def unique_consecutive(
-    input: Tensor, return_inverse: bool = ..., return_counts: bool = ..., dim: int | None = ...
-) -> Any: ...
-@method
-@numpy_names
+@method(numpy=True)
+@optional_results("return_inverse", "return_counts")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -284,8 +218,7 @@ def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = Fals
 # ---- neighbours, counts --------------------------------------------------------------------------------------------
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -312,8 +245,7 @@ def diff(
     return x
 
 
-@method
-@rename_errors
+@method(composed=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
 

@@ -11,6 +11,7 @@ from ...autograd.differentiable import differentiable
 from ...dtype import check_numbers, complex128, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
+from .. import pointwise as rows
 from .._arguments import as_fixed_operand, named_function, public, rename_errors
 from .._checks import check_count, floats_of, numbers_of, real_of
 from .._inplace_methods import inplace_form
@@ -19,32 +20,7 @@ from ..complex import complex
 from ..copy import clone, fill_
 from ..norm import vector_norm
 from ..op import METHODS, method
-from ..pointwise import (
-    _addcdiv,
-    _addcmul,
-    _logit,
-    _pow,
-    _round,
-    _sub,
-    clamp,
-    digamma,
-    eq,
-    exp2,
-    isfinite,
-    isinf,
-    isnan,
-    lgamma,
-    log2,
-    mul,
-    trunc,
-    where,
-    with_factor,
-    zeta,
-)
 from ..view import connect
-
-# ruff: noqa: A001, A002  (PyTorch's names)
-
 
 # ---- one input ----------------------------------------------------------------------------------------------------
 
@@ -55,8 +31,7 @@ def positive(input: Tensor) -> Tensor:
     return numbers_of(input, "positive")
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one.
 
@@ -64,29 +39,29 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     (tensor([0., 2., 2.]), tensor([2.4000]))
     """
     if int64(decimals, "round: decimals") == 0:
-        return _round(input)
+        return rows._round(input)
     input = floats_of(as_fixed_operand(input, "round"), "round")
     ten = 10.0 ** abs(decimals)
-    return _round(input * ten) / ten if decimals > 0 else _round(input / ten) * ten
+    return rows._round(input * ten) / ten if decimals > 0 else rows._round(input / ten) * ten
 
 
 @method(inplace=True)
 def frac(input: Tensor) -> Tensor:
     """input - trunc(input). Floats only."""
     input = floats_of(as_fixed_operand(input, "frac"), "frac")
-    return _sub(input, trunc(input).detach())
+    return rows._sub(input, rows.trunc(input).detach())
 
 
 @method(inplace=True)
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees as radians. Integers become floats."""
-    return mul(real_of(input, "deg2rad"), math.pi / 180)
+    return rows.mul(real_of(input, "deg2rad"), math.pi / 180)
 
 
 @method(inplace=True)
 def rad2deg(input: Tensor) -> Tensor:
     """Radians as degrees. Integers become floats."""
-    return mul(real_of(input, "rad2deg"), 180 / math.pi)
+    return rows.mul(real_of(input, "rad2deg"), 180 / math.pi)
 
 
 @method(inplace=True)
@@ -95,12 +70,11 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     if eps is not None:
         check_numbers("logit", eps=eps)
         input = as_fixed_operand(input, "logit")
-        input = where(input < eps, eps, where(input > 1 - eps, 1 - eps, input))
-    return _logit(input)
+        input = rows.where(input < eps, eps, rows.where(input > 1 - eps, 1 - eps, input))
+    return rows._logit(input)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
 
@@ -115,23 +89,23 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
     limits = finfo(input.dtype)
     high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
     if posinf is None and neginf is None:
-        finite = clamp(input, low, high)
+        finite = rows.clamp(input, low, high)
     else:
-        infinite = where(input > 0, input.new_full((), high), input.new_full((), low))
-        finite = where(isinf(input), infinite, input)
-    return where(isnan(input), float(nan or 0.0), finite)
+        infinite = rows.where(input > 0, input.new_full((), high), input.new_full((), low))
+        finite = rows.where(rows.isinf(input), infinite, input)
+    return rows.where(rows.isnan(input), float(nan or 0.0), finite)
 
 
 @method
 def isposinf(input: Tensor) -> Tensor:
     """Where input is +inf."""
-    return eq(real_of(input, "isposinf"), math.inf)
+    return rows.eq(real_of(input, "isposinf"), math.inf)
 
 
 @method
 def isneginf(input: Tensor) -> Tensor:
     """Where input is -inf."""
-    return eq(real_of(input, "isneginf"), -math.inf)
+    return rows.eq(real_of(input, "isneginf"), -math.inf)
 
 
 @method
@@ -139,8 +113,8 @@ def isreal(input: Tensor) -> Tensor:
     """Where the imaginary part is 0: everywhere in a real tensor."""
     input = as_fixed_operand(input, "isreal")
     if input.is_complex():
-        return eq(input.imag, 0)
-    return eq(input, input) | isnan(input)
+        return rows.eq(input.imag, 0)
+    return rows.eq(input, input) | rows.isnan(input)
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:
@@ -148,13 +122,12 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     if not isinstance(n, int) or n < 0:
         raise ArgumentError(f"polygamma: n is an integer from 0 on, not {n!r}")
     if n == 0:
-        return digamma(input)
+        return rows.digamma(input)
     factor = float(math.factorial(n)) if n < 171 else math.inf
-    return zeta(n + 1, input) * (factor if n % 2 else -factor)
+    return rows.zeta(n + 1, input) * (factor if n % 2 else -factor)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
     if check_count(p, "mvlgamma: p", 1 << 16) < 1:
@@ -165,22 +138,21 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 
 def _mvlgamma_grad(g: Tensor, x: Tensor, p: int) -> Tensor:
-    slope = digamma(x)
+    slope = rows.digamma(x)
     for k in range(1, p):
-        slope = slope + digamma(x - k / 2)
+        slope = slope + rows.digamma(x - k / 2)
     return g * slope
 
 
 @differentiable(grad=_mvlgamma_grad)
 def _mvlgamma(x: Tensor, p: int) -> Tensor:
-    out = lgamma(x)
+    out = rows.lgamma(x)
     for k in range(1, p):
-        out = out + lgamma(_sub(x, k / 2))
+        out = out + rows.lgamma(rows._sub(x, k / 2))
     return out + p * (p - 1) / 4 * math.log(math.pi)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def frexp(input: Tensor) -> frexp_result:
     """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
 
@@ -189,11 +161,11 @@ def frexp(input: Tensor) -> frexp_result:
     """
     input = floats_of(as_fixed_operand(input, "frexp"), "frexp")
     size = input.detach().abs()
-    plain = isfinite(size) & (size != 0)
-    exponent = where(plain, log2(size).floor() + 1, 0.0)
+    plain = rows.isfinite(size) & (size != 0)
+    exponent = rows.where(plain, rows.log2(size).floor() + 1, 0.0)
     for _ in range(2):  # the logarithm may have been rounded over a whole number, and the result so once more
         part = _scaled(size, -exponent)
-        exponent = exponent + where(plain, (part >= 1).to(size.dtype) - (part < 0.5).to(size.dtype), 0.0)
+        exponent = exponent + rows.where(plain, (part >= 1).to(size.dtype) - (part < 0.5).to(size.dtype), 0.0)
     exponent = exponent.to(int32)
     return frexp_result(_scaled(input, -exponent), exponent)
 
@@ -204,11 +176,11 @@ def _scaled(x: Tensor, power: Tensor) -> Tensor:
     factors, most = [], math.frexp(finfo(x.dtype).max)[1] - 1
     power = power.long()
     for _ in range(3):
-        part = clamp(power, 1 - most, most)
-        factors.append(exp2(part.to(x.dtype)))
-        power = _sub(power, part)
+        part = rows.clamp(power, 1 - most, most)
+        factors.append(rows.exp2(part.to(x.dtype)))
+        power = rows._sub(power, part)
     for factor in reversed(factors):  # the largest comes last: only there a result is rounded
-        x = mul(x, factor)
+        x = rows.mul(x, factor)
     return x
 
 
@@ -223,20 +195,18 @@ def fill(input: Tensor, value: Any) -> Tensor:
 @rename_errors
 def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input."""
-    return _sub(other, input) if alpha == 1 else with_factor(_sub, "rsub", alpha, other, input)
+    return rows._sub(other, input) if alpha == 1 else rows.with_factor(rows._sub, "rsub", alpha, other, input)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def float_power(input: Tensor, exponent: Operand) -> Tensor:
     """input ** exponent in float64, or complex128."""
     a, b = as_fixed_operand(input, "float_power"), as_fixed_operand(exponent, "float_power")
     wide = complex128 if a.is_complex() or b.is_complex() else float64
-    return _pow(a.to(wide), b.to(wide))
+    return rows._pow(a.to(wide), b.to(wide))
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def ldexp(input: Tensor, other: Operand) -> Tensor:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
     x, power = as_fixed_operand(input, "ldexp"), as_fixed_operand(other, "ldexp")
@@ -246,39 +216,36 @@ def ldexp(input: Tensor, other: Operand) -> Tensor:
 
 
 @differentiable(
-    broadcast=True, grad_x=lambda g, power: g * exp2(power), grad_power=lambda g, out: g * (out * math.log(2))
+    broadcast=True, grad_x=lambda g, power: g * rows.exp2(power), grad_power=lambda g, out: g * (out * math.log(2))
 )
 def _ldexp(x: Tensor, power: Tensor) -> Tensor:
-    return mul(x, exp2(power))
+    return rows.mul(x, rows.exp2(power))
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
     if value == 1:
-        return _addcmul(input, tensor1, tensor2)
-    return with_factor(_addcmul, "addcmul", value, input, tensor1, tensor2)
+        return rows._addcmul(input, tensor1, tensor2)
+    return rows.with_factor(rows._addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
-@method(inplace=True)
-@rename_errors
+@method(inplace=True, composed=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
     if value == 1:
-        return _addcdiv(input, tensor1, tensor2)
-    return with_factor(_addcdiv, "addcdiv", value, input, tensor1, tensor2)
+        return rows._addcdiv(input, tensor1, tensor2)
+    return rows.with_factor(rows._addcdiv, "addcdiv", value, input, tensor1, tensor2)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats and complex numbers only."""
-    difference = _sub(input, other)
+    difference = rows._sub(input, other)
     return vector_norm(difference if difference.is_complex() else floats_of(difference, "dist"), p)
 
 
@@ -288,7 +255,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     for x in (input, other):
         if not isinstance(x, Handle):
             raise TypeError(f"equal: expected two tensors, got {type(x).__name__}")
-    return input.shape == other.shape and bool(eq(input, other).all())
+    return input.shape == other.shape and bool(rows.eq(input, other).all())
 
 
 # ---- activations that are functions of tensors, too ---------------------------------------------------------------
@@ -299,7 +266,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """input where it is above the threshold (or NaN), value elsewhere."""
     check_numbers("threshold", threshold=threshold, value=value)
     input = connect(numbers_of(as_fixed_operand(input, "threshold"), "threshold"))
-    return where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
+    return rows.where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
 
 
 @method
@@ -308,8 +275,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 
-@method
-@rename_errors
+@method(composed=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
     input, weight = (floats_of(as_fixed_operand(x, "prelu"), "prelu") for x in (input, weight))

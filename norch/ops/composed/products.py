@@ -100,7 +100,7 @@ _Addmm = derivative(
 @method(inplace=True)
 @_in_one_pass(2)
 @rounded_once
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product. What has the factor 0 is not read, so that
     its NaNs are none of the result's; but for baddbmm() and addr(), of which this holds for beta only.
 
@@ -113,7 +113,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha
 
 @method(inplace=True)
 @rounded_once
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), as addmm()."""
     return _added(input, _blas(mv(mat, vec), alpha), beta, alpha, "addmv")
 
@@ -121,14 +121,14 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: 
 @method(inplace=True)
 @_in_one_pass(3)
 @rounded_once
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
     return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
 
 
 @method(inplace=True)
 @rounded_once
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
     products = bmm(batch1, batch2)
     return _added(input, _blas(sum_(products, 0, dtype=products.dtype), alpha), beta, alpha, "addbmm")
@@ -136,7 +136,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, 
 
 @method(inplace=True)
 @rounded_once
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:  # noqa: A002
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
     given = [as_fixed_operand(x, "addr") for x in (input, vec1, vec2)]
     dtype = DTYPES[lib.norch_result_type(given)]
@@ -190,9 +190,8 @@ def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:
 # ---- contractions -----------------------------------------------------------------------------------------------
 
 
-@method(aliases=("ger",))
-@rename_errors
-def outer(input: Tensor, vec2: Tensor) -> Tensor:  # noqa: A002
+@method(aliases=("ger",), composed=True)
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """out[i][j] = input[i] * vec2[j] for two vectors."""
     a, b = as_fixed_operand(input, "outer"), as_fixed_operand(vec2, "outer")
     if not a.ndim == b.ndim == 1:
@@ -204,7 +203,7 @@ ger = outer
 
 
 @method
-def inner(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
+def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sum of products over the last axis of both; with a number, or a tensor of no axis, the product.
 
     Shapes (..., K) and (...', K) give (..., ...').
@@ -322,9 +321,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     return sum_((x.conj() if x.is_complex() else x) * y, dim)
 
 
-@method
-@rename_errors
-def kron(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
+@method(composed=True)
+def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of input times all of other, block by block along each axis.
 
     >>> norch.kron(norch.eye(2), norch.ones(1, 2))
@@ -341,7 +339,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
 
 
 @method
-def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:  # noqa: A002
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
     a, b = as_fixed_operand(input, "cross"), as_fixed_operand(other, "cross")
     if dim is None:
@@ -351,7 +349,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:  # no
     return linalg_cross(a, b, dim=dim)
 
 
-def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:  # noqa: A002
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along dim; the other axes broadcast.
 
     >>> norch.linalg.cross(norch.tensor([1, 0, 0]), norch.tensor([0, 1, 0]))
@@ -432,7 +430,7 @@ def _between(factors: list[Any], cut: dict[tuple[int, int], int], first: int, la
 
 
 @method
-def matrix_power(input: Tensor, n: int) -> Tensor:  # noqa: A002
+def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n.
     LinAlgError if there is no inverse, ShapeError if a matrix is not square.
 

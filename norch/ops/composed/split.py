@@ -17,11 +17,9 @@ from ...autograd.record import record_view
 from ...errors import ArgumentError, BoundsError, Error, ShapeError
 from .._arguments import named_function, rename_errors
 from .._checks import at_least, check_count
-from .._operand import numpy_names, tensor_of
+from .._operand import tensor_of
 from ..op import method
 from ..view import END, Region, axis, select, slice_
-
-# ruff: noqa: A002  (PyTorch's names)
 
 __all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
 
@@ -71,8 +69,7 @@ def axis_and_size(x: Tensor, dim: int, name: str, error: type[Error] = ShapeErro
     return at, shape[at]
 
 
-@method
-@rename_errors
+@method(composed=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
     fixed = lib.norch_alias(tensor_of(input, "split_with_sizes"))
@@ -83,8 +80,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     return _parts(input, fixed, at, [(end - part, end) for part, end in zip(parts, accumulate(parts))])
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most chunks parts along dim, all of one size but the last."""
     fixed = lib.norch_alias(tensor_of(input, "chunk"))
@@ -95,8 +91,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return parts if size else parts * chunks
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
 ) -> tuple[Tensor, ...]:
@@ -145,8 +140,7 @@ vsplit = _split_along("vsplit", 2, "Views of parts along the first axis")
 dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
 
 
-@method
-@numpy_names
+@method(numpy=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the parts along an axis, without that axis."""
     fixed = lib.norch_alias(tensor_of(input, "unbind"))

@@ -6,7 +6,7 @@ import functools
 
 from ..._lib import constants, lib
 from ..._typing import Any, Tensor
-from ...dtype import dtype as DType  # noqa: N812
+from ...dtype import dtype as DType
 from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._arguments import as_fixed_operand, rename_errors
@@ -26,11 +26,10 @@ def as_float(x: Tensor, name: str) -> Tensor:
     return x if x.dtype.kind in "fc" else x.to(get_default_dtype())
 
 
-@method
-@rename_errors
+@method(composed=True)
 def cov(
     input: Tensor, *, correction: float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
-) -> Tensor:  # noqa: A002
+) -> Tensor:
     """The covariances of variables, one a row of input (a vector is one variable), over observations, one a column. Of
     complex variables the second is conjugated.
 
@@ -72,9 +71,8 @@ def cov(
     return result.squeeze()
 
 
-@method
-@rename_errors
-def corrcoef(input: Tensor) -> Tensor:  # noqa: A002
+@method(composed=True)
+def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, one a row: cov() over the product of their standard deviations; they, or their
     real and imaginary parts, lie in [-1, 1]."""
     c = cov(input)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..._handle import Handle
 from ..._typing import Any, Operand, Tensor, overload
 from ...autograd.hooks import retaining
-from ...dtype import dtype as DType  # noqa: N812
+from ...dtype import dtype as DType
 from ...dtype import dtype_named, get_default_dtype
 from .._arguments import named_function
 from .._operand import as_operand
@@ -24,13 +24,13 @@ TYPES = dict(
 
 
 @method
-def is_same_size(input: Tensor, other: Tensor) -> bool:  # noqa: A002
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
     return tuple(as_operand(input, "is_same_size").shape) == tuple(as_operand(other, "is_same_size").shape)
 
 
 @method
-def is_signed(input: Tensor) -> bool:  # noqa: A002
+def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return as_operand(input, "is_signed").dtype.is_signed
 

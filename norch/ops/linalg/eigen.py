@@ -1,7 +1,5 @@
 """Eigenvalues and eigenvectors of general matrices, which are complex."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -17,10 +15,7 @@ from .lapack import call, numpy, square
 from .solve import solve
 from .spectral import check_phases, differences
 
-
-class eig_result(NamedTuple):  # noqa: N801
-    eigenvalues: Tensor
-    eigenvectors: Tensor
+eig_result = NamedTuple("eig_result", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
 
 
 def _eig_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:

@@ -1,7 +1,5 @@
 """Cholesky, LU and QR factors, and triangular systems, with their derivatives."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -23,32 +21,11 @@ from ..create import eye, zeros
 from ..matmul import matmul
 from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
 
-
-class cholesky_ex_result(NamedTuple):
-    L: Tensor
-    info: Tensor
-
-
-class lu_result(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class lu_factor_result(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-
-
-class lu_factor_ex_result(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
-class qr_result(NamedTuple):
-    Q: Tensor
-    R: Tensor
+cholesky_ex_result = NamedTuple("cholesky_ex_result", [("L", Tensor), ("info", Tensor)])
+lu_result = NamedTuple("lu_result", [("P", Tensor), ("L", Tensor), ("U", Tensor)])
+lu_factor_result = NamedTuple("lu_factor_result", [("LU", Tensor), ("pivots", Tensor)])
+lu_factor_ex_result = NamedTuple("lu_factor_ex_result", [("LU", Tensor), ("pivots", Tensor), ("info", Tensor)])
+qr_result = NamedTuple("qr_result", [("Q", Tensor), ("R", Tensor)])
 
 
 # ---- several results of one node -------------------------------------------------------------------------------------
@@ -132,12 +109,8 @@ def _cholesky_grad(g: Tensor, out: Tensor) -> Tensor:
     "Differentiation of the Cholesky decomposition", 2016)."""
     P = tril(matmul(out.mH, g))
     P = P - diag_embed(P.diagonal(0, -2, -1)) / 2
-    S = _solve_triangular(out.mH, matmul(P + P.mH, _inverse_of_lower(out)), True, False)
-    return S / 2
-
-
-def _inverse_of_lower(L: Tensor) -> Tensor:
-    return _solve_triangular(L, eye(L.shape[-1], dtype=L.dtype, device=L.device), False, False)
+    inverse = _solve_triangular(out, eye(out.shape[-1], dtype=out.dtype, device=out.device), False, False)
+    return _solve_triangular(out.mH, matmul(P + P.mH, inverse), True, False) / 2
 
 
 @differentiable("cholesky", grad=_cholesky_grad, holomorphic=False)
@@ -382,7 +355,7 @@ def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]
 _Qr = derivative("qr", ("A",), backward=_qr_backward, holomorphic=False)
 
 
-def qr(A: Tensor, mode: str = "reduced") -> qr_result:  # noqa: A002
+def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     """(Q, R) with A = Q R, Q of orthonormal columns and R upper triangular, A (..., M, N).
 
     mode "reduced" gives Q (..., M, K) and R (..., K, N), K = min(M, N); "complete" Q (..., M, M) and R (..., M, N); "r"

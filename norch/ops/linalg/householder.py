@@ -3,8 +3,6 @@
 A reflection is I - tau v v^H. The v of reflection i is column i of a matrix below the diagonal, 1 on it, and 0 above.
 """
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -22,10 +20,7 @@ from ..matmul import matmul
 from .factor import record_factors
 from .lapack import alike, call, each, matrices, scipy_linalg
 
-
-class geqrf_result(NamedTuple):
-    a: Tensor
-    tau: Tensor
+geqrf_result = NamedTuple("geqrf_result", [("a", Tensor), ("tau", Tensor)])
 
 
 def _no_backward(g: Outputs, rest: Any) -> Any:
@@ -126,7 +121,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     return _reflected(A, tau, eye(m, n, dtype=A.dtype, device=A.device).expand(A.shape), False)
 
 
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:  # noqa: A002
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input
     (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose.
 

@@ -1,7 +1,5 @@
 """lobpcg: a few eigenvalues and eigenvectors at an end of the spectrum of a large symmetric matrix, by SciPy."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 import warnings

@@ -1,7 +1,5 @@
 """Rank and condition of matrices, composed of their singular values and norms."""
 
-# ruff: noqa: N803  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 import math

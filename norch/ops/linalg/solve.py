@@ -1,7 +1,5 @@
 """Systems of equations, inverses, determinants and exponentials of square matrices, with their derivatives."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 import math
@@ -20,20 +18,9 @@ from .factor import lu_factor_ex
 from .lapack import alike, call, matrices, numpy, scipy_linalg, square
 from .spectral import svd
 
-
-class solve_ex_result(NamedTuple):
-    result: Tensor
-    info: Tensor
-
-
-class inv_ex_result(NamedTuple):
-    inverse: Tensor
-    info: Tensor
-
-
-class slogdet_result(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
+solve_ex_result = NamedTuple("solve_ex_result", [("result", Tensor), ("info", Tensor)])
+inv_ex_result = NamedTuple("inv_ex_result", [("inverse", Tensor), ("info", Tensor)])
+slogdet_result = NamedTuple("slogdet_result", [("sign", Tensor), ("logabsdet", Tensor)])
 
 
 def _regular(name: str, function: Any, *tensors: Tensor) -> Tensor:
@@ -170,11 +157,7 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     return of_regular.where(regular, (sign / sign.abs())[..., None, None] * cofactors)
 
 
-def _det_grad(g: Tensor, A: Tensor, out: Tensor) -> Tensor:
-    return g[..., None, None] * (_cofactors(A, out) if A.numel() else A)
-
-
-@differentiable("det", grad=_det_grad)
+@differentiable("det", grad=lambda g, A, out: g[..., None, None] * (_cofactors(A, out) if A.numel() else A))
 def _det(A: Tensor) -> Tensor:
     np = numpy()
     return call("det", lambda a: _nan_of_nan(a, np.linalg.det(a)), A)[0]

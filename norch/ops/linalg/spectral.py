@@ -1,7 +1,5 @@
 """Eigenvalues of symmetric matrices, singular values, pseudoinverses and least squares."""
 
-# ruff: noqa: N803, N806  (matrices are capitals, as in PyTorch)
-
 from __future__ import annotations
 
 import math
@@ -19,23 +17,11 @@ from ..matmul import matmul
 from .factor import factors_of, record_factors
 from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
 
-
-class eigh_result(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class svd_result(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-class lstsq_result(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
+eigh_result = NamedTuple("eigh_result", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
+svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("Vh", Tensor)])
+lstsq_result = NamedTuple(
+    "lstsq_result", [("solution", Tensor), ("residuals", Tensor), ("rank", Tensor), ("singular_values", Tensor)]
+)
 
 
 def differences(values: Tensor) -> Tensor:
@@ -233,14 +219,10 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     return _pinv(A, *tolerance("pinv", A, atol, rtol), hermitian)
 
 
-def _lstsq_grad_a(g: Tensor, A: Tensor, B: Tensor) -> Tensor:
-    return pinv_grad(matmul(g, B.mH), A, pinv(A))
-
-
 @differentiable(
     "lstsq",
     broadcast=True,
-    grad_A=_lstsq_grad_a,
+    grad_A=lambda g, A, B: pinv_grad(matmul(g, B.mH), A, pinv(A)),
     grad_B=lambda g, A: matmul(pinv(A).mH, g),
     holomorphic=False,
 )

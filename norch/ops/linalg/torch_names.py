@@ -1,6 +1,6 @@
 """Linear algebra by the names and arguments that it has in ``torch`` itself and as methods of Tensor."""
 
-# ruff: noqa: F401, N803, N806  (names that are the same in norch.linalg; matrices are capitals, as in PyTorch)
+# ruff: noqa: F401  (names that are the same in norch.linalg; matrices are capitals, as in PyTorch)
 
 from __future__ import annotations
 
@@ -21,19 +21,11 @@ from .lobpcg import lobpcg
 from .solve import det, logdet, matrix_exp, slogdet
 from .solve import inv as inverse
 
-
-class svd_result(NamedTuple):
-    U: Tensor
-    S: Tensor
-    V: Tensor
+svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("V", Tensor)])
+triangular_solve_result = NamedTuple("triangular_solve_result", [("solution", Tensor), ("cloned_coefficient", Tensor)])
 
 
-class triangular_solve_result(NamedTuple):
-    solution: Tensor
-    cloned_coefficient: Tensor
-
-
-def cholesky(input: Tensor, upper: bool = False) -> Tensor:  # noqa: A002
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """linalg.cholesky() of symmetric positive definite matrices (..., N, N)."""
     return factor.cholesky(input, upper=upper)
 
@@ -67,17 +59,17 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return factor.lu_solve(LU_data, LU_pivots, b)
 
 
-def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:  # noqa: A002
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """linalg.pinv() with singular values up to rcond times the largest taken as 0."""
     return spectral.pinv(input, rtol=rcond)
 
 
-def qr(input: Tensor, some: bool = True) -> factor.qr_result:  # noqa: A002
+def qr(input: Tensor, some: bool = True) -> factor.qr_result:
     """linalg.qr(): "reduced", or "complete" without some."""
     return factor.qr(input, "reduced" if some else "complete")
 
 
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result:  # noqa: A002
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result:
     """(U, S, V) with input = U diag(S) V^H: linalg.svd() with V in place of V^H, reduced with some. Without
     compute_uv U and V are zeros."""
     U, S, Vh = spectral.svd(input, full_matrices=not some)
