@@ -8,7 +8,7 @@ from typing import Any
 from ..autograd import no_grad
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, sum_rightmost
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
 
@@ -67,8 +67,7 @@ class TransformedDistribution(Distribution):
         lost: Any = 0.0
         for one in reversed(self.transforms):
             x = one._inv_call(y)
-            log, more = one.log_abs_det_jacobian(x, y), event - one.event_dim
-            lost = lost + (log.sum(tuple(range(-more, 0))) if more else log)
+            lost = lost + sum_rightmost(one.log_abs_det_jacobian(x, y), event - one.event_dim)
             y = x
         return self.base_dist.log_prob(y) - lost
 
