@@ -44,9 +44,6 @@ class TransformedDistribution(Distribution):
         self.base_dist = Independent(base_distribution, more) if more else base_distribution
         super().__init__(self.base_dist.batch_shape, self.base_dist.event_shape, validate_args)
 
-    def _given(self) -> list[str]:
-        return []
-
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
