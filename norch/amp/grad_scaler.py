@@ -74,11 +74,8 @@ class GradScaler:
             )
         self._enabled = enabled
         self._init_scale, self._init_growth_tracker = init_scale, 0
-        self._growth_factor, self._backoff_factor, self._growth_interval = (
-            growth_factor,
-            backoff_factor,
-            growth_interval,
-        )
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+        self._growth_interval = growth_interval
         # On the device of the first loss: the scale, and the steps since it changed or one was skipped
         self._scale: Tensor | None = None
         self._growth_tracker: Tensor | None = None

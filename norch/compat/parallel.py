@@ -9,8 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .._exports import publish
-from ..distributed.data_parallel import DistributedDataParallel
-from ..errors import ArgumentError
+from ..distributed.data_parallel import DistributedDataParallel, check_one_device
 from ..nn.module import Module
 from .refused import refused
 
@@ -33,7 +32,7 @@ class DataParallel(Module):
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
     ) -> None:
         super().__init__()
-        _one_device("DataParallel", device_ids)
+        check_one_device("DataParallel", device_ids)
         self.module, self.dim = module, dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -50,13 +49,8 @@ def data_parallel(
     module_kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """module(*inputs, **module_kwargs), as DataParallel does; inputs: a tuple, or one argument."""
-    _one_device("data_parallel", device_ids)
+    check_one_device("data_parallel", device_ids)
     return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
-
-
-def _one_device(name: str, device_ids: Sequence[Any] | None) -> None:
-    if device_ids is not None and len(device_ids) > 1:
-        raise ArgumentError(f"{name}: a module runs on one device, not on {len(device_ids)}: {list(device_ids)}")
 
 
 gather, parallel_apply, replicate, scatter = refused(

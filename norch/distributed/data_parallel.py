@@ -30,6 +30,12 @@ _MIB = 1 << 20
 _FIRST_BUCKET = _MIB  # bytes: small, so that the first sum begins early
 
 
+def check_one_device(name: str, device_ids: Sequence[Any] | None) -> None:
+    """ArgumentError for several device_ids."""
+    if device_ids is not None and len(device_ids) > 1:
+        raise ArgumentError(f"{name}: a module runs on one device, not on {len(device_ids)}: {list(device_ids)}")
+
+
 class DistributedDataParallel(Module):
     """Calls module, and in backward() averages the gradients of its parameters over all ranks. The averages are the
     same on all ranks, bit for bit. At construction, rank 0 broadcasts its parameters and buffers.
@@ -64,8 +70,7 @@ class DistributedDataParallel(Module):
     ) -> None:
         super().__init__()
         name = "DistributedDataParallel"
-        if device_ids is not None and len(device_ids) > 1:
-            raise ArgumentError(f"{name}: a module runs on one device, not on {len(device_ids)}: {list(device_ids)}")
+        check_one_device(name, device_ids)
         bucket_bytes = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MIB)
         if bucket_bytes <= 0:
             raise ArgumentError(f"{name}: bucket_cap_mb is {bucket_cap_mb}, and must be positive")

@@ -264,7 +264,7 @@ class Link:
         grouped: list[_Request] = []
         self._grouped = grouped
         try:
-            with _Together(what):
+            with _together(what):
                 yield
         finally:
             self._grouped = None
@@ -339,86 +339,79 @@ class Link:
 
     # ---- methods of mpi4py's communicators: a spec is [address, elements or those of each rank, datatype] -----------
 
-    def _run(self, what: str, name: str, *arguments: Any) -> None:
-        _check(getattr(nccl(), name)(*arguments, self.comm, self.stream.cuda_stream), what)
+    def _run(self, what: str, name: str, addresses: tuple[int, ...], count: int, datatype: Any, *more: int) -> None:
+        """Submits a call of NCCL for count elements; more: its arguments after their datatype."""
+        kind, units, _ = datatype
+        stream = self.stream.cuda_stream
+        _check(getattr(nccl(), name)(*addresses, count * units, kind, *more, self.comm, stream), what)
 
     def Allreduce(self, what: str, _: None, x: list[Any], op: int) -> None:  # noqa: N802
-        kind, units, _size = x[2]
-        self._run(what, "AllReduce", x[0], x[0], x[1] * units, kind, op)
+        self._run(what, "AllReduce", (x[0], x[0]), x[1], x[2], op)
 
     def Bcast(self, what: str, x: list[Any], root: int) -> None:  # noqa: N802
-        kind, units, _ = x[2]
-        self._run(what, "Broadcast", x[0], x[0], x[1] * units, kind, root)
+        self._run(what, "Broadcast", (x[0], x[0]), x[1], x[2], root)
 
     def Reduce(self, what: str, x: Any, into: Any, op: int, root: int) -> None:  # noqa: N802
         x = into if x is None else x
-        kind, units, _ = x[2]
-        self._run(what, "Reduce", x[0], x[0], x[1] * units, kind, op, root)
+        self._run(what, "Reduce", (x[0], x[0]), x[1], x[2], op, root)
 
     def Allgather(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
-        kind, units, _ = x[2]
-        self._run(what, "AllGather", x[0], into[0], x[1] * units, kind)
+        self._run(what, "AllGather", (x[0], into[0]), x[1], x[2])
 
     def Reduce_scatter_block(self, what: str, x: list[Any], into: list[Any], op: int) -> None:  # noqa: N802
-        kind, units, _ = into[2]
-        self._run(what, "ReduceScatter", x[0], into[0], into[1] * units, kind, op)
+        self._run(what, "ReduceScatter", (x[0], into[0]), into[1], into[2], op)
 
     def Allgatherv(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
-        kind, units, _ = x[2]
-        with _Together(what):
+        with _together(what):
             for rank, (address, count) in enumerate(_parts(into)):
-                self._run(what, "Broadcast", x[0] if rank == self.me else address, address, count * units, kind, rank)
+                here = x[0] if rank == self.me else address
+                self._run(what, "Broadcast", (here, address), count, x[2], rank)
 
     def Reduce_scatter(self, what: str, x: list[Any], into: list[Any], counts: list[int], op: int) -> None:  # noqa: N802
-        kind, units, _ = x[2]
-        with _Together(what):
+        with _together(what):
             for rank, (address, count) in enumerate(_parts([x[0], counts, x[2]])):
                 here = into[0] if rank == self.me else address
-                self._run(what, "Reduce", address, here, count * units, kind, op, rank)
+                self._run(what, "Reduce", (address, here), count, x[2], op, rank)
 
     def Alltoallv(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
-        with _Together(what):
+        with _together(what):
             for rank, (address, count) in enumerate(_parts(x)):
                 self.Send(what, [address, count, x[2]], rank)
             for rank, (address, count) in enumerate(_parts(into)):
                 self.Recv(what, [address, count, into[2]], rank)
 
     def Gather(self, what: str, x: list[Any], into: Any, root: int) -> None:  # noqa: N802
-        with _Together(what):
+        with _together(what):
             self.Send(what, x, root)
             for rank in range(self.count if into is not None else 0):
                 self.Recv(what, [into[0] + rank * into[1] * into[2][2], into[1], into[2]], rank)
 
     def Scatter(self, what: str, x: Any, into: list[Any], root: int) -> None:  # noqa: N802
-        with _Together(what):
+        with _together(what):
             for rank in range(self.count if x is not None else 0):
                 self.Send(what, [x[0] + rank * x[1] * x[2][2], x[1], x[2]], rank)
             self.Recv(what, into, root)
 
     def Send(self, what: str, x: list[Any], to: int, _tag: int = 0) -> None:  # noqa: N802
-        kind, units, _ = x[2]
-        self._run(what, "Send", x[0], x[1] * units, kind, to)
+        self._run(what, "Send", (x[0],), x[1], x[2], to)
 
     def Recv(self, what: str, x: list[Any], source: int, _tag: int = 0, _status: None = None) -> None:  # noqa: N802
-        kind, units, _ = x[2]
-        self._run(what, "Recv", x[0], x[1] * units, kind, source)
+        self._run(what, "Recv", (x[0],), x[1], x[2], source)
 
     def Barrier(self, what: str) -> None:  # noqa: N802
         self._nothing = empty(1, dtype=uint8, device=self.device)
-        self._run(what, "AllReduce", self._nothing._data, self._nothing._data, 1, _BYTE, _OPS["max"])
+        address = self._nothing._data
+        self._run(what, "AllReduce", (address, address), 1, self.byte_type(uint8), _OPS["max"])
 
 
-class _Together:
-    """Calls that NCCL runs as one group (ncclGroupStart, ncclGroupEnd)."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def __enter__(self) -> None:
-        _check(nccl().GroupStart(), self.what)
-
-    def __exit__(self, *_: object) -> None:
-        _check(nccl().GroupEnd(), self.what)
+@contextmanager
+def _together(what: str) -> Iterator[None]:
+    """A context whose calls NCCL runs as one group (ncclGroupStart, ncclGroupEnd)."""
+    _check(nccl().GroupStart(), what)
+    try:
+        yield
+    finally:
+        _check(nccl().GroupEnd(), what)
 
 
 def _parts(spec: list[Any]) -> list[tuple[int, int]]:

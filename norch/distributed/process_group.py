@@ -7,7 +7,6 @@ import socket
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from .._recording import unseen
@@ -201,8 +200,8 @@ def init_process_group(
         watch = Watch(seconds, comm.rank, mpi.abort, mpi.mpi().Exception)
         end_all_on_failure(comm.size, comm.rank, mpi.abort)
         with watch.ends_on_failure():
-            device = partial(_local_device, comm, device_id)
-            GroupMember.WORLD = _of_mpi(comm.Dup(), range(comm.size), watch, kinds, device)
+            places = range(comm.size), watch, kinds, lambda: nccl.local_device(_local_rank(comm), device_id)
+            GroupMember.WORLD = _of_mpi(comm.Dup(), *places)
     else:
         size, me = _from_environment(world_size, rank)
         if size > 1 and path is None:
@@ -285,10 +284,11 @@ def _of_mpi(comm: Any, ranks: Sequence[int], watch: Watch, kinds: dict[str, str]
     return _noted(ProcessGroup(comm, ranks, watch, links, _debugs()))
 
 
-def _local_device(comm: Any, device_id: Any) -> int:
+def _local_rank(comm: Any) -> int:
+    """The number of this process among those of its machine."""
     local = comm.Split_type(mpi.mpi().COMM_TYPE_SHARED)
     try:
-        return nccl.local_device(int(local.rank), device_id)
+        return int(local.rank)
     finally:
         local.Free()
 
@@ -397,8 +397,4 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     if isinstance(everyone.comm, nccl.Objects):
         hosts = everyone.comm.allgather(socket.gethostname())
         return hosts[: everyone.rank()].count(hosts[everyone.rank()])
-    local = everyone.comm.Split_type(mpi.mpi().COMM_TYPE_SHARED)
-    try:
-        return int(local.rank)
-    finally:
-        local.Free()
+    return _local_rank(everyone.comm)

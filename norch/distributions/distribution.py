@@ -199,6 +199,11 @@ class Distribution:
         return f"{self._name()}({', '.join(shown)})"
 
 
+def sum_rightmost(value: Tensor, dim: int) -> Tensor:
+    """The sum over the last dim axes."""
+    return value.sum(tuple(range(-dim, 0))) if dim else value
+
+
 def holds(condition: Tensor) -> bool:
     """Whether condition is true everywhere; within vmap of all samples, so that checks read no element of one."""
     return bool((condition.all_samples() if isinstance(condition, BatchedBase) else condition).all())

@@ -9,7 +9,7 @@ from typing import Any
 from .._typing import Operand
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, sum_rightmost
 
 
 class Independent(Distribution):
@@ -54,7 +54,7 @@ class Independent(Distribution):
 
     def summed(self, x: Tensor) -> Tensor:
         """x summed over the reinterpreted axes."""
-        return x.sum(tuple(range(-self.reinterpreted_batch_ndims, 0))) if self.reinterpreted_batch_ndims else x
+        return sum_rightmost(x, self.reinterpreted_batch_ndims)
 
     def log_prob(self, value: Operand) -> Tensor:
         return self.summed(self.base_dist.log_prob(value))

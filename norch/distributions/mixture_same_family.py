@@ -42,9 +42,6 @@ class MixtureSameFamily(Distribution):
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
 
-    def _given(self) -> list[str]:
-        return []
-
     @property
     def support(self) -> constraints.Constraint:
         return self.component_distribution.support

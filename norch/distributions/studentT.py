@@ -17,7 +17,7 @@ from .distribution import Distribution, broadcast_all
 class StudentT(Distribution):
     """The distribution of loc + scale x / sqrt(y / df) for x from Normal(0, 1) and y from Chi2(df).
 
-    df, scale: positive; loc: numbers; all may be tensors that broadcast. The derivative of rsample() by df needs SciPy.
+    df, scale: positive; loc: numbers; all may be tensors that broadcast.
 
     >>> norch.distributions.StudentT(4.0).variance
     tensor(2.)

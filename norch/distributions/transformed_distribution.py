@@ -8,7 +8,7 @@ from typing import Any
 from ..autograd import no_grad
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from .distribution import Distribution, sum_rightmost
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
 
@@ -44,9 +44,6 @@ class TransformedDistribution(Distribution):
         self.base_dist = Independent(base_distribution, more) if more else base_distribution
         super().__init__(self.base_dist.batch_shape, self.base_dist.event_shape, validate_args)
 
-    def _given(self) -> list[str]:
-        return []
-
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
@@ -67,8 +64,7 @@ class TransformedDistribution(Distribution):
         lost: Any = 0.0
         for one in reversed(self.transforms):
             x = one._inv_call(y)
-            log, more = one.log_abs_det_jacobian(x, y), event - one.event_dim
-            lost = lost + (log.sum(tuple(range(-more, 0))) if more else log)
+            lost = lost + sum_rightmost(one.log_abs_det_jacobian(x, y), event - one.event_dim)
             y = x
         return self.base_dist.log_prob(y) - lost
 

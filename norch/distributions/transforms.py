@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 from ..nn.functional import softplus
 from ..ops.composed.shape import broadcast_shapes
 from ..tensor import Tensor
-from .distribution import holds
+from .distribution import holds, sum_rightmost
 
 __all__ = [
     "AffineTransform", "ComposeTransform", "ExpTransform", "PowerTransform", "SigmoidTransform", "TanhTransform",
@@ -178,7 +178,7 @@ class AffineTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         scale = self.scale if isinstance(self.scale, Tensor) else x.new_tensor(self.scale)
         log = scale.abs().log().expand(x.shape)
-        return log.sum(tuple(range(-self.event_dim, 0))) if self.event_dim else log
+        return sum_rightmost(log, self.event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return broadcast_shapes(shape, *(x.shape for x in (self.loc, self.scale) if isinstance(x, Tensor)))
@@ -289,9 +289,7 @@ class ComposeTransform(Transform):
         found = x.new_zeros(())
         for part in self.parts:
             image = part(x)
-            log = part.log_abs_det_jacobian(x, image)
-            more = self.event_dim - part.event_dim
-            found = found + (log.sum(tuple(range(-more, 0))) if more else log)
+            found = found + sum_rightmost(part.log_abs_det_jacobian(x, image), self.event_dim - part.event_dim)
             x = image
         return found
 

@@ -11,6 +11,7 @@ from ..ops.random import randn
 from ..ops.softmax import softmax
 from ..tensor import Tensor
 from .distribution import broadcast_all as broadcast_all
+from .distribution import sum_rightmost as _sum_rightmost  # noqa: F401  (PyTorch's name)
 
 euler_constant = 0.57721566490153286060
 lazy_property = cached_property
@@ -18,11 +19,6 @@ lazy_property = cached_property
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
     return randn(shape, dtype=dtype, device=device)
-
-
-def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
-    """The sum over the last dim axes."""
-    return value.sum(tuple(range(-dim, 0))) if dim else value
 
 
 def clamp_probs(probs: Tensor) -> Tensor:

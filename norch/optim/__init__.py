@@ -11,10 +11,8 @@ from .sgd import SGD
 
 if _TYPE_CHECKING:
     from . import swa_utils as swa_utils
-    from .extras.composed import ASGD as ASGD
-    from .extras.composed import Adafactor as Adafactor
-    from .extras.composed import Muon as Muon
-    from .extras.lbfgs import LBFGS as LBFGS
+    from .extras.composed import ASGD, Adafactor, Muon
+    from .extras.lbfgs import LBFGS
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",

@@ -107,8 +107,7 @@ def draw_graph(
     return drawn
 
 
-# ---- names and modules
-# -------------------------------------------------------------------------------------------------
+# ---- names and modules -----------------------------------------------------------------------------------------------
 
 
 def _names(params: Any) -> dict[int, str]:
@@ -150,13 +149,8 @@ def _watched(function: Callable[[], Any], params: Any, calls: list[tuple[int, in
 
 
 def _common(paths: list[Path]) -> Path:
-    shared = paths[0]
-    for path in paths[1:]:
-        same = 0
-        while same < min(len(shared), len(path)) and shared[same] == path[same]:
-            same += 1
-        shared = shared[:same]
-    return shared
+    """The modules that all paths begin with; none for no paths."""
+    return tuple(os.path.commonprefix(paths))  # which takes any sequences
 
 
 def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int, int, Path]]) -> dict[Node, Path]:
@@ -166,7 +160,7 @@ def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int,
         return {n: next((path for begin, end, path in calls if begin < n.seq < end), ()) for n in nodes}
     users: dict[Node, list[Path]] = {}
     for node in nodes:  # the common path of all its users, from the last node to the first
-        seen = own.get(node) or (_common(users[node]) if node in users else ())
+        seen = own.get(node) or _common(users.get(node, []))
         for edge in _edges(node):
             users.setdefault(edge, []).append(seen)
     producers: dict[Node, set[Path]] = {}
@@ -176,7 +170,7 @@ def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int,
         if node in own:
             found[node] = own[node]
         else:
-            path = _common(users[node]) if node in users else ()
+            path = _common(users.get(node, []))
             while path and not any(one[: len(path)] == path for one in behind):
                 path = path[:-1]
             found[node] = path
@@ -184,8 +178,7 @@ def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int,
     return found
 
 
-# ---- the graph
-# ---------------------------------------------------------------------------------------------------------
+# ---- the graph -------------------------------------------------------------------------------------------------------
 
 
 def _edges(node: Node) -> list[Node]:
@@ -232,7 +225,7 @@ def _picture(
     edges = {(vertices[b], vertices[a]) for a in vertices for b in _edges(a) if b in vertices}
     for leaf in leaves:  # used more than once, or without a name: beside its users
         if leaf in vertices:
-            module_of[leaf] = _common([module_of[user] for user in users[leaf]]) if users[leaf] else ()
+            module_of[leaf] = _common([module_of[user] for user in users[leaf]])
     return Picture(_tree(vertices, module_of, params), {(a, b) for a, b in edges if a is not b})
 
 

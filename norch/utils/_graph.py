@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
+from itertools import groupby
 
 
 class Vertex:
@@ -74,14 +76,8 @@ class Picture:
             self._fold_chains(box)
 
     def _fold_boxes(self, box: Box) -> None:
-        runs: list[list[Box]] = []
         boxes = sorted((item for item in box.items if isinstance(item, Box)), key=lambda item: item.order)
-        for item in boxes:
-            if runs and runs[-1][0].form == item.form:
-                runs[-1].append(item)
-            else:
-                runs.append([item])
-        for first, *others in runs:
+        for _, (first, *others) in groupby(boxes, key=lambda item: item.form):
             if not others:
                 continue
             names = others[0].path if len(others) == 1 else f"{others[0].path} to {others[-1].path}"
@@ -131,23 +127,12 @@ def neighbours(edges: Iterable[tuple[Vertex, Vertex]]) -> tuple[dict[Vertex, lis
 
 
 def circle(edges: Iterable[tuple[object, object]]) -> set[object] | None:
-    """The vertices on cycles of a graph or between them; None where there is no cycle (Kahn's algorithm, from both
-    ends)."""
-    pairs = list(edges)
-    left = {end for pair in pairs for end in pair}
-    for head, tail in ((0, 1), (1, 0)):
-        waits: dict[object, int] = dict.fromkeys(left, 0)
-        after: dict[object, list[object]] = {}
-        for pair in pairs:
-            if pair[0] in left and pair[1] in left:
-                waits[pair[tail]] += 1
-                after.setdefault(pair[head], []).append(pair[tail])
-        ready = [item for item, count in waits.items() if count == 0]
-        while ready:
-            item = ready.pop()
-            left.discard(item)
-            for one in after.get(item, ()):
-                waits[one] -= 1
-                if waits[one] == 0:
-                    ready.append(one)
-    return left or None
+    """The vertices of a cycle of a graph; None where there is none."""
+    sorter: TopologicalSorter[object] = TopologicalSorter()
+    for a, b in edges:
+        sorter.add(b, a)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        return set(error.args[1])
+    return None

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 from collections import defaultdict
+from graphlib import TopologicalSorter
 from typing import Any
 
 from ._graph import Box, Item, Picture, Vertex, circle
@@ -47,7 +48,7 @@ class _Layout:
 
     def run(self) -> None:
         self._dissolve()
-        links = [self._link(a, b) for a, b in sorted(self.picture.edges, key=lambda e: (e[0].order, e[1].order))]
+        links = [self._link(a, b) for a, b in _in_order(self.picture)]
         self._place(self.picture.root)
         self._shift(self.picture.root, 0.0, 0.0)
         self.picture.width, self.picture.height = self.picture.root.width, self.picture.root.height
@@ -56,10 +57,10 @@ class _Layout:
     def _dissolve(self) -> None:
         """Removes boxes that a path leaves and enters again: no order of layers keeps them whole."""
         while True:
-            between: dict[Box, set[tuple[object, object]]] = defaultdict(set)
-            for a, b in self.picture.edges:
+            between: dict[Box, list[tuple[object, object]]] = defaultdict(list)
+            for a, b in _in_order(self.picture):
                 box, from_item, to_item = self._meet(a, b)
-                between[box].add((from_item, to_item))
+                between[box].append((from_item, to_item))
             wrong = next(((box, found) for box, pairs in between.items() if (found := circle(pairs))), None)
             if wrong is None:
                 return
@@ -154,16 +155,8 @@ class _Layout:
             after[a].append(b)
         depth: dict[Place, int] = {}
         lowest = 1 if exits else 0  # the lowest layer of other items
-        for start in items:
-            stack = [start]
-            while stack:
-                item = stack[-1]
-                missing = [one for one in after[item] if one not in depth]
-                if missing:
-                    stack += missing
-                else:
-                    stack.pop()
-                    depth[item] = max((depth[one] + 1 for one in after[item]), default=0 if item in exits else lowest)
+        for item in TopologicalSorter({item: after[item] for item in items}).static_order():
+            depth[item] = max((depth[one] + 1 for one in after[item]), default=0 if item in exits else lowest)
         ports = {*entries, *exits}
         first = 1 if entries else 0
         deepest = max([lowest, *(depth[item] for item in items if item not in ports)])
@@ -202,6 +195,11 @@ class _Layout:
                     y += point.height
                     text += f"V{y:.1f}"
         return text
+
+
+def _in_order(picture: Picture) -> list[tuple[Vertex, Vertex]]:
+    """The edges, in the order of recording."""
+    return sorted(picture.edges, key=lambda edge: (edge[0].order, edge[1].order))
 
 
 def _order(layers: list[list[Place]], links: list[tuple[Place, Place, float, float]]) -> None:
@@ -291,8 +289,7 @@ def place_by_dot(picture: Picture, dot: str) -> None:
                 text += f'subgraph {clusters[item]} {{ label="{"x" * len(item.title)}";\n{inside(item)}}}\n'
         return text
 
-    edges = sorted(picture.edges, key=lambda e: (e[0].order, e[1].order))
-    arrows = "".join(f"{names[a]} -> {names[b]};\n" for a, b in edges)
+    arrows = "".join(f"{names[a]} -> {names[b]};\n" for a, b in _in_order(picture))
     head = 'digraph { node [shape=box fixedsize=true label=""]; graph [fontsize=11 margin=14 ranksep=0.4];\n'
     text = head + inside(picture.root) + arrows + "}"
     run = subprocess.run([dot, "-Tjson0"], input=text, capture_output=True, text=True)

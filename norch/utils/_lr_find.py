@@ -3,10 +3,12 @@ arXiv:1506.01186, section 3.3), in exponential steps."""
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import inf, isfinite, log10
+from statistics import linear_regression
 from typing import Any
 
 from ..autograd import enable_grad, no_grad
@@ -17,12 +19,6 @@ from ..tensor import Tensor
 from ._restore import as_before
 
 _SKIPPED = 0.1  # the fraction of points at the start that are skipped: the running mean has few losses there
-
-
-def _slope(x: list[float], y: list[float]) -> float:
-    """The slope of the least-squares line through the points."""
-    middle, mean = sum(x) / len(x), sum(y) / len(y)
-    return sum((a - middle) * (b - mean) for a, b in zip(x, y)) / sum((a - middle) ** 2 for a in x)
 
 
 class LRCurve:
@@ -46,7 +42,8 @@ class LRCurve:
         lowest = min(finite, key=lambda i: y[i])
         reach = max(1, len(y) // 10)
         inner = range(max(reach, int(_SKIPPED * len(y))), min(lowest + 1, len(y) - reach))
-        slopes = {i: _slope(x[i - reach : i + reach + 1], y[i - reach : i + reach + 1]) for i in inner}
+        near = {i: slice(i - reach, i + reach + 1) for i in inner}
+        slopes = {i: linear_regression(x[points], y[points]).slope for i, points in near.items()}
         best = min(slopes, key=lambda i: slopes[i], default=None)
         return self.lrs[best] if best is not None and slopes[best] < 0 else None
 
@@ -172,7 +169,7 @@ def _restored(model: Module, optimizer: Optimizer) -> Iterator[None]:
     try:
         optimizer.state = defaultdict(dict)
         for key, entry in state.items():
-            optimizer.state[key] = _copied(entry)
+            optimizer.state[key] = copy.deepcopy(entry)
         for p, _, _ in values:
             p.grad = None
         yield
@@ -185,11 +182,3 @@ def _restored(model: Module, optimizer: Optimizer) -> Iterator[None]:
             for p, value, grad in values:
                 p.copy_(value)
                 p.grad = grad
-
-
-def _copied(entry: Any) -> Any:
-    if isinstance(entry, Tensor):
-        return entry.detach().clone()
-    if isinstance(entry, dict):
-        return {key: _copied(part) for key, part in entry.items()}
-    return type(entry)(map(_copied, entry)) if type(entry) in (list, tuple) else entry

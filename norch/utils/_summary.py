@@ -153,8 +153,7 @@ def summary(
     return made
 
 
-# ---- the arguments
-# -----------------------------------------------------------------------------------------------------
+# ---- the arguments ---------------------------------------------------------------------------------------------------
 
 
 def _is_shape(x: Any) -> bool:
@@ -204,8 +203,7 @@ def _shape(tree: Any) -> Any:
     return {name: _shape(part) for name, part in tree.items()} if isinstance(tree, Mapping) else None
 
 
-# ---- the call
-# ----------------------------------------------------------------------------------------------------------
+# ---- the call --------------------------------------------------------------------------------------------------------
 
 
 def _called(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str) -> tuple[Row, int]:

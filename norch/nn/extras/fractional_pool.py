@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ...errors import ArgumentError, ShapeError
 from ...ops._arguments import rename_errors
@@ -104,19 +104,14 @@ class _FractionalMaxPool(Layer):
     output_ratio: Any = None
     return_indices: bool = False
     _random_samples: Tensor | None = None
-    _shown = ()
-    _pool: ClassVar[Any]
+    _shown, _result = (), "Any"
 
     def __post_init__(self) -> None:
         if (self.output_size is None) is (self.output_ratio is None):
             raise ValueError(f"{type(self).__name__}: give output_size or output_ratio, and not both")
 
-    def forward(self, input: Tensor) -> Any:
-        given = self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
-        return self._pool(input, *given)
 
-
-class FractionalMaxPool2d(_FractionalMaxPool):
+class FractionalMaxPool2d(_FractionalMaxPool, function=fractional_max_pool2d):
     """The maxima of windows at positions that are drawn for each plane and call: (N, C, H, W) to (N, C, H', W').
 
     See functional.fractional_max_pool2d(). Without output_size and output_ratio, or with both, ValueError.
@@ -125,10 +120,6 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     norch.Size([2, 3, 4, 5])
     """
 
-    _pool = staticmethod(fractional_max_pool2d)
 
-
-class FractionalMaxPool3d(_FractionalMaxPool):
+class FractionalMaxPool3d(_FractionalMaxPool, function=fractional_max_pool3d):
     """As FractionalMaxPool2d, over three axes: (N, C, D, H, W) to (N, C, D', H', W')."""
-
-    _pool = staticmethod(fractional_max_pool3d)

@@ -8,7 +8,6 @@ Arguments that PyTorch places behind its deprecated `size_average` and `reduce` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from ..._exports import publish
@@ -40,29 +39,15 @@ from ._normalize import *  # noqa: F403
 from ._pool import *  # noqa: F403
 from ._vision import *  # noqa: F403
 
-if _TYPE_CHECKING:
-    from ..extras.ctc_loss import ctc_loss
-    from ..extras.embedding_bag import embedding_bag
-    from ..extras.fractional_pool import fractional_max_pool2d, fractional_max_pool3d
-    from ..extras.grid_sample import affine_grid, grid_sample
-    from ..extras.unpool import max_unpool1d, max_unpool2d, max_unpool3d
-
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "conv1d",
-    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "ctc_loss",
-    "embedding_bag", "fractional_max_pool2d", "fractional_max_pool3d", "grid_sample", "group_norm", "instance_norm",
-    "layer_norm", "linear", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
-    "pad", "pairwise_distance", "pdist", "rms_norm", "scaled_dot_product_attention",
+    "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "conv1d", "conv2d",
+    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "group_norm",
+    "instance_norm", "layer_norm", "linear", "max_pool1d", "max_pool2d", "max_pool3d", "pad", "pairwise_distance",
+    "pdist", "rms_norm", "scaled_dot_product_attention",
 ]  # fmt: skip
-__all__ += _activation.__all__
-__all__ += _cross_entropy.__all__
-__all__ += _dropout.__all__
-__all__ += _embedding.__all__
-__all__ += _loss.__all__
-__all__ += _normalize.__all__
-__all__ += _pool.__all__
-__all__ += _vision.__all__
+for _file in (_activation, _cross_entropy, _dropout, _embedding, _loss, _normalize, _pool, _vision):
+    __all__ += _file.__all__
 
 
 def _missing(name: str) -> Any:
@@ -78,4 +63,5 @@ _LAZY = {"..extras.ctc_loss": "ctc_loss", "..extras.embedding_bag": "embedding_b
 _LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
 _LAZY |= {"..extras.unpool": "max_unpool1d max_unpool2d max_unpool3d"}
 _LAZY |= {"..extras.fractional_pool": "fractional_max_pool2d fractional_max_pool3d"}
+__all__ += " ".join(_LAZY.values()).split()
 publish(globals(), _LAZY, _missing)

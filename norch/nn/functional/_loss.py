@@ -178,10 +178,6 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     return reduced(loss, reduction)
 
 
-def _zero_where(condition: Tensor, x: Tensor) -> Tensor:
-    return where(condition, 0.0, x)
-
-
 @loss_function
 def poisson_nll_loss(
     input: Tensor,
@@ -201,7 +197,7 @@ def poisson_nll_loss(
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         n = where(target > 1, target, 1)
-        approximation = _zero_where(target <= 1, n * log(n) - n + 0.5 * log(2 * math.pi * n))
+        approximation = where(target <= 1, 0.0, n * log(n) - n + 0.5 * log(2 * math.pi * n))
         loss = loss + approximation.to(loss.dtype)
     return reduced(loss, reduction)
 
@@ -240,8 +236,8 @@ def gaussian_nll_loss(
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """input where target is 1, max(0, margin - input) where target is -1."""
     input, target = as_fixed_tensor(input, "hinge_embedding_loss"), as_fixed_tensor(target, "hinge_embedding_loss")
-    dissimilar = _zero_where(target == 1, (margin - input).clamp(min=0))
-    return reduced(dissimilar + _zero_where(target == -1, input), reduction)
+    dissimilar = where(target == 1, 0.0, (margin - input).clamp(min=0))
+    return reduced(dissimilar + where(target == -1, 0.0, input), reduction)
 
 
 @loss_function

@@ -10,9 +10,9 @@ from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_,
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 
 if _TYPE_CHECKING:
-    from ..extras.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
     from ..extras.hooked_norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
     from . import parametrizations, parametrize, prune
+    from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
@@ -23,5 +23,5 @@ __all__ = [
 
 _LAZY = {".": "parametrize parametrizations prune"}
 _LAZY |= {"..extras.hooked_norms": "weight_norm spectral_norm remove_weight_norm remove_spectral_norm"}
-_LAZY |= {"..extras.fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights"}
+_LAZY |= {".fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights"}
 _publish(globals(), _LAZY)

@@ -1,4 +1,4 @@
-"""``norch.nn.utils.fusion``: batch normalisation in evaluation as part of the layer before it.
+"""Batch normalisation in eval mode, folded into the convolution or the linear layer before it.
 
 Its output is (y - mean) / sqrt(var + eps) * weight + bias of y = W x + b, which is W' x + b' with W' = W weight /
 sqrt(var + eps).
@@ -10,55 +10,78 @@ import copy
 from typing import Any
 
 from ..._exports import publish
-from ...ops.create import ones_like, zeros_like
+from ...errors import ArgumentError
+from ...tensor import Tensor
 from ..parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
 
+class FusionError(ArgumentError, AssertionError):
+    """Layers that are not ready to be fused; PyTorch raises an AssertionError."""
+
+
 def fuse_conv_bn_weights(
-    conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
-) -> tuple[Parameter, Parameter]:
-    """The weight and the bias of a convolution, or of a layer with weights (out, in, ...), and the normalisation."""
-    conv_b = zeros_like(bn_rm) if conv_b is None else conv_b
-    scale = (ones_like(bn_rm) if bn_w is None else bn_w) * (bn_rv + bn_eps).rsqrt()
-    bias = (zeros_like(bn_rm) if bn_b is None else bn_b) + (conv_b - bn_rm) * scale
-    shape = (1, -1, *[1] * (conv_w.ndim - 2)) if transpose else (-1, *[1] * (conv_w.ndim - 1))
+    conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
+    bn_b: Tensor | None, transpose: bool = False,
+) -> tuple[Parameter, Parameter]:  # fmt: skip
+    """(weight, bias) of the convolution that gives what batch normalisation makes of one with conv_w and conv_b.
+
+    bn_rm, bn_rv: the running mean and variance, bn_w and bn_b its weight and bias; a None stands for ones or zeros.
+    transpose: of a transposed convolution, whose channels are the second axis of the weight.
+    """
+    scale = (bn_rv + bn_eps).rsqrt()
+    scale = scale if bn_w is None else scale * bn_w
+    shift = -bn_rm * scale if conv_b is None else (conv_b - bn_rm) * scale
+    shift = shift if bn_b is None else shift + bn_b
+    shape = [1] * conv_w.ndim
+    shape[1 if transpose else 0] = -1
     weight = (conv_w * scale.reshape(shape)).to(conv_w.dtype)
-    grad = conv_w.requires_grad
-    return Parameter(weight.detach(), requires_grad=grad), Parameter(bias.detach(), requires_grad=grad)
+    trained = conv_w.requires_grad, conv_b is None or conv_b.requires_grad
+    return Parameter(weight.detach(), trained[0]), Parameter(shift.detach(), trained[1])
 
 
 def fuse_linear_bn_weights(
-    linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
-) -> tuple[Parameter, Parameter]:
-    """The same for a Linear."""
+    linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
+    bn_b: Tensor | None,
+) -> tuple[Parameter, Parameter]:  # fmt: skip
+    """fuse_conv_bn_weights() of a linear layer."""
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
-def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A copy of a layer that does what it and a batch normalisation behind it do, both in evaluation.
-
-    >>> from norch.nn.utils.fusion import fuse_conv_bn_eval
-    >>> conv, bn = norch.nn.Conv2d(3, 8, 3).eval(), norch.nn.BatchNorm2d(8).eval()
-    >>> x = norch.ones(1, 3, 4, 4)
-    >>> norch.allclose(fuse_conv_bn_eval(conv, bn)(x), bn(conv(x)), atol=1e-6)
-    True
-    """
-    if conv.training or bn.training:
-        raise AssertionError("fuse_conv_bn_eval: the layer and the normalisation have to be in evaluation: call eval()")
-    fused = copy.deepcopy(conv)
+def _fused(name: str, layer: Any, bn: Any, transpose: bool) -> Any:
+    if layer.training or bn.training:
+        raise FusionError(f"{name}: fusion is only for eval mode, in which the statistics are fixed")
+    if bn.running_mean is None:
+        raise FusionError(f"{name}: the batch normalisation has no running statistics")
+    fused = copy.deepcopy(layer)
     fused.weight, fused.bias = fuse_conv_bn_weights(
-        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+        layer.weight, layer.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
     )
     return fused
 
 
+def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
+    """One convolution that computes bn(conv(x)) in eval mode: a copy of conv with the statistics of bn in its weights.
+
+    ArgumentError in training mode. transpose: for a transposed convolution of one group.
+
+    >>> conv, bn = norch.nn.Conv2d(3, 4, 3).eval(), norch.nn.BatchNorm2d(4).eval()
+    >>> fused, x = norch.nn.utils.fuse_conv_bn_eval(conv, bn), norch.ones(1, 3, 5, 5)
+    >>> norch.allclose(fused(x), bn(conv(x)), atol=1e-6)
+    True
+    """
+    return _fused("fuse_conv_bn_eval", conv, bn, transpose)
+
+
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """The same for a Linear; ValueError where the normalisation is not over its features."""
+    """One linear layer that computes bn(linear(x)) in eval mode; as fuse_conv_bn_eval().
+
+    bn must have as many features as linear, or one.
+    """
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise ValueError(f"fuse_linear_bn_eval: {linear.out_features} features and a norm of {bn.num_features}")
-    return fuse_conv_bn_eval(linear, bn)
+        raise FusionError(f"fuse_linear_bn_eval: {bn.num_features} features after {linear.out_features}")
+    return _fused("fuse_linear_bn_eval", linear, bn, False)
 
 
 publish(globals())

@@ -93,10 +93,6 @@ class ASGD(Composed, states=("ax",)):
         entry["mu"] = 1 / max(1, entry["step"] - group["t0"])
 
 
-def _mean_of_squares(x: Tensor, axis: int) -> Tensor:
-    return x.square().mean(axis, True)
-
-
 def _rms(x: Tensor) -> float:
     """The root of the mean of the squares of x, which is not empty."""
     return float(x.norm().item()) / math.sqrt(x.numel())
@@ -161,12 +157,13 @@ class Adafactor(Composed, decays=False):
         size = max(scale, _rms(param)) * min(rate, 1 / math.sqrt(step))
         if group["weight_decay"]:
             param.mul_(1 - rate * group["weight_decay"])
+        squares = g.square()
         if param.ndim > 1:
-            row = entry["row_var"].lerp_(_mean_of_squares(g, -1), rest)
-            column = entry["col_var"].lerp_(_mean_of_squares(g, -2), rest)
+            row = entry["row_var"].lerp_(squares.mean(-1, True), rest)
+            column = entry["col_var"].lerp_(squares.mean(-2, True), rest)
             square = row * column / row.mean(-2, True).clamp_(min=least)
         else:
-            square = entry["variance"].lerp_(g.square(), rest)
+            square = entry["variance"].lerp_(squares, rest)
         update = square.clamp(min=least**2).rsqrt_().mul_(g)
         param.sub_(update * (size / max(1.0, _rms(update) / group["d"])))
 

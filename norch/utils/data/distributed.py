@@ -74,11 +74,8 @@ def _process_group() -> tuple[int, int]:
     """World size and rank."""
     from importlib import import_module
 
-    try:
-        group = import_module("norch.distributed")
-    except ModuleNotFoundError:
-        group = None
-    if group is None or not group.is_initialized():
+    group = import_module("norch.distributed")
+    if not group.is_initialized():
         raise ArgumentError(
             "DistributedSampler: give num_replicas and rank, or initialise norch.distributed before: "
             "there is no process group"
