@@ -40,6 +40,12 @@ static inline norch_tensor *nr_finished(norch_tensor *x, int32_t status) {
     return NULL;
 }
 
+/* Before the declaration of local variables: nr_release() where their block ends. NR_AT_END(f) calls f on their
+ * addresses. */
+#define NR_AT_END(f) __attribute__((cleanup(f)))
+#define NR_OWNED NR_AT_END(nr_release_local)
+static inline void nr_release_local(norch_tensor **x) { nr_release(*x); }
+
 /* Releases what x holds, when its last reference is gone. */
 void nr_tensor_clear(norch_tensor *x);
 

@@ -26,26 +26,20 @@ static int32_t run(const norch_tensor *x, int32_t condition, int32_t error, cons
 }
 
 int32_t nr_check_divisors(const norch_tensor *divisors) {
-    norch_tensor *good = norch_cast(divisors, NORCH_BOOL), *dense = good ? nr_dense(good, NORCH_BOOL) : NULL;
-    const int32_t status =
-        dense ? run(dense, DIVISORS, NORCH_ERROR_ZERO_DIVISION, "integer division by zero") : NORCH_ERROR_MEMORY;
-    nr_release(good);
-    nr_release(dense);
-    return status;
+    NR_OWNED norch_tensor *good = norch_cast(divisors, NORCH_BOOL), *dense = good ? nr_dense(good, NORCH_BOOL) : NULL;
+    return dense ? run(dense, DIVISORS, NORCH_ERROR_ZERO_DIVISION, "integer division by zero") : NORCH_ERROR_MEMORY;
 }
 
 int32_t norch_check(const norch_tensor *x, int64_t condition) {
     if (nr_check_tensor("check", x)) return NORCH_ERROR_VALUE;
     if (x->dtype != NORCH_BOOL || condition < 0 || condition >= (int64_t)(sizeof texts / sizeof *texts))
         return nr_fail(NORCH_ERROR_DTYPE, "check: expected a bool tensor and a condition");
-    norch_tensor *dense = nr_dense(x, NORCH_BOOL);
+    NR_OWNED norch_tensor *dense = nr_dense(x, NORCH_BOOL);
     if (!dense) return NORCH_ERROR_MEMORY;
     if (dense->storage->backend->device && !nr_records()) {
         norch_tensor *here = norch_to_device(dense, NORCH_CPU, 0, false);
         nr_release(dense);
         if (!(dense = here)) return NORCH_ERROR_MEMORY;
     }
-    const int32_t status = run(dense, (int32_t)condition, NORCH_ERROR_VALUE, texts[condition]);
-    nr_release(dense);
-    return status;
+    return run(dense, (int32_t)condition, NORCH_ERROR_VALUE, texts[condition]);
 }

@@ -59,9 +59,8 @@ norch_tensor *nr_whole(norch_tensor *parts) {
 }
 
 norch_tensor *nr_part(const norch_tensor *x, int32_t which) {
-    norch_tensor *parts = norch_view_as_real(x);
+    NR_OWNED norch_tensor *parts = norch_view_as_real(x);
     norch_tensor *one = parts ? nr_make_view(parts, x->ndim, parts->shape, parts->strides, which) : NULL;
     if (one) one->dtype = parts->dtype;
-    nr_release(parts);
     return one;
 }

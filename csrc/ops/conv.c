@@ -158,10 +158,8 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
 /* Sums y over all axes but the channels, for a backend whose kernel does not compute the sums itself. */
 static int32_t sum_channels(const norch_tensor *y, norch_tensor *sums) {
     const int64_t dims[] = {0, 2, 3};
-    norch_tensor *found = norch_reduce(NR_OP_sum, y, 3, dims, 0, -1, 0);
-    int32_t status = found ? norch_copy(sums, found) : NORCH_ERROR_MEMORY;
-    nr_release(found);
-    return status;
+    NR_OWNED norch_tensor *found = norch_reduce(NR_OP_sum, y, 3, dims, 0, -1, 0);
+    return found ? norch_copy(sums, found) : NORCH_ERROR_MEMORY;
 }
 
 norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, int64_t count, const int64_t *geometry,

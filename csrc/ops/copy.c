@@ -59,24 +59,15 @@ void nr_load_number(const nr_plan *plan, int o, int32_t dtype) {
 static void load_source(const nr_call *call) { nr_load_number(call->plan, 1, call->dtype); }
 
 norch_tensor *nr_complex_number(const norch_tensor *x, int32_t dtype, const norch_tensor *where) {
-    norch_tensor *number = norch_cast(x, dtype);
-    norch_tensor *there = number ? norch_to_device(number, where->device_type, where->device_index, false) : NULL;
-    nr_release(number);
-    return there;
+    NR_OWNED norch_tensor *number = norch_cast(x, dtype);
+    return number ? norch_to_device(number, where->device_type, where->device_index, false) : NULL;
 }
 
 /* ---- copies to and from complex numbers ---------------------------------------------------------- */
 
-static int32_t copy_and_release(norch_tensor *dst, norch_tensor *src) {
-    const int32_t status = dst && src ? nr_copy_into(dst, src) : norch_last_error_kind();
-    nr_release(dst);
-    nr_release(src);
-    return status;
-}
-
 /* Sets the imaginary parts of x to 0. */
 static int32_t make_real(const norch_tensor *x) {
-    norch_tensor *imaginary = nr_part(x, 1);
+    NR_OWNED norch_tensor *imaginary = nr_part(x, 1);
     if (!imaginary) return norch_last_error_kind();
     nr_plan plan;
     nr_plan_make(&plan, x->ndim, x->shape, 2, (const norch_tensor *[]){imaginary, imaginary});
@@ -85,9 +76,7 @@ static int32_t make_real(const norch_tensor *x) {
     plan.value[1] = 0;
     nr_call call = {.family = NR_COPY, .dtype = imaginary->dtype, .from_dtype = imaginary->dtype, .plan = &plan};
     call.work = (double)x->numel;
-    const int32_t status = nr_dispatch(&call, imaginary);
-    nr_release(imaginary);
-    return status;
+    return nr_dispatch(&call, imaginary);
 }
 
 /* Writes src != 0 into dst, as logical_not twice. */
@@ -105,22 +94,20 @@ static int32_t copy_complex(norch_tensor *dst, const norch_tensor *src) {
     if (!nr_same_device(dst, src) && nr_is_complex(src->dtype)) { /* a 0-d tensor of the CPU */
         norch_tensor borrowed = *src;
         borrowed.references = 1; /* a header of this thread: its count is not shared */
-        norch_tensor *there = norch_to_device(&borrowed, dst->device_type, dst->device_index, false);
-        const int32_t status = there ? copy_complex(dst, there) : norch_last_error_kind();
-        nr_release(there);
-        return status;
+        NR_OWNED norch_tensor *there = norch_to_device(&borrowed, dst->device_type, dst->device_index, false);
+        return there ? copy_complex(dst, there) : norch_last_error_kind();
     }
-    if (nr_is_complex(dst->dtype) && nr_is_complex(src->dtype))
-        return copy_and_release(norch_view_as_real(dst), norch_view_as_real(src));
+    if (nr_is_complex(dst->dtype) && nr_is_complex(src->dtype)) {
+        NR_OWNED norch_tensor *to = norch_view_as_real(dst), *from = to ? norch_view_as_real(src) : NULL;
+        return from ? nr_copy_into(to, from) : norch_last_error_kind();
+    }
     if (dst->dtype == NORCH_BOOL) return copy_truth(dst, src);
     if (!nr_is_complex(dst->dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "to: %s cannot hold the imaginary parts of %s; take .real or .abs()",
                        nr_dtypes[dst->dtype].name, nr_dtypes[src->dtype].name);
     NR_TRY(make_real(dst));
-    norch_tensor *real = nr_part(dst, 0);
-    const int32_t status = real ? nr_copy_into(real, src) : norch_last_error_kind();
-    nr_release(real);
-    return status;
+    NR_OWNED norch_tensor *real = nr_part(dst, 0);
+    return real ? nr_copy_into(real, src) : norch_last_error_kind();
 }
 
 /* ---- the copy that all others use ---------------------------------------------------------------- */
@@ -217,7 +204,7 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
     NR_TRY(nr_check_writable("copy_", dst));
     if (norch_is_same(dst, src)) return NORCH_OK;
 
-    norch_tensor *owned = NULL; /* a copy of src, if src overlaps dst or is on another device */
+    NR_OWNED norch_tensor *owned = NULL; /* a copy of src, if src overlaps dst or is on another device */
     bool across = !nr_same_device(dst, src);
     if (across && !nr_is_anywhere(src)) {
         norch_tensor borrowed = *src;
@@ -228,10 +215,7 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
     } else {
         return nr_copy_into(dst, src);
     }
-    if (!owned) return norch_last_error_kind();
-    int32_t status = nr_copy_into(dst, owned);
-    nr_release(owned);
-    return status;
+    return owned ? nr_copy_into(dst, owned) : norch_last_error_kind();
 }
 
 /* ---- devices ------------------------------------------------------------------------------------- */
@@ -239,12 +223,9 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
 norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, bool non_blocking) {
     if (nr_check_tensor("to", x)) return NULL;
     if (x->device_type == device_type && x->device_index == device_index) return norch_retain(x);
-    norch_tensor *dense = norch_contiguous(x);
+    NR_OWNED norch_tensor *dense = norch_contiguous(x);
     norch_tensor *y = dense ? norch_empty(x->ndim, x->shape, x->dtype, device_type, device_index) : NULL;
-    if (!y) {
-        nr_release(dense);
-        return NULL;
-    }
+    if (!y) return NULL;
     const size_t bytes = (size_t)(x->numel * nr_size_of(x->dtype));
     const nr_backend *from = x->storage->backend, *to = y->storage->backend;
     void *host = NULL; /* between two devices: bytes pass through the host */
@@ -264,6 +245,5 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
         if (status == NORCH_OK) status = nr_transfer_from_host(to, y->data, host, bytes, false);
     }
     nr_free(host);
-    nr_release(dense);
     return nr_finished(y, status);
 }

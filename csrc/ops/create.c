@@ -39,10 +39,8 @@ norch_tensor *norch_scalar_complex(double real, double imaginary) {
 static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
     if (!x || x->numel == 0) return x;
     if (nr_is_complex(x->dtype)) {
-        norch_tensor *number = norch_scalar_float(value);
-        const int32_t status = number ? nr_copy_into(x, number) : NORCH_ERROR_MEMORY;
-        nr_release(number);
-        return nr_finished(x, status);
+        NR_OWNED norch_tensor *number = norch_scalar_float(value);
+        return nr_finished(x, number ? nr_copy_into(x, number) : NORCH_ERROR_MEMORY);
     }
     const int64_t size = nr_size_of(x->dtype);
     nr_plan plan = {.ndim = 1, .operands = 2, .size = {x->numel}, .numel = x->numel};
@@ -133,11 +131,9 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n) {
     NR_TRY(nr_check_tensor("to_bytes", x));
     NR_TRY(check_bytes("to_bytes", n, x->ndim, x->shape, x->numel, x->dtype));
     if (n == 0) return NORCH_OK;
-    norch_tensor *dense = nr_dense(x, x->dtype);
+    NR_OWNED norch_tensor *dense = nr_dense(x, x->dtype);
     if (!dense) return norch_last_error_kind();
-    int32_t status = nr_transfer_to_host(x->storage->backend, bytes, dense->data, (size_t)n);
-    nr_release(dense);
-    return status;
+    return nr_transfer_to_host(x->storage->backend, bytes, dense->data, (size_t)n);
 }
 
 /* Copies the first element of x, from whatever device, to the host. */

@@ -46,15 +46,12 @@ norch_tensor *norch_cross_entropy(const norch_tensor *x, const norch_tensor *tar
                                   const norch_tensor *optional_count, int64_t ignored, bool reduced, double smoothing) {
     const char *op = "cross_entropy";
     if (check(op, x, target)) return NULL;
-    norch_tensor *wide = nr_dense(x, nr_wide(x->dtype)), *indices = nr_dense(target, NORCH_INT64), *out = NULL;
-    if (wide && indices && check_kept(op, wide, log_sums, optional_count) == NORCH_OK)
-        out = nr_make(reduced ? 0 : target->ndim, target->shape, wide->dtype, x);
-    if (out) {
-        const nr_cross_entropy_plan plan = {.ignored = ignored, .reduced = reduced, .smoothing = smoothing};
-        out = run(NR_CROSS_ENTROPY_FORWARD, plan, wide, indices, log_sums, optional_count, out);
-    }
-    nr_release(wide);
-    nr_release(indices);
+    NR_OWNED norch_tensor *wide = nr_dense(x, nr_wide(x->dtype)), *indices = nr_dense(target, NORCH_INT64);
+    if (!wide || !indices || check_kept(op, wide, log_sums, optional_count)) return NULL;
+    norch_tensor *out = nr_make(reduced ? 0 : target->ndim, target->shape, wide->dtype, x);
+    if (!out) return NULL;
+    const nr_cross_entropy_plan plan = {.ignored = ignored, .reduced = reduced, .smoothing = smoothing};
+    out = run(NR_CROSS_ENTROPY_FORWARD, plan, wide, indices, log_sums, optional_count, out);
     return nr_narrowed(out, x->dtype);
 }
 
@@ -67,17 +64,14 @@ norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_te
     if (!reduced && !nr_same_shape(g->ndim, g->shape, target->ndim, target->shape))
         return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a gradient of shape %s for losses of shape %s", op, nr_shape_of(g),
                          nr_shape_of(target));
-    norch_tensor *wide = nr_dense(x, nr_wide(x->dtype)), *indices = nr_dense(target, NORCH_INT64), *out = NULL;
-    norch_tensor *grad = wide ? nr_dense(g, wide->dtype) : NULL;
-    if (grad && indices && check_kept(op, wide, log_sums, optional_count) == NORCH_OK)
-        out = nr_make(x->ndim, x->shape, wide->dtype, x);
+    NR_OWNED norch_tensor *wide = nr_dense(x, nr_wide(x->dtype)), *indices = nr_dense(target, NORCH_INT64);
+    NR_OWNED norch_tensor *grad = wide ? nr_dense(g, wide->dtype) : NULL;
+    if (!grad || !indices || check_kept(op, wide, log_sums, optional_count)) return NULL;
+    norch_tensor *out = nr_make(x->ndim, x->shape, wide->dtype, x);
     if (out && out->numel) {
         const nr_cross_entropy_plan plan = {
             .ignored = ignored, .reduced = reduced, .smoothing = smoothing, .g = grad->data};
         out = run(NR_CROSS_ENTROPY_BACKWARD, plan, wide, indices, log_sums, optional_count, out);
     }
-    nr_release(wide);
-    nr_release(indices);
-    nr_release(grad);
     return nr_narrowed(out, x->dtype);
 }

@@ -164,10 +164,8 @@ static norch_tensor *source(const norch_tensor *src, const norch_tensor *y) {
  * y. */
 static int32_t write_dense(const variant *w, norch_tensor *y, const norch_tensor *dense, const places *p) {
     if (!norch_overlaps(y, dense)) return run(w, w->kind, dense, p, y);
-    norch_tensor *copy = norch_clone(dense);
-    int32_t status = copy ? run(w, w->kind, copy, p, y) : norch_last_error_kind();
-    nr_release(copy);
-    return status;
+    NR_OWNED norch_tensor *copy = norch_clone(dense);
+    return copy ? run(w, w->kind, copy, p, y) : norch_last_error_kind();
 }
 
 /* Ends a write to y, which target(x) made: casts it back if it is wide, and returns the result. */
@@ -185,21 +183,16 @@ static norch_tensor *finish_write(norch_tensor *x, norch_tensor *y, int32_t stat
 /* An index, or a mask, expanded over both parts. */
 static norch_tensor *for_both(const norch_tensor *index) {
     int64_t shape[NORCH_MAX_DIMS];
-    norch_tensor *column = norch_unsqueeze(index, -1);
+    NR_OWNED norch_tensor *column = norch_unsqueeze(index, -1);
     if (!column) return NULL;
     memcpy(shape, column->shape, (size_t)column->ndim * sizeof *shape);
     shape[index->ndim] = 2;
-    norch_tensor *both = norch_expand(column, column->ndim, shape);
-    nr_release(column);
-    return both;
+    return norch_expand(column, column->ndim, shape);
 }
 
 static norch_tensor *complex_gather(const norch_tensor *x, int32_t axis, const norch_tensor *index) {
-    norch_tensor *at = for_both(index), *parts = at ? norch_view_as_real(x) : NULL;
-    norch_tensor *out = parts ? norch_gather(parts, axis, at) : NULL;
-    nr_release(at);
-    nr_release(parts);
-    return nr_whole(out);
+    NR_OWNED norch_tensor *at = for_both(index), *parts = at ? norch_view_as_real(x) : NULL;
+    return parts ? nr_whole(norch_gather(parts, axis, at)) : NULL;
 }
 
 /* The result of a write into the parts of x; in place x itself. */
@@ -211,48 +204,36 @@ static norch_tensor *written(norch_tensor *x, norch_tensor *parts, bool in_place
 
 static norch_tensor *complex_scatter(norch_tensor *x, int64_t kind, int32_t axis, const norch_tensor *index,
                                      const norch_tensor *src, bool in_place) {
-    norch_tensor *all = src->ndim == 0 ? norch_expand(src, index->ndim, index->shape) : nr_retained(src);
-    norch_tensor *from = all ? norch_view_as_real(all) : NULL, *at = from ? for_both(index) : NULL;
-    norch_tensor *parts = at ? norch_view_as_real(x) : NULL;
-    norch_tensor *out = parts ? norch_scatter(parts, kind, axis, at, from, in_place) : NULL;
-    norch_tensor *const made[] = {all, from, at, parts};
-    nr_release_all(4, made);
-    return written(x, out, in_place);
+    NR_OWNED norch_tensor *all = src->ndim == 0 ? norch_expand(src, index->ndim, index->shape) : nr_retained(src);
+    NR_OWNED norch_tensor *from = all ? norch_view_as_real(all) : NULL, *at = from ? for_both(index) : NULL;
+    NR_OWNED norch_tensor *parts = at ? norch_view_as_real(x) : NULL;
+    return parts ? written(x, norch_scatter(parts, kind, axis, at, from, in_place), in_place) : NULL;
 }
 
 static norch_tensor *complex_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
                                  const int64_t *axes, int64_t lead) {
-    norch_tensor *parts = norch_view_as_real(x);
-    norch_tensor *out = parts ? norch_index_get(parts, kind, n, indices, count, axes, lead) : NULL;
-    nr_release(parts);
-    return nr_whole(out);
+    NR_OWNED norch_tensor *parts = norch_view_as_real(x);
+    return parts ? nr_whole(norch_index_get(parts, kind, n, indices, count, axes, lead)) : NULL;
 }
 
 static norch_tensor *complex_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
                                  const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place) {
-    norch_tensor *from = norch_view_as_real(values), *parts = from ? norch_view_as_real(x) : NULL;
-    norch_tensor *out = parts ? norch_index_put(parts, kind, n, indices, count, axes, lead, from, in_place) : NULL;
-    nr_release(from);
-    nr_release(parts);
-    return written(x, out, in_place);
+    NR_OWNED norch_tensor *from = norch_view_as_real(values), *parts = from ? norch_view_as_real(x) : NULL;
+    if (!parts) return NULL;
+    return written(x, norch_index_put(parts, kind, n, indices, count, axes, lead, from, in_place), in_place);
 }
 
 static norch_tensor *complex_mask_get(const norch_tensor *x, const norch_tensor *mask) {
-    norch_tensor *both = for_both(mask), *parts = both ? norch_view_as_real(x) : NULL;
-    norch_tensor *flat = parts ? norch_mask_get(parts, both) : NULL;
-    norch_tensor *out = flat ? norch_view(flat, 2, (const int64_t[]){-1, 2}) : NULL;
-    norch_tensor *const made[] = {both, parts, flat};
-    nr_release_all(3, made);
-    return nr_whole(out);
+    NR_OWNED norch_tensor *both = for_both(mask), *parts = both ? norch_view_as_real(x) : NULL;
+    NR_OWNED norch_tensor *flat = parts ? norch_mask_get(parts, both) : NULL;
+    return flat ? nr_whole(norch_view(flat, 2, (const int64_t[]){-1, 2})) : NULL;
 }
 
 static int32_t complex_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_tensor *values) {
-    norch_tensor *both = for_both(mask), *parts = both ? norch_view_as_real(x) : NULL;
-    norch_tensor *from = parts ? norch_view_as_real(values) : NULL, *flat = from ? norch_flatten(from, 0, -1) : NULL;
-    const int32_t status = flat ? norch_mask_put(parts, both, flat) : norch_last_error_kind();
-    norch_tensor *const made[] = {both, parts, from, flat};
-    nr_release_all(4, made);
-    return status;
+    NR_OWNED norch_tensor *both = for_both(mask), *parts = both ? norch_view_as_real(x) : NULL;
+    NR_OWNED norch_tensor *from = parts ? norch_view_as_real(values) : NULL;
+    NR_OWNED norch_tensor *flat = from ? norch_flatten(from, 0, -1) : NULL;
+    return flat ? norch_mask_put(parts, both, flat) : norch_last_error_kind();
 }
 
 /* ---- an index for each element ------------------------------------------------------------------- */
@@ -340,7 +321,7 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
     if (nr_is_complex(x->dtype)) return complex_scatter(x, kind, axis, index, src, in_place);
     norch_tensor *y = target(w, x, in_place);
     if (!y || index->numel == 0) return finish_write(x, y, NORCH_OK, in_place);
-    norch_tensor *from = source(src, y);
+    NR_OWNED norch_tensor *from = source(src, y);
     if (!from) return nr_finished(y, NORCH_ERROR_MEMORY);
     const norch_tensor at = at_least_1d(index);
     norch_tensor dense = at_least_1d(from);
@@ -354,7 +335,6 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
         status = write_dense(w, y, &dense, &p);
         done(&p);
     }
-    nr_release(from);
     return finish_write(x, y, status, in_place);
 }
 
@@ -466,11 +446,10 @@ norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const vo
     bool fits = values->ndim <= p.along.ndim;
     for (int32_t d = 0; fits && d < values->ndim; d++)
         fits = values->shape[d] == 1 || values->shape[d] == p.along.shape[d + p.along.ndim - values->ndim];
-    norch_tensor *from = fits ? source(values, y) : NULL;
+    NR_OWNED norch_tensor *from = fits ? source(values, y) : NULL;
     if (from) {
         const norch_tensor dense = broadcast_view(from, p.along.ndim, 0, p.along.ndim, p.along.shape);
         status = write_dense(w, y, &dense, &p);
-        nr_release(from);
     } else if (fits) {
         status = norch_last_error_kind();
     } else {
@@ -517,20 +496,15 @@ static void end_visit(visit *v) {
 
 norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension) {
     if (nr_check_tensor("nonzero", x)) return NULL;
-    visit v;
-    norch_tensor *y = NULL;
-    if (count_true(&v, "nonzero", x) == NORCH_OK) {
-        const int64_t shape[2][2] = {{v.total, x->ndim}, {x->ndim, v.total}};
-        y = nr_make(2, shape[by_dimension != 0], NORCH_INT64, x);
-        if (y && y->numel) {
-            v.plan.out = y->data;
-            v.plan.row = y->strides[by_dimension != 0];
-            v.plan.column = y->strides[by_dimension == 0];
-            y = nr_finished(y, run_visit(&v, NR_NONZERO, x, NORCH_INT64));
-        }
-    }
-    end_visit(&v);
-    return y;
+    NR_AT_END(end_visit) visit v;
+    if (count_true(&v, "nonzero", x)) return NULL;
+    const int64_t shape[2][2] = {{v.total, x->ndim}, {x->ndim, v.total}};
+    norch_tensor *y = nr_make(2, shape[by_dimension != 0], NORCH_INT64, x);
+    if (!y || !y->numel) return y;
+    v.plan.out = y->data;
+    v.plan.row = y->strides[by_dimension != 0];
+    v.plan.column = y->strides[by_dimension == 0];
+    return nr_finished(y, run_visit(&v, NR_NONZERO, x, NORCH_INT64));
 }
 
 static int32_t check_mask(const char *name, const norch_tensor *x, const norch_tensor *mask) {
@@ -548,21 +522,15 @@ norch_tensor *norch_mask_get(const norch_tensor *x, const norch_tensor *mask) {
     static const char name[] = "index";
     if (check_mask(name, x, mask)) return NULL;
     if (nr_is_complex(x->dtype)) return complex_mask_get(x, mask);
-    visit v;
-    norch_tensor *y = NULL, *dense = NULL;
-    if (count_true(&v, name, mask) == NORCH_OK) {
-        dense = nr_dense(x, x->dtype);
-        y = dense ? nr_make(1, &v.total, x->dtype, x) : NULL;
-        if (y && y->numel) {
-            v.plan.x = dense->data;
-            v.plan.out = y->data;
-            v.plan.item = nr_size_of(x->dtype);
-            y = nr_finished(y, run_visit(&v, NR_MASK_GET, x, x->dtype));
-        }
-    }
-    nr_release(dense);
-    end_visit(&v);
-    return y;
+    NR_AT_END(end_visit) visit v;
+    if (count_true(&v, name, mask)) return NULL;
+    NR_OWNED norch_tensor *dense = nr_dense(x, x->dtype);
+    norch_tensor *y = dense ? nr_make(1, &v.total, x->dtype, x) : NULL;
+    if (!y || !y->numel) return y;
+    v.plan.x = dense->data;
+    v.plan.out = y->data;
+    v.plan.item = nr_size_of(x->dtype);
+    return nr_finished(y, run_visit(&v, NR_MASK_GET, x, x->dtype));
 }
 
 int32_t norch_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_tensor *values) {
@@ -576,20 +544,16 @@ int32_t norch_mask_put(norch_tensor *x, const norch_tensor *mask, const norch_te
                        name, nr_shape_of(values), nr_dtypes[values->dtype].name, nr_shape_of(x),
                        nr_dtypes[x->dtype].name);
     if (nr_is_complex(x->dtype)) return complex_mask_put(x, mask, values);
-    visit v;
-    norch_tensor *dense = NULL;
-    int32_t status = count_true(&v, name, mask);
-    if (status == NORCH_OK && v.total != values->numel)
-        status = nr_fail(NORCH_ERROR_SHAPE, "%s: %lld values for %lld elements", name, (long long)values->numel,
-                         (long long)v.total);
-    if (status == NORCH_OK && v.total) {
-        dense = norch_overlaps(x, values) ? norch_clone(values) : nr_dense(values, x->dtype);
-        v.plan.x = dense ? dense->data : NULL;
-        v.plan.out = x->data;
-        v.plan.item = nr_size_of(x->dtype);
-        status = dense ? run_visit(&v, NR_MASK_PUT, x, x->dtype) : norch_last_error_kind();
-    }
-    nr_release(dense);
-    end_visit(&v);
-    return status;
+    NR_AT_END(end_visit) visit v;
+    NR_TRY(count_true(&v, name, mask));
+    if (v.total != values->numel)
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld values for %lld elements", name, (long long)values->numel,
+                       (long long)v.total);
+    if (!v.total) return NORCH_OK;
+    NR_OWNED norch_tensor *dense = norch_overlaps(x, values) ? norch_clone(values) : nr_dense(values, x->dtype);
+    if (!dense) return norch_last_error_kind();
+    v.plan.x = dense->data;
+    v.plan.out = x->data;
+    v.plan.item = nr_size_of(x->dtype);
+    return run_visit(&v, NR_MASK_PUT, x, x->dtype);
 }

@@ -109,9 +109,7 @@ static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const
     plan->precision = float32_precision;
     nr_call call = {.family = NR_MATMUL, .op = epilogue, .dtype = a->dtype, .from_dtype = a->dtype, .plan = plan};
     call.work = (double)out->numel * (2.0 * (double)plan->k + 1.0) / OPERATIONS_PER_NS;
-    if (nr_dispatch(&call, out) == NORCH_OK) return out;
-    nr_release(out);
-    return NULL;
+    return nr_finished(out, nr_dispatch(&call, out));
 }
 
 /* The last two axes of an operand; a vector is one row (on the left) or one column. */
@@ -143,23 +141,17 @@ static norch_tensor *blocks_of(const norch_tensor *b) {
     memcpy(shape, b->shape, (size_t)(rows + 1) * sizeof *shape);
     shape[rows + 1] = 2;
     shape[rows + 2] = b->shape[rows + 1];
-    norch_tensor *both = nr_make(b->ndim + 1, shape, b->dtype, b);
-    norch_tensor *plain = both ? norch_select(both, rows + 1, 0) : NULL;
-    norch_tensor *turned = plain ? norch_select(both, rows + 1, 1) : NULL; /* i b */
-    norch_tensor *re = turned ? nr_part(turned, 0) : NULL, *im = re ? nr_part(b, 1) : NULL;
-    int32_t status = im ? nr_copy_into(plain, b) : norch_last_error_kind();
-    if (status == NORCH_OK) status = norch_unary_into(re, NR_OP_neg, im);
-    norch_tensor *turned_im = im ? nr_part(turned, 1) : NULL, *re_of_b = turned_im ? nr_part(b, 0) : NULL;
-    if (status == NORCH_OK) status = re_of_b ? nr_copy_into(turned_im, re_of_b) : norch_last_error_kind();
-    norch_tensor *const made[] = {plain, turned, re, im, turned_im, re_of_b};
-    nr_release_all(6, made);
-    norch_tensor *parts = status == NORCH_OK ? norch_view_as_real(both) : NULL;
-    nr_release(both);
+    NR_OWNED norch_tensor *both = nr_make(b->ndim + 1, shape, b->dtype, b);
+    NR_OWNED norch_tensor *plain = both ? norch_select(both, rows + 1, 0) : NULL;
+    NR_OWNED norch_tensor *turned = plain ? norch_select(both, rows + 1, 1) : NULL; /* i b */
+    NR_OWNED norch_tensor *re = turned ? nr_part(turned, 0) : NULL, *im = re ? nr_part(b, 1) : NULL;
+    if (!im || nr_copy_into(plain, b) || norch_unary_into(re, NR_OP_neg, im)) return NULL;
+    NR_OWNED norch_tensor *turned_im = nr_part(turned, 1), *re_of_b = turned_im ? nr_part(b, 0) : NULL;
+    if (!re_of_b || nr_copy_into(turned_im, re_of_b)) return NULL;
+    NR_OWNED norch_tensor *parts = norch_view_as_real(both);
     shape[rows] *= 2;
     shape[rows + 1] = 2 * b->shape[rows + 1];
-    norch_tensor *blocks = parts ? norch_reshape(parts, b->ndim, shape) : NULL;
-    nr_release(parts);
-    return blocks;
+    return parts ? norch_reshape(parts, b->ndim, shape) : NULL;
 }
 
 /* a (..., K) as a real tensor (..., 2 K); back() makes a real result (..., 2 N) complex (..., N). */
@@ -167,9 +159,8 @@ static norch_tensor *rows_of(const norch_tensor *a) {
     int64_t shape[NORCH_MAX_DIMS];
     memcpy(shape, a->shape, (size_t)a->ndim * sizeof *shape);
     shape[a->ndim - 1] *= 2;
-    norch_tensor *parts = norch_view_as_real(a), *rows = parts ? norch_reshape(parts, a->ndim, shape) : NULL;
-    nr_release(parts);
-    return rows;
+    NR_OWNED norch_tensor *parts = norch_view_as_real(a);
+    return parts ? norch_reshape(parts, a->ndim, shape) : NULL;
 }
 
 static norch_tensor *back(norch_tensor *rows, bool vector) {
@@ -184,16 +175,13 @@ static norch_tensor *back(norch_tensor *rows, bool vector) {
 }
 
 static norch_tensor *complex_matmul(const norch_tensor *a, const norch_tensor *b, bool transpose_a, bool transpose_b) {
-    norch_tensor *left = transpose_a && a->ndim > 1 ? norch_transpose(a, -1, -2) : norch_alias(a);
-    norch_tensor *right = !left          ? NULL
-                          : b->ndim == 1 ? norch_unsqueeze(b, 1)
-                          : transpose_b  ? norch_transpose(b, -1, -2)
-                                         : norch_alias(b);
-    norch_tensor *rows = right ? rows_of(left) : NULL, *blocks = rows ? blocks_of(right) : NULL;
-    norch_tensor *out = blocks ? norch_matmul(rows, blocks, false, false) : NULL;
-    norch_tensor *const made[] = {left, right, rows, blocks};
-    nr_release_all(4, made);
-    return back(out, b->ndim == 1);
+    NR_OWNED norch_tensor *left = transpose_a && a->ndim > 1 ? norch_transpose(a, -1, -2) : norch_alias(a);
+    NR_OWNED norch_tensor *right = !left          ? NULL
+                                   : b->ndim == 1 ? norch_unsqueeze(b, 1)
+                                   : transpose_b  ? norch_transpose(b, -1, -2)
+                                                  : norch_alias(b);
+    NR_OWNED norch_tensor *rows = right ? rows_of(left) : NULL, *blocks = rows ? blocks_of(right) : NULL;
+    return blocks ? back(norch_matmul(rows, blocks, false, false), b->ndim == 1) : NULL;
 }
 
 /* Sizes and strides of the last two axes, and the batch sizes of the result. */
@@ -215,11 +203,8 @@ static norch_tensor *matmul(const char *op, const norch_tensor *a, const norch_t
                             bool transpose_b) {
     if (check_operands(op, a, b)) return NULL;
     if (nr_needs_widening(a, NR_MATMUL)) {
-        norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
-        norch_tensor *out = wide_b ? matmul(op, wide_a, wide_b, transpose_a, transpose_b) : NULL;
-        nr_release(wide_a);
-        nr_release(wide_b);
-        return nr_narrowed(out, a->dtype);
+        NR_OWNED norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
+        return wide_b ? nr_narrowed(matmul(op, wide_a, wide_b, transpose_a, transpose_b), a->dtype) : NULL;
     }
     nr_matmul_plan plan = {0};
     int64_t shape[NORCH_MAX_DIMS];
@@ -265,12 +250,9 @@ norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, c
         return NR_REFUSE(NORCH_ERROR_SHAPE, "addmm: products of matrices, not of %s and %s", nr_shape_of(a),
                          nr_shape_of(b));
     if (nr_needs_widening(a, NR_MATMUL)) {
-        norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
-        norch_tensor *wide_residual = wide_b ? nr_widened(residual) : NULL;
-        norch_tensor *out = wide_residual ? norch_addmm(wide_residual, wide_a, wide_b, beta, alpha) : NULL;
-        norch_tensor *const made[] = {wide_a, wide_b, wide_residual};
-        nr_release_all(3, made);
-        return nr_narrowed(out, a->dtype);
+        NR_OWNED norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
+        NR_OWNED norch_tensor *wide_residual = wide_b ? nr_widened(residual) : NULL;
+        return wide_residual ? nr_narrowed(norch_addmm(wide_residual, wide_a, wide_b, beta, alpha), a->dtype) : NULL;
     }
     nr_matmul_plan plan = {.alpha = alpha, .beta = beta};
     int64_t shape[NORCH_MAX_DIMS];
@@ -278,15 +260,11 @@ norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, c
     if (plan_operands("addmm", &plan, a, b, false, false, &ndim, shape)) return NULL;
     shape[ndim] = plan.m;
     shape[ndim + 1] = plan.n;
-    norch_tensor *whole = norch_expand(residual, ndim + 2, shape), *dense = whole ? nr_dense(whole, a->dtype) : NULL;
-    norch_tensor *out = NULL;
-    if (dense) {
-        plan.residual = dense->data;
-        out = multiply(&plan, a, b, ndim, shape, true, true, NR_NO_OP);
-    }
-    nr_release(whole);
-    nr_release(dense);
-    return out;
+    NR_OWNED norch_tensor *whole = norch_expand(residual, ndim + 2, shape);
+    NR_OWNED norch_tensor *dense = whole ? nr_dense(whole, a->dtype) : NULL;
+    if (!dense) return NULL;
+    plan.residual = dense->data;
+    return multiply(&plan, a, b, ndim, shape, true, true, NR_NO_OP);
 }
 
 /* Checks the weight and the bias of a linear layer. */
@@ -321,33 +299,26 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
                            int64_t epilogue) {
     if (check_layer(x, weight, bias)) return NULL;
     if (nr_is_complex(x->dtype)) {
-        norch_tensor *product = complex_matmul(x, weight, false, true);
+        NR_OWNED norch_tensor *product = complex_matmul(x, weight, false, true);
         if (!product) return NULL;
-        norch_tensor *sums = bias ? norch_binary(NR_OP_add, product, bias) : nr_retained(product);
-        nr_release(product);
-        if (epilogue == NR_NO_OP || !sums) return sums;
-        norch_tensor *out = norch_unary(epilogue, sums);
-        nr_release(sums);
-        return out;
+        NR_OWNED norch_tensor *sums = bias ? norch_binary(NR_OP_add, product, bias) : nr_retained(product);
+        if (!sums) return NULL;
+        return epilogue == NR_NO_OP ? norch_retain(sums) : norch_unary(epilogue, sums);
     }
     if (epilogue != NR_NO_OP && !fuses_epilogue(x, epilogue)) {
-        norch_tensor *sums = norch_linear(x, weight, bias, NR_NO_OP), *out = sums ? norch_unary(epilogue, sums) : NULL;
-        nr_release(sums);
-        return out;
+        NR_OWNED norch_tensor *sums = norch_linear(x, weight, bias, NR_NO_OP);
+        return sums ? norch_unary(epilogue, sums) : NULL;
     }
     if (nr_needs_widening(x, NR_MATMUL)) {
-        norch_tensor *wide_x = nr_widened(x), *wide_weight = wide_x ? nr_widened(weight) : NULL;
-        norch_tensor *wide_bias = wide_weight && bias ? nr_widened(bias) : NULL, *out = NULL;
-        if (wide_weight && !bias == !wide_bias) out = norch_linear(wide_x, wide_weight, wide_bias, NR_NO_OP);
-        nr_release(wide_x);
-        nr_release(wide_weight);
-        nr_release(wide_bias);
-        return nr_narrowed(out, x->dtype);
+        NR_OWNED norch_tensor *wide_x = nr_widened(x), *wide_weight = wide_x ? nr_widened(weight) : NULL;
+        NR_OWNED norch_tensor *wide_bias = wide_weight && bias ? nr_widened(bias) : NULL;
+        if (!wide_weight || (bias && !wide_bias)) return NULL;
+        return nr_narrowed(norch_linear(wide_x, wide_weight, wide_bias, NR_NO_OP), x->dtype);
     }
-    norch_tensor *dense = NULL;
+    NR_OWNED norch_tensor *copy = NULL;
     if (bias && !bias->contiguous) { /* kernels need a contiguous bias */
-        dense = norch_clone(bias);
-        if (!dense) return NULL;
+        bias = copy = norch_clone(bias);
+        if (!bias) return NULL;
     }
     nr_matmul_plan plan = {0};
     plan.m = x->ndim == 1 ? 1 : x->shape[x->ndim - 2];
@@ -357,11 +328,9 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
     plan.a_col = x->strides[x->ndim - 1];
     plan.b_row = weight->strides[1];
     plan.b_col = weight->strides[0];
-    plan.bias = dense ? dense->data : bias ? bias->data : NULL;
+    plan.bias = bias ? bias->data : NULL;
     int64_t shape[NORCH_MAX_DIMS];
     int32_t ndim = batch_dims(x);
     for (int32_t i = 0; i < ndim; i++) shape[i] = x->shape[i];
-    norch_tensor *out = multiply(&plan, x, weight, ndim, shape, x->ndim > 1, true, (int32_t)epilogue);
-    nr_release(dense);
-    return out;
+    return multiply(&plan, x, weight, ndim, shape, x->ndim > 1, true, (int32_t)epilogue);
 }

@@ -96,19 +96,16 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
 
 /* x as all kernels take it: wide, dense, real, and not in the storage of the parameter. */
 static norch_tensor *readied(norch_tensor *x, bool shared) {
-    norch_tensor *dense = nr_is_narrow(x->dtype) ? nr_widened(x) : shared ? norch_clone(x) : norch_contiguous(x);
-    if (!dense || !nr_is_complex(dense->dtype)) return dense;
-    norch_tensor *parts = norch_view_as_real(dense);
-    nr_release(dense);
-    return parts;
+    if (nr_is_narrow(x->dtype)) return nr_widened(x);
+    NR_OWNED norch_tensor *dense = shared ? norch_clone(x) : norch_contiguous(x);
+    if (!dense) return NULL;
+    return nr_is_complex(x->dtype) ? norch_view_as_real(dense) : norch_retain(dense);
 }
 
 static int32_t copy_back(norch_tensor *x, norch_tensor *dense) {
     if (dense->storage == x->storage) return NORCH_OK;
-    norch_tensor *whole = nr_is_complex(x->dtype) ? norch_view_as_complex(dense) : nr_retained(dense);
-    const int32_t status = whole ? nr_copy_into(x, whole) : norch_last_error_kind();
-    nr_release(whole);
-    return status;
+    NR_OWNED norch_tensor *whole = nr_is_complex(x->dtype) ? norch_view_as_complex(dense) : nr_retained(dense);
+    return whole ? nr_copy_into(x, whole) : norch_last_error_kind();
 }
 
 /* Runs over readied() tensors, for lists with some that are narrow, complex, not dense or in the parameter's storage,

@@ -272,10 +272,9 @@ static int32_t compute_into(norch_tensor *out, int64_t op, int inputs, const nor
     if (status == NORCH_OK && direct) {
         status = run(&s, out);
     } else if (status == NORCH_OK) { /* computed in the promoted dtype, then cast into out */
-        norch_tensor *result = nr_make(s.ndim, s.shape, s.result, out);
+        NR_OWNED norch_tensor *result = nr_make(s.ndim, s.shape, s.result, out);
         status = result ? run(&s, result) : NORCH_ERROR_MEMORY;
         if (status == NORCH_OK) status = nr_copy_into(out, result);
-        if (result) nr_release(result);
     }
     finish(&s);
     return status;
@@ -295,12 +294,11 @@ int32_t norch_ternary_into(norch_tensor *out, int64_t op, const norch_tensor *a,
 }
 
 int32_t nr_all_nonzero(const norch_tensor *x, bool *result) {
-    norch_tensor *all = norch_reduce(NR_OP_all, x, -1, NULL, 0, -1, 0);
+    NR_OWNED norch_tensor *all = norch_reduce(NR_OP_all, x, -1, NULL, 0, -1, 0);
     if (!all) return norch_last_error_kind();
     double value;
     int64_t integer = 0;
     int32_t status = norch_item(all, &value, &integer);
-    nr_release(all);
     *result = integer != 0;
     return status;
 }

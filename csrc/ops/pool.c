@@ -46,15 +46,13 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     if (nr_check_shape("pool", like->ndim, shape)) return NULL;
     norch_tensor *out = nr_make(like->ndim, shape, like->dtype, like);
     if (!out || out->numel == 0) return out;
-    norch_tensor *dense = nr_dense(like, like->dtype);
+    NR_OWNED norch_tensor *dense = nr_dense(like, like->dtype);
     if (!dense) return nr_finished(out, NORCH_ERROR_MEMORY);
     bool forward = kind == NR_POOL_MAX || kind == NR_POOL_AVG;
     plan->x = forward ? dense->data : out->data;
     plan->y = forward ? out->data : dense->data;
-    int32_t status =
-        nr_run(NR_POOL, kind, plan, 2.0 * (double)(like->numel > out->numel ? like->numel : out->numel), out);
-    nr_release(dense);
-    return nr_finished(out, status);
+    const double elements = (double)(like->numel > out->numel ? like->numel : out->numel);
+    return nr_finished(out, nr_run(NR_POOL, kind, plan, 2.0 * elements, out));
 }
 
 /* Checks that x, the gradient of a result, has the size of the result. */

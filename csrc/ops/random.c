@@ -34,10 +34,8 @@ static uint64_t uniform_span(int32_t dtype) {
 
 /* Scales standard normal parts, so that the complex numbers have variance 1. */
 static norch_tensor *scale_parts(norch_tensor *parts) {
-    norch_tensor *scale = parts ? norch_scalar_float(0.70710678118654752) : NULL;
-    const int32_t status = scale ? norch_binary_into(parts, NR_OP_mul, parts, scale) : NORCH_ERROR_MEMORY;
-    nr_release(scale);
-    return nr_finished(parts, status);
+    NR_OWNED norch_tensor *scale = parts ? norch_scalar_float(0.70710678118654752) : NULL;
+    return nr_finished(parts, scale ? norch_binary_into(parts, NR_OP_mul, parts, scale) : NORCH_ERROR_MEMORY);
 }
 
 static norch_tensor *draw_floats(const char *op, uint64_t *state, int64_t ndim, const int64_t *shape, int64_t dtype,
@@ -86,10 +84,9 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
 
 norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index) {
     /* sequential, so always on the CPU */
-    norch_tensor *y = draw(state, nr_make_on("randperm", 1, &n, NORCH_INT64, NORCH_CPU, 0), NR_PERMUTATION, NULL, 0, 0);
-    norch_tensor *moved = y ? norch_to_device(y, device_type, device_index, 0) : NULL;
-    nr_release(y);
-    return moved;
+    norch_tensor *made = nr_make_on("randperm", 1, &n, NORCH_INT64, NORCH_CPU, 0);
+    NR_OWNED norch_tensor *y = draw(state, made, NR_PERMUTATION, NULL, 0, 0);
+    return y ? norch_to_device(y, device_type, device_index, 0) : NULL;
 }
 
 norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
@@ -97,10 +94,9 @@ norch_tensor *norch_bernoulli(uint64_t *state, const norch_tensor *p) {
     if (!nr_is_float(p->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "bernoulli: probabilities must be floats, not %s",
                          nr_dtypes[p->dtype].name);
-    norch_tensor *dense = nr_dense(p, nr_wide(p->dtype)), *y = NULL;
-    if (dense) y = draw(state, nr_make(p->ndim, p->shape, dense->dtype, p), NR_BERNOULLI, dense->data, 0, 0);
-    nr_release(dense);
-    return nr_narrowed(y, p->dtype);
+    NR_OWNED norch_tensor *dense = nr_dense(p, nr_wide(p->dtype));
+    norch_tensor *y = dense ? nr_make(p->ndim, p->shape, dense->dtype, p) : NULL;
+    return y ? nr_narrowed(draw(state, y, NR_BERNOULLI, dense->data, 0, 0), p->dtype) : NULL;
 }
 
 norch_tensor *norch_dropout(uint64_t *state, const norch_tensor *x, double p, double scale, const norch_tensor *mask) {
@@ -111,13 +107,12 @@ norch_tensor *norch_dropout(uint64_t *state, const norch_tensor *x, double p, do
     if (mask->dtype != NORCH_BOOL || !mask->contiguous || !nr_same_shape(mask->ndim, mask->shape, x->ndim, x->shape))
         return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a mask of shape %s and dtype %s for an input of shape %s", op,
                          nr_shape_of(mask), nr_dtypes[mask->dtype].name, nr_shape_of(x));
-    norch_tensor *dense = nr_dense(x, nr_wide(x->dtype)), *y = NULL;
-    if (dense) y = nr_make(x->ndim, x->shape, dense->dtype, x);
+    NR_OWNED norch_tensor *dense = nr_dense(x, nr_wide(x->dtype));
+    norch_tensor *y = dense ? nr_make(x->ndim, x->shape, dense->dtype, x) : NULL;
     nr_random_plan plan = {.mask = mask->data, .least = p, .scale = scale};
     if (y && y->numel) {
         plan.x = dense->data;
         y = run(state, y, NR_DROPOUT, &plan);
     }
-    nr_release(dense);
     return nr_narrowed(y, x->dtype);
 }

@@ -135,14 +135,12 @@ static norch_tensor *reduce_parts(int32_t op, const norch_tensor *x, int64_t cou
     int64_t of_parts[NORCH_MAX_DIMS], n = 0;
     for (int32_t axis = 0; axis < x->ndim; axis++)
         if (has(axes, axis)) of_parts[n++] = axis;
-    norch_tensor *parts = norch_view_as_real(x), *out = NULL;
-    if (parts) out = n ? norch_reduce(op, parts, n, of_parts, keepdim, -1, param) : norch_clone(parts);
-    nr_release(parts);
-    if (!out || !both) return out;
+    NR_OWNED norch_tensor *parts = norch_view_as_real(x);
+    if (!parts) return NULL;
+    NR_OWNED norch_tensor *out = n ? norch_reduce(op, parts, n, of_parts, keepdim, -1, param) : norch_clone(parts);
+    if (!out || !both) return out ? norch_retain(out) : NULL;
     const int64_t axis = out->ndim - 1;
-    norch_tensor *whole = norch_reduce(op == NR_OP_var ? NR_OP_sum : NR_OP_norm, out, 1, &axis, false, -1, 0);
-    nr_release(out);
-    return whole;
+    return norch_reduce(op == NR_OP_var ? NR_OP_sum : NR_OP_norm, out, 1, &axis, false, -1, 0);
 }
 
 /* The sum or mean of all elements of a contiguous x: first down columns, as a matrix with rows of up to 32 numbers,
@@ -150,16 +148,11 @@ static norch_tensor *reduce_parts(int32_t op, const norch_tensor *x, int64_t cou
 static norch_tensor *reduce_rows(int32_t op, const norch_tensor *x) {
     const int64_t width = (x->numel & -x->numel) < 32 ? x->numel & -x->numel : 32, axis = 0;
     const int64_t rows[] = {x->numel / width, 2 * width}, row[] = {width, 2};
-    norch_tensor *parts = norch_view_as_real(x);
-    norch_tensor *wide = parts ? nr_make_view(parts, 2, rows, (const int64_t[]){2 * width, 1}, 0) : NULL;
-    norch_tensor *sums = wide ? norch_reduce(op, wide, 1, &axis, false, -1, 0) : NULL;
-    norch_tensor *pairs = sums ? nr_make_view(sums, 2, row, (const int64_t[]){2, 1}, 0) : NULL;
-    norch_tensor *out = pairs ? norch_reduce(op, pairs, 1, &axis, false, -1, 0) : NULL;
-    nr_release(parts);
-    nr_release(wide);
-    nr_release(sums);
-    nr_release(pairs);
-    return nr_whole(out);
+    NR_OWNED norch_tensor *parts = norch_view_as_real(x);
+    NR_OWNED norch_tensor *wide = parts ? nr_make_view(parts, 2, rows, (const int64_t[]){2 * width, 1}, 0) : NULL;
+    NR_OWNED norch_tensor *sums = wide ? norch_reduce(op, wide, 1, &axis, false, -1, 0) : NULL;
+    NR_OWNED norch_tensor *pairs = sums ? nr_make_view(sums, 2, row, (const int64_t[]){2, 1}, 0) : NULL;
+    return pairs ? nr_whole(norch_reduce(op, pairs, 1, &axis, false, -1, 0)) : NULL;
 }
 
 /* The sum and the mean are those of the parts; the variance, a real number, is the sum of the variances of the
@@ -178,10 +171,8 @@ static norch_tensor *reduce_complex(int32_t op, const norch_tensor *x, int64_t c
         break;
     case NR_OP_any:
     case NR_OP_all: {
-        norch_tensor *truth = norch_cast(x, NORCH_BOOL);
-        norch_tensor *out = truth ? norch_reduce(op, truth, count, dims, keepdim, -1, param) : NULL;
-        nr_release(truth);
-        return out;
+        NR_OWNED norch_tensor *truth = norch_cast(x, NORCH_BOOL);
+        return truth ? norch_reduce(op, truth, count, dims, keepdim, -1, param) : NULL;
     }
     }
     nr_refuse_complex(nr_ops[op].name, x->dtype);
@@ -194,10 +185,8 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
     if (!row || nr_check_tensor(row->name, x)) return NULL;
     if (dtype >= 0 && nr_check_dtype(row->name, dtype)) return NULL;
     if (nr_is_complex(x->dtype) || (dtype >= 0 && nr_is_complex((int32_t)dtype))) {
-        norch_tensor *cast = dtype >= 0 ? norch_cast(x, dtype) : nr_retained(x);
-        norch_tensor *out = cast ? reduce_complex((int32_t)op, cast, count, dims, keepdim, param) : NULL;
-        nr_release(cast);
-        return out;
+        NR_OWNED norch_tensor *cast = dtype >= 0 ? norch_cast(x, dtype) : nr_retained(x);
+        return cast ? reduce_complex((int32_t)op, cast, count, dims, keepdim, param) : NULL;
     }
     if (row->result == NR_INDEX && count > 1)
         return NR_REFUSE(NORCH_ERROR_VALUE, "%s: takes one axis or all, not %lld", row->name, (long long)count);
@@ -214,10 +203,9 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
         else if (keepdim)
             shape[ndim++] = 1;
     }
-    norch_tensor *cast = x->dtype == compute ? NULL : norch_cast(x, compute);
+    NR_OWNED norch_tensor *cast = x->dtype == compute ? NULL : norch_cast(x, compute);
     if (x->dtype != compute && !cast) return NULL;
     norch_tensor *out = reduce(code, cast ? cast : x, axes, ndim, shape, param);
-    nr_release(cast);
     return dtype < 0 || row->result != NR_SUM ? out
                                               : nr_narrowed(out, (int32_t)dtype); /* small integers sum in int64 */
 }
@@ -229,15 +217,12 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
         norch_tensor there = *like;
         there.device_type = x->device_type;
         there.device_index = x->device_index;
-        norch_tensor *sum = norch_sum_to(x, &there);
-        norch_tensor *moved = sum ? norch_to_device(sum, like->device_type, like->device_index, 0) : NULL;
-        nr_release(sum);
-        return moved;
+        NR_OWNED norch_tensor *sum = norch_sum_to(x, &there);
+        return sum ? norch_to_device(sum, like->device_type, like->device_index, 0) : NULL;
     }
     if (nr_is_complex(x->dtype) && !nr_is_complex(like->dtype)) {
-        norch_tensor *real = nr_part(x, 0), *sum = real ? norch_sum_to(real, like) : NULL;
-        nr_release(real);
-        return sum;
+        NR_OWNED norch_tensor *real = nr_part(x, 0);
+        return real ? norch_sum_to(real, like) : NULL;
     }
     bool same = nr_same_shape(x->ndim, x->shape, like->ndim, like->shape);
     if (same && x->dtype == like->dtype) return norch_retain(x);
@@ -256,12 +241,11 @@ norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
         return NR_REFUSE(NORCH_ERROR_SHAPE, "sum_to: shape %s is not a broadcast of %s", nr_shape_of(x),
                          nr_shape_of(like));
     if (nr_is_complex(x->dtype)) {
-        norch_tensor parts = *like, *of_x = norch_view_as_real(x);
+        norch_tensor parts = *like;
         parts.dtype = nr_part_of(like->dtype);
         parts.shape[parts.ndim++] = 2;
-        norch_tensor *sum = of_x ? norch_sum_to(of_x, &parts) : NULL;
-        nr_release(of_x);
-        return nr_whole(sum);
+        NR_OWNED norch_tensor *of_x = norch_view_as_real(x);
+        return of_x ? nr_whole(norch_sum_to(of_x, &parts)) : NULL;
     }
     norch_tensor *sum = reduce(NR_OP_sum, x, axes, like->ndim, like->shape, 0);
     return nr_narrowed(sum, like->dtype);

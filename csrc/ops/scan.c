@@ -47,9 +47,8 @@ norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool 
     if (kind == NORCH_SCAN_LOGSUMEXP && !nr_is_float(x->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "logcumsumexp: %s input; convert it to a floating dtype first",
                          nr_dtypes[x->dtype].name);
-    norch_tensor *wide = nr_scannable(x);
+    NR_OWNED norch_tensor *wide = nr_scannable(x);
     if (!wide) return NULL;
     norch_tensor *out = scan((int32_t)kind, wide, axis, reverse && kind <= NORCH_SCAN_LOGSUMEXP);
-    nr_release(wide);
     return out && nr_is_float(out->dtype) ? nr_narrowed(out, x->dtype) : out;
 }

@@ -16,12 +16,9 @@ static norch_tensor *softmax(const char *op, nr_softmax_kind kind, const norch_t
                              int64_t dim) {
     int32_t axis, dtype = nr_is_float(x->dtype) ? x->dtype : nr_default_dtype;
     if (nr_check_axis(op, dim, x->ndim, &axis)) return NULL;
-    norch_tensor *input = nr_dense(x, nr_wide(dtype)), *second = NULL;
-    if (input && result) second = nr_dense(result, input->dtype);
-    norch_tensor *out = input && (second || !result) ? run(kind, input, second, axis) : NULL;
-    nr_release(input);
-    nr_release(second);
-    return nr_narrowed(out, dtype);
+    NR_OWNED norch_tensor *input = nr_dense(x, nr_wide(dtype));
+    NR_OWNED norch_tensor *second = input && result ? nr_dense(result, input->dtype) : NULL;
+    return input && (second || !result) ? nr_narrowed(run(kind, input, second, axis), dtype) : NULL;
 }
 
 norch_tensor *norch_softmax(const norch_tensor *x, int64_t dim, bool log) {

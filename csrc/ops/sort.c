@@ -37,7 +37,7 @@ norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool 
     const int64_t count = k < 0 || x->ndim == 0 ? n : k;
     norch_tensor *values = optional_values;
     if (values && check_values(x, axis, count, values)) return NULL;
-    norch_tensor *wide = nr_scannable(x);
+    NR_OWNED norch_tensor *wide = nr_scannable(x);
     if (!wide) return NULL;
     if (values && wide->dtype != x->dtype) values = nr_make(values->ndim, values->shape, wide->dtype, x);
     int64_t shape[NORCH_MAX_DIMS];
@@ -46,20 +46,15 @@ norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool 
     if (out) out = nr_finished(out, argsort(out, wide, axis, count, descending != 0, values));
     if (out && values != optional_values) out = nr_finished(out, nr_copy_into(optional_values, values));
     if (values != optional_values) nr_release(values);
-    nr_release(wide);
     return out;
 }
 
 norch_tensor *norch_sorted(const norch_tensor *x, int64_t dim, bool descending) {
     int32_t axis;
     if (nr_check_real("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
-    norch_tensor *wide = nr_scannable(x), *values = wide ? nr_make(x->ndim, x->shape, wide->dtype, x) : NULL;
-    if (values)
-        values = nr_finished(values, argsort(NULL, wide, axis, x->ndim ? x->shape[axis] : 1, descending, values));
-    norch_tensor *out = values ? wide->dtype == x->dtype ? nr_retained(values) : norch_cast(values, x->dtype) : NULL;
-    nr_release(values);
-    nr_release(wide);
-    return out;
+    NR_OWNED norch_tensor *wide = nr_scannable(x), *values = wide ? nr_make(x->ndim, x->shape, wide->dtype, x) : NULL;
+    if (!values || argsort(NULL, wide, axis, x->ndim ? x->shape[axis] : 1, descending, values)) return NULL;
+    return wide->dtype == x->dtype ? norch_retain(values) : norch_cast(values, x->dtype);
 }
 
 static norch_tensor *search(const norch_tensor *sorted, const norch_tensor *values, bool right) {
@@ -89,9 +84,6 @@ norch_tensor *norch_searchsorted(const norch_tensor *sorted, const norch_tensor 
     if (nr_is_float(sorted->dtype) ? sorted->dtype != values->dtype : nr_is_float(values->dtype))
         return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: the sorted tensor is %s, the values are %s", op,
                          nr_dtypes[sorted->dtype].name, nr_dtypes[values->dtype].name);
-    norch_tensor *among = nr_scannable(sorted), *wide = among ? nr_scannable(values) : NULL;
-    norch_tensor *out = wide ? search(among, wide, right != 0) : NULL;
-    nr_release(among);
-    nr_release(wide);
-    return out;
+    NR_OWNED norch_tensor *among = nr_scannable(sorted), *wide = among ? nr_scannable(values) : NULL;
+    return wide ? search(among, wide, right) : NULL;
 }

@@ -79,12 +79,10 @@ norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *
     if (nr_check_tensor("reshape", x) || complete_shape("reshape", x, ndim, given, shape)) return NULL;
     if (reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
         return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
-    norch_tensor *copy = norch_clone(x);
+    NR_OWNED norch_tensor *copy = norch_clone(x);
     if (!copy) return NULL;
     nr_fill_strides((int32_t)ndim, shape, strides);
-    norch_tensor *result = nr_make_view(copy, (int32_t)ndim, shape, strides, 0);
-    nr_release(copy);
-    return result;
+    return nr_make_view(copy, (int32_t)ndim, shape, strides, 0);
 }
 
 norch_tensor *norch_flatten(const norch_tensor *x, int64_t start, int64_t end) {
@@ -238,13 +236,8 @@ static int64_t clipped(int64_t bound, int64_t size, bool back) {
 norch_tensor *norch_slice(const norch_tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step) {
     int32_t axis;
     if (nr_check_tensor("slice", x) || nr_check_axis("slice", dim, x->ndim, &axis)) return NULL;
-    if (x->ndim == 0 || step == 0) {
-        if (x->ndim)
-            nr_fail(NORCH_ERROR_VALUE, "slice: the step must not be 0");
-        else
-            nr_fail(NORCH_ERROR_INDEX, "slice: a 0-d tensor has no dimension to slice");
-        return NULL;
-    }
+    if (x->ndim == 0) return NR_REFUSE(NORCH_ERROR_INDEX, "slice: a 0-d tensor has no dimension to slice");
+    if (step == 0) return NR_REFUSE(NORCH_ERROR_VALUE, "slice: the step must not be 0");
     if (step < -INT64_MAX) step = -INT64_MAX; /* so that -step exists */
     start = clipped(start, x->shape[axis], step < 0);
     stop = clipped(stop, x->shape[axis], step < 0);
