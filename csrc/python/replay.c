@@ -19,33 +19,28 @@ static bool same_layout(const norch_tensor *x, const norch_tensor *as) {
     return true;
 }
 
-/* Numbers and strings are the same if they are equal and of one type, other objects if they are identical. */
-static bool same_object(void *a, void *b) {
-    if (a == b) return true;
-    void *type = ((nr_object *)a)->type;
-    if (type != ((nr_object *)b)->type) return false;
-    if (type == &PyFloat_Type) {
-        const double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
-        return memcmp(&x, &y, sizeof x) == 0;
-    }
-    if (!(PyType_GetFlags(type) & (NR_TYPE_IS_INTEGER | NR_TYPE_IS_TEXT | NR_TYPE_IS_BYTES))) return false;
-    return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
-}
-
 /* Whether two storages overlap. Two over an array of another library may do so. */
 static bool meet(const norch_storage *a, const norch_storage *b) {
     const char *x = a->data, *y = b->data;
     return a == b || (x < y + b->bytes && y < x + a->bytes);
 }
 
-static bool holds_storage(const nr_conditions *c, const norch_storage *storage) {
-    for (int64_t i = 0; i < c->held_count; i++)
-        if (meet(c->held[i], storage)) return true;
-    return false;
+/* Whether a storage overlaps memory of the conditions. Bisection: only the last span that begins before its end may. */
+static bool is_held(const nr_conditions *c, const norch_storage *storage) {
+    const char *from = storage->data, *to = from + storage->bytes;
+    int64_t low = 0, high = c->held_count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (c->held[middle].from < to)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && c->held[low - 1].to > from;
 }
 
 static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *object, void *leaves) {
-    if (leaf->object) return leaf->is_tensor ? leaf->object == object : same_object(leaf->object, object);
+    if (leaf->object) return leaf->is_tensor ? leaf->object == object : nr_same_object(leaf->object, object);
     if (!nr_is_tensor(object) || ((nr_object *)object)->type == nr_batched_class) return false;
     const norch_tensor *x = object;
     if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs) return false;
@@ -62,43 +57,6 @@ static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *object,
     return true;
 }
 
-bool nr_dicts_have_versions;
-
-/* The version of the dict of a guard; 0: unknown. */
-static uint64_t version_of(const nr_guard *guard) {
-    typedef struct dict {
-        nr_object object;
-        int64_t used;
-        uint64_t version;
-    } dict;
-    return nr_dicts_have_versions && guard->kind == NR_IN_DICT ? ((const dict *)guard->container)->version : 0;
-}
-
-static int look_up(const nr_guard *guard) {
-    if (!guard->key) return (guard->kind == NR_IN_DICT ? PyDict_Size : PyList_Size)(guard->container) == guard->size;
-    void *found = NULL;
-    if (guard->kind == NR_IN_LIST) {
-        found = guard->size < PyList_Size(guard->container) ? PyList_GetItem(guard->container, guard->size) : NULL;
-    } else if (guard->kind == NR_IN_DICT) {
-        found = PyDict_GetItemWithError(guard->container, guard->key);
-        if (!found && PyErr_Occurred()) return -1;
-    } else { /* a cell of a closure */
-        found = PyObject_GetAttr(guard->container, guard->key);
-        if (!found) return PyErr_Clear(), false;
-        Py_DecRef(found);
-    }
-    return found == guard->value || (found && same_object(found, guard->value));
-}
-
-/* The version is read before the comparison, which may call Python and so change the dict. */
-static int guard_holds(nr_guard *guard) {
-    const uint64_t version = version_of(guard);
-    if (version && version == guard->version) return true;
-    const int holds = look_up(guard);
-    if (holds == 1) guard->version = version;
-    return holds;
-}
-
 static bool leaves_stand(const nr_conditions *c, void *leaves, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         if (!same_leaf(c, &c->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
@@ -106,14 +64,10 @@ static bool leaves_stand(const nr_conditions *c, void *leaves, int64_t count) {
 }
 
 /* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
-static int matches(const nr_conditions *c, void *leaves) {
+static int matches(nr_conditions *c, void *leaves) {
     if (PyTuple_Size(leaves) != c->first_leaves || c->default_dtype != nr_default_dtype) return false;
     if (nr_grad_enabled() != c->grad_enabled || !leaves_stand(c, leaves, c->first_leaves)) return false;
-    for (int64_t i = 0; i < c->guard_count; i++) {
-        const int holds = guard_holds(&c->guards[i]);
-        if (holds != 1) return holds;
-    }
-    return true;
+    return nr_guards_hold(&c->guards);
 }
 
 /* Whether the tensors that the calls use still have their memory, and their .grad follows its rule. */
@@ -132,15 +86,9 @@ static bool tensors_stand(const nr_recording *r) {
 
 /* Whether the arguments that a run binds overlap nothing else that it uses. */
 static bool arguments_apart(const nr_conditions *c, void *leaves) {
-    for (int64_t i = 0; i < PyTuple_Size(leaves); i++) {
-        nr_leaf *leaf = &c->leaves[i];
-        if (leaf->argument < 0) continue;
-        norch_storage *storage = ((const norch_tensor *)PyTuple_GetItem(leaves, i))->storage;
-        if (storage->data == leaf->apart && storage->bytes == leaf->apart_bytes) continue;
-        if (holds_storage(c, storage)) return false;
-        leaf->apart = storage->data;
-        leaf->apart_bytes = storage->bytes;
-    }
+    for (int64_t i = 0; i < PyTuple_Size(leaves); i++)
+        if (c->leaves[i].argument >= 0 && is_held(c, ((const norch_tensor *)PyTuple_GetItem(leaves, i))->storage))
+            return false;
     return true;
 }
 
@@ -272,31 +220,12 @@ static int is_true(void *callable) {
     return truth;
 }
 
-/* Whether a watched entry is another object than at the last check. */
-static int watched_change(nr_recording *r) {
-    bool changed = false;
-    for (int64_t i = 0; i < r->watch_count; i++) {
-        nr_guard *watch = &r->watches[i];
-        const uint64_t version = version_of(watch);
-        if (version && version == watch->version) continue;
-        void *found = PyDict_GetItemWithError(watch->container, watch->key), *before = watch->value;
-        if (!found) return PyErr_Occurred() ? -1 : true;
-        watch->version = version;
-        if (found == before) continue;
-        Py_IncRef(found);
-        watch->value = found;
-        Py_DecRef(before);
-        changed = true;
-    }
-    return changed;
-}
-
 static int may_run(nr_recording *r, void *leaves) {
     const int same = matches(&r->conditions, leaves);
     if (same != 1) return same;
     if (!tensors_stand(r) || !arguments_apart(&r->conditions, leaves)) return false;
     if (!r->before_run) return true;
-    const int changed = watched_change(r);
+    const int changed = nr_guards_change(&r->watches);
     if (changed < 0) return -1;
     if (!changed && !r->always_asks) return true;
     const int may = is_true(r->before_run);
