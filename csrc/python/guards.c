@@ -35,7 +35,8 @@ static int holds(const nr_container *container, const nr_guard *guard) {
     void *object = container->object, *found = NULL;
     if (!guard->key) return (container->kind == NR_DICT ? PyDict_Size : PyList_Size)(object) == guard->size;
     if (container->kind == NR_LIST) {
-        found = guard->size < PyList_Size(object) ? PyList_GetItem(object, guard->size) : NULL;
+        found = PyList_GetItem(object, guard->size);
+        if (!found) PyErr_Clear(); /* it is shorter now */
     } else if (container->kind == NR_DICT) {
         found = PyDict_GetItemWithError(object, guard->key);
         if (!found && PyErr_Occurred()) return -1;

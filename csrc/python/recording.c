@@ -42,7 +42,10 @@ static void drop(void *field) {
     for (int64_t i_ = 0; i_ < (r)->conditions.leaf_count; i_++) DO((r)->conditions.leaves[i_].object) \
     EACH_GUARDED((r)->conditions.guards, DO)                                                          \
     EACH_GUARDED((r)->watches, DO)                                                                    \
-    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)                    \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                              \
+        DO((r)->results[i_].object)                                                                   \
+        for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x)                      \
+    }                                                                                                 \
     DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
@@ -89,6 +92,7 @@ static void dealloc(nr_recording *r) {
     nr_free(r->conditions.held);
     nr_free(r->used);
     nr_free(r->results);
+    nr_free(r->given);
     PyObject_GC_Del(r);
     Py_DecRef(type);
 }
@@ -207,9 +211,6 @@ NR_BUILTIN(record_cancel) {
 
 /* ---- the end --------------------------------------------------------------------------------------------- */
 
-/* Newer versions of CPython keep the reference count in the lower half only. */
-static bool is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
-
 /* Forgets tensors that only the recording still holds: views and aliases that the function made. From the last back, as
  * a view holds its base, and again as long as that frees others. */
 static void forget_temporary(nr_log *log) {
@@ -217,7 +218,7 @@ static void forget_temporary(nr_log *log) {
     while (before != log->seen_count) {
         before = log->seen_count;
         for (int64_t i = before - 1; i >= 0; i--)
-            if (is_ours_alone(log->seen[i].x)) drop(&log->seen[i].node), drop(&log->seen[i].x);
+            if (nr_is_ours_alone(log->seen[i].x)) drop(&log->seen[i].node), drop(&log->seen[i].x);
         int64_t kept = 0;
         for (int64_t i = 0; i < before; i++)
             if (log->seen[i].x) log->seen[kept++] = log->seen[i];
@@ -310,8 +311,9 @@ static bool is_in(void *tuple, const void *object) {
 static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     const int64_t count = PyTuple_Size(leaves);
     nr_conditions *c = &r->conditions;
-    if (!(c->leaves = nr_malloc((size_t)count * sizeof *c->leaves)))
-        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    c->leaves = nr_malloc((size_t)count * sizeof *c->leaves);
+    r->given = nr_malloc((size_t)count * sizeof *r->given);
+    if (!c->leaves || !r->given) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) {
         void *object = PyTuple_GetItem(leaves, i);
         nr_leaf *leaf = &c->leaves[c->leaf_count++];

@@ -86,6 +86,14 @@ typedef struct nr_span {
     const char *from, *to;
 } nr_span;
 
+/* A small result, and its fields when it was given to Python. If only the recording refers to it and Python has not
+ * changed it, a later run gives it again. */
+typedef struct nr_spare {
+    norch_tensor *x, as_given;
+} nr_spare;
+
+#define NR_SPARES 2 /* loss = step() drops the previous loss only after the call */
+
 typedef struct nr_returned {
     norch_tensor header; /* over the program's memory */
     void *object;        /* the result is this tensor from before the recording; or NULL */
@@ -94,6 +102,8 @@ typedef struct nr_returned {
     int64_t at;          /* bytes from the slab to the first element */
     norch_tensor *made;  /* the tensor that the present run has made for it */
     int64_t offset;      /* of a view, in bytes from the argument's first element; -1: the argument itself */
+    nr_spare spares[NR_SPARES];
+    int oldest; /* of the spares */
 } nr_returned;
 
 /* What must be as it was recorded, besides the tensors in use. */
@@ -112,6 +122,7 @@ typedef struct nr_recording {
     int64_t references; /* the first two fields are those of every Python object */
     void *type;
     nr_program *program;
+    void **given; /* the arguments of the run that is under way */
     bool ready;
     nr_log log;
     nr_conditions conditions;
@@ -124,6 +135,9 @@ typedef struct nr_recording {
     void *counter;    /* of Python: the write counter */
     void *before_run, *after_run, *kept;
 } nr_recording;
+
+/* Newer versions of CPython keep the reference count in the lower half only. */
+static inline bool nr_is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
 
 extern void *nr_recording_type;
 /* Whether dicts have a version that each change increases (PEP 509): CPython 3.10 and 3.11. */

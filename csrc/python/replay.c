@@ -1,5 +1,6 @@
 /* replay: runs a recording again, if its conditions hold: the arguments, the guards, the tensors in use and their
  * gradients. */
+#include <stddef.h>
 #include <string.h>
 
 #include "../core/device.h"
@@ -39,34 +40,35 @@ static bool is_held(const nr_conditions *c, const norch_storage *storage) {
     return low > 0 && c->held[low - 1].to > from;
 }
 
-static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *object, void *leaves) {
+static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *const *given) {
+    void *object = given[leaf - c->leaves];
     if (leaf->object) return leaf->is_tensor ? leaf->object == object : nr_same_object(leaf->object, object);
     if (!nr_is_tensor(object) || ((nr_object *)object)->type == nr_batched_class) return false;
     const norch_tensor *x = object;
     if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs) return false;
     const nr_leaf *first = &c->leaves[leaf->shares];
     if (first != leaf) {
-        const norch_tensor *other = PyTuple_GetItem(leaves, leaf->shares);
+        const norch_tensor *other = given[leaf->shares];
         return other->storage == x->storage &&
                (char *)x->data - (char *)other->data == (char *)leaf->tensor.data - (char *)first->tensor.data;
     }
     for (int64_t k = 0; k < leaf - c->leaves; k++) { /* arguments that did not overlap still do not */
-        const norch_tensor *other = PyTuple_GetItem(leaves, k);
+        const norch_tensor *other = given[k];
         if (c->leaves[k].is_tensor && meet(other->storage, x->storage)) return false;
     }
     return true;
 }
 
-static bool leaves_stand(const nr_conditions *c, void *leaves, int64_t count) {
+static bool leaves_stand(const nr_conditions *c, void *const *given, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (!same_leaf(c, &c->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
+        if (!same_leaf(c, &c->leaves[i], given)) return false;
     return true;
 }
 
 /* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
-static int matches(nr_conditions *c, void *leaves) {
-    if (PyTuple_Size(leaves) != c->first_leaves || c->default_dtype != nr_default_dtype) return false;
-    if (nr_grad_enabled() != c->grad_enabled || !leaves_stand(c, leaves, c->first_leaves)) return false;
+static int matches(nr_conditions *c, void *const *given) {
+    if (c->default_dtype != nr_default_dtype || nr_grad_enabled() != c->grad_enabled) return false;
+    if (!leaves_stand(c, given, c->first_leaves)) return false;
     return nr_guards_hold(&c->guards);
 }
 
@@ -85,10 +87,9 @@ static bool tensors_stand(const nr_recording *r) {
 }
 
 /* Whether the arguments that a run binds overlap nothing else that it uses. */
-static bool arguments_apart(const nr_conditions *c, void *leaves) {
-    for (int64_t i = 0; i < PyTuple_Size(leaves); i++)
-        if (c->leaves[i].argument >= 0 && is_held(c, ((const norch_tensor *)PyTuple_GetItem(leaves, i))->storage))
-            return false;
+static bool arguments_apart(const nr_conditions *c, void *const *given, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (c->leaves[i].argument >= 0 && is_held(c, ((const norch_tensor *)given[i])->storage)) return false;
     return true;
 }
 
@@ -135,12 +136,40 @@ static norch_tensor *copied(const norch_tensor *x) {
     return copy;
 }
 
-static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves) {
+/* A new tensor for a result, or one of an earlier run that Python has forgotten. */
+static norch_tensor *new_result(nr_returned *one) {
+    const size_t from = offsetof(norch_tensor, type); /* the count of references comes before */
+    for (int i = 0; i < NR_SPARES; i++) {
+        const nr_spare *spare = &one->spares[i];
+        if (spare->x && nr_is_ours_alone(spare->x) && spare->x->storage->references == 1 &&
+            !memcmp((const char *)spare->x + from, (const char *)&spare->as_given + from, sizeof *spare->x - from) &&
+            !nr_has_weak_references(spare->x))
+            return norch_retain(spare->x);
+    }
+    return nr_make(one->header.ndim, one->header.shape, one->header.dtype, NULL);
+}
+
+/* Keeps a small result in place of an older one. */
+static void keep_result(nr_returned *one, norch_tensor *x) {
+    if (x->numel > FEW) return;
+    for (int i = 0; i < NR_SPARES; i++)
+        if (one->spares[i].x == x) return;
+    nr_spare *spare = &one->spares[one->oldest];
+    one->oldest = (one->oldest + 1) % NR_SPARES;
+    norch_tensor *before = spare->x;
+    *spare = (nr_spare){norch_retain(x), *x};
+    norch_release(before);
+}
+
+static norch_tensor *give_result(nr_recording *r, nr_returned *one) {
     if (one->object) return norch_retain(one->object);
-    if (one->leaf >= 0 && one->offset < 0) return norch_retain(PyTuple_GetItem(leaves, one->leaf));
+    if (one->leaf >= 0 && one->offset < 0) return norch_retain(r->given[one->leaf]);
     norch_tensor *made = one->made;
     one->made = NULL;
-    if (made && one->leaf < 0) return made;
+    if (made && one->leaf < 0) {
+        if (!r->program->divided) keep_result(one, made); /* else it gets a node, which would live as long */
+        return made;
+    }
     if (made) { /* a view of an argument */
         norch_tensor *copy = copied(made);
         norch_release(made);
@@ -155,18 +184,18 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves
 
 /* Makes new memory for the fresh results of a part, and the results that are views of arguments; these are made before
  * the run, in which the .data of an argument may be set. */
-static int32_t make_results(nr_recording *r, void *leaves, int64_t from, int64_t to) {
+static int32_t make_results(nr_recording *r, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
         nr_returned *one = &r->results[i];
         norch_tensor *like = &one->header;
         if (one->object || (one->leaf >= 0 ? one->offset < 0 : !r->program->blocks[one->block].fresh)) continue;
         if (one->leaf >= 0) {
-            const norch_tensor *argument = PyTuple_GetItem(leaves, one->leaf);
+            const norch_tensor *argument = r->given[one->leaf];
             like->storage = argument->storage;
             like->data = (char *)argument->data + one->offset;
             one->made = norch_alias(like);
         } else {
-            one->made = nr_make(like->ndim, like->shape, like->dtype, NULL);
+            one->made = new_result(one);
         }
         if (!one->made) return NORCH_ERROR_MEMORY;
         if (one->leaf < 0) nr_program_put_result(r->program, one->block, one->made->data);
@@ -197,12 +226,12 @@ static void *give_slab(const nr_recording *r) {
 }
 
 /* The results of a part; after those of the first of two parts the slab. */
-static void *give_results(nr_recording *r, void *leaves, int64_t from, int64_t to) {
+static void *give_results(nr_recording *r, int64_t from, int64_t to) {
     const bool waits = r->program->divided && from == 0;
-    if (r->alone && !r->program->divided) return give_result(r, &r->results[0], leaves);
+    if (r->alone && !r->program->divided) return give_result(r, &r->results[0]);
     void *tuple = PyTuple_New(to - from + waits);
     for (int64_t i = from; tuple && i < to + waits; i++) {
-        void *result = i < to ? give_result(r, &r->results[i], leaves) : give_slab(r);
+        void *result = i < to ? give_result(r, &r->results[i]) : give_slab(r);
         if (!result || PyTuple_SetItem(tuple, i - from, result)) {
             Py_DecRef(tuple);
             return NULL;
@@ -220,10 +249,22 @@ static int is_true(void *callable) {
     return truth;
 }
 
+/* Reads `count` arguments from a tuple; false if it has another number of them. */
+static bool read_arguments(void *tuple, int64_t count, void **given) {
+    if (PyTuple_Size(tuple) != count) return false;
+    for (int64_t i = 0; i < count; i++) given[i] = PyTuple_GetItem(tuple, i);
+    return true;
+}
+
+static bool memory_stands(const nr_recording *r) {
+    return tensors_stand(r) && arguments_apart(&r->conditions, r->given, r->conditions.first_leaves);
+}
+
 static int may_run(nr_recording *r, void *leaves) {
-    const int same = matches(&r->conditions, leaves);
+    if (!read_arguments(leaves, r->conditions.first_leaves, r->given)) return false;
+    const int same = matches(&r->conditions, r->given);
     if (same != 1) return same;
-    if (!tensors_stand(r) || !arguments_apart(&r->conditions, leaves)) return false;
+    if (!memory_stands(r)) return false;
     if (!r->before_run) return true;
     const int changed = nr_guards_change(&r->watches);
     if (changed < 0) return -1;
@@ -232,14 +273,13 @@ static int may_run(nr_recording *r, void *leaves) {
     if (may != 1) r->always_asks = true; /* it did not handle the change, so that it must be called again */
     if (may != 1) return may;
     /* Python code has run, perhaps of other threads, which may have set the .data of a tensor */
-    return leaves_stand(&r->conditions, leaves, r->conditions.first_leaves) && tensors_stand(r) &&
-           arguments_apart(&r->conditions, leaves);
+    return leaves_stand(&r->conditions, r->given, r->conditions.first_leaves) && memory_stands(r);
 }
 
-static void bind(nr_recording *r, void *leaves) {
-    for (int64_t i = 0; i < PyTuple_Size(leaves); i++) {
+static void bind(nr_recording *r, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
         const int32_t argument = r->conditions.leaves[i].argument;
-        if (argument >= 0) nr_program_bind(r->program, argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
+        if (argument >= 0) nr_program_bind(r->program, argument, ((norch_tensor *)r->given[i])->data);
     }
 }
 
@@ -248,11 +288,11 @@ static void *run(nr_recording *r, void *leaves) {
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
-    bind(r, leaves);
-    if (make_results(r, leaves, 0, r->first_results) != NORCH_OK) return NULL;
+    bind(r, r->conditions.first_leaves);
+    if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
     if (r->after_run && is_true(r->after_run) < 0) return NULL;
-    return give_results(r, leaves, 0, r->first_results);
+    return give_results(r, 0, r->first_results);
 }
 
 /* Whether the elements of x were written to after a time (a sequence number). */
@@ -261,11 +301,11 @@ static bool written_since(const norch_tensor *x, int64_t time) {
 }
 
 /* A tensor that the backward part uses, and that was written to after the first; NULL: none. */
-static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t time) {
+static norch_tensor *changed_since(const nr_recording *r, int64_t time) {
     for (int64_t i = 0; i < r->used_count; i++)
         if (r->used[i].later && written_since(r->used[i].x, time)) return r->used[i].x;
     for (int64_t i = 0; i < r->conditions.first_leaves; i++) {
-        norch_tensor *x = PyTuple_GetItem(leaves, i);
+        norch_tensor *x = r->given[i];
         if (r->conditions.leaves[i].later && written_since(x, time)) return x;
     }
     return NULL;
@@ -273,16 +313,16 @@ static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t 
 
 static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *slab) {
     const nr_conditions *c = &r->conditions;
-    const bool may = PyTuple_Size(leaves) == c->leaf_count && (r->program->slab ? slab && slab->storage : !slab) &&
-                     leaves_stand(c, leaves, c->leaf_count);
-    if (!may || !arguments_apart(c, leaves)) return Py_NewRef(NR_NOT_IMPLEMENTED);
-    norch_tensor *changed = changed_since(r, leaves, time);
+    const bool may = read_arguments(leaves, c->leaf_count, r->given) &&
+                     (r->program->slab ? slab && slab->storage : !slab) && leaves_stand(c, r->given, c->leaf_count);
+    if (!may || !arguments_apart(c, r->given, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
+    norch_tensor *changed = changed_since(r, time);
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);
-    bind(r, leaves);
-    if (make_results(r, leaves, r->first_results, r->result_count) != NORCH_OK) return NULL;
+    bind(r, c->leaf_count);
+    if (make_results(r, r->first_results, r->result_count) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, true) != NORCH_OK) return NULL;
-    return give_results(r, leaves, r->first_results, r->result_count);
+    return give_results(r, r->first_results, r->result_count);
 }
 
 /* Runs body() while no other thread may use the program; NotImplemented if one does. */
@@ -352,8 +392,8 @@ static void *repeated(nr_recording *r, void *const *given) {
     const int may = r->program->divided ? 0 : may_run(r, given[1]);
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
-    bind(r, given[1]);
-    int32_t status = make_results(r, given[1], 0, r->first_results);
+    bind(r, r->conditions.first_leaves);
+    int32_t status = make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
     drop_made(r);
     if (status != NORCH_OK || !leave_gradients(r)) return NULL;
@@ -371,6 +411,11 @@ NR_BUILTIN(replay_repeated) {
 NR_BUILTIN(matches) {
     nr_recording *r = nr_counted("matches", 2, n) ? nr_recording_of("matches", given[0]) : NULL;
     if (!r) return NULL;
-    const int same = r->program ? matches(&r->conditions, given[1]) : false;
+    const int64_t count = PyTuple_Size(given[1]);
+    void **leaves = nr_malloc((size_t)count * sizeof *leaves); /* another thread may be in a run, which has r->given */
+    if (!leaves) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory"), NULL;
+    const bool fits = r->program && read_arguments(given[1], r->conditions.first_leaves, leaves);
+    const int same = fits ? matches(&r->conditions, leaves) : false;
+    nr_free(leaves);
     return same < 0 ? NULL : PyBool_FromLong(same);
 }
