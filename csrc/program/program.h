@@ -14,7 +14,7 @@
 
 typedef enum nr_block_kind {
     NR_TEMPORARY, /* made and freed in the recording: in the slab */
-    NR_CONSTANT,  /* the same, with elements that the host wrote once */
+    NR_CONSTANT,  /* the same, with elements that the host wrote, or that a call computed from such, once */
     NR_RESULT,    /* held by results only: in the slab, until the end of the run */
     NR_KEPT,      /* made in the recording, and alive after it: .grad, for example */
     NR_EXTERNAL,  /* made before the recording */
@@ -34,7 +34,7 @@ typedef struct nr_block {
     int64_t first_fresh; /* the first of its uses in program->fresh */
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
     int64_t born, died;  /* how many calls came before it was made, and before it was freed */
-    char *constant;      /* a copy of what the host wrote, or NULL */
+    char *constant;      /* a copy of the elements of a constant; or NULL */
     size_t at;           /* offset in the slab */
     int32_t argument;
     int64_t results;            /* how many results are views of it */
@@ -155,6 +155,9 @@ void nr_program_free_graphs(nr_program *program);
 int32_t nr_program_run_step(const nr_step *step);
 /* Advances the random number generator for a call, and notes the position in its plan. */
 void nr_program_draw(const nr_call *call);
+
+/* constant.c: runs calls that read only constants, and marks them as dead. */
+void nr_program_fold_constants(nr_program *program);
 
 /* fuse.c: finds chains, and moves the steps of each next to each other. reorders: chains may have other calls in
  * between. */
