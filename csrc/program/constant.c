@@ -48,6 +48,7 @@ static void fold(nr_program *program, nr_step *step) {
     if (!result) return;
     for (int64_t u = 0; u < step->uses; u++)
         *uses[u].at = (uses[u].written ? result : constant_of(program, &uses[u])) + uses[u].offset;
+    nr_program_choose_run(step);
     if (nr_program_run_step(step) != NORCH_OK) {
         nr_free(result);
         return;

@@ -374,6 +374,7 @@ static int32_t place(nr_program *program) {
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
         *use->at = data + use->offset;
     }
+    for (int64_t i = 0; i < program->count; i++) nr_program_choose_run(&program->steps[i]);
     return NORCH_OK;
 }
 
