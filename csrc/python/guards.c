@@ -32,17 +32,18 @@ bool nr_same_object(void *a, void *b) {
 
 /* Whether container[key], a borrowed reference, is as the guard says; -1 after an exception. */
 static int holds(const nr_container *container, const nr_guard *guard) {
-    void *object = container->object, *found = NULL;
-    if (!guard->key) return (container->kind == NR_DICT ? PyDict_Size : PyList_Size)(object) == guard->size;
-    if (container->kind == NR_LIST) {
-        found = PyList_GetItem(object, guard->size);
-        if (!found) PyErr_Clear(); /* it is shorter now */
-    } else if (container->kind == NR_DICT) {
-        found = PyDict_GetItemWithError(object, guard->key);
-        if (!found && PyErr_Occurred()) return -1;
-    } else {
+    void *object = container->object, *found;
+    if (container->kind == NR_CELL) {
         found = PyCell_Get(object); /* NULL: empty */
         if (found) Py_DecRef(found);
+    } else if (container->kind == NR_LIST) {
+        if (!guard->key) return PyList_Size(object) == guard->size;
+        found = PyList_GetItem(object, guard->size);
+        if (!found) PyErr_Clear(); /* it is shorter now */
+    } else {
+        if (!guard->key) return PyDict_Size(object) == guard->size;
+        found = PyDict_GetItemWithError(object, guard->key);
+        if (!found && PyErr_Occurred()) return -1;
     }
     return found == guard->value || (found && nr_same_object(found, guard->value));
 }

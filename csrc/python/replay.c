@@ -141,9 +141,9 @@ static norch_tensor *new_result(nr_returned *one) {
     const size_t from = offsetof(norch_tensor, type); /* the count of references comes before */
     for (int i = 0; i < NR_SPARES; i++) {
         const nr_spare *spare = &one->spares[i];
-        if (spare->x && nr_is_ours_alone(spare->x) && spare->x->storage->references == 1 &&
+        if (spare->x && nr_is_ours_alone(spare->x) &&
             !memcmp((const char *)spare->x + from, (const char *)&spare->as_given + from, sizeof *spare->x - from) &&
-            !nr_has_weak_references(spare->x))
+            spare->x->storage->references == 1 && !nr_has_weak_references(spare->x))
             return norch_retain(spare->x);
     }
     return nr_make(one->header.ndim, one->header.shape, one->header.dtype, NULL);
