@@ -54,7 +54,7 @@ typedef struct nr_use {
 typedef struct nr_step {
     nr_call call; /* the first field, so that a pointer to it is one to the step; its plan is the step's own */
     int32_t (*run)(const nr_call *call); /* with the call, or its chain; NULL: nothing runs here */
-    void *items;  /* of the plan of an optimizer or a host call */
+    void *items;                         /* of the plan of an optimizer or a host call */
     int64_t first_use, uses;
     uint64_t digest, flow; /* hashes of the call and its memory; flow leaves out which external memory it is */
     void *line;            /* what program->line() returned, or NULL */
@@ -153,9 +153,7 @@ int32_t nr_program_make_graphs(nr_program *program);
 int32_t nr_program_feed(const nr_program *program);
 void nr_program_free_graphs(nr_program *program);
 /* Runs one call, or the chain that begins with it. */
-static inline int32_t nr_program_run_step(const nr_step *step) {
-    return step->run ? step->run(&step->call) : NORCH_OK;
-}
+static inline int32_t nr_program_run_step(const nr_step *step) { return step->run ? step->run(&step->call) : NORCH_OK; }
 /* step.c: decides how, once the chains are made. */
 void nr_program_choose_run(nr_step *step);
 /* Advances the random number generator for a call, and notes the position in its plan. */

@@ -20,8 +20,7 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
 static int32_t run_calls(void *of) {
     const nr_program *program = of;
     const nr_step *end = program->steps + program->to;
-    for (const nr_step *step = program->steps + program->from; step < end; step++)
-        NR_TRY(nr_program_run_step(step));
+    for (const nr_step *step = program->steps + program->from; step < end; step++) NR_TRY(nr_program_run_step(step));
     return NORCH_OK;
 }
 

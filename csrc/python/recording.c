@@ -23,10 +23,10 @@ static void drop(void *field) {
 
 /* ---- the object ---------------------------------------------------------------------------------------- */
 
-#define EACH_GUARDED(of, DO)                                                                         \
-    for (int64_t i_ = 0; i_ < (of).container_count; i_++) DO((of).containers[i_].object)             \
-    for (int64_t i_ = 0; i_ < (of).guard_count; i_++) {                                              \
-        DO((of).guards[i_].key) DO((of).guards[i_].value)                                            \
+#define EACH_GUARDED(of, DO)                                                             \
+    for (int64_t i_ = 0; i_ < (of).container_count; i_++) DO((of).containers[i_].object) \
+    for (int64_t i_ = 0; i_ < (of).guard_count; i_++) {                                  \
+        DO((of).guards[i_].key) DO((of).guards[i_].value)                                \
     }
 #define EACH_LOGGED(log, DO)                                                     \
     for (int64_t i_ = 0; i_ < (log)->seen_count; i_++) {                         \

@@ -131,8 +131,8 @@ typedef struct nr_recording {
     int64_t used_count, result_count, first_results; /* first_results: of the forward part */
     bool copies, alone;                              /* alone: one tensor is returned, without a tuple */
     nr_guards watches;                               /* entries of dicts; if one has changed, before_run is called */
-    bool always_asks; /* before_run is always called */
-    void *counter;    /* of Python: the write counter */
+    bool always_asks;                                /* before_run is always called */
+    void *counter;                                   /* of Python: the write counter */
     void *before_run, *after_run, *kept;
 } nr_recording;
 
