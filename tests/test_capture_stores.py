@@ -169,3 +169,47 @@ def test_gradients_that_nobody_asks_for():
     captured = made(both, x, w)
     assert operations(captured) == operations(made(one, x, w))
     assert bits(captured(x, w)) == bits(one(x, w))
+
+
+def constants_of_numbers(x):
+    scale = norch.full((2,), 3.0) * 0.5  # a copy and a product
+    return x * scale.neg()
+
+
+def first_gradients(x):
+    w = norch.ones(2, requires_grad=True)
+    ((w * x) ** 2).mean().backward()  # the gradient of the mean starts with 1 and 1 / 2
+    return w.grad
+
+
+def filled_and_written(x):
+    y = norch.zeros(2)
+    z = y + 1
+    y += x
+    return y * z
+
+
+def read_from_a_tensor(x):
+    return norch.zeros(2) + x[0]
+
+
+def large(x):
+    return norch.ones(40) * x[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "left"),
+    [
+        (constants_of_numbers, ["mul"]),
+        (first_gradients, ["mul", "mul", "mul", "mul"]),
+        (filled_and_written, ["copy", "add", "add", "mul"]),
+        (read_from_a_tensor, ["add"]),
+        (large, ["copy", "mul"]),
+    ],
+)
+def test_small_results_of_numbers_are_computed_once(function, left):
+    given = [norch.tensor([float(i), -0.5 * i]) for i in range(7)]
+    captured = made(function, given[0])
+    assert operations(captured) == left
+    for x in given:
+        assert bits(captured(x)) == bits(function(x))

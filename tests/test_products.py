@@ -189,12 +189,15 @@ def test_strangers(name: str) -> None:
 @pytest.mark.kernel
 @pytest.mark.parametrize("dtype", [norch.float32, norch.float64], ids=str)
 def test_products_of_one_column_and_one_row(dtype: Any) -> None:
-    for m, n in ((2, 16), (70, 33), (300, 600), (5, 3)):
+    for m, n in ((2, 16), (70, 33), (300, 600), (5, 3), (1, 10), (10, 1), (1, 5000), (5000, 1), (1, 1)):
         a, b = (norch.randn(s, dtype=dtype).to(DEVICE) for s in ((3, m, 2), (3, 2, n)))
-        a[0, 0, 0], b[0, 0, 1], bias = norch.inf, 0, norch.randn(n, dtype=dtype).to(DEVICE)
+        a[0, 0, 0], b[0, 0, -1], bias = norch.inf, 0, norch.randn(n, dtype=dtype).to(DEVICE)
         column, row = a[..., :1], b[:, :1]
         assert_close(column @ row, column * row, equal_nan=True, rtol=0, atol=0)
         assert_close(norch.baddbmm(bias, column, row), column * row + bias, equal_nan=True)
+        for one in (column[0], column[0].contiguous()):
+            assert_close(one @ row[0], one * row[0], equal_nan=True, rtol=0, atol=0)
+            assert_close(norch.addmm(bias, one, row[0]), one * row[0] + bias, equal_nan=True)
         sums = norch.nn.functional.linear(column[0], row[0].T.contiguous(), bias)
         assert_close(sums, column[0] * row[0] + bias, equal_nan=True)
 

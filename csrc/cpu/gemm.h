@@ -171,6 +171,24 @@ static void NAME(run_outer)(const product *p) {
     }
 }
 
+/* k = 1 and one row or column, such as gradients at batch size 1: a vector times a number. False: it is another product,
+ * or one for several threads. */
+static bool NAME(run_scaled)(const nr_call *call) {
+    const nr_matmul_plan *p = call->plan;
+    const bool row = p->m == 1 && (p->b_col == 1 || p->n == 1), column = p->n == 1 && p->a_row == 1 && p->c_row == 1;
+    if (p->k != 1 || !(row || column) || p->batch_ndim || call->kernel || p->m * p->n > ALONE) return false;
+    const T x = *(const T *)(row ? p->a : p->b), *restrict y = row ? p->b : p->a, *restrict bias = p->bias;
+    const int64_t n = row ? p->n : p->m;
+    T *restrict c = p->c;
+    if (!bias)
+        for (int64_t j = 0; j < n; j++) c[j] = (T)0 + x * y[j];
+    else if (row)
+        for (int64_t j = 0; j < n; j++) c[j] = bias[j] + x * y[j];
+    else
+        for (int64_t j = 0; j < n; j++) c[j] = *bias + x * y[j];
+    return true;
+}
+
 /* Groups of four columns of B stay in the first cache while the rows of A pass by. */
 static void NAME(run_dot)(const product *p) {
     T packed[DOT_K];
@@ -392,8 +410,9 @@ static int32_t NAME(run)(const nr_call *call) {
     const nr_matmul_plan *plan = call->plan;
     NAME(job) job;
     product *p = &job.first;
+    if (NAME(run_scaled)(call)) return NORCH_OK;
     first_product(call, p);
-    if (plan->batch_ndim == 0 && p->m == 1 && p->n * p->k <= 4096) {
+    if (plan->batch_ndim == 0 && p->m == 1 && p->n * p->k <= ALONE) {
         NAME(run_algorithm)(p, p->k == 0 ? ROW : NAME(choose)(p));
         return NORCH_OK;
     }

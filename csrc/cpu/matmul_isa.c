@@ -18,6 +18,8 @@
 /* Multiply-adds below which a product stays in one thread, and those worth a chunk of their own. */
 #define SERIAL_WORK 1e6
 #define CHUNK_WORK 5e5
+/* Multiply-adds of a row that takes less time than to decide how to run it. */
+#define ALONE 4096
 
 /* Blocks of the packed algorithm: BLOCK_K x one panel of B fits the first cache, a block of A of
  * BLOCK_BYTES half the second, BLOCK_K x BLOCK_N of B a share of the third. */

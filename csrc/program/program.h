@@ -14,7 +14,7 @@
 
 typedef enum nr_block_kind {
     NR_TEMPORARY, /* made and freed in the recording: in the slab */
-    NR_CONSTANT,  /* the same, with elements that the host wrote once */
+    NR_CONSTANT,  /* the same, with elements that the host wrote, or that a call computed from such, once */
     NR_RESULT,    /* held by results only: in the slab, until the end of the run */
     NR_KEPT,      /* made in the recording, and alive after it: .grad, for example */
     NR_EXTERNAL,  /* made before the recording */
@@ -34,7 +34,7 @@ typedef struct nr_block {
     int64_t first_fresh; /* the first of its uses in program->fresh */
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
     int64_t born, died;  /* how many calls came before it was made, and before it was freed */
-    char *constant;      /* a copy of what the host wrote, or NULL */
+    char *constant;      /* a copy of the elements of a constant; or NULL */
     size_t at;           /* offset in the slab */
     int32_t argument;
     int64_t results;            /* how many results are views of it */
@@ -52,8 +52,9 @@ typedef struct nr_use {
 } nr_use;
 
 typedef struct nr_step {
-    nr_call call; /* its plan, and arrays of that, are the step's own */
-    void *items;  /* of the plan of an optimizer or a host call */
+    nr_call call; /* the first field, so that a pointer to it is one to the step; its plan is the step's own */
+    int32_t (*run)(const nr_call *call); /* with the call, or its chain; NULL: nothing runs here */
+    void *items;                         /* of the plan of an optimizer or a host call */
     int64_t first_use, uses;
     uint64_t digest, flow; /* hashes of the call and its memory; flow leaves out which external memory it is */
     void *line;            /* what program->line() returned, or NULL */
@@ -151,10 +152,15 @@ void nr_program_free(nr_program *program);
 int32_t nr_program_make_graphs(nr_program *program);
 int32_t nr_program_feed(const nr_program *program);
 void nr_program_free_graphs(nr_program *program);
-/* step.c: runs one call, or the chain that begins with it. */
-int32_t nr_program_run_step(const nr_step *step);
+/* Runs one call, or the chain that begins with it. */
+static inline int32_t nr_program_run_step(const nr_step *step) { return step->run ? step->run(&step->call) : NORCH_OK; }
+/* step.c: decides how, once the chains are made. */
+void nr_program_choose_run(nr_step *step);
 /* Advances the random number generator for a call, and notes the position in its plan. */
 void nr_program_draw(const nr_call *call);
+
+/* constant.c: runs calls that read only constants, and marks them as dead. */
+void nr_program_fold_constants(nr_program *program);
 
 /* fuse.c: finds chains, and moves the steps of each next to each other. reorders: chains may have other calls in
  * between. */

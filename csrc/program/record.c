@@ -344,6 +344,7 @@ static int32_t find_fresh(nr_program *program, int32_t results, const norch_tens
 
 static int32_t place(nr_program *program) {
     nr_program_find_dead(program);
+    nr_program_fold_constants(program);
     size_t bytes = nr_program_layout(program);
     for (int reorders = 1; program->fuses && reorders >= 0; reorders--) {
         nr_program_fuse(program, reorders);
@@ -373,6 +374,7 @@ static int32_t place(nr_program *program) {
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
         *use->at = data + use->offset;
     }
+    for (int64_t i = 0; i < program->count; i++) nr_program_choose_run(&program->steps[i]);
     return NORCH_OK;
 }
 

@@ -17,7 +17,14 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
     }
 }
 
-static int32_t run_all(void *of) {
+static int32_t run_calls(void *of) {
+    const nr_program *program = of;
+    const nr_step *end = program->steps + program->to;
+    for (const nr_step *step = program->steps + program->from; step < end; step++) NR_TRY(nr_program_run_step(step));
+    return NORCH_OK;
+}
+
+static int32_t run_graphs(void *of) {
     const nr_program *program = of;
     const nr_segment *segment = program->segments, *last = segment + program->segment_count;
     if (program->feeds) NR_TRY(nr_program_feed(program));
@@ -89,8 +96,10 @@ int32_t nr_program_run(nr_program *program, bool second) {
     program->to = second || !program->divided ? program->count : program->split;
     if (program->from == program->to) return NORCH_OK;
     if (program->backend->device && ++program->runs == 2) NR_TRY(nr_program_make_graphs(program));
+    const bool device = program->segment_count || program->feeds;
+    int32_t (*body)(void *program) = program->seconds ? run_timed : device ? run_graphs : run_calls;
     const double work = second             ? program->work - program->first_work
                         : program->divided ? program->first_work
                                            : program->work;
-    return nr_dispatch_program(program->backend, work, program->seconds ? run_timed : run_all, program);
+    return nr_dispatch_program(program->backend, work, body, program);
 }

@@ -1,4 +1,4 @@
-/* step: runs one call of a program, or a chain of calls. */
+/* step: how one call of a program runs, or a chain of calls. */
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
 #include "host_call.h"
@@ -20,7 +20,18 @@ static int32_t draw(const nr_call *call) {
     return status;
 }
 
-static int32_t run_chain(const nr_chain *chain) {
+static int32_t load_and_run(const nr_call *call) {
+    call->load(call);
+    return call->backend->run[call->family](call);
+}
+
+static int32_t run_host_call(const nr_call *call) {
+    const nr_host_call_plan *plan = call->plan;
+    return plan->run(plan);
+}
+
+static int32_t run_chain(const nr_call *first) {
+    const nr_chain *chain = ((const nr_step *)first)->chain;
     for (int64_t i = 0; i < chain->count; i++) {
         const nr_call *call = chain->links[i].call;
         if (call->load) call->load(call);
@@ -28,14 +39,16 @@ static int32_t run_chain(const nr_chain *chain) {
     return chain->links[0].call->backend->chains->run(chain);
 }
 
-int32_t nr_program_run_step(const nr_step *step) {
-    if (step->dead || step->follows) return NORCH_OK;
-    if (step->chain) return run_chain(step->chain);
+void nr_program_choose_run(nr_step *step) {
     const nr_call *call = &step->call;
-    if (call->load) call->load(call);
-    if (call->family == NR_HOST_CALL) {
-        const nr_host_call_plan *plan = call->plan;
-        return plan->run(plan);
-    }
-    return call->family == NR_RANDOM ? draw(call) : call->backend->run[call->family](call);
+    if (step->dead || step->follows)
+        step->run = NULL;
+    else if (step->chain)
+        step->run = run_chain;
+    else if (call->family == NR_HOST_CALL)
+        step->run = run_host_call;
+    else if (call->family == NR_RANDOM)
+        step->run = draw;
+    else
+        step->run = call->load ? load_and_run : call->backend->run[call->family];
 }

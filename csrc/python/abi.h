@@ -1,5 +1,6 @@
-/* abi: the part of CPython's stable ABI (PEP 384) that norch uses, declared here so that the build needs no header of
- * Python. The symbols are weak: the interpreter that loads the library provides them; without one they are NULL. */
+/* abi: the part of CPython's stable ABI (PEP 384) that norch uses, and PyCell_Get(), declared here so that the build
+ * needs no header of Python. The symbols are weak: the interpreter that loads the library provides them; without one
+ * they are NULL. */
 #ifndef NR_PYTHON_ABI_H
 #define NR_PYTHON_ABI_H
 
@@ -134,6 +135,7 @@ PYTHON(int64_t, PyList_Size, void *list);
 PYTHON(void *, PyList_GetItem, void *list, int64_t i);
 PYTHON(int, PyList_SetItem, void *list, int64_t i, void *item);
 PYTHON(void *, PyIter_Next, void *iterator);
+PYTHON(void *, PyCell_Get, void *cell);
 PYTHON(int64_t, PyDict_Size, void *dict);
 PYTHON(void *, PyDict_GetItemWithError, void *dict, void *key);
 PYTHON(void *, PyObject_GetAttr, void *object, void *name);

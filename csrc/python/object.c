@@ -131,7 +131,18 @@ void *norch_bind_python(const void *const *classes) {
     return base;
 }
 
-void norch_set_class(void *class) { nr_tensor_class = class; }
+static int64_t weak_references_at; /* in an instance of nr_tensor_class; 0: it takes none */
+
+void norch_set_class(void *class) {
+    nr_tensor_class = class;
+    void *at = PyObject_GetAttrString(class, "__weakrefoffset__");
+    weak_references_at = at ? PyLong_AsLongLong(at) : 0;
+    if (at) Py_DecRef(at);
+}
+
+bool nr_has_weak_references(const norch_tensor *x) {
+    return weak_references_at && *(void *const *)((const char *)x + weak_references_at);
+}
 
 bool nr_is_tensor(const void *object) {
     void *type = ((const nr_object *)object)->type;

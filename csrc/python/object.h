@@ -14,5 +14,7 @@ extern void *nr_batched_class;
 /* A new instance of such a class, without elements; NULL with an exception if there is no memory. */
 norch_tensor *nr_new_instance(void *class);
 bool nr_is_tensor(const void *object);
+/* Whether there are weak references to a tensor of the class of results. */
+bool nr_has_weak_references(const norch_tensor *x);
 
 #endif

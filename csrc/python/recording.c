@@ -2,6 +2,7 @@
 #include "recording.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "../core/memory.h"
 #include "grad_mode.h"
@@ -22,9 +23,10 @@ static void drop(void *field) {
 
 /* ---- the object ---------------------------------------------------------------------------------------- */
 
-#define EACH_GUARD(guards, count, DO)                                          \
-    for (int64_t i_ = 0; i_ < (count); i_++) {                                 \
-        DO((guards)[i_].container) DO((guards)[i_].key) DO((guards)[i_].value) \
+#define EACH_GUARDED(of, DO)                                                             \
+    for (int64_t i_ = 0; i_ < (of).container_count; i_++) DO((of).containers[i_].object) \
+    for (int64_t i_ = 0; i_ < (of).guard_count; i_++) {                                  \
+        DO((of).guards[i_].key) DO((of).guards[i_].value)                                \
     }
 #define EACH_LOGGED(log, DO)                                                     \
     for (int64_t i_ = 0; i_ < (log)->seen_count; i_++) {                         \
@@ -38,9 +40,12 @@ static void drop(void *field) {
         DO((r)->used[i_].x) DO((r)->used[i_].node) DO((r)->used[i_].grad_after)                       \
     }                                                                                                 \
     for (int64_t i_ = 0; i_ < (r)->conditions.leaf_count; i_++) DO((r)->conditions.leaves[i_].object) \
-    EACH_GUARD((r)->conditions.guards, (r)->conditions.guard_count, DO)                               \
-    EACH_GUARD((r)->watches, (r)->watch_count, DO)                                                    \
-    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].object)                    \
+    EACH_GUARDED((r)->conditions.guards, DO)                                                          \
+    EACH_GUARDED((r)->watches, DO)                                                                    \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                              \
+        DO((r)->results[i_].object)                                                                   \
+        for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x)                      \
+    }                                                                                                 \
     DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
@@ -54,6 +59,12 @@ static int traverse(nr_recording *r, int (*visit)(void *object, void *argument),
 
 #define DROP(object) drop(&(object));
 
+static void forget_guards(nr_guards *guards) {
+    nr_free(guards->containers);
+    nr_free(guards->guards);
+    *guards = (nr_guards){0};
+}
+
 static void clear_log(nr_log *log) {
     EACH_LOGGED(log, DROP)
     nr_free(log->seen);
@@ -66,8 +77,9 @@ static int clear(nr_recording *r) {
     r->ready = false;
     EACH_OBJECT(r, DROP)
     clear_log(&r->log);
-    r->conditions.leaf_count = r->conditions.guard_count = 0;
-    r->used_count = r->watch_count = r->result_count = 0;
+    forget_guards(&r->conditions.guards);
+    forget_guards(&r->watches);
+    r->conditions.leaf_count = r->used_count = r->result_count = 0;
     return 0;
 }
 
@@ -77,11 +89,10 @@ static void dealloc(nr_recording *r) {
     clear(r);
     if (r->program) nr_program_free(r->program);
     nr_free(r->conditions.leaves);
-    nr_free(r->conditions.guards);
     nr_free(r->conditions.held);
     nr_free(r->used);
-    nr_free(r->watches);
     nr_free(r->results);
+    nr_free(r->given);
     PyObject_GC_Del(r);
     Py_DecRef(type);
 }
@@ -200,9 +211,6 @@ NR_BUILTIN(record_cancel) {
 
 /* ---- the end --------------------------------------------------------------------------------------------- */
 
-/* Newer versions of CPython keep the reference count in the lower half only. */
-static bool is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
-
 /* Forgets tensors that only the recording still holds: views and aliases that the function made. From the last back, as
  * a view holds its base, and again as long as that frees others. */
 static void forget_temporary(nr_log *log) {
@@ -210,7 +218,7 @@ static void forget_temporary(nr_log *log) {
     while (before != log->seen_count) {
         before = log->seen_count;
         for (int64_t i = before - 1; i >= 0; i--)
-            if (is_ours_alone(log->seen[i].x)) drop(&log->seen[i].node), drop(&log->seen[i].x);
+            if (nr_is_ours_alone(log->seen[i].x)) drop(&log->seen[i].node), drop(&log->seen[i].x);
         int64_t kept = 0;
         for (int64_t i = 0; i < before; i++)
             if (log->seen[i].x) log->seen[kept++] = log->seen[i];
@@ -303,8 +311,9 @@ static bool is_in(void *tuple, const void *object) {
 static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     const int64_t count = PyTuple_Size(leaves);
     nr_conditions *c = &r->conditions;
-    if (!(c->leaves = nr_malloc((size_t)count * sizeof *c->leaves)))
-        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    c->leaves = nr_malloc((size_t)count * sizeof *c->leaves);
+    r->given = nr_malloc((size_t)count * sizeof *r->given);
+    if (!c->leaves || !r->given) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) {
         void *object = PyTuple_GetItem(leaves, i);
         nr_leaf *leaf = &c->leaves[c->leaf_count++];
@@ -411,6 +420,16 @@ static void place_results(nr_recording *r) {
     }
 }
 
+static int by_address(const void *a, const void *b) {
+    const nr_span *x = a, *y = b;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void hold(nr_conditions *c, const norch_storage *storage) {
+    const char *data = storage->data;
+    if (storage->bytes) c->held[c->held_count++] = (nr_span){data, data + storage->bytes};
+}
+
 static int32_t list_held(nr_recording *r) {
     const nr_program *program = r->program;
     nr_conditions *c = &r->conditions;
@@ -418,33 +437,19 @@ static int32_t list_held(nr_recording *r) {
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < program->block_count; i++) {
         const nr_block *block = &program->blocks[i];
-        if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0))
-            c->held[c->held_count++] = block->storage;
+        if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0)) hold(c, block->storage);
     }
-    if (program->slab && !program->divided)
-        c->held[c->held_count++] = program->slab; /* a divided one changes its slab */
-    return NORCH_OK;
-}
-
-/* Reads guards from a list of tuples (container, key, value), or (container, None, size), or from None. */
-static int32_t read_guards(void *rows, nr_guard **guards, int64_t *read) {
-    const int64_t count = rows == NR_NONE ? 0 : PyList_Size(rows);
-    if (!(*guards = nr_malloc((size_t)count * sizeof **guards)))
-        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
-    for (int64_t i = 0; i < count; i++) {
-        void *row = PyList_GetItem(rows, i), *key = PyTuple_GetItem(row, 1);
-        nr_guard *guard = &(*guards)[(*read)++];
-        *guard = (nr_guard){.container = Py_XNewRef(PyTuple_GetItem(row, 0))};
-        const unsigned long flags = PyType_GetFlags(((nr_object *)guard->container)->type);
-        guard->kind = flags & NR_TYPE_IS_DICT ? NR_IN_DICT : flags & NR_TYPE_IS_LIST ? NR_IN_LIST : NR_IN_CELL;
-        if (key == NR_NONE) {
-            guard->size = PyLong_AsLongLong(PyTuple_GetItem(row, 2));
-            continue;
-        }
-        guard->key = Py_XNewRef(key);
-        guard->value = Py_XNewRef(PyTuple_GetItem(row, 2));
-        if (guard->kind == NR_IN_LIST) guard->size = PyLong_AsLongLong(key);
+    if (program->slab && !program->divided) hold(c, program->slab); /* a divided one changes its slab */
+    qsort(c->held, (size_t)c->held_count, sizeof *c->held, by_address);
+    int64_t last = 0;
+    for (int64_t i = 1; i < c->held_count; i++) {
+        nr_span *before = &c->held[last];
+        if (c->held[i].from > before->to)
+            c->held[++last] = c->held[i];
+        else if (c->held[i].to > before->to)
+            before->to = c->held[i].to;
     }
+    if (c->held_count) c->held_count = last + 1;
     return NORCH_OK;
 }
 
@@ -454,7 +459,7 @@ static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewR
  * Python does before and after it. Without watches before_run is always called. */
 NR_BUILTIN(record_conditions) {
     nr_recording *r = n == 6 ? nr_recording_of("record_conditions", given[0]) : NULL;
-    if (!r || r->ready || r->conditions.guards) {
+    if (!r || r->ready || r->conditions.guards.containers) {
         PyErr_SetString(PyExc_TypeError, "record_conditions: takes six arguments, once for each recording");
         return NULL;
     }
@@ -462,8 +467,8 @@ NR_BUILTIN(record_conditions) {
     r->before_run = optional(given[3]);
     r->after_run = optional(given[4]);
     r->kept = optional(given[5]);
-    if (read_guards(given[1], &r->conditions.guards, &r->conditions.guard_count) != NORCH_OK ||
-        read_guards(given[2], &r->watches, &r->watch_count) != NORCH_OK)
+    if (nr_guards_read(&r->conditions.guards, given[1]) != NORCH_OK ||
+        nr_guards_read(&r->watches, given[2]) != NORCH_OK)
         return NULL;
     return Py_NewRef(NR_NONE);
 }

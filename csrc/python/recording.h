@@ -57,18 +57,42 @@ typedef struct nr_leaf {
     bool is_tensor, needs, later; /* needs: requires a gradient; later: as in nr_used */
     int32_t argument;             /* of the program; -1: fixed, or unused */
     int32_t shares;               /* the first argument over the same storage */
-    char *apart;                  /* memory that, when last checked, overlapped nothing else that the program uses */
-    size_t apart_bytes;
 } nr_leaf;
 
 /* A condition on Python: container[key] is value, or, where key is NULL, len(container) is size. */
-typedef enum nr_guard_kind { NR_IN_DICT, NR_IN_LIST, NR_IN_CELL } nr_guard_kind;
 typedef struct nr_guard {
-    void *container, *key, *value;
-    nr_guard_kind kind;
-    int64_t size;     /* of a list with a key: the key */
-    uint64_t version; /* of the dict when this was last checked; 0: unknown */
+    void *key, *value;
+    int64_t size; /* of a list with a key: the key */
 } nr_guard;
+
+/* A dict, a list or the cell of a variable, and its guards. */
+typedef enum nr_container_kind { NR_DICT, NR_LIST, NR_CELL } nr_container_kind;
+typedef struct nr_container {
+    const uint64_t *version; /* of the dict; 0: unknown */
+    uint64_t checked;        /* the version when the guards were last checked */
+    nr_guard *first, *end;
+    void *object;
+    nr_container_kind kind;
+} nr_container;
+
+typedef struct nr_guards {
+    nr_container *containers;
+    nr_guard *guards;
+    int64_t container_count, guard_count;
+} nr_guards;
+
+/* Memory from `from` to before `to`. */
+typedef struct nr_span {
+    const char *from, *to;
+} nr_span;
+
+/* A small result, and its fields when it was given to Python. If only the recording refers to it and Python has not
+ * changed it, a later run gives it again. */
+typedef struct nr_spare {
+    norch_tensor *x, as_given;
+} nr_spare;
+
+#define NR_SPARES 2 /* loss = step() drops the previous loss only after the call */
 
 typedef struct nr_returned {
     norch_tensor header; /* over the program's memory */
@@ -78,6 +102,8 @@ typedef struct nr_returned {
     int64_t at;          /* bytes from the slab to the first element */
     norch_tensor *made;  /* the tensor that the present run has made for it */
     int64_t offset;      /* of a view, in bytes from the argument's first element; -1: the argument itself */
+    nr_spare spares[NR_SPARES];
+    int oldest; /* of the spares */
 } nr_returned;
 
 /* What must be as it was recorded, besides the tensors in use. */
@@ -85,9 +111,9 @@ typedef struct nr_conditions {
     bool grad_enabled;
     int32_t default_dtype;
     nr_leaf *leaves;
-    nr_guard *guards;
-    norch_storage **held; /* storages that a run uses, which no argument may overlap */
-    int64_t leaf_count, guard_count, held_count;
+    nr_guards guards;
+    nr_span *held; /* memory that a run uses, which no argument may overlap: sorted, with gaps between */
+    int64_t leaf_count, held_count;
     int64_t first_leaves; /* of the forward part; those that follow are gradients, of the backward part */
 } nr_conditions;
 
@@ -96,6 +122,7 @@ typedef struct nr_recording {
     int64_t references; /* the first two fields are those of every Python object */
     void *type;
     nr_program *program;
+    void **given; /* the arguments of the run that is under way */
     bool ready;
     nr_log log;
     nr_conditions conditions;
@@ -103,17 +130,28 @@ typedef struct nr_recording {
     nr_returned *results;
     int64_t used_count, result_count, first_results; /* first_results: of the forward part */
     bool copies, alone;                              /* alone: one tensor is returned, without a tuple */
-    nr_guard *watches;                               /* entries of dicts; if one has changed, before_run is called */
-    int64_t watch_count;
-    bool always_asks; /* before_run is always called */
-    void *counter;    /* of Python: the write counter */
+    nr_guards watches;                               /* entries of dicts; if one has changed, before_run is called */
+    bool always_asks;                                /* before_run is always called */
+    void *counter;                                   /* of Python: the write counter */
     void *before_run, *after_run, *kept;
 } nr_recording;
+
+/* Newer versions of CPython keep the reference count in the lower half only. */
+static inline bool nr_is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
 
 extern void *nr_recording_type;
 /* Whether dicts have a version that each change increases (PEP 509): CPython 3.10 and 3.11. */
 extern bool nr_dicts_have_versions;
 nr_recording *nr_recording_of(const char *name, void *object);
+/* guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are identical. */
+bool nr_same_object(void *a, void *b);
+/* Reads guards from a list of tuples (container, key, value), or (container, None, size), in which those of one
+ * container are neighbours; or from None. */
+int32_t nr_guards_read(nr_guards *guards, void *rows);
+/* Whether all guards hold; -1 after an exception. */
+int nr_guards_hold(nr_guards *guards);
+/* Whether an entry is another object than at the last call; -1 after an exception. */
+int nr_guards_change(nr_guards *watches);
 /* Notes the modes in which the function ran. */
 void nr_recording_note_modes(nr_recording *recording);
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */

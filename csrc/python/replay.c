@@ -1,5 +1,6 @@
 /* replay: runs a recording again, if its conditions hold: the arguments, the guards, the tensors in use and their
  * gradients. */
+#include <stddef.h>
 #include <string.h>
 
 #include "../core/device.h"
@@ -19,101 +20,56 @@ static bool same_layout(const norch_tensor *x, const norch_tensor *as) {
     return true;
 }
 
-/* Numbers and strings are the same if they are equal and of one type, other objects if they are identical. */
-static bool same_object(void *a, void *b) {
-    if (a == b) return true;
-    void *type = ((nr_object *)a)->type;
-    if (type != ((nr_object *)b)->type) return false;
-    if (type == &PyFloat_Type) {
-        const double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
-        return memcmp(&x, &y, sizeof x) == 0;
-    }
-    if (!(PyType_GetFlags(type) & (NR_TYPE_IS_INTEGER | NR_TYPE_IS_TEXT | NR_TYPE_IS_BYTES))) return false;
-    return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
-}
-
 /* Whether two storages overlap. Two over an array of another library may do so. */
 static bool meet(const norch_storage *a, const norch_storage *b) {
     const char *x = a->data, *y = b->data;
     return a == b || (x < y + b->bytes && y < x + a->bytes);
 }
 
-static bool holds_storage(const nr_conditions *c, const norch_storage *storage) {
-    for (int64_t i = 0; i < c->held_count; i++)
-        if (meet(c->held[i], storage)) return true;
-    return false;
+/* Whether a storage overlaps memory of the conditions. Bisection: only the last span that begins before its end may. */
+static bool is_held(const nr_conditions *c, const norch_storage *storage) {
+    const char *from = storage->data, *to = from + storage->bytes;
+    int64_t low = 0, high = c->held_count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (c->held[middle].from < to)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && c->held[low - 1].to > from;
 }
 
-static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *object, void *leaves) {
-    if (leaf->object) return leaf->is_tensor ? leaf->object == object : same_object(leaf->object, object);
+static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *const *given) {
+    void *object = given[leaf - c->leaves];
+    if (leaf->object) return leaf->is_tensor ? leaf->object == object : nr_same_object(leaf->object, object);
     if (!nr_is_tensor(object) || ((nr_object *)object)->type == nr_batched_class) return false;
     const norch_tensor *x = object;
     if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs) return false;
     const nr_leaf *first = &c->leaves[leaf->shares];
     if (first != leaf) {
-        const norch_tensor *other = PyTuple_GetItem(leaves, leaf->shares);
+        const norch_tensor *other = given[leaf->shares];
         return other->storage == x->storage &&
                (char *)x->data - (char *)other->data == (char *)leaf->tensor.data - (char *)first->tensor.data;
     }
     for (int64_t k = 0; k < leaf - c->leaves; k++) { /* arguments that did not overlap still do not */
-        const norch_tensor *other = PyTuple_GetItem(leaves, k);
+        const norch_tensor *other = given[k];
         if (c->leaves[k].is_tensor && meet(other->storage, x->storage)) return false;
     }
     return true;
 }
 
-bool nr_dicts_have_versions;
-
-/* The version of the dict of a guard; 0: unknown. */
-static uint64_t version_of(const nr_guard *guard) {
-    typedef struct dict {
-        nr_object object;
-        int64_t used;
-        uint64_t version;
-    } dict;
-    return nr_dicts_have_versions && guard->kind == NR_IN_DICT ? ((const dict *)guard->container)->version : 0;
-}
-
-static int look_up(const nr_guard *guard) {
-    if (!guard->key) return (guard->kind == NR_IN_DICT ? PyDict_Size : PyList_Size)(guard->container) == guard->size;
-    void *found = NULL;
-    if (guard->kind == NR_IN_LIST) {
-        found = guard->size < PyList_Size(guard->container) ? PyList_GetItem(guard->container, guard->size) : NULL;
-    } else if (guard->kind == NR_IN_DICT) {
-        found = PyDict_GetItemWithError(guard->container, guard->key);
-        if (!found && PyErr_Occurred()) return -1;
-    } else { /* a cell of a closure */
-        found = PyObject_GetAttr(guard->container, guard->key);
-        if (!found) return PyErr_Clear(), false;
-        Py_DecRef(found);
-    }
-    return found == guard->value || (found && same_object(found, guard->value));
-}
-
-/* The version is read before the comparison, which may call Python and so change the dict. */
-static int guard_holds(nr_guard *guard) {
-    const uint64_t version = version_of(guard);
-    if (version && version == guard->version) return true;
-    const int holds = look_up(guard);
-    if (holds == 1) guard->version = version;
-    return holds;
-}
-
-static bool leaves_stand(const nr_conditions *c, void *leaves, int64_t count) {
+static bool leaves_stand(const nr_conditions *c, void *const *given, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (!same_leaf(c, &c->leaves[i], PyTuple_GetItem(leaves, i), leaves)) return false;
+        if (!same_leaf(c, &c->leaves[i], given)) return false;
     return true;
 }
 
 /* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
-static int matches(const nr_conditions *c, void *leaves) {
-    if (PyTuple_Size(leaves) != c->first_leaves || c->default_dtype != nr_default_dtype) return false;
-    if (nr_grad_enabled() != c->grad_enabled || !leaves_stand(c, leaves, c->first_leaves)) return false;
-    for (int64_t i = 0; i < c->guard_count; i++) {
-        const int holds = guard_holds(&c->guards[i]);
-        if (holds != 1) return holds;
-    }
-    return true;
+static int matches(nr_conditions *c, void *const *given) {
+    if (c->default_dtype != nr_default_dtype || nr_grad_enabled() != c->grad_enabled) return false;
+    if (!leaves_stand(c, given, c->first_leaves)) return false;
+    return nr_guards_hold(&c->guards);
 }
 
 /* Whether the tensors that the calls use still have their memory, and their .grad follows its rule. */
@@ -131,16 +87,9 @@ static bool tensors_stand(const nr_recording *r) {
 }
 
 /* Whether the arguments that a run binds overlap nothing else that it uses. */
-static bool arguments_apart(const nr_conditions *c, void *leaves) {
-    for (int64_t i = 0; i < PyTuple_Size(leaves); i++) {
-        nr_leaf *leaf = &c->leaves[i];
-        if (leaf->argument < 0) continue;
-        norch_storage *storage = ((const norch_tensor *)PyTuple_GetItem(leaves, i))->storage;
-        if (storage->data == leaf->apart && storage->bytes == leaf->apart_bytes) continue;
-        if (holds_storage(c, storage)) return false;
-        leaf->apart = storage->data;
-        leaf->apart_bytes = storage->bytes;
-    }
+static bool arguments_apart(const nr_conditions *c, void *const *given, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (c->leaves[i].argument >= 0 && is_held(c, ((const norch_tensor *)given[i])->storage)) return false;
     return true;
 }
 
@@ -187,12 +136,40 @@ static norch_tensor *copied(const norch_tensor *x) {
     return copy;
 }
 
-static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves) {
+/* A new tensor for a result, or one of an earlier run that Python has forgotten. */
+static norch_tensor *new_result(nr_returned *one) {
+    const size_t from = offsetof(norch_tensor, type); /* the count of references comes before */
+    for (int i = 0; i < NR_SPARES; i++) {
+        const nr_spare *spare = &one->spares[i];
+        if (spare->x && nr_is_ours_alone(spare->x) &&
+            !memcmp((const char *)spare->x + from, (const char *)&spare->as_given + from, sizeof *spare->x - from) &&
+            spare->x->storage->references == 1 && !nr_has_weak_references(spare->x))
+            return norch_retain(spare->x);
+    }
+    return nr_make(one->header.ndim, one->header.shape, one->header.dtype, NULL);
+}
+
+/* Keeps a small result in place of an older one. */
+static void keep_result(nr_returned *one, norch_tensor *x) {
+    if (x->numel > FEW) return;
+    for (int i = 0; i < NR_SPARES; i++)
+        if (one->spares[i].x == x) return;
+    nr_spare *spare = &one->spares[one->oldest];
+    one->oldest = (one->oldest + 1) % NR_SPARES;
+    norch_tensor *before = spare->x;
+    *spare = (nr_spare){norch_retain(x), *x};
+    norch_release(before);
+}
+
+static norch_tensor *give_result(nr_recording *r, nr_returned *one) {
     if (one->object) return norch_retain(one->object);
-    if (one->leaf >= 0 && one->offset < 0) return norch_retain(PyTuple_GetItem(leaves, one->leaf));
+    if (one->leaf >= 0 && one->offset < 0) return norch_retain(r->given[one->leaf]);
     norch_tensor *made = one->made;
     one->made = NULL;
-    if (made && one->leaf < 0) return made;
+    if (made && one->leaf < 0) {
+        if (!r->program->divided) keep_result(one, made); /* else it gets a node, which would live as long */
+        return made;
+    }
     if (made) { /* a view of an argument */
         norch_tensor *copy = copied(made);
         norch_release(made);
@@ -207,18 +184,18 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one, void *leaves
 
 /* Makes new memory for the fresh results of a part, and the results that are views of arguments; these are made before
  * the run, in which the .data of an argument may be set. */
-static int32_t make_results(nr_recording *r, void *leaves, int64_t from, int64_t to) {
+static int32_t make_results(nr_recording *r, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
         nr_returned *one = &r->results[i];
         norch_tensor *like = &one->header;
         if (one->object || (one->leaf >= 0 ? one->offset < 0 : !r->program->blocks[one->block].fresh)) continue;
         if (one->leaf >= 0) {
-            const norch_tensor *argument = PyTuple_GetItem(leaves, one->leaf);
+            const norch_tensor *argument = r->given[one->leaf];
             like->storage = argument->storage;
             like->data = (char *)argument->data + one->offset;
             one->made = norch_alias(like);
         } else {
-            one->made = nr_make(like->ndim, like->shape, like->dtype, NULL);
+            one->made = new_result(one);
         }
         if (!one->made) return NORCH_ERROR_MEMORY;
         if (one->leaf < 0) nr_program_put_result(r->program, one->block, one->made->data);
@@ -249,12 +226,12 @@ static void *give_slab(const nr_recording *r) {
 }
 
 /* The results of a part; after those of the first of two parts the slab. */
-static void *give_results(nr_recording *r, void *leaves, int64_t from, int64_t to) {
+static void *give_results(nr_recording *r, int64_t from, int64_t to) {
     const bool waits = r->program->divided && from == 0;
-    if (r->alone && !r->program->divided) return give_result(r, &r->results[0], leaves);
+    if (r->alone && !r->program->divided) return give_result(r, &r->results[0]);
     void *tuple = PyTuple_New(to - from + waits);
     for (int64_t i = from; tuple && i < to + waits; i++) {
-        void *result = i < to ? give_result(r, &r->results[i], leaves) : give_slab(r);
+        void *result = i < to ? give_result(r, &r->results[i]) : give_slab(r);
         if (!result || PyTuple_SetItem(tuple, i - from, result)) {
             Py_DecRef(tuple);
             return NULL;
@@ -272,45 +249,37 @@ static int is_true(void *callable) {
     return truth;
 }
 
-/* Whether a watched entry is another object than at the last check. */
-static int watched_change(nr_recording *r) {
-    bool changed = false;
-    for (int64_t i = 0; i < r->watch_count; i++) {
-        nr_guard *watch = &r->watches[i];
-        const uint64_t version = version_of(watch);
-        if (version && version == watch->version) continue;
-        void *found = PyDict_GetItemWithError(watch->container, watch->key), *before = watch->value;
-        if (!found) return PyErr_Occurred() ? -1 : true;
-        watch->version = version;
-        if (found == before) continue;
-        Py_IncRef(found);
-        watch->value = found;
-        Py_DecRef(before);
-        changed = true;
-    }
-    return changed;
+/* Reads `count` arguments from a tuple; false if it has another number of them. */
+static bool read_arguments(void *tuple, int64_t count, void **given) {
+    if (PyTuple_Size(tuple) != count) return false;
+    for (int64_t i = 0; i < count; i++) given[i] = PyTuple_GetItem(tuple, i);
+    return true;
+}
+
+static bool memory_stands(const nr_recording *r) {
+    return tensors_stand(r) && arguments_apart(&r->conditions, r->given, r->conditions.first_leaves);
 }
 
 static int may_run(nr_recording *r, void *leaves) {
-    const int same = matches(&r->conditions, leaves);
+    if (!read_arguments(leaves, r->conditions.first_leaves, r->given)) return false;
+    const int same = matches(&r->conditions, r->given);
     if (same != 1) return same;
-    if (!tensors_stand(r) || !arguments_apart(&r->conditions, leaves)) return false;
+    if (!memory_stands(r)) return false;
     if (!r->before_run) return true;
-    const int changed = watched_change(r);
+    const int changed = nr_guards_change(&r->watches);
     if (changed < 0) return -1;
     if (!changed && !r->always_asks) return true;
     const int may = is_true(r->before_run);
     if (may != 1) r->always_asks = true; /* it did not handle the change, so that it must be called again */
     if (may != 1) return may;
     /* Python code has run, perhaps of other threads, which may have set the .data of a tensor */
-    return leaves_stand(&r->conditions, leaves, r->conditions.first_leaves) && tensors_stand(r) &&
-           arguments_apart(&r->conditions, leaves);
+    return leaves_stand(&r->conditions, r->given, r->conditions.first_leaves) && memory_stands(r);
 }
 
-static void bind(nr_recording *r, void *leaves) {
-    for (int64_t i = 0; i < PyTuple_Size(leaves); i++) {
+static void bind(nr_recording *r, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
         const int32_t argument = r->conditions.leaves[i].argument;
-        if (argument >= 0) nr_program_bind(r->program, argument, ((norch_tensor *)PyTuple_GetItem(leaves, i))->data);
+        if (argument >= 0) nr_program_bind(r->program, argument, ((norch_tensor *)r->given[i])->data);
     }
 }
 
@@ -319,11 +288,11 @@ static void *run(nr_recording *r, void *leaves) {
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
-    bind(r, leaves);
-    if (make_results(r, leaves, 0, r->first_results) != NORCH_OK) return NULL;
+    bind(r, r->conditions.first_leaves);
+    if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
     if (r->after_run && is_true(r->after_run) < 0) return NULL;
-    return give_results(r, leaves, 0, r->first_results);
+    return give_results(r, 0, r->first_results);
 }
 
 /* Whether the elements of x were written to after a time (a sequence number). */
@@ -332,11 +301,11 @@ static bool written_since(const norch_tensor *x, int64_t time) {
 }
 
 /* A tensor that the backward part uses, and that was written to after the first; NULL: none. */
-static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t time) {
+static norch_tensor *changed_since(const nr_recording *r, int64_t time) {
     for (int64_t i = 0; i < r->used_count; i++)
         if (r->used[i].later && written_since(r->used[i].x, time)) return r->used[i].x;
     for (int64_t i = 0; i < r->conditions.first_leaves; i++) {
-        norch_tensor *x = PyTuple_GetItem(leaves, i);
+        norch_tensor *x = r->given[i];
         if (r->conditions.leaves[i].later && written_since(x, time)) return x;
     }
     return NULL;
@@ -344,16 +313,16 @@ static norch_tensor *changed_since(const nr_recording *r, void *leaves, int64_t 
 
 static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *slab) {
     const nr_conditions *c = &r->conditions;
-    const bool may = PyTuple_Size(leaves) == c->leaf_count && (r->program->slab ? slab && slab->storage : !slab) &&
-                     leaves_stand(c, leaves, c->leaf_count);
-    if (!may || !arguments_apart(c, leaves)) return Py_NewRef(NR_NOT_IMPLEMENTED);
-    norch_tensor *changed = changed_since(r, leaves, time);
+    const bool may = read_arguments(leaves, c->leaf_count, r->given) &&
+                     (r->program->slab ? slab && slab->storage : !slab) && leaves_stand(c, r->given, c->leaf_count);
+    if (!may || !arguments_apart(c, r->given, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
+    norch_tensor *changed = changed_since(r, time);
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);
-    bind(r, leaves);
-    if (make_results(r, leaves, r->first_results, r->result_count) != NORCH_OK) return NULL;
+    bind(r, c->leaf_count);
+    if (make_results(r, r->first_results, r->result_count) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, true) != NORCH_OK) return NULL;
-    return give_results(r, leaves, r->first_results, r->result_count);
+    return give_results(r, r->first_results, r->result_count);
 }
 
 /* Runs body() while no other thread may use the program; NotImplemented if one does. */
@@ -423,8 +392,8 @@ static void *repeated(nr_recording *r, void *const *given) {
     const int may = r->program->divided ? 0 : may_run(r, given[1]);
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
-    bind(r, given[1]);
-    int32_t status = make_results(r, given[1], 0, r->first_results);
+    bind(r, r->conditions.first_leaves);
+    int32_t status = make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
     drop_made(r);
     if (status != NORCH_OK || !leave_gradients(r)) return NULL;
@@ -442,6 +411,11 @@ NR_BUILTIN(replay_repeated) {
 NR_BUILTIN(matches) {
     nr_recording *r = nr_counted("matches", 2, n) ? nr_recording_of("matches", given[0]) : NULL;
     if (!r) return NULL;
-    const int same = r->program ? matches(&r->conditions, given[1]) : false;
+    const int64_t count = PyTuple_Size(given[1]);
+    void **leaves = nr_malloc((size_t)count * sizeof *leaves); /* another thread may be in a run, which has r->given */
+    if (!leaves) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory"), NULL;
+    const bool fits = r->program && read_arguments(given[1], r->conditions.first_leaves, leaves);
+    const int same = fits ? matches(&r->conditions, leaves) : false;
+    nr_free(leaves);
     return same < 0 ? NULL : PyBool_FromLong(same);
 }

@@ -101,8 +101,9 @@ class Trace:
         """Ends the recording. False if it cannot be replayed; norch_refusal() has the reason."""
         if self.unfinished:
             unseen("a collective that the function begins goes on after it; wait() for its Work in the function")
+        guards, watches = _by_container(self.guards), self.watches and _by_container(self.watches)
         before_run, after_run = _each(self.before_run), _each(self.after_run)
-        lib.norch_record_conditions(recording, self.guards, self.watches, before_run, after_run, self.kept)
+        lib.norch_record_conditions(recording, guards, watches, before_run, after_run, self.kept)
         return lib.norch_record_end(recording, given, tuple(results), copy, alone, fuse)
 
     # ---- guards ----------------------------------------------------------------------------------------------------
@@ -187,6 +188,11 @@ def _note_module(module: Module) -> None:
 
 _LIBRARIES = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__))
 _MOST = 1000  # entries of one container that get a guard
+
+
+def _by_container(guards: list[Guard]) -> list[Guard]:
+    """The guards, with those of each container next to each other."""
+    return sorted(guards, key=lambda guard: id(guard[0]))
 
 
 def _each(functions: list[Callable[[], Any]]) -> Callable[[], Any] | None:

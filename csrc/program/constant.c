@@ -1,0 +1,68 @@
+/* constant: constant folding. A call of the CPU whose inputs are Python's numbers, as in the first steps of backward(),
+ * runs once, at the end of the recording, if its result is small. */
+#include "../core/memory.h"
+#include "plans.h"
+#include "program.h"
+
+#define MOST_BYTES 64 /* of a result, which gets memory of its own; one in the slab has as much */
+
+/* The constant memory that a use reads; NULL: it is not constant. */
+static char *constant_of(const nr_program *program, const nr_use *use) {
+    const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
+    if (!block || use->written) return NULL;
+    if (block->kind == NR_CONSTANT) return block->constant;
+    return block->kind == NR_EXTERNAL && block->is_number && !block->written ? block->data : NULL;
+}
+
+/* Makes a scalar that is constant part of the plan: it was converted when the call was recorded. */
+static void keep_numbers(const nr_program *program, nr_step *step) {
+    const nr_plan *plan = step->call.plan;
+    for (int64_t u = step->first_use; u < step->first_use + step->uses; u++)
+        for (int o = 0; o < NR_MAX_OPERANDS; o++)
+            if (program->uses[u].at == (void **)(uintptr_t)&plan->number[o].at &&
+                !constant_of(program, &program->uses[u]))
+                return;
+    step->call.load = NULL;
+}
+
+/* The block that a call writes, if nothing else writes it, and the call writes all of it; else NULL. */
+static nr_block *only_result(nr_program *program, const nr_step *step) {
+    int32_t written = -1;
+    for (int64_t u = step->first_use; u < step->first_use + step->uses; u++)
+        if (program->uses[u].written) written = program->uses[u].block;
+    nr_block *block = written < 0 ? NULL : &program->blocks[written];
+    if (!block || block->kind != NR_TEMPORARY || block->bytes > MOST_BYTES) return NULL;
+    if (nr_plan_dense_bytes(&step->call) != (int64_t)block->bytes) return NULL;
+    int64_t writers = 0;
+    for (int64_t u = 0; u < program->use_count; u++)
+        writers += program->uses[u].written && program->uses[u].block == written;
+    return writers == 1 ? block : NULL;
+}
+
+static void fold(nr_program *program, nr_step *step) {
+    const nr_use *uses = program->uses + step->first_use;
+    nr_block *block = nr_has_effects(&step->call) ? NULL : only_result(program, step);
+    for (int64_t u = 0; u < step->uses && block; u++)
+        if (!uses[u].written && !constant_of(program, &uses[u])) return;
+    char *result = block ? nr_malloc(block->bytes) : NULL;
+    if (!result) return;
+    for (int64_t u = 0; u < step->uses; u++)
+        *uses[u].at = (uses[u].written ? result : constant_of(program, &uses[u])) + uses[u].offset;
+    nr_program_choose_run(step);
+    if (nr_program_run_step(step) != NORCH_OK) {
+        nr_free(result);
+        return;
+    }
+    block->kind = NR_CONSTANT;
+    block->constant = result;
+    step->dead = true;
+}
+
+void nr_program_fold_constants(nr_program *program) {
+    for (int64_t s = 0; s < program->count; s++) {
+        nr_step *step = &program->steps[s];
+        if (step->dead || (step->call.family != NR_POINTWISE && step->call.family != NR_COPY)) continue;
+        if (step->call.load) keep_numbers(program, step);
+        if (!step->call.backend->device) fold(program, step);
+    }
+}

@@ -1,0 +1,91 @@
+"""Results of replays: a small one that nothing refers to is given again, one that is in use never."""
+
+import gc
+import weakref
+
+import pytest
+
+import norch
+
+pytestmark = pytest.mark.host
+
+
+def doubles():
+    captured = norch.capture(lambda x: 2 * x)
+    for i in range(6):
+        captured(norch.full((3,), float(i)))
+    return captured
+
+
+def call(double, value):
+    return double(norch.full((3,), float(value)))
+
+
+def test_a_forgotten_result_is_given_again():
+    double = doubles()
+    place = id(call(double, 1))
+    assert id(call(double, 2)) == place
+    result = call(double, 3)
+    for value in range(4, 8):  # the result before is dropped after the call
+        result = call(double, value)
+        assert result.tolist() == [2.0 * value] * 3
+
+
+def test_results_that_are_kept_stay():
+    double = doubles()
+    results = [call(double, value) for value in range(6)]
+    assert [result.tolist() for result in results] == [[2.0 * value] * 3 for value in range(6)]
+
+
+@pytest.mark.parametrize("part", [lambda y: y[:2], lambda y: y.detach(), lambda y: y.numpy()])
+def test_a_view_of_a_result_stays(part):
+    double = doubles()
+    views = [part(call(double, value)) for value in range(5)]
+    assert [view[1] for view in views] == [2.0 * value for value in range(5)]
+
+
+def _write(y):
+    y.mul_(norch.ones(3, requires_grad=True))
+
+
+def _set_attribute(y):
+    y.name = "loss"
+
+
+def _replace(y):
+    y.data = norch.zeros(2)
+
+
+def _add_gradient(y):
+    y.grad = norch.ones(3)
+
+
+@pytest.mark.parametrize("change", [_write, _set_attribute, _replace, _add_gradient, norch.Tensor.requires_grad_])
+def test_a_changed_result_is_not_given_again(change):
+    double = doubles()
+    for value in range(5):
+        y = call(double, value)
+        assert not y.requires_grad and y.grad is None and not hasattr(y, "name")
+        assert y.tolist() == [2.0 * value] * 3
+        change(y)
+        del y
+
+
+def test_weak_references_to_results_die():
+    double = doubles()
+    ended = []
+    for value in range(5):
+        y = call(double, value)
+        weakref.finalize(y, ended.append, value)
+        del y
+    assert ended == [0, 1, 2]  # the last two are kept
+
+
+def test_kept_results_are_freed_with_the_recording():
+    double = doubles()
+    call(double, 1)
+    gc.collect()
+    before = norch._lib.lib.norch_live_storages()
+    double.reset()
+    gc.collect()
+    assert norch._lib.lib.norch_live_storages() < before
