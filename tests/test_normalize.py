@@ -167,6 +167,26 @@ def test_halves_are_rounded_once(shape: Any, groups: int, beside: str | None, dt
         assert_close(found.double(), exact.double(), rtol=slack, atol=2e-6 * scale)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("other", ["float16", "bfloat16", "float32", "float64", "int64"])
+def test_rms_norm_takes_weights_of_other_dtypes(dtype: str, other: str) -> None:
+    """The result has the dtype of the input, each gradient that of its tensor."""
+    found = []
+    for library in (norch, pytest.importorskip("torch")):
+        x = library.tensor(drawn(0, 3, 4).tolist(), dtype=getattr(library, dtype), requires_grad=True)
+        weight = library.tensor((4 * drawn(1, 4)).tolist()).to(getattr(library, other))
+        leaves = [x, *([weight.requires_grad_()] if other != "int64" else [])]
+        out = library.nn.functional.rms_norm(x, (4,), weight)
+        grads = library.autograd.grad(out, leaves, library.ones_like(out))
+        assert [one.dtype for one in (out, *grads)] == [one.dtype for one in (x, *leaves)]
+        found.append([one.tolist() for one in (out, *grads)])
+    slack = 4 * max(norch.finfo(getattr(norch, one)).eps for one in (dtype, other) if one != "int64")
+    for ours, theirs in zip(*found):
+        np.testing.assert_allclose(ours, theirs, rtol=slack, atol=4 * slack)
+    with pytest.raises(TypeError, match="rms_norm"):
+        F.rms_norm(norch.ones(2, 4), (4,), norch.ones(4, dtype=norch.complex64))
+
+
 def test_halves_of_several_calls_are_rounded_once() -> None:
     """Of second derivatives, and where vmap multiplies by the weights of each sample."""
     x, w = (norch.tensor(drawn(i, 3, 4)).half().requires_grad_() for i in range(2))

@@ -80,7 +80,7 @@ class Case(NamedTuple):
     setup: Callable[[OnDevice], Run]
     marks: Marks
     tolerance: float = 1e-5  # norm of the difference / norm of PyTorch's result, of each tensor
-    counted: bool = True  # in the geometric means
+    counted: bool = True  # in the geometric means; marks bind the others too
     moved: float = 0.0  # bytes that must be moved for each element of OnDevice.elements
     flops: float = 0.0
 

@@ -36,7 +36,7 @@ def line(case: Case, row: Row, copied: float | None) -> str:
         text += f"  {row['rate'] / 1e9:.0f} GB/s, {row['rate'] / copied:.2f} of copy"
     elif case.flops:
         text += f"  {row['rate'] / 1e12:.1f} TFLOP/s"
-    if "torch" in row and row["torch"]["ratio"] < case.marks.reach and case.counted:
+    if "torch" in row and row["torch"]["ratio"] < case.marks.reach:
         text += "  MISSED"
     return text + ("  DIFFERENT RESULTS" if row.get("agrees") is False else "")
 
@@ -62,10 +62,10 @@ def conclude(rows: list[Row]) -> None:
     for group in GROUPS:
         if (found := mean([row for row in rows if row["group"] == group])) is not None:
             print(f"  {group:18}{found:6.2f}")
-    counted = [row for row in rows if row["counted"] and "torch" in row]
-    if counted:
+    compared = [row for row in rows if "torch" in row]
+    if counted := [row for row in compared if row["counted"]]:
         slower = sum(row["torch"]["ratio"] < 1 for row in counted)
         print(f"  {f'all {len(counted)} counted':18}{mean(counted):6.2f}; {slower} are slower than PyTorch")
-        missed = [row for row in counted if row["torch"]["ratio"] < row["marks"]["reach"]]
+        missed = [row for row in compared if row["torch"]["ratio"] < row["marks"]["reach"]]
         for row in sorted(missed, key=lambda row: row["torch"]["ratio"] / row["marks"]["reach"]):
             print(f"  MISSED {row['torch']['ratio']:6.2f} of {row['marks']['reach']:g}: {row['case']}")

@@ -74,19 +74,21 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
         const uint32_t now = B::stages == 1 ? 0 : r % 2 * 2 * TILE;
         if (B::stages == 2 && r + 1 < rounds) load(tiles + (2 * TILE - now));
         float s[N / 8][4];
-        row_products<P, W, N, held>(s, left, tiles + now);
+        uint32_t mask[N / 8][4];                                              /* no registers, unless general */
         const int query = first + row + lane / 4, key = r * N + lane % 4 * 2; /* of s[0][0] */
-        if constexpr (general) {
-            seen |= mask_scores<typename P::dtype, N, false>(a, at, query, key, s);
-        } else if ((r + 1) * N > a.keys || (a.causal && (r + 1) * N > first + row + 1)) {
+        const bool edge = (r + 1) * N > a.keys || (a.causal && (r + 1) * N > first + row + 1);
+        if constexpr (general)
+            read_mask<typename P::dtype, N, false>(a, at, edge || first + row + 16 > a.queries, query, key, mask);
+        row_products<P, W, N, held>(s, left, tiles + now);
+        if (edge)
 #pragma unroll
             for (int j = 0; j < N / 8; j++)
 #pragma unroll
                 for (int e = 0; e < 4; e++) {
                     const int one = key + j * 8 + e % 2;
-                    if (one >= a.keys || (a.causal && one > query + e / 2 * 8)) s[j][e] = -INFINITY;
+                    if (one >= a.keys || (a.causal && one > query + e / 2 * 8)) s[j][e] = general ? 0 : -INFINITY;
                 }
-        }
+        if constexpr (general) seen |= add_mask<typename P::dtype>(a, mask, s);
         float shrink[2];
         bool rises = false;
 #pragma unroll
@@ -154,39 +156,47 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
 /* From scores s and d = g v^T of 16 x N pairs to the probabilities, as dropout leaves them (s), and the gradient of the scores
- * (d). query, key: of pair (0, 0) of the lane; by_keys: keys are down (mask_scores). of(j, e) gives logsumexp and delta. */
+ * (d), which are scaled and masked if general. query, key, by_keys: of read_mask; seen: of add_mask. of(j, e) gives logsumexp and delta. */
 template <class P, int N, bool general, bool by_keys, class Row>
-DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int query, int key, float (&s)[N / 8][4],
-                            float (&d)[N / 8][4], const Row &of) {
+DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int query, int key, uint32_t seen,
+                            float (&s)[N / 8][4], float (&d)[N / 8][4], const Row &of) {
     const float c = general ? LOG2_E : a.scale * LOG2_E;
-    uint32_t bits = 0;
-    if constexpr (general) bits = mask_scores<typename P::dtype, N, by_keys>(a, at, query, key, s);
+    uint32_t dropped = 0; /* a bit a pair */
+    if (general && a.seed)
 #pragma unroll
-    for (int j = 0; j < N / 8; j++) {
-        float factor[4] = {1, 1, 1, 1};
-        if constexpr (general)
-            if (a.seed) {
-                if constexpr (by_keys)
-                    factors_of_keys(a, at, query + j * 8, key, factor);
-                else
-                    factors_of_queries(a, at, query, key + j * 8, factor);
+        for (int j = 0; j < N / 8; j++) {
+            float factor[4];
+            if constexpr (by_keys)
+                factors_of_keys(a, at, query + j * 8, key, factor);
+            else
+                factors_of_queries(a, at, query, key + j * 8, factor);
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                d[j][e] *= factor[e];
+                dropped |= (uint32_t)(factor[e] == 0) << (j * 4 + e);
             }
+        }
+#pragma unroll
+    for (int j = 0; j < N / 8; j++)
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             float logsumexp, delta;
             of(j, e, &logsumexp, &delta);
             if constexpr (general) {
-                const bool seen = bits >> (j * 4 + e) & 1;
-                const float p = seen ? power_of_2((s[j][e] - logsumexp) * c) : 0;
-                s[j][e] = p * factor[e];
-                d[j][e] = seen ? p * (d[j][e] * factor[e] - delta) : 0;
+                const bool here = seen >> (j * 4 + e) & 1;
+                s[j][e] = here ? power_of_2((s[j][e] - logsumexp) * c) : 0;
+                d[j][e] = here ? s[j][e] * (d[j][e] - delta) : 0;
             } else {
                 s[j][e] = power_of_2(s[j][e] * c - logsumexp * LOG2_E);
                 d[j][e] = s[j][e] * (d[j][e] - delta);
             }
         }
-    }
-    if (!general && edge)
+    if (general && a.seed)
+#pragma unroll
+        for (int j = 0; j < N / 8; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) s[j][e] *= dropped >> (j * 4 + e) & 1 ? 0 : a.kept_factor;
+    if (edge)
 #pragma unroll
         for (int j = 0; j < N / 8; j++)
 #pragma unroll
@@ -300,11 +310,16 @@ DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *sha
         const uint32_t now = (B::stages == 1 ? 0 : r % 2 * 2 * TILE) + half * n * L::ROW;
         if (B::stages == 2 && r + 1 < rounds) load(tiles + (2 * TILE - now));
         float s[n / 8][4], d[n / 8][4];
-        row_products<P, W, n, held>(s, left_q, tiles + now);
-        row_products<P, W, n, held>(d, left_g, tiles + now + TILE);
+        uint32_t mask[n / 8][4], seen = 0;
         const int top = r * N + half * n; /* key of the first column */
+        const int query = first + row + lane / 4, key = top + lane % 4 * 2;
         const bool edge = top + n > a.keys || (a.causal && top + n > first + row + 1);
-        score_gradients<P, n, general, false>(a, at, edge, first + row + lane / 4, top + lane % 4 * 2, s, d,
+        if constexpr (general)
+            read_mask<typename P::dtype, n, false>(a, at, edge || first + row + 16 > a.queries, query, key, mask);
+        row_products<P, W, n, held>(s, left_q, tiles + now);
+        if constexpr (general) seen = add_mask<typename P::dtype>(a, mask, s);
+        row_products<P, W, n, held>(d, left_g, tiles + now + TILE);
+        score_gradients<P, n, general, false>(a, at, edge, query, key, seen, s, d,
                                               [&](int, int e, float *row_logsumexp, float *row_delta) {
                                                   *row_logsumexp = logsumexp[e / 2];
                                                   *row_delta = delta[e / 2];
@@ -392,10 +407,14 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
             in_memory + now + lane % 4 * 2 * L::ROW + L::PADDING; /* of the first column's row */
         const int top = (begin + used) * N + half * n;            /* query of the first column */
         float s[n / 8][4], d[n / 8][4] = {};
-        row_products<P, W, n, held>(s, left_k, tiles + now); /* keys down, queries across */
-        if constexpr (makes_k) row_products<P, W, n, held>(d, left_v, tiles + now + TILE);
+        uint32_t mask[n / 8][4], seen = 0;
+        const int query = top + lane % 4 * 2, key = first + row + lane / 4; /* of s[0][0] */
         const bool edge = top + n > a.queries || first + ROWS > a.keys || (a.causal && top < first + row + 16);
-        score_gradients<P, n, general, true>(a, at, edge, top + lane % 4 * 2, first + row + lane / 4, s, d,
+        if constexpr (general) read_mask<typename P::dtype, n, true>(a, at, edge, query, key, mask);
+        row_products<P, W, n, held>(s, left_k, tiles + now); /* keys down, queries across */
+        if constexpr (general) seen = add_mask<typename P::dtype>(a, mask, s);
+        if constexpr (makes_k) row_products<P, W, n, held>(d, left_v, tiles + now + TILE);
+        score_gradients<P, n, general, true>(a, at, edge, query, key, seen, s, d,
                                              [&](int j, int e, float *row_logsumexp, float *row_delta) {
                                                  const unsigned char *own = padding + (j * 8 + e % 2) * L::ROW;
                                                  *row_logsumexp = *reinterpret_cast<const float *>(own);
@@ -481,7 +500,7 @@ template <class P, int W, int N, int pass, int most, bool held>
 static int32_t run_pass(const nr_call *call, const fused_args &a) {
     constexpr bool is_wide = block_of<P, W, N, pass != FUSED_FORWARD>::is_wide;
     if (is_wide || a.mask || a.seed || !(a.scale > 0))
-        NR_TRY((launch_fused<P, W, N, pass, is_wide ? 2 : 1, held, true>(call, a)));
+        NR_TRY((launch_fused<P, W, N, pass, most, held, true>(call, a)));
     else if constexpr (!is_wide)
         NR_TRY((launch_fused<P, W, N, pass, most, held, false>(call, a)));
     if constexpr (P::promotes) {

@@ -75,36 +75,77 @@ DEVICE float quad_sum(float x) {
 
 /* ---- masks and dropout, which kernels with `general` have ---------------------------------------------------------- */
 
-/* Scales sums of 16 x n pairs and applies the mask: -infinity where a query does not see a key. The pair (j, e) is query + 8 (e / 2),
- * key + 8 j + e % 2; with by_keys the other way about. Returns a bit a pair, 4 j + e: whether the query sees the key. */
+/* A number, or a bool, as it lies in memory, in a word, and back. */
+DEVICE uint32_t word_of(float x) { return (uint32_t)__float_as_int(x); }
+DEVICE uint32_t word_of(uint16_t x) { return x; }
+DEVICE uint32_t word_of(bool x) { return x; }
+template <class D> DEVICE float number_in(uint32_t word) {
+    if constexpr (is_same<typename D::S, float>)
+        return __int_as_float((int)word);
+    else
+        return widen<D>((typename D::S)word);
+}
+
+DEVICE bool sees(const fused_args &a, int query, int key) {
+    return key < a.keys && query < a.queries && !(a.causal && key > query);
+}
+
+/* Reads the mask of 16 x n pairs. The pair (j, e) is query + 8 (e / 2), key + 8 j + e % 2; with by_keys the other way about. edge:
+ * some pair may lie outside, which is as if the mask hid it; no mask is one of true. Words are as in memory: nothing waits for
+ * them until add_mask(), behind the products. */
 template <class D, int n, bool by_keys>
-DEVICE uint32_t mask_scores(const fused_args &a, const place &p, int query, int key, float (&s)[n / 8][4]) {
-    static_assert(n <= 64, "");
-    uint32_t bits = 0;
-    const int64_t from = p.at[NR_ATTENTION_MASK] + query * a.mask_row + key * a.mask_column;
-    const int64_t down = by_keys ? a.mask_column : a.mask_row, along = by_keys ? a.mask_row : a.mask_column;
+DEVICE void read_mask(const fused_args &a, const place &p, bool edge, int query, int key, uint32_t (&words)[n / 8][4]) {
+    using S = typename D::S;
+    const auto each = [&](const auto &word) {
 #pragma unroll
-    for (int j = 0; j < n / 8; j++)
+        for (int j = 0; j < n / 8; j++)
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
-            const int i = e / 2 * 8, k = j * 8 + e % 2, own_query = query + (by_keys ? k : i);
-            const int own_key = key + (by_keys ? i : k);
-            bool seen = own_key < a.keys && own_query < a.queries && !(a.causal && own_key > own_query);
-            float x = s[j][e] * a.scale;
-            if (a.mask && seen) {
-                const int64_t at = from + i * down + k * along;
-                if (a.mask_is_bool) {
-                    seen = static_cast<const bool *>(a.mask)[at];
-                } else {
-                    const float added = widen<D>(static_cast<const typename D::S *>(a.mask)[at]);
-                    x += added;
-                    seen = added != -INFINITY || x != x;
-                }
+            for (int e = 0; e < 4; e++) {
+                const int i = e / 2 * 8, k = j * 8 + e % 2;
+                words[j][e] = word(by_keys ? k : i, by_keys ? i : k);
             }
-            s[j][e] = seen ? x : -INFINITY;
-            bits |= (uint32_t)seen << (j * 4 + e);
-        }
-    return bits;
+    };
+    const auto read = [&](auto *mask, uint32_t hidden) {
+        mask += p.at[NR_ATTENTION_MASK] + query * a.mask_row + key * a.mask_column;
+        if (!edge && a.mask_column == 1)
+            each([&](int i, int k) { return word_of(mask[i * a.mask_row + k]); });
+        else
+            each([&](int i, int k) {
+                return sees(a, query + i, key + k) ? word_of(mask[i * a.mask_row + k * a.mask_column]) : hidden;
+            });
+    };
+    if (!a.mask)
+        each([&](int i, int k) -> uint32_t { return !edge || sees(a, query + i, key + k); });
+    else if (a.mask_is_bool)
+        read(static_cast<const bool *>(a.mask), false);
+    else
+        read(static_cast<const S *>(a.mask), word_of(narrow<D>(-INFINITY)));
+}
+
+/* Scales sums and adds the mask: -infinity where a query does not see a key. Returns a bit a pair, 4 j + e: whether it does. A NaN is
+ * seen, but behind a mask of bools. */
+template <class D, int tiles>
+DEVICE uint32_t add_mask(const fused_args &a, const uint32_t (&words)[tiles][4], float (&s)[tiles][4]) {
+    static_assert(tiles <= 8, "");
+    uint32_t seen = 0;
+    const auto each = [&](const auto &added) {
+#pragma unroll
+        for (int j = 0; j < tiles; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const float x = added(words[j][e], &s[j][e]);
+                s[j][e] = s[j][e] * a.scale + x;
+                if (x != -INFINITY || s[j][e] != s[j][e]) seen |= 1u << (j * 4 + e);
+            }
+    };
+    if (!a.mask || a.mask_is_bool)
+        each([](uint32_t word, float *sum) {
+            *sum = word ? *sum : 0;
+            return word ? 0 : -INFINITY;
+        });
+    else
+        each([](uint32_t word, float *) { return number_in<D>(word); });
+    return seen;
 }
 
 /* Dropout draws uniform32 of the words of a stream (families/random.h) that has a row of whole blocks, of four keys each, for a

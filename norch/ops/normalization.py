@@ -17,11 +17,12 @@ from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..dtype import finfo, float32
-from ..errors import REFUSALS, ArgumentError, Error, ShapeError
+from ..errors import REFUSALS, ArgumentError, DTypeError, Error, ShapeError
 from ._arguments import as_fixed_tensor, rename_errors
 from ._halves import rounded_once
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
+from .copy import result_type
 
 _FLOAT32, _EPS = constants["FLOAT32"], finfo(float32).eps
 
@@ -132,6 +133,8 @@ def rms_norm(
 ) -> Tensor:
     """The last axes of input over the root of their mean square (plus eps: the dtype's unless given); times weight.
 
+    The result has the dtype of input, a float; weight may have another.
+
     >>> norch.nn.functional.rms_norm(norch.tensor([3.0, -3.0]), (2,), eps=0.0)
     tensor([ 1., -1.])
     """
@@ -139,7 +142,13 @@ def rms_norm(
     _check_end("rms_norm", input, wanted)
     if eps is None:
         eps = min(finfo(input.dtype).eps, _EPS)  # halves are computed in float32
-    return normalized(input, weight, None, len(wanted), eps, False)
+    try:
+        return normalized(input, weight, None, len(wanted), eps, False)
+    except DTypeError:
+        if not isinstance(weight, Handle) or not input.is_floating_point() or weight.dtype is input.dtype:
+            raise
+    wide = result_type(input, weight)  # floats of two dtypes, or integers beside them
+    return normalized(input.to(wide), weight.to(wide), None, len(wanted), eps, False).to(input.dtype)
 
 
 # ---- channels --------------------------------------------------------------------------------------------------------
