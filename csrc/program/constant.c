@@ -1,5 +1,6 @@
 /* constant: constant folding. A call of the CPU whose inputs are Python's numbers, as in the first steps of backward(),
  * runs once, at the end of the recording, if its result is small. */
+#include "../core/error.h"
 #include "../core/memory.h"
 #include "plans.h"
 #include "program.h"
@@ -39,30 +40,28 @@ static nr_block *only_result(nr_program *program, const nr_step *step) {
     return writers == 1 ? block : NULL;
 }
 
-static void fold(nr_program *program, nr_step *step) {
+static int32_t fold(nr_program *program, nr_step *step) {
     const nr_use *uses = program->uses + step->first_use;
     nr_block *block = nr_has_effects(&step->call) ? NULL : only_result(program, step);
     for (int64_t u = 0; u < step->uses && block; u++)
-        if (!uses[u].written && !constant_of(program, &uses[u])) return;
+        if (!uses[u].written && !constant_of(program, &uses[u])) return NORCH_OK;
     char *result = block ? nr_malloc(block->bytes) : NULL;
-    if (!result) return;
+    if (!result) return NORCH_OK;
     for (int64_t u = 0; u < step->uses; u++)
         *uses[u].at = (uses[u].written ? result : constant_of(program, &uses[u])) + uses[u].offset;
-    nr_program_choose_run(step);
-    if (nr_program_run_step(step) != NORCH_OK) {
-        nr_free(result);
-        return;
-    }
     block->kind = NR_CONSTANT;
     block->constant = result;
+    nr_program_choose_run(step);
     step->dead = true;
+    return nr_program_run_step(step);
 }
 
-void nr_program_fold_constants(nr_program *program) {
+int32_t nr_program_fold_constants(nr_program *program) {
     for (int64_t s = 0; s < program->count; s++) {
         nr_step *step = &program->steps[s];
         if (step->dead || (step->call.family != NR_POINTWISE && step->call.family != NR_COPY)) continue;
         if (step->call.load) keep_numbers(program, step);
-        if (!step->call.backend->device) fold(program, step);
+        if (!step->call.backend->device) NR_TRY(fold(program, step));
     }
+    return NORCH_OK;
 }

@@ -160,7 +160,7 @@ void nr_program_choose_run(nr_step *step);
 void nr_program_draw(const nr_call *call);
 
 /* constant.c: runs calls that read only constants, and marks them as dead. */
-void nr_program_fold_constants(nr_program *program);
+int32_t nr_program_fold_constants(nr_program *program);
 
 /* fuse.c: finds chains, and moves the steps of each next to each other. reorders: chains may have other calls in
  * between. */

@@ -344,7 +344,7 @@ static int32_t find_fresh(nr_program *program, int32_t results, const norch_tens
 
 static int32_t place(nr_program *program) {
     nr_program_find_dead(program);
-    nr_program_fold_constants(program);
+    NR_TRY(nr_program_fold_constants(program));
     size_t bytes = nr_program_layout(program);
     for (int reorders = 1; program->fuses && reorders >= 0; reorders--) {
         nr_program_fuse(program, reorders);

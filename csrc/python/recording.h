@@ -140,7 +140,7 @@ typedef struct nr_recording {
 static inline bool nr_is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
 
 extern void *nr_recording_type;
-/* Whether dicts have a version that each change increases (PEP 509): CPython 3.10 and 3.11. */
+/* Whether dicts have a version that each change increases (PEP 509): CPython 3.10 to 3.12. */
 extern bool nr_dicts_have_versions;
 nr_recording *nr_recording_of(const char *name, void *object);
 /* guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are identical. */

@@ -124,7 +124,7 @@ if TYPE_CHECKING:
         _latest: Any
         _program: Any
 else:
-    CapturedBase = lib.norch_captured_class(sys.implementation.name == "cpython" and sys.version_info < (3, 12))
+    CapturedBase = lib.norch_captured_class(sys.implementation.name == "cpython" and sys.version_info < (3, 13))
 
 
 class CapturedFunction(CapturedBase, Generic[P, R]):
