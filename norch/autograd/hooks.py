@@ -58,24 +58,25 @@ def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
     return RemovableHandle(take)
 
 
-class BeforeNode:
-    """The hook of Node.register_prehook(): is called with the gradient of the result, in a tuple."""
+class _UserHook:
+    """A hook of the user's that is not called with the gradient, when that arrives."""
 
-    def __init__(self, hook: Callable[[Any], Any]):
+    def __init__(self, hook: Callable[..., Any]):
         self.hook = hook
+
+    def __call__(self, g: Any) -> Any:
+        pass
+
+
+class BeforeNode(_UserHook):
+    """The hook of Node.register_prehook(): is called with the gradient of the result, in a tuple."""
 
     def __call__(self, g: Any) -> Any:
         return _returned(self.hook((g,)), (g,), "register_prehook")[0]
 
 
-class AfterNode:
+class AfterNode(_UserHook):
     """The hook of Node.register_hook(): is called with the gradients of the inputs, and with that of the result."""
-
-    def __init__(self, hook: Callable[[Any, Any], Any]):
-        self.hook = hook
-
-    def __call__(self, g: Any) -> None:
-        pass
 
 
 def call_after(hooks: list[Any], grad_inputs: Any, g: Any) -> tuple[Any, ...]:
@@ -101,14 +102,8 @@ def _returned(changed: Any, gradients: tuple[Any, ...], name: str) -> tuple[Any,
     return changed
 
 
-class PostAccumulateHook:
+class PostAccumulateHook(_UserHook):
     """A hook of a Leaf that is called with the tensor after its .grad was updated, not with the gradient."""
-
-    def __init__(self, hook: Callable[[Any], None]):
-        self.hook = hook
-
-    def __call__(self, g: Any) -> None:
-        pass
 
 
 class RetainGradHook:
