@@ -20,6 +20,7 @@ from .ops.copy import stack
 from .ops.create import empty
 from .ops.create import ones_like as _ones_like
 from .ops.create import zeros_like as _zeros_like
+from .ops.pointwise import isclose
 from .ops.random import randint, randn
 from .ops.values import tensor
 from .random import Generator
@@ -163,16 +164,11 @@ def _assert_close(
     inexact = actual.is_floating_point() or actual.is_complex()
     if rtol is None or atol is None:
         rtol, atol = _TOLERANCES[actual.dtype.name] if inexact else (0.0, 0.0)
-    close = actual == expected
-    if inexact:
-        with no_grad():
-            wide = complex128 if actual.is_complex() else float64
-            a, b = actual.to(wide), expected.to(wide)
-            close = close | (((a - b).abs() <= b.abs() * rtol + atol) & b.isfinite())
-            if equal_nan:
-                close = close | (a.isnan() & b.isnan())
-    elif rtol or atol:
-        close = close | ((actual.to(float64) - expected.to(float64)).abs() <= expected.to(float64).abs() * rtol + atol)
+    if inexact or rtol or atol:
+        wide = complex128 if actual.is_complex() else float64
+        close = isclose(actual.to(wide), expected.to(wide), rtol, atol, equal_nan)
+    else:
+        close = actual == expected  # all bits of large integers
     if not bool(close.all()):
         raise AssertionError(_report(actual, expected, close, rtol, atol))
 

@@ -11,6 +11,7 @@ from .. import linalg
 from ..autograd import enable_grad
 from ..errors import ShapeError
 from ..ops.composed.shape import broadcast_shapes
+from ..ops.linalg.torch_names import cholesky_inverse
 from ..ops.random import randn
 from ..tensor import Tensor
 from . import constraints
@@ -73,7 +74,7 @@ class MultivariateNormal(Distribution):
             return linalg.cholesky(self.covariance_matrix)
         # The precision is U U^T, with U upper triangular: the factor of the matrix turned around. L is U^-T.
         lower = linalg.cholesky(self.precision_matrix.flip(-2, -1)).flip(-2, -1).mT
-        return linalg.solve_triangular(lower, _identity(lower), upper=False)
+        return linalg.solve_triangular(lower, lower.new_ones(lower.shape[-1:]).diag_embed(), upper=False)
 
     @cached_property
     @enable_grad()
@@ -85,8 +86,7 @@ class MultivariateNormal(Distribution):
     @enable_grad()
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance, (..., n, n)."""
-        inverse = linalg.solve_triangular(self.scale_tril, _identity(self.scale_tril), upper=False)
-        return inverse.mT @ inverse
+        return cholesky_inverse(self.scale_tril)
 
     @property
     def mean(self) -> Tensor:
@@ -115,7 +115,3 @@ class MultivariateNormal(Distribution):
 
     def entropy(self) -> Tensor:
         return self.event_shape[0] * (1 + math.log(2 * math.pi)) / 2 + self._half_log_det()
-
-
-def _identity(like: Tensor) -> Tensor:
-    return like.new_ones(like.shape[-1:]).diag_embed()
