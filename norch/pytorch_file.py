@@ -24,26 +24,14 @@ from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .nn.parameter import Parameter
+from .ops.composed.type_properties import TYPES
 from .storage import PIECE, Storage, read_from
 from .tensor import Size, Tensor
 
 LOCAL = struct.Struct("<4s22xHH")  # the local header of an entry: signature, sizes of its name and its extra field
 
 # What torch.FloatStorage and the like hold.
-STORAGES = {
-    "DoubleStorage": BY_NAME["float64"],
-    "FloatStorage": BY_NAME["float32"],
-    "HalfStorage": BY_NAME["float16"],
-    "BFloat16Storage": BY_NAME["bfloat16"],
-    "LongStorage": BY_NAME["int64"],
-    "IntStorage": BY_NAME["int32"],
-    "ShortStorage": BY_NAME["int16"],
-    "CharStorage": BY_NAME["int8"],
-    "ByteStorage": BY_NAME["uint8"],
-    "BoolStorage": BY_NAME["bool"],
-    "ComplexFloatStorage": BY_NAME["complex64"],
-    "ComplexDoubleStorage": BY_NAME["complex128"],
-}
+STORAGES = {f"{kind}Storage": BY_NAME[dtype] for dtype, kind in TYPES.items()}
 
 
 class Typed(Storage):

@@ -88,9 +88,7 @@ def _statistics(x: Any) -> Iterator[str]:
 
 def _histogram(values: Any, least: float, largest: float) -> str:
     flat = values.flatten()
-    flat = flat[:: max(1, flat.numel() // _SAMPLE)].double()
-    at = ((flat - least) / (float(largest) - float(least)) * _BINS).clamp(0, _BINS - 1).long()
-    counts = at.bincount(minlength=_BINS).tolist()
+    counts = flat[:: max(1, flat.numel() // _SAMPLE)].double().histc(_BINS, least, largest).tolist()
     bars = "".join(
         f'<rect x="{6 * i}" y="{40 - 40 * count / max(counts):.1f}" width="5" height="{40 * count / max(counts):.1f}"/>'
         for i, count in enumerate(counts)
