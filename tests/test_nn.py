@@ -477,6 +477,9 @@ def test_flatten_layers():
     assert nn.Flatten(0, 1)(x).shape == (6, 4)
     assert nn.Flatten()(x).data_ptr() == x.data_ptr()
     assert nn.Unflatten(-1, (2, -1))(x).shape == (2, 3, 2, 2)
+    assert nn.Unflatten(0, (2, -1))(norch.zeros(8, 0)).shape == (2, 4, 0)
+    with pytest.raises(norch.BoundsError, match="dimension 7 is out of range"):
+        nn.Unflatten(7, (2, 2))(x)
 
 
 def test_dropout():

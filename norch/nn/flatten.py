@@ -37,9 +37,7 @@ class Unflatten(Layer):
         self.unflattened_size = tuple(self.unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        shape = tuple(input.shape)
-        dim = self.dim + len(shape) if self.dim < 0 else self.dim
-        return input.reshape(*shape[:dim], *self.unflattened_size, *shape[dim + 1 :])
+        return input.unflatten(self.dim, self.unflattened_size)
 
 
 @options
