@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, ClassVar, TypeVar, overload
 
 from ..ops.matmul import linear_with_epilogue
@@ -188,17 +189,13 @@ class ModuleList(_List):
 
     def _child_lines(self) -> list[str]:
         # Consecutive modules with the same repr share a line: (0-2): 3 x Linear(...).
-        runs: list[tuple[int, int, str]] = []
-        for position, module in enumerate(self):
-            text = repr(module)
-            if runs and runs[-1][2] == text:
-                runs[-1] = (runs[-1][0], position, text)
-            else:
-                runs.append((position, position, text))
-        return [
-            f"({first}): {indent(text)}" if first == last else f"({first}-{last}): {last - first + 1} x {indent(text)}"
-            for first, last, text in runs
-        ]
+        lines, first = [], 0
+        for text, run in groupby(map(repr, self)):
+            count = len(list(run))
+            title = f"({first}):" if count == 1 else f"({first}-{first + count - 1}): {count} x"
+            lines.append(f"{title} {indent(text)}")
+            first += count
+        return lines
 
 
 def _as_parameter(value: Any) -> Any:

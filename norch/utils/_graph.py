@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
+from itertools import groupby
 
 
 class Vertex:
@@ -75,14 +76,8 @@ class Picture:
             self._fold_chains(box)
 
     def _fold_boxes(self, box: Box) -> None:
-        runs: list[list[Box]] = []
         boxes = sorted((item for item in box.items if isinstance(item, Box)), key=lambda item: item.order)
-        for item in boxes:
-            if runs and runs[-1][0].form == item.form:
-                runs[-1].append(item)
-            else:
-                runs.append([item])
-        for first, *others in runs:
+        for _, (first, *others) in groupby(boxes, key=lambda item: item.form):
             if not others:
                 continue
             names = others[0].path if len(others) == 1 else f"{others[0].path} to {others[-1].path}"
