@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any
 
+from ..device import device as Device  # noqa: N812
+from ..dtype import dtype as DType  # noqa: N812
 from ..storage import Storage
 
 UntypedStorage = Storage
@@ -24,9 +25,20 @@ class TypedStorage:
         storage = x.detach().untyped_storage()
         self._elements = storage.seen_as(x.dtype, (storage.nbytes() // x.element_size(),), (1,), 0)
 
-    dtype = property(attrgetter("_elements.dtype"), doc="That of the tensor.")
-    device = property(attrgetter("_elements.device"), doc="Where the elements lie.")
-    is_cuda = property(attrgetter("_elements.is_cuda"), doc="Whether that is a CUDA device.")
+    @property
+    def dtype(self) -> DType:
+        """That of the tensor."""
+        return self._elements.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the elements lie."""
+        return self._elements.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether that is a CUDA device."""
+        return self._elements.is_cuda
 
     def untyped(self) -> Storage:
         """The bytes."""
