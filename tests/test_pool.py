@@ -235,6 +235,7 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (lambda x: F.avg_pool3d(x, 2, divisor_override=0), ValueError, "avg_pool3d: divisor"),
     (lambda x: F.adaptive_avg_pool3d(x, (1, 2)), norch.ShapeError, "adaptive_avg_pool3d: output_size .* 1 or 3"),
     (lambda x: F.lp_pool3d(x, 0, 2), ValueError, "lp_pool3d: norm_type"),
+    (lambda x: F.lp_pool2d(x, 2, (2, 2, 2)), norch.ShapeError, "lp_pool2d: kernel_size takes 1 or 2 numbers"),
     (lambda x: F.max_pool2d(None, 2), TypeError, "NoneType"),
     (lambda x: F.avg_pool2d(x, 2, divisor_override=0), ValueError, "divisor"),
     (lambda x: F.adaptive_avg_pool2d(x[:, :, :0], 2), norch.ShapeError, "none empty"),

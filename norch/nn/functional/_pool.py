@@ -10,6 +10,7 @@ from ...errors import ArgumentError
 from ...ops._arguments import named_function, rename_errors
 from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
+from ...ops.conv import per_axis
 from ...ops.pointwise import where
 from ...ops.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from ...tensor import Tensor
@@ -21,15 +22,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _power(x: Tensor, p: float, name: str) -> Tensor:
+def _lp_pool(axes: int, pool: Any, input: Tensor, p: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+    """lp_pool...d(); pool: that of means. The gradient is 0 where the mean is: the root has no derivative there."""
+    name = f"lp_pool{axes}d"
     check_numbers(name, norm_type=p)
     if p == 0:
         raise ArgumentError(f"{name}: norm_type is not 0")
-    return tensor_of(x, name) ** p
-
-
-def _root(mean: Tensor, count: int, p: float) -> Tensor:
-    """(mean * count)^(1 / p), with gradient 0 where mean is 0: the root has no derivative there."""
+    mean = pool(tensor_of(input, name) ** p, kernel_size, stride, 0, ceil_mode)
+    count = math.prod(per_axis(kernel_size, axes, name, "kernel_size"))
     zero = mean == 0
     return where(zero, 0.0, (where(zero, 1.0, mean) * count) ** (1 / p))
 
@@ -37,9 +37,7 @@ def _root(mean: Tensor, count: int, p: float) -> Tensor:
 @rename_errors
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, L) or (C, L), with p = norm_type; see lp_pool2d()."""
-    size = kernel_size[0] if isinstance(kernel_size, (tuple, list)) else kernel_size
-    powers = _power(input, norm_type, "lp_pool1d")
-    return _root(avg_pool1d(powers, kernel_size, stride, 0, ceil_mode), size, norm_type)
+    return _lp_pool(1, avg_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 @rename_errors
@@ -52,18 +50,14 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     >>> norch.nn.functional.lp_pool2d(norch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
     tensor([[[5.]]])
     """
-    height, width = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size, kernel_size)
-    powers = _power(input, norm_type, "lp_pool2d")
-    return _root(avg_pool2d(powers, kernel_size, stride, 0, ceil_mode), height * width, norm_type)
+    return _lp_pool(2, avg_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 @rename_errors
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, D, H, W) or (C, D, H, W), with p = norm_type; see
     lp_pool2d()."""
-    sizes = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,) * 3
-    powers = _power(input, norm_type, "lp_pool3d")
-    return _root(avg_pool3d(powers, kernel_size, stride, 0, ceil_mode), math.prod(sizes), norm_type)
+    return _lp_pool(3, avg_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def _with_indices(pool: Any) -> Any:
