@@ -147,7 +147,7 @@ def test_no_step_of_a_call_in_place_is_cast(device: int) -> None:
     found = [entry for devices, some in entries._entries().items() if devices[device] for entry in some]
     uncast = {entry.function for entry in found if isinstance(entry, entries._Uncast)}
     operations = [entry for entry in found if isinstance(entry, entries._Operation)]
-    cast = {entry.function for entry in operations if entry.policies[device] is not entries._given}
+    cast = {entry.function for entry in operations if entry.policies[device] is not entries._POLICIES["given"]}
     for name, method in vars(norch.Tensor).items():
         if name.endswith("_") and not name.endswith("__"):
             steps = [method]

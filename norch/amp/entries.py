@@ -46,18 +46,6 @@ def _tensors(values: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _given(name: str, dtype: DType, tensors: list[Any]) -> None:
-    """No cast."""
-
-
-def _lower(name: str, dtype: DType, tensors: list[Any]) -> DType:
-    return dtype
-
-
-def _float32(name: str, dtype: DType, tensors: list[Any]) -> DType:
-    return float32
-
-
 def _widest(name: str, dtype: DType, tensors: list[Any]) -> DType:
     """float32 if one of the tensors has it, else dtype. Another half float is refused, as by PyTorch."""
     codes = {x._dtype for x in tensors}
@@ -76,8 +64,14 @@ def _refused(name: str, dtype: DType, tensors: list[Any]) -> DType:
     )
 
 
-_POLICIES: dict[str, Callable[[str, DType, list[Any]], DType | None]]
-_POLICIES = {"given": _given, "lower": _lower, "float32": _float32, "widest": _widest, "refused": _refused}
+# Of a policy of lists.py the dtype to cast to, or None: by the operation, autocast's dtype and the tensors.
+_POLICIES: dict[str, Callable[[str, DType, list[Any]], DType | None]] = {
+    "given": lambda name, dtype, tensors: None,
+    "lower": lambda name, dtype, tensors: dtype,
+    "float32": lambda name, dtype, tensors: float32,
+    "widest": _widest,
+    "refused": _refused,
+}
 
 
 # ---- casts -----------------------------------------------------------------------------------------------------------

@@ -71,14 +71,17 @@ def _receive_file(connection: Connection) -> int:
     return descriptors[0]
 
 
-# ---- the worker's side -----------------------------------------------------------------------------------------------
+class Lease:
+    """Holds a block while tensors, of the worker or of the consumer, use it. It has no __del__: a Ctrl-C that comes
+    within one is lost."""
 
-
-class _Reservation:
-    """Keeps a block while tensors of the worker lie in it."""
+    __slots__ = ("__weakref__", "block")
 
     def __init__(self, block: Block):
         self.block = block
+
+
+# ---- the worker's side -----------------------------------------------------------------------------------------------
 
 
 class Outbox:
@@ -87,7 +90,7 @@ class Outbox:
     def __init__(self, connection: Connection):
         self.connection = connection
         self.blocks: dict[int, Block] = {}
-        self.reservations: dict[int, weakref.ref[_Reservation]] = {}
+        self.reservations: dict[int, weakref.ref[Lease]] = {}
         self.free: list[int] = []
         self.dropped: list[int] = []  # blocks that the consumer may unmap
         self.made = 0
@@ -97,7 +100,7 @@ class Outbox:
 
     def start(self) -> None:
         """Starts a batch, with nothing reserved for it."""
-        self.reservation: _Reservation | None = None
+        self.reservation: Lease | None = None
         self.number, self.used = -1, 0
 
     def abandon(self) -> None:
@@ -121,7 +124,7 @@ class Outbox:
         del self.blocks[number], self.reservations[number]
         self.dropped.append(number)
 
-    def _open(self, size: int) -> _Reservation:
+    def _open(self, size: int) -> Lease:
         """A block of size bytes for the batch."""
         while self.free:
             number = self.free.pop()
@@ -131,7 +134,7 @@ class Outbox:
         else:
             number, self.made = self.made, self.made + 1
             self.blocks[number] = Block(-(-size // (64 << 10)) * (64 << 10))
-        reservation = _Reservation(self.blocks[number])
+        reservation = Lease(self.blocks[number])
         self.number, self.reservation, self.reservations[number] = number, reservation, weakref.ref(reservation)
         return reservation
 
@@ -234,15 +237,6 @@ def _note_fork() -> None:
 os.register_at_fork(after_in_parent=_note_fork)
 
 
-class Lease:
-    """Holds a block while tensors of the consumer use it. It has no __del__: a Ctrl-C that comes within one is lost."""
-
-    __slots__ = ("__weakref__", "block")
-
-    def __init__(self, block: Block):
-        self.block = block
-
-
 class Inbox:
     """The blocks of one worker that the consumer has mapped."""
 
@@ -260,10 +254,10 @@ class Inbox:
             block = self.blocks[number] = Block(size, _receive_file(self.connection))
             block.close()
         if number < 0:
-            return _Unpickler(data, [_empty() for _ in layout]).load
+            return _Unpickler(data, [restored(b"") for _ in layout]).load
         lease = Lease(self.blocks[number])
         self.leases.append((weakref.ref(lease), number, _Forks.count))
-        storages = [lease.block.storage(at, count, lease) if count else _empty() for at, count in layout]
+        storages = [lease.block.storage(at, count, lease) if count else restored(b"") for at, count in layout]
         if len(self.leases) > MOST_HELD:
             storages = [Storage(storage.elements.clone()) for storage in storages]
         return _Unpickler(data, storages).load
@@ -291,10 +285,6 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Storage:
         return self.storages[pid]
-
-
-def _empty() -> Storage:
-    return restored(b"")
 
 
 def _aligned(count: int) -> int:

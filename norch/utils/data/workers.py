@@ -260,9 +260,8 @@ class Epoch:
             self.results[number] = worker, None, lambda: _raise(*rest)
             return
         state, load = rest
-        if self.pinning is not None:
-            load = self.pinning.submit(_pinned, load).result
-        self.results[number] = worker, state, load
+        make = load if self.pinning is None else self.pinning.submit(lambda: pinned(load())).result
+        self.results[number] = worker, state, make
 
     def _ready(self) -> int | None:
         """The number of a received batch that is the next one to be delivered."""
@@ -321,10 +320,6 @@ class Epoch:
 
     def __del__(self) -> None:
         self.close()
-
-
-def _pinned(load: Callable[[], Any]) -> Any:
-    return pinned(load())
 
 
 class _Verbatim(str):
