@@ -15,7 +15,7 @@ from ..errors import ShapeError
 from ..tensor import Tensor
 from .process_group import GroupMember, group_of
 from .rendezvous import meet
-from .transfer import Call, Work, checked
+from .transfer import Bytes, Call, Joined, Numbers, Work, checked
 
 __all__ = [
     "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single",
@@ -41,7 +41,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     if link is not None and link.all_reduce(tensor, op):
         return None
     call = Call("all_reduce", group, async_op, tensor, op)
-    x = call.numbers(tensor, op)
+    x = Numbers(call, tensor, op)
     return call("Allreduce", call.link.in_place, x.spec, x.op, done=[x])
 
 
@@ -50,7 +50,7 @@ def broadcast(
 ) -> Work | None:
     """Gives all ranks the tensor of rank src, in place."""
     call = Call("broadcast", group, async_op, tensor, group_src if src is None else src)
-    root, x = call.root(src, group_src), call.bytes(tensor)
+    root, x = call.root(src, group_src), Bytes(call, tensor)
     return call("Bcast", x.spec, root, done=[x])
 
 
@@ -60,7 +60,7 @@ def reduce(
 ) -> Work | None:  # fmt: skip
     """Combines the tensors of all ranks into that of rank dst, in place. Those of the others do not change."""
     call = Call("reduce", group, async_op, tensor, op, group_dst if dst is None else dst)
-    root, x = call.root(dst, group_dst), call.numbers(tensor, op)
+    root, x = call.root(dst, group_dst), Numbers(call, tensor, op)
     if call.group.rank() == root:
         return call("Reduce", call.link.in_place, x.spec, x.op, root, done=[x])
     return call("Reduce", x.spec, None, x.op, root)
@@ -74,7 +74,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     if tensor_list[call.group.rank()].numel() != tensor.numel():
         shapes = tuple(tensor_list[call.group.rank()].shape), tuple(tensor.shape)
         raise ShapeError("all_gather: the list has room for shape {} of this rank, whose tensor is {}".format(*shapes))
-    x, out = call.bytes(tensor), call.joined(tensor_list)
+    x, out = Bytes(call, tensor), Joined(call, tensor_list)
     return call("Allgatherv", x.spec, out.spec_by_rank, done=[out])
 
 
@@ -85,7 +85,7 @@ def all_gather_into_tensor(
     one."""
     call = Call("all_gather_into_tensor", group, async_op, input_tensor)
     call.check_parts(output_tensor, input_tensor)
-    x, out = call.bytes(input_tensor), call.bytes(output_tensor)
+    x, out = Bytes(call, input_tensor), Bytes(call, output_tensor)
     return call("Allgather", x.spec, out.parts(call.group), done=[out])
 
 
@@ -100,7 +100,7 @@ def reduce_scatter(
             f"reduce_scatter: shape {tuple(input_list[call.group.rank()].shape)} does not fit into "
             f"{tuple(output.shape)}"
         )
-    x, out = call.numbers(call.joined(input_list).whole, op), call.numbers(output, op)
+    x, out = Numbers(call, Joined(call, input_list).whole, op), Numbers(call, output, op)
     return call("Reduce_scatter", x.spec, out.spec, [y.numel() for y in input_list], x.op, done=[out])
 
 
@@ -110,7 +110,7 @@ def reduce_scatter_tensor(
     """Combines the inputs of all ranks, and writes into output the part with this rank's number."""
     call = Call("reduce_scatter_tensor", group, async_op, output, op)
     call.check_parts(input, output)
-    x, out = call.numbers(input, op), call.numbers(output, op)
+    x, out = Numbers(call, input, op), Numbers(call, output, op)
     return call("Reduce_scatter_block", x.parts(call.group), out.spec, x.op, done=[out])
 
 
@@ -122,7 +122,7 @@ def all_to_all(
     call = Call("all_to_all", group, async_op, shapes=False)
     call.check_list("output_tensor_list", output_tensor_list, input_tensor_list[0] if input_tensor_list else None)
     call.check_list("input_tensor_list", input_tensor_list, output_tensor_list[0])
-    x, out = call.joined(input_tensor_list), call.joined(output_tensor_list)
+    x, out = Joined(call, input_tensor_list), Joined(call, output_tensor_list)
     return call("Alltoallv", x.spec_by_rank, out.spec_by_rank, done=[out])
 
 
@@ -153,11 +153,11 @@ def gather(
     """Writes the tensors of all ranks into the gather_list of rank dst, 0 by default; the others give None."""
     call = Call("gather", group, async_op, tensor, group_dst if dst is None else dst)
     root = call.root(dst, group_dst, 0)
-    x = call.bytes(tensor)
+    x = Bytes(call, tensor)
     listed = call.one_list("gather_list", gather_list, root, tensor)
     if listed is None:
         return call("Gather", x.spec, None, root)
-    out = call.joined(listed)
+    out = Joined(call, listed)
     return call("Gather", x.spec, out.parts(call.group), root, done=[out])
 
 
@@ -168,10 +168,10 @@ def scatter(
     """Writes into tensor the part, with this rank's number, of the scatter_list of rank src, 0 by default; the others
     give None."""
     call = Call("scatter", group, async_op, tensor, group_src if src is None else src)
-    root, out = call.root(src, group_src, 0), call.bytes(tensor)
+    root, out = call.root(src, group_src, 0), Bytes(call, tensor)
     listed = call.one_list("scatter_list", scatter_list, root, tensor)
     return call(
-        "Scatter", None if listed is None else call.joined(listed).parts(call.group), out.spec, root, done=[out]
+        "Scatter", None if listed is None else Joined(call, listed).parts(call.group), out.spec, root, done=[out]
     )
 
 

@@ -288,15 +288,12 @@ class _Reducer:
             bucket.work.wait()
             bucket.work = None
             with no_grad():
-                for i in [i for i in bucket.indices if i in somewhere]:
-                    self._write_average(i)
-
-    def _write_average(self, i: int) -> None:
-        p = self.parameters[i]
-        if p.grad is None:
-            p.grad = self.part_of[i].clone()
-        else:
-            p.grad.copy_(self.part_of[i])
+                for i in somewhere.intersection(bucket.indices):
+                    p, average = self.parameters[i], self.part_of[i]
+                    if p.grad is None:
+                        p.grad = average.clone()
+                    else:
+                        p.grad.copy_(average)
 
     def _used_somewhere(self) -> set[int]:
         """The parameters that have a gradient on any rank."""

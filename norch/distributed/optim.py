@@ -118,11 +118,9 @@ class ZeroRedundancyOptimizer(Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads what state_dict() gave, for any number of ranks, or the state dict of an optimizer_class alone."""
         state = state_dict["state"] if isinstance(state_dict, dict) and "state" in state_dict else {}
-        mine = {i for i, p in enumerate(self._in_order()) if self._is_mine(p)}
+        params = [p for group in self.param_groups for p in group["params"]]
+        mine = {i for i, p in enumerate(params) if self._is_mine(p)}
         kept = {number: entry for number, entry in state.items() if number in mine}
         self.optim.load_state_dict({**state_dict, "state": kept})
         self._whole = None
         self._share()
-
-    def _in_order(self) -> list[Any]:
-        return [p for group in self.param_groups for p in group["params"]]

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
 from .process_group import group_of
-from .transfer import Call, Work
+from .transfer import Bytes, Call, Work
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
@@ -16,7 +16,7 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Sends tensor to rank dst, which receives it by recv(); returns when the tensor may be written to again."""
     call, to = _to_other("send", group, dst, group_dst)
-    call("Send", call.bytes(tensor).spec, to, tag)
+    call("Send", Bytes(call, tensor).spec, to, tag)
 
 
 def isend(
@@ -24,14 +24,14 @@ def isend(
 ) -> Work:
     """Nonblocking send()."""
     call, to = _to_other("isend", group, dst, group_dst)
-    return call.begun("Send", call.bytes(tensor).spec, to, tag)
+    return call.begun("Send", Bytes(call, tensor).spec, to, tag)
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Writes into tensor what rank src sends (None: any rank), and returns the number of the sender. ShapeError where
     the message has another number of bytes than the tensor. With NCCL tags are not compared, and src is required."""
     call, source = _to_other("recv", group, src, group_src)
-    x = call.bytes(tensor)
+    x = Bytes(call, tensor)
     status, source = call.link.status(), call.link.any_source("recv") if source < 0 else source
     call("Recv", x.spec, source, tag, status)
     sender, came = call.link.sender(status, source)
@@ -46,7 +46,7 @@ def irecv(
 ) -> Work:
     """Nonblocking recv()."""
     call, source = _to_other("irecv", group, src, group_src)
-    x = call.bytes(tensor)
+    x = Bytes(call, tensor)
     return call.begun("Recv", x.spec, call.link.any_source("irecv") if source < 0 else source, tag, done=[x])
 
 

@@ -199,9 +199,12 @@ def init_process_group(
                 raise Error(f"{name}: {what} is {given}, but MPI says {found}{hint}")
         watch = Watch(seconds, comm.rank, mpi.abort, mpi.mpi().Exception)
         end_all_on_failure(comm.size, comm.rank, mpi.abort)
+
+        def device() -> int:
+            return nccl.local_device(_local_rank(comm), device_id)
+
         with watch.ends_on_failure():
-            places = range(comm.size), watch, kinds, lambda: nccl.local_device(_local_rank(comm), device_id)
-            GroupMember.WORLD = _of_mpi(comm.Dup(), *places)
+            GroupMember.WORLD = _of_mpi(comm.Dup(), range(comm.size), watch, kinds, device)
     else:
         size, me = _from_environment(world_size, rank)
         if size > 1 and path is None:

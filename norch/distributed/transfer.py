@@ -179,18 +179,6 @@ class Call:
         self.link = self.group._link_of(None, self.name)
         return self
 
-    def numbers(self, x: Tensor, op: Any) -> _Numbers:
-        """x for a call that combines elements."""
-        return _Numbers(x, op, self)
-
-    def bytes(self, x: Tensor) -> _Bytes:
-        """x for a call that moves elements."""
-        return _Bytes(x, self)
-
-    def joined(self, xs: Sequence[Tensor]) -> _Joined:
-        """Several tensors for a call that moves them as one."""
-        return _Joined(xs, self)
-
     def root(self, rank: int | None, in_group: int | None, default: int | None = None) -> int:
         """The number in the group of a rank that is given by its number in the world, or by that in the group.
         ArgumentError for both, for neither where there is no default, and for a rank that is not in the group."""
@@ -276,19 +264,19 @@ class _Host:
                 self.x.detach().copy_(self.host.reshape(self.x.shape))
 
 
-class _Bytes(_Host):
-    """A tensor whose elements are moved without arithmetic."""
+class Bytes(_Host):
+    """A tensor for a call that moves elements without arithmetic."""
 
-    def __init__(self, x: Tensor, call: Call) -> None:
+    def __init__(self, call: Call, x: Tensor) -> None:
         link = call.on(x)
         host = link.placed(x, call.name)
         super().__init__(x, host, link.byte_type(host.dtype), link)
 
 
-class _Numbers(_Host):
-    """A tensor whose elements are combined."""
+class Numbers(_Host):
+    """A tensor for a call that combines elements."""
 
-    def __init__(self, x: Tensor, op: Any, call: Call) -> None:
+    def __init__(self, call: Call, x: Tensor, op: Any) -> None:
         name, link = call.name, call.on(x)
         how = op.lower() if isinstance(op, str) else None
         if how not in _OPS:
@@ -316,10 +304,10 @@ class _Numbers(_Host):
         super().finish()
 
 
-class _Joined(_Host):
-    """Tensors, one per rank, concatenated."""
+class Joined(_Host):
+    """Tensors, one per rank, for a call that moves them as one, concatenated."""
 
-    def __init__(self, xs: Sequence[Tensor], call: Call) -> None:
+    def __init__(self, call: Call, xs: Sequence[Tensor]) -> None:
         self.xs = xs
         for x in xs:
             link = call.on(x)

@@ -45,10 +45,6 @@ def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> 
     )
 
 
-def _sums_to_1(x: Tensor) -> Tensor:
-    return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
-
-
 def _is_lower_cholesky(x: Tensor) -> Tensor:
     return (x.tril() == x).all(-1).all(-1) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
@@ -66,7 +62,7 @@ positive = Constraint("positive", lambda x: x > 0)
 nonnegative = Constraint("not negative", lambda x: x >= 0)
 unit_interval = Constraint("in [0, 1]", lambda x: (x >= 0) & (x <= 1))
 boolean = Constraint("0 or 1", lambda x: (x == 0) | (x == 1), is_discrete=True)
-simplex = Constraint("not negative, with the sum 1", _sums_to_1, 1)
+simplex = Constraint("not negative, with the sum 1", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
 nonnegative_integer = Constraint("a whole number, not negative", lambda x: (x % 1 == 0) & (x >= 0), is_discrete=True)
 lower_cholesky = Constraint("lower triangular with a positive diagonal", _is_lower_cholesky, 2)
 positive_definite = Constraint("symmetric and positive definite", _is_positive_definite, 2)
