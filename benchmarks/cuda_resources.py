@@ -64,7 +64,7 @@ SPILLS = {
     r"multiply<shape_16bit<dtype<[89]>, 128, 256, 64, 64, 64, 3, 1>, 1, 1>": (4, 8),
     r"multiply_tf32<mma_shape<64, 128, 32, 64, 3, 2, (true|false), (true|false), false, 1> >": (136, 88),
     r"multiply_rows<float, 4, 1, 2>": (4, 0),
-    r"correlate_runs<7, [12], 1>": (8, 12),
+    r"correlate_runs<7, [12], [14]>": (8, 12),
     r"correlate_mma<dtype<4>, mma_shape<16, 256, 16, 64, 2, 3>, 0>": (0, 12),
 }
 

@@ -254,6 +254,36 @@ def test_infinities_in_float32(fan_in: int, fan_out: int, size: Any, kernel: int
         np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("fan_in", "fan_out", "groups", "kernel", "stride", "dilation"),
+    [(2, 3, 1, 3, 1, 1), (32, 40, 1, 3, 1, 1), (3, 16, 1, 7, 2, 1), (6, 6, 6, 3, 1, 1), (24, 24, 2, 3, 2, 2)],
+)
+def test_infinite_weights_reach_no_further_than_the_gradient(
+    fan_in: int, fan_out: int, groups: int, kernel: int, stride: int, dilation: int, dtype: str
+) -> None:
+    """Around the gradient of the output there is nothing: no zeros, which times infinity would be NaN."""
+    torch = pytest.importorskip("torch")
+    size, padding = (17, 18), kernel // 2 * dilation
+    x, w = drawn(1, 2, fan_in, *size), drawn(2, fan_out, fan_in // groups, kernel, kernel)
+    w[1, 0, 0, 0] = np.inf
+    found = []
+    for library in (norch, torch):
+        given = [
+            library.tensor(one, dtype=getattr(library, dtype if library is norch else "float64")) for one in (x, w)
+        ]
+        leaves = [one.requires_grad_() for one in given]
+        y = library.nn.functional.conv2d(*leaves, None, stride, padding, dilation, groups)
+        (grad,) = library.autograd.grad(y, leaves[:1], library.ones_like(y))
+        up = library.nn.functional.conv_transpose2d(
+            library.ones_like(y), leaves[1], None, stride, padding, 0, groups, dilation
+        )
+        found.append([one.detach().numpy() for one in (grad, up)])
+    for ours, theirs in zip(*found):
+        assert np.isinf(theirs).any() and not np.isnan(theirs[1:]).all()
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("batch", "fan_in", "fan_out", "size", "padding"), [(1, 128, 128, (8, 8), 1), (2, 124, 130, (5, 7), 0)]
 )

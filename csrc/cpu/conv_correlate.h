@@ -276,6 +276,31 @@ static void NAME(fill_phase)(const NAME(correlation) * s, int64_t planes) {
     }
 }
 
+/* What lies outside y takes no part in x, but an infinite weight times the zeros of padded rows is NaN: such sums are taken again,
+ * without padding. */
+static void NAME(sum_inside)(const NAME(correlation) * s, const int64_t (*tap)[2]) {
+    const view *v = &s->v;
+    int64_t k = v->channels * v->taps, source_plane = v->size[0] * v->size[1];
+    int wild = 0; /* whether a weight is not finite */
+    for (int64_t i = 0; i < s->groups * s->m * k; i++) wild |= s->a[i] * 0 != 0;
+    if (!wild) return;
+    int64_t positions = v->grid[0] * v->grid[1];
+    for (int64_t at = 0; at < s->items * s->m * positions; at++) {
+        int64_t m = at / positions % s->m, item = at / positions / s->m, row = item % s->groups * s->m + m;
+        int64_t i = at % positions / v->grid[1], j = at % v->grid[1];
+        T *x = s->out + at / positions * s->out_plane + i * s->out_row + j * s->out_column;
+        if (*x == *x) continue;
+        T sum = s->start ? s->start[row] : (T)0;
+        for (int64_t n = 0; n < k && sum == sum; n++) {
+            int64_t r = i + tap[n % v->taps][0], c = j + tap[n % v->taps][1];
+            if (r >= 0 && r < v->size[0] && c >= 0 && c < v->size[1])
+                sum += s->a[row * k + n] *
+                       s->source[(item * v->channels + n / v->taps) * source_plane + r * v->size[1] + c];
+        }
+        *x = sum;
+    }
+}
+
 /* A stride of s makes s * s correlations of y with a part of the taps each: a phase gives the x whose position is
  * phase modulo s. */
 static int32_t NAME(input)(const nr_conv_plan *p) {
@@ -317,6 +342,7 @@ static int32_t NAME(input)(const nr_conv_plan *p) {
             }
         }
         status = NAME(correlate)(&s, p->batch, tap, offset);
+        if (status == NORCH_OK) NAME(sum_inside)(&s, tap);
     }
     nr_scratch_free(tables, bytes);
     return status;

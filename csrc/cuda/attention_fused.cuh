@@ -156,7 +156,8 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
 /* From scores s and d = g v^T of 16 x N pairs to the probabilities, as dropout leaves them (s), and the gradient of the scores
- * (d), which are scaled and masked if general. query, key, by_keys: of read_mask; seen: of add_mask. of(j, e) gives logsumexp and delta. */
+ * (d). If general, s has been scaled and masked: seen is what add_mask gave; query, key and by_keys are as in read_mask. of(j, e)
+ * gives logsumexp and delta. */
 template <class P, int N, bool general, bool by_keys, class Row>
 DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int query, int key, uint32_t seen,
                             float (&s)[N / 8][4], float (&d)[N / 8][4], const Row &of) {

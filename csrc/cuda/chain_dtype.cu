@@ -4,7 +4,7 @@
  *   rows       [ row: t0 t1 .. t255 t0 t1 .. | row ... ]   a block has whole rows, and takes them through a phase of steps:
  *              calls of each element | a reduction of each row | calls of each row | calls of each element ...
  *
- * Between two steps an element lies in shared memory, a word a register, where it may be picked by number. All threads of
+ * Between two steps an element lies in a register of the chain: a numbered word of each thread in shared memory. All threads of
  * a warp take the same way through the table of formulas. A reduction combines the elements in the order of the kernel
  * that it has alone (reduce_rows.cuh).
  *

@@ -121,6 +121,7 @@ static int32_t input_by_phases(const nr_call *call, const nr_conv_plan &p) {
     const int64_t taps = p.kernel[0] * p.kernel[1];
     int64_t reach[2], cells[2];
     correlation c = {};
+    c.adjoint = true;
     c.source = p.y;
     c.weight = p.weight;
     c.bias = p.bias;
@@ -171,6 +172,7 @@ static int32_t input(const nr_call *call, const nr_conv_plan &p) {
             const phase_taps t[2] = {taps_of(p, 0, row), taps_of(p, 1, column)};
             if (t[0].count * t[1].count == 0) continue;
             correlation c = {};
+            c.adjoint = true;
             c.source = p.y;
             c.weight = p.weight;
             c.bias = p.bias;

@@ -37,6 +37,8 @@ struct correlation {
     int64_t out_group, out_plane, out_row, out_column;
     bool out_wide;  /* 16 bytes of a row of positions may be written at once */
     bool out_whole; /* every element of the output is written */
+    bool
+        adjoint; /* what lies outside the source takes no part, rather than being 0: it makes no NaN of an infinite weight */
     phase_rows phases;
 };
 
@@ -76,6 +78,19 @@ struct output_position {
         return ((uint32_t)(row + e.row) < (uint32_t)c.size[0]) & ((uint32_t)(column + e.column) < (uint32_t)c.size[1]);
     }
 };
+
+/* One element by plain products, without what lies outside the source. */
+template <class T> DEVICE T sum_inside(const correlation &c, int group, int m, const output_position &here) {
+    const T *x = static_cast<const T *>(c.source) + here.source;
+    const T *weight = static_cast<const T *>(c.weight) + group * c.weight_group + m * c.weight_m;
+    T sum = c.bias ? static_cast<const T *>(c.bias)[(int64_t)group * c.m + m] : T(0);
+#pragma unroll 1
+    for (int k = 0; k < c.k && sum == sum; k++) {
+        const tap_entry e = tap_of(c, k);
+        if (here.sees(c, e)) sum += weight[e.weight] * x[e.source];
+    }
+    return sum;
+}
 
 /* The weight as sums over all positions: out[m = channel of y][n = tap of a channel of x]. */
 struct weight_args {

@@ -86,9 +86,12 @@ __global__ void __launch_bounds__(THREADS) correlate_runs(const correlation c, c
     if (!in) return;
     const int columns = (int)c.columns.size;
     float *out = static_cast<float *>(c.out) + item * c.out_group + (int64_t)i * columns + j;
+    bool is_number = true;
 #pragma unroll
     for (int m = 0; m < M; m++, out += c.out_plane) {
         if (m >= c.m) break;
+#pragma unroll
+        for (int q = 0; q < RUN; q++) is_number &= sum[m][q] == sum[m][q];
         if (columns % RUN == 0 && c.out_wide) {
             *reinterpret_cast<pack<float, RUN> *>(out) = {{sum[m][0], sum[m][1], sum[m][2], sum[m][3]}};
             continue;
@@ -96,6 +99,16 @@ __global__ void __launch_bounds__(THREADS) correlate_runs(const correlation c, c
 #pragma unroll
         for (int q = 0; q < RUN; q++)
             if (j + q < columns) out[q] = sum[m][q];
+    }
+    if (is_number || !c.adjoint) return;
+    const int sample = (int)quotient((uint32_t)item, g.groups), own_group = (int)item - sample * (int)g.groups.size;
+#pragma unroll 1
+    for (int at = 0; at < c.m * RUN; at++) {
+        const int m = at / RUN, column = j + at % RUN;
+        if (column >= columns) continue;
+        const output_position here(c, own_group, sample * (int)c.positions.size + i * columns + column);
+        float *to = static_cast<float *>(c.out) + here.out + m * c.out_plane;
+        if (*to != *to) *to = sum_inside<float>(c, own_group, m, here);
     }
 }
 
@@ -188,6 +201,7 @@ int32_t nr_conv_runs(const nr_call *call, const correlation &all, int32_t groups
         c.low[d] -= last;
         c.weight_tap[0] += last * c.weight_tap[1 + d];
         c.weight_tap[1 + d] = -c.weight_tap[1 + d];
+        c.tap_step[d] = 1;
     }
     run_grid g;
     g.runs = divisor_of((c.columns.size + RUN - 1) / RUN);

@@ -274,8 +274,9 @@ DEVICE float sum_plainly(const mma_args &g, const float *weight, const output_po
         int channel, tap;
         if (!find_row<order>(c, k, &channel, &tap)) continue;
         const tap_entry e = tap_of(c, channel * (int)c.taps.size + tap);
-        if (const float *factor = weight_at(c, weight, m, channel, tap))
-            sum += *factor * (here.sees(c, e) ? x[e.source] : 0.0f);
+        const bool sees = here.sees(c, e);
+        const float *factor = sees || !c.adjoint ? weight_at(c, weight, m, channel, tap) : nullptr;
+        if (factor) sum += *factor * (sees ? x[e.source] : 0.0f);
     }
     return sum;
 }

@@ -103,6 +103,7 @@ template <class S, class T>
 DEVICE void put_tile(const correlation &c, int group, int m0, int n0, const T (&sum)[S::TM][S::TN]) {
     const T *bias = static_cast<const T *>(c.bias) + (int64_t)group * c.m;
     T *out = static_cast<T *>(c.out);
+    bool is_number = true;
 #pragma unroll
     for (int j = 0; j < S::TN; j += S::RUN_N) {
         const int n = n0 + S::column(j);
@@ -126,8 +127,21 @@ DEVICE void put_tile(const correlation &c, int group, int m0, int n0, const T (&
                 for (int q = 0; q < S::RUN_N; q++)
                     if (n + q < c.n) out[to[q] + m * c.out_plane] = sum[i][j + q] + start;
             }
+#pragma unroll
+            for (int q = 0; q < S::RUN_N; q++) is_number &= sum[i][j + q] == sum[i][j + q];
         }
     }
+    if (is_number || !c.adjoint) return;
+#pragma unroll 1
+    for (int j = 0; j < S::TN; j++)
+#pragma unroll 1
+        for (int i = 0; i < S::TM; i++) {
+            const int m = m0 + S::row(i), n = n0 + S::column(j);
+            if (m >= c.m || n >= c.n) continue;
+            const output_position here(c, group, n);
+            T *to = out + here.out + m * c.out_plane;
+            if (*to != *to) *to = sum_inside<T>(c, group, m, here);
+        }
 }
 
 template <class S> __global__ void __launch_bounds__(NR_BLOCK) correlate(const correlation c) {
