@@ -424,26 +424,9 @@ static inline unsigned blocks_for(int64_t n, int64_t a_block) { return (unsigned
 
 /* ---- families -------------------------------------------------------------------------------------------- */
 
-int32_t nr_cuda_pointwise(const nr_call *call);
-int32_t nr_cuda_reduce(const nr_call *call);
-int32_t nr_cuda_matmul(const nr_call *call);
-int32_t nr_cuda_copy(const nr_call *call);
-int32_t nr_cuda_index(const nr_call *call);
-int32_t nr_cuda_nonzero(const nr_call *call); /* a part of the former */
-int32_t nr_cuda_random(const nr_call *call);
-int32_t nr_cuda_optim(const nr_call *call);
-int32_t nr_cuda_scan(const nr_call *call);
-int32_t nr_cuda_sort(const nr_call *call);
-int32_t nr_cuda_softmax(const nr_call *call);
-int32_t nr_cuda_conv(const nr_call *call);
-int32_t nr_cuda_pool(const nr_call *call);
-int32_t nr_cuda_normalize(const nr_call *call);
-int32_t nr_cuda_attention(const nr_call *call);
-int32_t nr_cuda_batch_norm(const nr_call *call);
-int32_t nr_cuda_cross_entropy(const nr_call *call);
-int32_t nr_cuda_recurrent(const nr_call *call);
-int32_t nr_cuda_check(const nr_call *call);
-int32_t nr_cuda_join(const nr_call *call);
+#define FAMILY(NAME, name, label) int32_t nr_cuda_##name(const nr_call *call);
+#include "../families.def"
+int32_t nr_cuda_nonzero(const nr_call *call); /* called by nr_cuda_index */
 /* Raises the error of a condition. */
 int32_t nr_cuda_fail_check(const nr_backend *self, int64_t condition);
 
