@@ -110,17 +110,9 @@ bool nr_caching = true;
 
 static pool &pool_of(const nr_backend *self) { return pools[self->device_index]; }
 
-int nr_cuda_size_class(size_t *n, size_t smallest) {
-    size_t wanted = *n < smallest ? smallest : *n;
-    int power = 63 - __builtin_clzll((unsigned long long)wanted);
-    size_t quarter = (size_t)1 << (power - 2), steps = (wanted - ((size_t)1 << power) + quarter - 1) / quarter;
-    *n = ((size_t)1 << power) + steps * quarter;
-    return (power - __builtin_ctzll((unsigned long long)smallest)) * 4 + (int)steps;
-}
-
 /* Rounds n up to its class; -1 where it has none. */
 static int size_class(size_t *n) {
-    if (*n <= LARGEST_KEPT) return nr_cuda_size_class(n, SMALLEST);
+    if (*n <= LARGEST_KEPT) return nr_size_class(n, SMALLEST);
     *n = (*n + 511) / 512 * 512;
     return -1;
 }

@@ -17,6 +17,7 @@ extern "C" {
 #include "../core/convert.h"
 #include "../core/device.h"
 #include "../core/error.h"
+#include "../core/memory.h"
 }
 
 #ifndef LAUNCH
@@ -95,9 +96,6 @@ struct entered {
 int32_t nr_cuda_fail(const char *what, cudaError_t error);
 /* "add", "matmul": what a call is to be named in messages. */
 const char *nr_call_name(const nr_call *call);
-
-/* Rounds n up to its size class, of which there are four a power of two from the smallest, itself one; gives its number. */
-int nr_cuda_size_class(size_t *n, size_t smallest);
 
 /* Streams, events: see core/device.h. */
 int32_t nr_cuda_stream(const nr_backend *self, int32_t action, int64_t *stream, double *value);
