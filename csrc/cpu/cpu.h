@@ -13,6 +13,13 @@ INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* Asserts that no iteration of the loop behind it reads or writes what another one writes. */
+#ifdef __clang__
+#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define IVDEP _Pragma("GCC ivdep")
+#endif
+
 /* With a sanitizer freed blocks are not cached, so that it sees every use after free. */
 #ifdef __SANITIZE_ADDRESS__
 #define NR_CACHING 0
