@@ -421,6 +421,17 @@ static inline bool is_aligned(const void *p, int64_t bytes) {
 static inline unsigned blocks_for(int64_t n, int64_t a_block) { return (unsigned)((n + a_block - 1) / a_block); }
 
 /* ---- families -------------------------------------------------------------------------------------------- */
+/* Launches a kernel that has one argument, in blocks of NR_BLOCK threads. */
+template <class Args>
+static inline int32_t run_blocks(const nr_call *call, void (*kernel)(Args), unsigned blocks, const Args &args) {
+    LAUNCH(kernel, blocks, NR_BLOCK, 0, gpu_of(call)->stream, args);
+    return launched(call);
+}
+
+/* The kernel for elements of this size, or words. */
+#define BY_SIZE(kernel, size) \
+    ((size) == 1 ? kernel<uint8_t> : (size) == 2 ? kernel<uint16_t> : (size) == 4 ? kernel<uint32_t> : kernel<uint64_t>)
+
 
 #define FAMILY(NAME, name, label) int32_t nr_cuda_##name(const nr_call *call);
 #include "../families.def"

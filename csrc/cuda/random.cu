@@ -163,6 +163,5 @@ int32_t nr_cuda_random(const nr_call *call) {
     a.span = (uint64_t)plan.span;
     a.kept = call->op == NR_UNIFORM && plan.span ? (uint32_t)-(((int64_t)1 << 32) / plan.span) : ~0u;
     int64_t in_block = call->dtype == NORCH_FLOAT32 && call->op != NR_INTEGERS ? 4 : 2;
-    LAUNCH(kernel_of(call), blocks_for(a.n, NR_BLOCK * in_block), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, kernel_of(call), blocks_for(a.n, NR_BLOCK * in_block), a);
 }

@@ -422,9 +422,7 @@ static int32_t with_totals(const nr_call *call, const scan_kernels *kernels, sca
 static int32_t run_rows(const nr_call *call, const scan_kernels *kernels, scan_args &a) {
     const bool wide = a.wide_in && a.wide_out;
     for (a.team = 1; a.team < 32 && a.team * (wide ? ITEMS : 1) < a.n;) a.team *= 2;
-    LAUNCH((wide ? kernels->wide_rows : kernels->rows), blocks_for(a.lanes, NR_BLOCK / a.team), NR_BLOCK, 0,
-           gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, wide ? kernels->wide_rows : kernels->rows, blocks_for(a.lanes, NR_BLOCK / a.team), a);
 }
 
 #define ENOUGH 65536 /* threads that keep a device busy */

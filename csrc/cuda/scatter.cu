@@ -275,6 +275,5 @@ int32_t nr_cuda_scatter(const nr_call *call, const nr_plan &nest) {
     a.one_lane = one_lane;
     if (along.numel > FEW && along.ndim == 1 && (one_lane || columns.numel < BUSY))
         return run_sorted(call, columns, along, a);
-    LAUNCH(kernels_of(call).in_order, blocks_for(a.to.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, kernels_of(call).in_order, blocks_for(a.to.n, NR_BLOCK), a);
 }
