@@ -144,13 +144,14 @@ static inline int32_t launched(const nr_call *call) {
 void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes);
 void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes);
 
-/* The same for a scope; memory is NULL, with an error set, where there is none. */
+/* The same for a scope; of 0 bytes memory is NULL. */
 struct scratch {
     const nr_gpu *gpu;
     size_t bytes;
     char *memory;
     scratch(const nr_gpu *gpu, size_t bytes)
-        : gpu(gpu), bytes(bytes), memory(static_cast<char *>(nr_cuda_scratch(gpu, bytes))) {}
+        : gpu(gpu), bytes(bytes), memory(bytes ? static_cast<char *>(nr_cuda_scratch(gpu, bytes)) : nullptr) {}
+    bool failed() const { return bytes && !memory; } /* an error is set */
     ~scratch() {
         if (memory) nr_cuda_scratch_free(gpu, memory, bytes);
     }
@@ -420,7 +421,6 @@ static inline bool is_aligned(const void *p, int64_t bytes) {
 #define NR_BLOCK 256
 static inline unsigned blocks_for(int64_t n, int64_t a_block) { return (unsigned)((n + a_block - 1) / a_block); }
 
-/* ---- families -------------------------------------------------------------------------------------------- */
 /* Launches a kernel that has one argument, in blocks of NR_BLOCK threads. */
 template <class Args>
 static inline int32_t run_blocks(const nr_call *call, void (*kernel)(Args), unsigned blocks, const Args &args) {
@@ -432,6 +432,7 @@ static inline int32_t run_blocks(const nr_call *call, void (*kernel)(Args), unsi
 #define BY_SIZE(kernel, size) \
     ((size) == 1 ? kernel<uint8_t> : (size) == 2 ? kernel<uint16_t> : (size) == 4 ? kernel<uint32_t> : kernel<uint64_t>)
 
+/* ---- families -------------------------------------------------------------------------------------------- */
 
 #define FAMILY(NAME, name, label) int32_t nr_cuda_##name(const nr_call *call);
 #include "../families.def"
