@@ -40,15 +40,13 @@ static struct {
 } memory = {.limit = CACHE_LIMIT};
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* Counts n bytes more in use, fresh from the system or out of a list. The lock is held. */
 static void note_use(size_t n, bool fresh) {
     memory.used += (int64_t)n;
     memory.fresh += fresh;
     memory.reused += !fresh;
-    memory.most_used = larger_of(memory.most_used, memory.used);
-    memory.most_reserved = larger_of(memory.most_reserved, memory.used + memory.cached);
+    memory.most_used = greatest(memory.most_used, memory.used);
+    memory.most_reserved = greatest(memory.most_reserved, memory.used + memory.cached);
 }
 
 /* Aligned memory; large blocks use large pages where the system has some, which cost fewer page faults and TLB
