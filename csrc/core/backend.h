@@ -13,25 +13,8 @@
 /* The families of operations. A runner gets the plan that csrc/families/ defines for its family; pointwise operations
  * and copies have an nr_plan. */
 typedef enum nr_family {
-    NR_POINTWISE,
-    NR_REDUCTION,
-    NR_MATMUL,
-    NR_COPY,
-    NR_INDEXING,
-    NR_RANDOM,
-    NR_OPTIM,
-    NR_SCAN,
-    NR_SORT,
-    NR_SOFTMAX,
-    NR_CONV,
-    NR_POOL,
-    NR_NORMALIZE,
-    NR_ATTENTION,
-    NR_BATCH_NORM,
-    NR_CROSS_ENTROPY,
-    NR_RECURRENT,
-    NR_CHECK,
-    NR_JOIN, /* of devices: the CPU copies one tensor after the other */
+#define FAMILY(NAME, ...) NR_##NAME,
+#include "../families.def"
     NR_FAMILY_COUNT,
     NR_HOST_CALL = NR_FAMILY_COUNT /* only in recordings: a function of the host, which no backend runs */
 } nr_family;

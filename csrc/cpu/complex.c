@@ -12,11 +12,8 @@
 #define imaginary(x) (__imag__(x))
 #define PACKED 128
 #define EASY(stride) true
-#if defined(__clang__)
-#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#ifdef __clang__
 #pragma clang diagnostic ignored "-Wpass-failed"
-#else
-#define IVDEP _Pragma("GCC ivdep")
 #endif
 
 #define NAMED(name) NR_JOIN2(name, DTYPE_NAME)

@@ -56,23 +56,14 @@ INLINE T silu_slope(T x) {
 #define R T
 #define RS T
 #include "pointwise_loops.h"
-#undef LOOP_NAME
-#undef R
-#undef RS
 #define LOOP_NAME(form) LOOP_FOR(form, PART)
 #define R REAL
 #define RS REAL
 #include "pointwise_loops.h"
-#undef LOOP_NAME
-#undef R
-#undef RS
 #define LOOP_NAME(form) LOOP_FOR(form, TRUTH)
 #define R bool
 #define RS uint8_t
 #include "pointwise_loops.h"
-#undef LOOP_NAME
-#undef R
-#undef RS
 
 #define UNARY(name, result, formula) MAKE(unary, name, result, formula, (T x), )
 #define BINARY(name, result, formula) MAKE(binary, name, result, formula, (T a, T b), EXTRAS_BINARY)

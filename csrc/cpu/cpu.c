@@ -27,26 +27,6 @@ static int32_t nothing_to_wait_for(const nr_backend *self) { return (void)self, 
 
 /* ---- instruction sets -------------------------------------------------------------------------- */
 
-typedef struct isa {
-    const char *name;
-    bool (*supported)(void);
-    void (*fill_pointwise)(nr_kernel_rows kernels);
-    nr_row_filler *fill_rows;
-    void (*fill_reduce)(nr_kernel_rows kernels);
-    void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
-    int32_t (*run_matmul)(const nr_call *call);
-    bool (*multiplies_bf16)(void);
-    int32_t (*run_optim)(const nr_call *call);
-    int32_t (*run_softmax)(const nr_call *call);
-    int32_t (*run_conv)(const nr_call *call);
-    int32_t (*run_pool)(const nr_call *call);
-    int32_t (*run_normalize)(const nr_call *call);
-    int32_t (*run_attention)(const nr_call *call);
-    int32_t (*run_batch_norm)(const nr_call *call);
-    int32_t (*run_cross_entropy)(const nr_call *call);
-    int32_t (*run_recurrent)(const nr_call *call);
-} isa;
-
 static bool always(void) { return true; }
 
 #ifdef __x86_64__
@@ -72,45 +52,29 @@ static __attribute__((unused)) bool has_avx512(void) {
 }
 #endif
 
-#define BUILD(name, supported)    \
-    {#name,                       \
-     supported,                   \
-     nr_fill_pointwise_##name,    \
-     nr_fill_rows_##name,         \
-     nr_fill_reduce_##name,       \
-     nr_fill_narrow_##name,       \
-     nr_run_matmul_##name,        \
-     nr_multiplies_bf16_##name,   \
-     nr_run_optim_##name,         \
-     nr_run_softmax_##name,       \
-     nr_run_conv_##name,          \
-     nr_run_pool_##name,          \
-     nr_run_normalize_##name,     \
-     nr_run_attention_##name,     \
-     nr_run_batch_norm_##name,    \
-     nr_run_cross_entropy_##name, \
-     nr_run_recurrent_##name}
-
 /* The Makefile defines NR_HAS_... for each build that it makes, always one that every machine runs. */
-static const isa builds[] = {
+static const struct {
+    const nr_isa *isa;
+    bool (*supported)(void);
+} builds[] = {
 #ifdef NR_HAS_neon
-    BUILD(neon, always),
+    {&nr_build_neon, always},
 #endif
 #ifdef NR_HAS_baseline
-    BUILD(baseline, always),
+    {&nr_build_baseline, always},
 #endif
 #ifdef NR_HAS_avx2
-    BUILD(avx2, has_avx2),
+    {&nr_build_avx2, has_avx2},
 #endif
 #ifdef NR_HAS_avx512
-    BUILD(avx512, has_avx512),
+    {&nr_build_avx512, has_avx512},
 #endif
 };
 #define BUILD_COUNT (int)(sizeof builds / sizeof builds[0])
 
-static const isa *chosen = &builds[0];
+static int chosen; /* the number of a build */
 
-const char *norch_isa(void) { return chosen->name; }
+const char *norch_isa(void) { return builds[chosen].isa->name; }
 
 const char *norch_isa_builds(void) {
     static char names[64];
@@ -120,7 +84,7 @@ const char *norch_isa_builds(void) {
         for (int i = 0; i < BUILD_COUNT; i++)
             if (builds[i].supported()) {
                 if (i) strcat(names, " ");
-                strcat(names, builds[i].name);
+                strcat(names, builds[i].isa->name);
             }
     pthread_mutex_unlock(&lock);
     return names;
@@ -139,14 +103,11 @@ static nr_backend backend = {
     .from_host = copy_back,
     .synchronize = nothing_to_wait_for,
     .kernels = kernels,
-    .run = {[NR_POINTWISE] = nr_run_pointwise,
-            [NR_REDUCTION] = nr_run_reduce,
-            [NR_COPY] = nr_run_copy,
-            [NR_INDEXING] = nr_run_index,
-            [NR_RANDOM] = nr_run_random,
-            [NR_SCAN] = nr_run_scan,
-            [NR_SORT] = nr_run_sort,
-            [NR_CHECK] = nr_run_check},
+    .run =
+        {
+#define SHARED(NAME, name, label) [NR_##NAME] = nr_run_##name,
+#include "../families.def"
+        },
     .chains = &nr_cpu_chains,
 };
 
@@ -158,26 +119,18 @@ __attribute__((constructor)) static void choose_isa(void) {
     const char *wanted = getenv("NORCH_ISA");
     if (wanted && !*wanted) wanted = NULL;
     for (int i = 0; i < BUILD_COUNT; i++)
-        if (builds[i].supported() && (!wanted || !strcmp(wanted, builds[i].name))) chosen = &builds[i];
-    for (const isa *build = builds; build <= chosen;
-         build++) { /* a build keeps kernels of the one before that it lacks */
-        build->fill_pointwise(kernels);
-        build->fill_reduce(kernels);
+        if (builds[i].supported() && (!wanted || !strcmp(wanted, builds[i].isa->name))) chosen = i;
+    for (int i = 0; i <= chosen; i++) { /* a build keeps kernels of the one before that it lacks */
+        builds[i].isa->fill_pointwise(kernels);
+        builds[i].isa->fill_reduce(kernels);
     }
     nr_fill_complex(kernels);
-    chosen->fill_narrow(nr_widen, nr_narrow);
-    nr_fill_rows = chosen->fill_rows;
+    const nr_isa *isa = builds[chosen].isa;
+    isa->fill_narrow(nr_widen, nr_narrow);
+    nr_fill_rows = isa->fill_rows;
     for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];
-    backend.run[NR_MATMUL] = chosen->run_matmul;
-    if (chosen->multiplies_bf16()) backend.takes_narrow[NR_MATMUL] = 1u << NORCH_BFLOAT16;
-    backend.run[NR_OPTIM] = chosen->run_optim;
-    backend.run[NR_SOFTMAX] = chosen->run_softmax;
-    backend.run[NR_CONV] = chosen->run_conv;
-    backend.run[NR_POOL] = chosen->run_pool;
-    backend.run[NR_NORMALIZE] = chosen->run_normalize;
-    backend.run[NR_ATTENTION] = chosen->run_attention;
-    backend.run[NR_BATCH_NORM] = chosen->run_batch_norm;
-    backend.run[NR_CROSS_ENTROPY] = chosen->run_cross_entropy;
-    backend.run[NR_RECURRENT] = chosen->run_recurrent;
+    for (int family = 0; family < NR_FAMILY_COUNT; family++)
+        if (isa->run[family]) backend.run[family] = isa->run[family];
+    if (isa->multiplies_bf16()) backend.takes_narrow[NR_MATMUL] = 1u << NORCH_BFLOAT16;
 }

@@ -13,6 +13,13 @@ INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* Asserts that no iteration of the loop behind it reads or writes what another one writes. */
+#ifdef __clang__
+#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define IVDEP _Pragma("GCC ivdep")
+#endif
+
 /* With a sanitizer freed blocks are not cached, so that it sees every use after free. */
 #ifdef __SANITIZE_ADDRESS__
 #define NR_CACHING 0
@@ -77,38 +84,32 @@ extern nr_row_filler *nr_fill_rows;
 typedef nr_kernel (*nr_kernel_rows)[NR_DTYPE_COUNT];
 void nr_fill_complex(nr_kernel_rows kernels); /* those of complex.def, for every machine */
 
-/* The functions of an ISA build. The fill functions put their kernels into the table. */
-#define NR_DECLARE_ISA(isa)                                                 \
-    void nr_fill_pointwise_##isa(nr_kernel_rows kernels);                   \
-    nr_row_filler nr_fill_rows_##isa;                                       \
-    void nr_fill_reduce_##isa(nr_kernel_rows kernels);                      \
-    void nr_fill_narrow_##isa(nr_conversion *widen, nr_conversion *narrow); \
-    int32_t nr_run_matmul_##isa(const nr_call *call);                       \
-    bool nr_multiplies_bf16_##isa(void);                                    \
-    int32_t nr_run_optim_##isa(const nr_call *call);                        \
-    int32_t nr_run_softmax_##isa(const nr_call *call);                      \
-    int32_t nr_run_conv_##isa(const nr_call *call);                         \
-    int32_t nr_run_pool_##isa(const nr_call *call);                         \
-    int32_t nr_run_normalize_##isa(const nr_call *call);                    \
-    int32_t nr_run_attention_##isa(const nr_call *call);                    \
-    int32_t nr_run_batch_norm_##isa(const nr_call *call);                   \
-    int32_t nr_run_cross_entropy_##isa(const nr_call *call);                \
-    int32_t nr_run_recurrent_##isa(const nr_call *call);
-NR_DECLARE_ISA(baseline)
-NR_DECLARE_ISA(avx2)
-NR_DECLARE_ISA(avx512)
-NR_DECLARE_ISA(neon)
+/* The runners of families; those compiled once call kernels of the ISA builds on runs of elements, or have none. */
+typedef int32_t nr_runner(const nr_call *call);
+#define SHARED(NAME, name, label) nr_runner nr_run_##name;
+#ifdef NR_ISA_NAME
+#define PER_ISA(NAME, name, label) nr_runner NR_ISA(nr_run_##name);
+#endif
+#include "../families.def"
+nr_runner nr_run_nonzero; /* called by nr_run_index */
 
-/* Families compiled once: those that call kernels of the ISA builds on runs of elements, and those without such
- * kernels. */
-int32_t nr_run_pointwise(const nr_call *call);
-int32_t nr_run_reduce(const nr_call *call);
-int32_t nr_run_copy(const nr_call *call);
-int32_t nr_run_index(const nr_call *call);
-int32_t nr_run_nonzero(const nr_call *call); /* called by nr_run_index */
-int32_t nr_run_random(const nr_call *call);
-int32_t nr_run_scan(const nr_call *call);
-int32_t nr_run_sort(const nr_call *call);
-int32_t nr_run_check(const nr_call *call);
+/* The functions of an ISA build (build_isa.c). The fill functions put their kernels into the table. */
+typedef struct nr_isa {
+    const char *name;
+    void (*fill_pointwise)(nr_kernel_rows kernels);
+    void (*fill_reduce)(nr_kernel_rows kernels);
+    void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
+    nr_row_filler *fill_rows;
+    bool (*multiplies_bf16)(void);
+    nr_runner *run[NR_FAMILY_COUNT]; /* NULL: the family is compiled once */
+} nr_isa;
+extern const nr_isa nr_build_baseline, nr_build_avx2, nr_build_avx512, nr_build_neon;
+#ifdef NR_ISA_NAME
+void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels);
+void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels);
+void NR_ISA(nr_fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
+nr_row_filler NR_ISA(nr_fill_rows);
+bool NR_ISA(nr_multiplies_bf16)(void);
+#endif
 
 #endif

@@ -16,9 +16,6 @@
 #define FEW 512     /* classes of rows that are handled together */
 #define CHUNK 16384 /* elements from which a second thread pays */
 
-#define VEC OF_DTYPE(vector)
-#define BITS OF_DTYPE(bits)
-#define LANES (32 / (int64_t)sizeof(T))
 #define TEMPLATE "cross_entropy_loops.h"
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"

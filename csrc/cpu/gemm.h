@@ -82,16 +82,14 @@ INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, 
 }
 
 typedef void (*NAME(dot_of))(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, const TARGET *to);
-#define DOTS(rows)                                                                                    \
-    static void NAME(dot_##rows##x1)(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, \
-                                     const TARGET *to) {                                              \
-        NAME(dot)(rows, 1, k, a, a_row, b, b_col, to);                                                \
-    }                                                                                                 \
-    static void NAME(dot_##rows##x4)(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, \
-                                     const TARGET *to) {                                              \
-        NAME(dot)(rows, 4, k, a, a_row, b, b_col, to);                                                \
+#define DOT_OF(rows, cols)                                                                                 \
+    static void NAME(dot_##rows##x##cols)(int64_t k, const T *a, int64_t a_row, const T *b, int64_t b_col, \
+                                          const TARGET *to) {                                              \
+        NAME(dot)(rows, cols, k, a, a_row, b, b_col, to);                                                  \
     }
+#define DOTS(rows) DOT_OF(rows, 1) DOT_OF(rows, 4)
 EACH_DOT_ROW(DOTS)
+#undef DOT_OF
 #undef DOTS
 #define DOTS(rows) {NAME(dot_##rows##x1), NAME(dot_##rows##x4)},
 static const NAME(dot_of) NAME(dots)[DOT_ROWS][2] = {EACH_DOT_ROW(DOTS)};

@@ -76,16 +76,14 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
 typedef void (*NAME(tile_of))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
                               const TARGET *to);
 
-#define TILES(rows)                                                                                                   \
-    static void NAME(tile_##rows##x1)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row, \
-                                      const TARGET *to) {                                                             \
-        NAME(tile)(rows, 1, k, a, a_row, a_col, b, b_row, to);                                                        \
-    }                                                                                                                 \
-    static void NAME(tile_##rows##x2)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row, \
-                                      const TARGET *to) {                                                             \
-        NAME(tile)(rows, 2, k, a, a_row, a_col, b, b_row, to);                                                        \
+#define TILE_OF(rows, vectors)                                                                                 \
+    static void NAME(tile_##rows##x##vectors)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, \
+                                              int64_t b_row, const TARGET *to) {                               \
+        NAME(tile)(rows, vectors, k, a, a_row, a_col, b, b_row, to);                                           \
     }
+#define TILES(rows) TILE_OF(rows, 1) TILE_OF(rows, 2)
 EACH_TILE_ROW(TILES)
+#undef TILE_OF
 #undef TILES
 #define TILES(rows) {NAME(tile_##rows##x1), NAME(tile_##rows##x2)},
 static const NAME(tile_of) NAME(tiles)[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(TILES)};

@@ -169,6 +169,8 @@ static int32_t run_bfloat16(const nr_call *call) {
 
 bool NR_ISA(nr_multiplies_bf16)(void) { return has_bf16(); }
 
+nr_runner NR_FIRST(nr_run_matmul);
+
 int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
     if (call->dtype == NORCH_BFLOAT16) return run_bfloat16(call);
     if (call->dtype == NORCH_FLOAT32) return run_float32(call);

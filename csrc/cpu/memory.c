@@ -40,25 +40,13 @@ static struct {
 } memory = {.limit = CACHE_LIMIT};
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Rounds n up to the size of its class; returns the class. */
-static int size_class(size_t *n) {
-    size_t wanted = *n < SMALLEST ? SMALLEST : *n;
-    int power = 63 - __builtin_clzll((unsigned long long)wanted); /* 2^power <= wanted */
-    size_t quarter = (size_t)1 << (power - 2);
-    size_t steps = (wanted - ((size_t)1 << power) + quarter - 1) / quarter;
-    *n = ((size_t)1 << power) + steps * quarter;
-    return (power - 6) * 4 + (int)steps;
-}
-
-static int64_t larger_of(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* Counts n bytes more in use, fresh from the system or out of a list. The lock is held. */
 static void note_use(size_t n, bool fresh) {
     memory.used += (int64_t)n;
     memory.fresh += fresh;
     memory.reused += !fresh;
-    memory.most_used = larger_of(memory.most_used, memory.used);
-    memory.most_reserved = larger_of(memory.most_reserved, memory.used + memory.cached);
+    memory.most_used = greatest(memory.most_used, memory.used);
+    memory.most_reserved = greatest(memory.most_reserved, memory.used + memory.cached);
 }
 
 /* Aligned memory; large blocks use large pages where the system has some, which cost fewer page faults and TLB
@@ -91,7 +79,7 @@ static void *from_system(size_t n, size_t wanted) {
 static void *take(size_t n) {
     if (n > (size_t)1 << MOST_POWER) return NULL;
     const size_t wanted = n;
-    int index = size_class(&n);
+    int index = nr_size_class(&n, SMALLEST);
     pthread_mutex_lock(&memory_lock);
     block *found = memory.waiting[index];
     if (found) {
@@ -128,7 +116,7 @@ static void shrink_cache(int64_t bytes) {
 
 static void give(void *data, size_t n) {
     if (!data) return;
-    int index = size_class(&n);
+    int index = nr_size_class(&n, SMALLEST);
     pthread_mutex_lock(&memory_lock);
     memory.used -= (int64_t)n;
     const int64_t limit = memory.limit, bytes = (int64_t)n;

@@ -11,11 +11,6 @@
 
 #define UNUSED __attribute__((unused))
 #define C(number) ((T)(number))
-#ifdef __clang__
-#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define IVDEP _Pragma("GCC ivdep")
-#endif
 #define CHUNK 16384 /* elements a thread takes at a time */
 
 typedef void step_loop(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to, int has);

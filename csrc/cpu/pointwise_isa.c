@@ -14,11 +14,8 @@
 #define PACKED 128 /* elements of a packing buffer */
 #define EASY(stride) ((stride) == 0 || (stride) == sizeof(S) || (stride) == 2 * sizeof(S)) /* cheap to pack */
 
-#if defined(__clang__)
-#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#ifdef __clang__
 #pragma clang diagnostic ignored "-Wpass-failed" /* not every formula can be vectorised */
-#else
-#define IVDEP _Pragma("GCC ivdep")
 #endif
 /* Formulas for all dtypes compare unsigned numbers with 0, and (for NaN) integers with themselves. */
 #pragma GCC diagnostic ignored "-Wtautological-compare"

@@ -1,6 +1,6 @@
 /* pointwise_loops: the loops around elementwise formulas. Included once for each dtype and result, with
  *   T, S  the type that formulas see, and the type in memory      R, RS  the same of the result
- *   LOOP_NAME(form)                                               the name to define
+ *   LOOP_NAME(form)                                               the name to define; the last three are undefined here
  *
  * Plain C: compilers vectorise loops over contiguous operands. Other operands, except scalars in some places, are
  * packed piece by piece first, as in a[::3] + b:
@@ -144,3 +144,6 @@ INLINE void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, bool 
         if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
     }
 }
+#undef LOOP_NAME
+#undef R
+#undef RS

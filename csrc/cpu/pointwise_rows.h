@@ -49,16 +49,10 @@
 #define R T
 #define RS S
 #include "pointwise_loops.h"
-#undef LOOP_NAME
-#undef R
-#undef RS
 #define LOOP_NAME(form) LOOP_FOR(form, TRUTH)
 #define R bool
 #define RS uint8_t
 #include "pointwise_loops.h"
-#undef LOOP_NAME
-#undef R
-#undef RS
 
 #define UNARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE(unary, name, result, formula, (T x), ))
 #define BINARY(name, domain, result, formula) \

@@ -28,68 +28,11 @@ static void philox(uint64_t seed, uint64_t counter, int64_t blocks, uint32_t *re
     for (int64_t i = 0; i < blocks; i++) philox_of(seed, low[i], high[i], words + 4 * i);
 }
 
-static void normals32(float *restrict out, const uint32_t *restrict words, int64_t pairs) {
-    for (int64_t i = 0; i < pairs; i++) normals_of(words + 2 * i, out + 2 * i);
-}
-
-static void normals64(double *restrict out, const uint32_t *restrict words, int64_t pairs) {
-    for (int64_t i = 0; i < pairs; i++) wide_normals_of(words + 4 * i, out + 2 * i);
-}
-
-static void drop32(const nr_random_plan *plan, int64_t first, int64_t n, const uint32_t *restrict words) {
-    const float *restrict x = (const float *)plan->x + first, least = (float)plan->least, scale = (float)plan->scale;
-    float *restrict out = (float *)plan->out + first;
-    uint8_t *restrict mask = plan->mask + first;
-    for (int64_t i = 0; i < n; i++) {
-        const bool kept = uniform32(words[i]) >= least;
-        out[i] = x[i] * (kept ? scale : 0.0f);
-        mask[i] = kept;
-    }
-}
-
-static void drop64(const nr_random_plan *plan, int64_t first, int64_t n, const uint32_t *restrict words) {
-    const double *restrict x = (const double *)plan->x + first;
-    double *restrict out = (double *)plan->out + first;
-    uint8_t *restrict mask = plan->mask + first;
-    for (int64_t i = 0; i < n; i++) {
-        const bool kept = uniform64(words + 2 * i) >= plan->least;
-        out[i] = x[i] * (kept ? plan->scale : 0.0);
-        mask[i] = kept;
-    }
-}
-
 /* ---- words to elements --------------------------------------------------------------------------- */
 
-static void convert_floats(const nr_call *call, int64_t first, int64_t n, const uint32_t *words) {
-    const nr_random_plan *plan = call->plan;
-    const bool narrow = call->dtype == NORCH_FLOAT32;
-    float *out32 = (float *)plan->out + (narrow ? first : 0);
-    double *out64 = (double *)plan->out + (narrow ? 0 : first);
-    if (call->op == NR_NORMAL) { /* made in twos, and n kept */
-        float made32[WORDS];
-        double made64[2 * LANES];
-        if (narrow) {
-            normals32(made32, words, (n + 1) / 2);
-            memcpy(out32, made32, (size_t)n * sizeof(float));
-        } else {
-            normals64(made64, words, (n + 1) / 2);
-            memcpy(out64, made64, (size_t)n * sizeof(double));
-        }
-    } else if (call->op == NR_DROPOUT) {
-        (narrow ? drop32 : drop64)(plan, first, n, words);
-    } else if (call->op == NR_BERNOULLI && narrow) {
-        const float *p = (const float *)plan->probability + first;
-        for (int64_t i = 0; i < n; i++) out32[i] = uniform32(words[i]) < p[i] ? 1.0f : 0.0f;
-    } else if (call->op == NR_BERNOULLI) {
-        const double *p = (const double *)plan->probability + first;
-        for (int64_t i = 0; i < n; i++) out64[i] = uniform64(words + 2 * i) < p[i] ? 1.0 : 0.0;
-    } else if (narrow) {
-        uint32_t kept = (uint32_t)-(((int64_t)1 << 32) / plan->span); /* fewer values: fewer of the upper bits */
-        for (int64_t i = 0; i < n; i++) out32[i] = uniform32(words[i] & kept);
-    } else {
-        for (int64_t i = 0; i < n; i++) out64[i] = uniform64(words + 2 * i);
-    }
-}
+#define TEMPLATE "random_loops.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
 
 static void convert_integers(const nr_call *call, int64_t first, int64_t n, const uint32_t *words) {
     const nr_random_plan *plan = call->plan;
@@ -132,7 +75,7 @@ static void run_chunk(void *context, int64_t chunk) {
         if (integers)
             convert_integers(call, first, n, words);
         else
-            convert_floats(call, first, n, words);
+            (call->dtype == NORCH_FLOAT32 ? draw_float32 : draw_float64)(plan, call->op, first, n, words);
     }
 }
 

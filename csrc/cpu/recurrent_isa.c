@@ -12,13 +12,6 @@
 
 #define CHUNK 2048 /* units a thread takes at a time */
 
-/* Asserts that no iteration of the loop reads or writes what another one writes. */
-#ifdef __clang__
-#define IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define IVDEP _Pragma("GCC ivdep")
-#endif
-
 #define TEMPLATE "recurrent_loops.h"
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"

@@ -19,9 +19,6 @@
 #define LOGS(n) ((n) <= 128 ? 16 : 1) /* rows whose logarithms are taken together */
 #define CHUNK 16384                   /* elements from which a second thread pays */
 
-#define VEC OF_DTYPE(vector)
-#define BITS OF_DTYPE(bits)
-#define LANES (32 / (int64_t)sizeof(T))
 #define TEMPLATE "softmax_loops.h"
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"

@@ -1,6 +1,9 @@
 /* softmax_rows: what the loops of softmax and of cross-entropy ask of a row: its largest element, sums, and the sum of
  * exponentials. Part of a template of each_dtype.h, for a float type; its includer says how many elements wait in the
- * first cache for their sum (BLOCK), and how many a vector has (LANES). */
+ * first cache for their sum (BLOCK). */
+#define VEC OF_DTYPE(vector)
+#define BITS OF_DTYPE(bits)
+#define LANES (32 / (int64_t)sizeof(T))
 typedef T VEC __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
 typedef INTEGER BITS __attribute__((vector_size(32), aligned(sizeof(T))));
 
@@ -36,17 +39,11 @@ INLINE double OF_DTYPE(block_sum)(const T *x, const T *y, int64_t n) {
     for (; i + 4 * LANES <= n; i += 4 * LANES)
         for (int64_t k = 0; k < 4; k++) {
             const VEC *a = (const VEC *)(x + i) + k, *b = (const VEC *)((y ? y : x) + i) + k;
-            if (y)
-                sums[k] += *a * *b;
-            else
-                sums[k] += *a;
+            sums[k] += y ? (VEC)(*a * *b) : *a;
         }
     for (; i + LANES <= n; i += LANES) {
         const VEC *a = (const VEC *)(x + i), *b = (const VEC *)((y ? y : x) + i);
-        if (y)
-            sums[0] += *a * *b;
-        else
-            sums[0] += *a;
+        sums[0] += y ? (VEC)(*a * *b) : *a;
     }
     VEC lanes = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     T rest = 0;

@@ -257,26 +257,17 @@ __global__ void __launch_bounds__(NR_BLOCK) batch_norm_kernel(const batch_norm_a
 template <class T, int W, int kind> static int32_t launch(const nr_call *call, batch_norm_args a) {
     const nr_gpu *gpu = gpu_of(call);
     const dim3 grid(blocks_for(a.p.channels, a.width), (unsigned)a.parts);
-    if constexpr (kind == NR_BATCH_NORM_EVALUATION) {
-        LAUNCH((batch_norm_kernel<T, W, kind, APPLY>), grid, NR_BLOCK, 0, gpu->stream, a);
+    if (kind == NR_BATCH_NORM_EVALUATION || a.parts == 1) {
+        constexpr int phases = kind == NR_BATCH_NORM_EVALUATION ? APPLY : BOTH;
+        LAUNCH((batch_norm_kernel<T, W, kind, phases>), grid, NR_BLOCK, 0, gpu->stream, a);
         return launched(call);
     }
-    if (a.parts == 1) {
-        LAUNCH((batch_norm_kernel<T, W, kind, BOTH>), grid, NR_BLOCK, 0, gpu->stream, a);
-        return launched(call);
-    }
-    const size_t bytes = (size_t)(a.p.channels * a.parts) * sizeof(two_sums);
-    a.partial = static_cast<two_sums *>(nr_cuda_scratch(gpu, bytes));
-    if (!a.partial) return NORCH_ERROR_MEMORY;
+    const scratch partial(gpu, (size_t)(a.p.channels * a.parts) * sizeof(two_sums));
+    if (partial.failed()) return NORCH_ERROR_MEMORY;
+    a.partial = reinterpret_cast<two_sums *>(partial.memory);
     LAUNCH((batch_norm_kernel<T, W, kind, SUM>), grid, NR_BLOCK, 0, gpu->stream, a);
-    cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess) {
-        LAUNCH((batch_norm_kernel<T, W, kind, APPLY>), grid, NR_BLOCK, 0, gpu->stream, a);
-        error = cudaGetLastError();
-    }
-    nr_cuda_scratch_free(gpu, a.partial, bytes);
-    TRY(nr_call_name(call), error);
-    return NORCH_OK;
+    LAUNCH((batch_norm_kernel<T, W, kind, APPLY>), grid, NR_BLOCK, 0, gpu->stream, a);
+    return launched(call);
 }
 
 template <class T, int W> static int32_t run(const nr_call *call, const nr_batch_norm_plan &p) {

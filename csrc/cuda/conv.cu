@@ -306,7 +306,7 @@ static int32_t run_widened(const nr_call *call, const nr_conv_plan &p) {
     int64_t elements = 0;
     for (const auto &one : all) elements += (one.n + 3) / 4 * 4;
     const scratch copies(gpu_of(call), (size_t)elements * sizeof(float));
-    if (!copies.memory) return NORCH_ERROR_MEMORY;
+    if (copies.failed()) return NORCH_ERROR_MEMORY;
     float *next = reinterpret_cast<float *>(copies.memory);
     for (const auto &one : all) {
         if (!one.n) continue;

@@ -525,7 +525,7 @@ int32_t nr_conv_mma(const nr_call *call, const correlation &c, int32_t groups) {
     g.c.k = g.c.channels * (int32_t)c.taps.size;
     const int64_t words = items * g.c.channels * plane;
     const scratch paired(gpu_of(call), (size_t)words * sizeof(uint32_t));
-    if (!paired.memory) return NORCH_ERROR_MEMORY;
+    if (paired.failed()) return NORCH_ERROR_MEMORY;
     g.c.source = paired.memory;
     const int run = plane % 4 == 0 && is_aligned(c.source, 8) ? 4 : 1;
     LAUNCH((run == 4 ? pair_channels<4> : pair_channels<1>), blocks_for(words / run, NR_BLOCK), NR_BLOCK, 0,

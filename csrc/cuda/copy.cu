@@ -137,9 +137,6 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) turn(const turn_a
 
 /* ---- which one ---------------------------------------------------------------------------------------------------- */
 
-#define BY_SIZE(kernel, size) \
-    ((size) == 1 ? kernel<uint8_t> : (size) == 2 ? kernel<uint16_t> : (size) == 4 ? kernel<uint32_t> : kernel<uint64_t>)
-
 typedef void (*copy_kernel)(copy_args);
 
 static copy_kernel conversion_to(int32_t number, bool dense) {
@@ -180,8 +177,7 @@ static int32_t run_turn(const nr_call *call, const nr_plan &plan, int32_t across
         rest.ndim++;
     }
     a.rest = nest_of<2>(rest.ndim, rest.size, rest.stride);
-    LAUNCH(BY_SIZE(turn, size), (unsigned)(batches * a.tiles0 * a.tiles1), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, BY_SIZE(turn, size), (unsigned)(batches * a.tiles0 * a.tiles1), a);
 }
 
 /* The largest word, of up to 16 bytes, that rows which are dense on both sides are made of; else the size of an element. */
@@ -215,8 +211,7 @@ static int32_t run_strided(const nr_call *call, const nr_plan &plan) {
     copy_kernel kernel = !moves       ? conversion_to(call->dtype, false)
                          : word == 16 ? move_strided<word16>
                                       : BY_SIZE(move_strided, word);
-    LAUNCH(kernel, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, kernel, blocks_for(a.n, NR_BLOCK), a);
 }
 
 int32_t nr_cuda_copy(const nr_call *call) {
@@ -226,10 +221,9 @@ int32_t nr_cuda_copy(const nr_call *call) {
     bool moves = call->dtype == call->from_dtype, row = plan.ndim == 1 && plan.stride[0][0] == size;
     if (!row || (plan.stride[1][0] != from_size && plan.stride[1][0] != 0))
         return in_parts(plan, [&](const nr_plan &part) { return run_strided(call, part); });
-    cudaStream_t stream = gpu_of(call)->stream;
     if (moves && plan.stride[1][0] != 0) {
-        TRY("copy",
-            cudaMemcpyAsync(plan.data[0], plan.data[1], (size_t)(plan.numel * size), cudaMemcpyDeviceToDevice, stream));
+        TRY("copy", cudaMemcpyAsync(plan.data[0], plan.data[1], (size_t)(plan.numel * size), cudaMemcpyDeviceToDevice,
+                                    gpu_of(call)->stream));
         return NORCH_OK;
     }
     copy_args a = {};
@@ -241,6 +235,5 @@ int32_t nr_cuda_copy(const nr_call *call) {
     int width = moves ? (size >= 2 ? 16 / (int)size : 8) : 4;
     a.aligned = is_aligned(a.to, size * width) && (!a.from.step || is_aligned(a.from.data, from_size * width));
     copy_kernel kernel = moves ? BY_SIZE(fill_dense, size) : conversion_to(call->dtype, true);
-    LAUNCH(kernel, blocks_for(a.n, NR_BLOCK * width), NR_BLOCK, 0, stream, a);
-    return launched(call);
+    return run_blocks(call, kernel, blocks_for(a.n, NR_BLOCK * width), a);
 }

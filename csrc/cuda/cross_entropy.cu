@@ -154,25 +154,13 @@ template <class T> static int32_t run(const nr_call *call, const nr_cross_entrop
     a.team = 8;
     while (a.team < NR_BLOCK && a.team * line::W<T> * 4 < p.n) a.team *= 2;
     const unsigned blocks = blocks_for(p.rows, NR_BLOCK / a.team);
-    if (is_backward) {
-        LAUNCH(cross_entropy_backward<T>, blocks, NR_BLOCK, 0, gpu->stream, a);
-        return launched(call);
-    }
-    const size_t bytes = (size_t)(p.rows + 1) * sizeof(T);
-    a.losses = p.reduced ? nr_cuda_scratch(gpu, bytes) : p.out;
-    if (!a.losses) return NORCH_ERROR_MEMORY;
-    cudaError_t error = cudaSuccess;
-    if (p.rows > 0) {
-        LAUNCH(cross_entropy_rows<T>, blocks, NR_BLOCK, 0, gpu->stream, a);
-        error = cudaGetLastError();
-    }
-    if (p.reduced && error == cudaSuccess) {
-        LAUNCH(cross_entropy_reduce<T>, 1, NR_BLOCK, 0, gpu->stream, a);
-        error = cudaGetLastError();
-    }
-    if (p.reduced) nr_cuda_scratch_free(gpu, a.losses, bytes);
-    TRY(nr_call_name(call), error);
-    return NORCH_OK;
+    if (is_backward) return run_blocks(call, cross_entropy_backward<T>, blocks, a);
+    const scratch losses(gpu, p.reduced ? (size_t)(p.rows + 1) * sizeof(T) : 0);
+    if (losses.failed()) return NORCH_ERROR_MEMORY;
+    a.losses = p.reduced ? losses.memory : p.out;
+    if (p.rows > 0) LAUNCH(cross_entropy_rows<T>, blocks, NR_BLOCK, 0, gpu->stream, a);
+    if (p.reduced) LAUNCH(cross_entropy_reduce<T>, 1, NR_BLOCK, 0, gpu->stream, a);
+    return launched(call);
 }
 
 int32_t nr_cuda_cross_entropy(const nr_call *call) {

@@ -66,10 +66,10 @@ int32_t nr_cuda_enter(const nr_backend *self) {
     return NORCH_OK;
 }
 
-static const char *const family_names[] = {"pointwise",     "reduction",      "matmul", "copy",      "index",
-                                           "random",        "optimizer step", "scan",   "sort",      "softmax",
-                                           "conv",          "pool",           "norm",   "attention", "batch_norm",
-                                           "cross_entropy", "recurrent cell", "check",  "join"};
+static const char *const family_names[] = {
+#define FAMILY(NAME, name, label) label,
+#include "../families.def"
+};
 
 const char *nr_call_name(const nr_call *call) {
     if (call->name) return call->name;
@@ -110,17 +110,9 @@ bool nr_caching = true;
 
 static pool &pool_of(const nr_backend *self) { return pools[self->device_index]; }
 
-int nr_cuda_size_class(size_t *n, size_t smallest) {
-    size_t wanted = *n < smallest ? smallest : *n;
-    int power = 63 - __builtin_clzll((unsigned long long)wanted);
-    size_t quarter = (size_t)1 << (power - 2), steps = (wanted - ((size_t)1 << power) + quarter - 1) / quarter;
-    *n = ((size_t)1 << power) + steps * quarter;
-    return (power - __builtin_ctzll((unsigned long long)smallest)) * 4 + (int)steps;
-}
-
 /* Rounds n up to its class; -1 where it has none. */
 static int size_class(size_t *n) {
-    if (*n <= LARGEST_KEPT) return nr_cuda_size_class(n, SMALLEST);
+    if (*n <= LARGEST_KEPT) return nr_size_class(n, SMALLEST);
     *n = (*n + 511) / 512 * 512;
     return -1;
 }
@@ -396,14 +388,10 @@ static int32_t gpu_empty_cache(const nr_backend *self) {
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 typedef int32_t (*runner)(const nr_call *call);
-static const runner families[] = {nr_cuda_pointwise, nr_cuda_reduce,    nr_cuda_matmul,     nr_cuda_copy,
-                                  nr_cuda_index,     nr_cuda_random,    nr_cuda_optim,      nr_cuda_scan,
-                                  nr_cuda_sort,      nr_cuda_softmax,   nr_cuda_conv,       nr_cuda_pool,
-                                  nr_cuda_normalize, nr_cuda_attention, nr_cuda_batch_norm, nr_cuda_cross_entropy,
-                                  nr_cuda_recurrent, nr_cuda_check,     nr_cuda_join};
-static_assert(sizeof families / sizeof *families == NR_FAMILY_COUNT &&
-                  sizeof family_names / sizeof *family_names == NR_FAMILY_COUNT,
-              "a family has no runner or no name");
+static const runner families[] = {
+#define FAMILY(NAME, name, label) nr_cuda_##name,
+#include "../families.def"
+};
 
 static int32_t run(const nr_call *call) {
     NR_TRY(nr_cuda_enter(call->backend));
@@ -471,7 +459,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     b->kernels = kernels;
     b->device = &device_functions;
     b->chains = &nr_cuda_chains;
-    for (int f = 0; f < NR_FAMILY_COUNT; f++) b->run[f] = families[f] ? run : nullptr;
+    for (auto &runner : b->run) runner = run;
 
     TRY(b->name, cudaSetDevice(index));
     cudaDeviceProp found;

@@ -17,6 +17,7 @@ extern "C" {
 #include "../core/convert.h"
 #include "../core/device.h"
 #include "../core/error.h"
+#include "../core/memory.h"
 }
 
 #ifndef LAUNCH
@@ -96,9 +97,6 @@ int32_t nr_cuda_fail(const char *what, cudaError_t error);
 /* "add", "matmul": what a call is to be named in messages. */
 const char *nr_call_name(const nr_call *call);
 
-/* Rounds n up to its size class, of which there are four a power of two from the smallest, itself one; gives its number. */
-int nr_cuda_size_class(size_t *n, size_t smallest);
-
 /* Streams, events: see core/device.h. */
 int32_t nr_cuda_stream(const nr_backend *self, int32_t action, int64_t *stream, double *value);
 int32_t nr_cuda_event(const nr_backend *self, int32_t action, int64_t stream, void **event, void *other, double *value);
@@ -146,13 +144,14 @@ static inline int32_t launched(const nr_call *call) {
 void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes);
 void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes);
 
-/* The same for a scope; memory is NULL, with an error set, where there is none. */
+/* The same for a scope; of 0 bytes memory is NULL. */
 struct scratch {
     const nr_gpu *gpu;
     size_t bytes;
     char *memory;
     scratch(const nr_gpu *gpu, size_t bytes)
-        : gpu(gpu), bytes(bytes), memory(static_cast<char *>(nr_cuda_scratch(gpu, bytes))) {}
+        : gpu(gpu), bytes(bytes), memory(bytes ? static_cast<char *>(nr_cuda_scratch(gpu, bytes)) : nullptr) {}
+    bool failed() const { return bytes && !memory; } /* an error is set */
     ~scratch() {
         if (memory) nr_cuda_scratch_free(gpu, memory, bytes);
     }
@@ -422,28 +421,22 @@ static inline bool is_aligned(const void *p, int64_t bytes) {
 #define NR_BLOCK 256
 static inline unsigned blocks_for(int64_t n, int64_t a_block) { return (unsigned)((n + a_block - 1) / a_block); }
 
+/* Launches a kernel that has one argument, in blocks of NR_BLOCK threads. */
+template <class Args>
+static inline int32_t run_blocks(const nr_call *call, void (*kernel)(Args), unsigned blocks, const Args &args) {
+    LAUNCH(kernel, blocks, NR_BLOCK, 0, gpu_of(call)->stream, args);
+    return launched(call);
+}
+
+/* The kernel for elements of this size, or words. */
+#define BY_SIZE(kernel, size) \
+    ((size) == 1 ? kernel<uint8_t> : (size) == 2 ? kernel<uint16_t> : (size) == 4 ? kernel<uint32_t> : kernel<uint64_t>)
+
 /* ---- families -------------------------------------------------------------------------------------------- */
 
-int32_t nr_cuda_pointwise(const nr_call *call);
-int32_t nr_cuda_reduce(const nr_call *call);
-int32_t nr_cuda_matmul(const nr_call *call);
-int32_t nr_cuda_copy(const nr_call *call);
-int32_t nr_cuda_index(const nr_call *call);
-int32_t nr_cuda_nonzero(const nr_call *call); /* a part of the former */
-int32_t nr_cuda_random(const nr_call *call);
-int32_t nr_cuda_optim(const nr_call *call);
-int32_t nr_cuda_scan(const nr_call *call);
-int32_t nr_cuda_sort(const nr_call *call);
-int32_t nr_cuda_softmax(const nr_call *call);
-int32_t nr_cuda_conv(const nr_call *call);
-int32_t nr_cuda_pool(const nr_call *call);
-int32_t nr_cuda_normalize(const nr_call *call);
-int32_t nr_cuda_attention(const nr_call *call);
-int32_t nr_cuda_batch_norm(const nr_call *call);
-int32_t nr_cuda_cross_entropy(const nr_call *call);
-int32_t nr_cuda_recurrent(const nr_call *call);
-int32_t nr_cuda_check(const nr_call *call);
-int32_t nr_cuda_join(const nr_call *call);
+#define FAMILY(NAME, name, label) int32_t nr_cuda_##name(const nr_call *call);
+#include "../families.def"
+int32_t nr_cuda_nonzero(const nr_call *call); /* called by nr_cuda_index */
 /* Raises the error of a condition. */
 int32_t nr_cuda_fail_check(const nr_backend *self, int64_t condition);
 

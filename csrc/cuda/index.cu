@@ -58,9 +58,7 @@ static int32_t read_part(const nr_call *call, const nr_plan &nest) {
     const bool rows = call->op == NR_GATHER && has_rows(nest, 0, size) && has_rows(nest, 1, (int64_t)sizeof(int64_t));
     index_kernel kernel = rows ? BY_SIZE(gather_row, size) : BY_SIZE(gather, size);
     if (call->op == NR_OFFSETS) kernel = offsets;
-    LAUNCH(kernel, blocks_for(nest.numel, NR_BLOCK * (rows ? ROW : 1)), NR_BLOCK, 0, gpu_of(call)->stream,
-           index_args_of(call, nest));
-    return launched(call);
+    return run_blocks(call, kernel, blocks_for(nest.numel, NR_BLOCK * (rows ? ROW : 1)), index_args_of(call, nest));
 }
 
 int32_t nr_cuda_index(const nr_call *call) {

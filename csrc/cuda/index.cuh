@@ -36,10 +36,6 @@ DEVICE int64_t offset_of(const index_args &a, int64_t index) {
     return LOST;
 }
 
-/* The kernel for elements of this size. */
-#define BY_SIZE(kernel, size) \
-    ((size) == 1 ? kernel<uint8_t> : (size) == 2 ? kernel<uint16_t> : (size) == 4 ? kernel<uint32_t> : kernel<uint64_t>)
-
 static inline index_args index_args_of(const nr_call *call, const nr_plan &nest) {
     const nr_index_plan &plan = *static_cast<const nr_index_plan *>(call->plan);
     index_args a = {};

@@ -76,6 +76,5 @@ int32_t nr_cuda_join(const nr_call *call) {
         a.pieces[i] = piece_of(plan.pieces[i]);
         a.first_block[i + 1] = a.first_block[i] + blocks_for(a.pieces[i].words, A_BLOCK);
     }
-    LAUNCH(join_pieces, a.first_block[plan.count], NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, join_pieces, a.first_block[plan.count], a);
 }

@@ -87,22 +87,14 @@ DEVICE double nr_round_even_f64(double x) { return rint(x); }
 #undef NR_FUNCTION
 DEVICE float inverse_erf(float x) { return nr_erfinv_f32(x); }
 DEVICE double inverse_erf(double x) { return nr_erfinv_f64(x); }
-DEVICE float digamma(float x) { return nr_digamma_f32(x); }
-DEVICE double digamma(double x) { return nr_digamma_f64(x); }
-DEVICE float zeta(float s, float q) { return nr_zeta_f32(s, q); }
-DEVICE double zeta(double s, double q) { return nr_zeta_f64(s, q); }
-DEVICE float bessel_i0(float x) { return nr_i0_f32(x); }
-DEVICE double bessel_i0(double x) { return nr_i0_f64(x); }
-DEVICE float bessel_i0e(float x) { return nr_i0e_f32(x); }
-DEVICE double bessel_i0e(double x) { return nr_i0e_f64(x); }
-DEVICE float bessel_i1(float x) { return nr_i1_f32(x); }
-DEVICE double bessel_i1(double x) { return nr_i1_f64(x); }
-DEVICE float bessel_i1e(float x) { return nr_i1e_f32(x); }
-DEVICE double bessel_i1e(double x) { return nr_i1e_f64(x); }
-DEVICE float igamma(float a, float x) { return nr_igamma_f32(a, x); }
-DEVICE double igamma(double a, double x) { return nr_igamma_f64(a, x); }
-DEVICE float igammac(float a, float x) { return nr_igammac_f32(a, x); }
-DEVICE double igammac(double a, double x) { return nr_igammac_f64(a, x); }
+template <class T> DEVICE T digamma(T x) { return T(nr_digamma_f64((double)x)); }
+template <class T> DEVICE T zeta(T s, T q) { return T(nr_zeta_f64((double)s, (double)q)); }
+template <class T> DEVICE T bessel_i0(T x) { return T(nr_i0_f64((double)x)); }
+template <class T> DEVICE T bessel_i0e(T x) { return T(nr_i0e_f64((double)x)); }
+template <class T> DEVICE T bessel_i1(T x) { return T(nr_i1_f64((double)x)); }
+template <class T> DEVICE T bessel_i1e(T x) { return T(nr_i1e_f64((double)x)); }
+template <class T> DEVICE T igamma(T a, T x) { return T(nr_igamma_f64((double)a, (double)x)); }
+template <class T> DEVICE T igammac(T a, T x) { return T(nr_igammac_f64((double)a, (double)x)); }
 
 template <class T> DEVICE T sinc(T x) {
     double whole = rint((double)x), half = 0.5 * whole, pi = 3.1415926535897931;

@@ -104,7 +104,7 @@ static bool plan_wgmma(const nr_call *call, const nr_matmul_plan &p, nr_matmul_p
 static int32_t run_wgmma(const nr_call *call, const nr_matmul_plan &p, nr_matmul_plan q, const int64_t (&elements)[2]) {
     if (elements[0] + elements[1] == 0) return nr_cuda_matmul_tiles(call, p, batches_of(p));
     const scratch copies(gpu_of(call), (size_t)(elements[0] + elements[1]) * sizeof(float));
-    if (!copies.memory) return NORCH_ERROR_MEMORY;
+    if (copies.failed()) return NORCH_ERROR_MEMORY;
     if (elements[0]) q.a = copies.memory;
     if (elements[1]) q.b = copies.memory + elements[0] * (int64_t)sizeof(float);
     for (int i = 0; i < 2; i++)

@@ -170,8 +170,7 @@ int32_t nr_cuda_nonzero(const nr_call *call) {
         const visit_kernel kernel = call->op == NR_NONZERO    ? visit_true<write_place>
                                     : call->op == NR_MASK_GET ? of_item<get_element>(p.item)
                                                               : of_item<put_element>(p.item);
-        LAUNCH(kernel, tiles, NR_BLOCK, 0, gpu->stream, a);
-        return launched(call);
+        return run_blocks(call, kernel, tiles, a);
     }
     LAUNCH(count_tiles, tiles, NR_BLOCK, 0, gpu->stream, a);
     LAUNCH(add_up, 1, NR_BLOCK, 0, gpu->stream, a, (int64_t)tiles);

@@ -288,7 +288,7 @@ static int32_t run_affine(const nr_call *call, normalize_args a, const row_shape
     a.samples = a.rows / (a.weights / (a.n / a.each));
     if (a.each > 1) {
         const scratch memory(gpu, (size_t)(a.samples * a.weights + 1) * sizeof(two_sums<T>));
-        if (!memory.memory) return NORCH_ERROR_MEMORY;
+        if (memory.failed()) return NORCH_ERROR_MEMORY;
         a.sums = memory.memory;
         for (a.channel_team = a.team; a.channel_team > 32 && a.team / a.channel_team < a.n / a.each;)
             a.channel_team /= 2;
@@ -303,7 +303,7 @@ static int32_t run_affine(const nr_call *call, normalize_args a, const row_shape
     a.part_samples = (a.samples + parts - 1) / parts;
     const size_t moments_bytes = (size_t)(a.rows + 1) * sizeof(moments<T>);
     const scratch memory(gpu, moments_bytes + (size_t)(parts * 2 * a.weights) * sizeof(T));
-    if (!memory.memory) return NORCH_ERROR_MEMORY;
+    if (memory.failed()) return NORCH_ERROR_MEMORY;
     a.moments = memory.memory;
     NR_TRY(launch_input<E>(call, a, shape));
     constexpr int W = line::W<E>;

@@ -86,12 +86,7 @@ __global__ void __launch_bounds__(NR_BLOCK) step_all(const optim_args a, const S
     write(item.param, param);
 }
 
-struct launches {
-    const nr_call *call;
-    template <class Step> int64_t operator()(const Step &step) const;
-};
-
-template <class Step> int64_t launches::operator()(const Step &step) const {
+template <class Step> static int32_t launch(const nr_call *call, const Step &step) {
     const nr_optim_plan &plan = *static_cast<const nr_optim_plan *>(call->plan);
     const Step *slot = static_cast<const Step *>(plan.slot);
     for (int64_t from = 0; from < plan.count; from += AT_ONCE) {
@@ -104,19 +99,10 @@ template <class Step> int64_t launches::operator()(const Step &step) const {
             a.first_block[count + 1] = a.first_block[count] + blocks_for(plan.items[i].n, A_BLOCK);
         }
         LAUNCH(step_all<Step>, a.first_block[count], NR_BLOCK, 0, gpu_of(call)->stream, a, step, slot);
-        if (int32_t failed = launched(call)) return failed;
+        NR_TRY(launched(call));
     }
     return NORCH_OK;
 }
-
-/* Writes a step, unless `to` is NULL; gives its bytes. */
-struct writes {
-    void *to;
-    template <class Step> int64_t operator()(const Step &step) const {
-        if (to) memcpy(to, &step, sizeof step);
-        return sizeof step;
-    }
-};
 
 /* The scalars are computed here, from the hyper-parameters as they are now. */
 template <template <class> class Step, class Hyper, class Does>
@@ -136,6 +122,13 @@ template <class Does> static int64_t with_step(const nr_call *call, const Does &
     return nr_library->fail(NORCH_ERROR_VALUE, "there is no optimizer %d", (int)call->op);
 }
 
-int32_t nr_cuda_optim(const nr_call *call) { return (int32_t)with_step(call, launches{call}); }
+int32_t nr_cuda_optim(const nr_call *call) {
+    return (int32_t)with_step(call, [&](const auto &step) -> int64_t { return launch(call, step); });
+}
 
-int64_t nr_cuda_optim_slot(const nr_call *call, void *to) { return with_step(call, writes{to}); }
+int64_t nr_cuda_optim_slot(const nr_call *call, void *to) {
+    return with_step(call, [&](const auto &step) -> int64_t {
+        if (to) memcpy(to, &step, sizeof step);
+        return sizeof step;
+    });
+}

@@ -115,7 +115,7 @@ static pinned *make(size_t n, int size_class) {
 
 void *nr_cuda_pinned(const nr_backend *self, size_t n, void **memory) {
     if (nr_cuda_enter(self) != NORCH_OK) return nullptr;
-    const int size_class = nr_cuda_size_class(&n, SMALLEST);
+    const int size_class = nr_size_class(&n, SMALLEST);
     std::lock_guard<std::mutex> guard(lock);
     collect(false);
     pinned *b = waiting[size_class];

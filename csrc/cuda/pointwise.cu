@@ -36,12 +36,7 @@ static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
         a.in[o - 1].step = plan.stride[o][0] != 0;
         if (plan.stride[o][0]) a.aligned = a.aligned && is_aligned(plan.data[o], size_of(call, kernel, o) * width);
     }
-    if (halves) {
-        LAUNCH(kernel->halves, blocks_for(a.n, NR_BLOCK * width), NR_BLOCK, 0, gpu_of(call)->stream, a);
-        return launched(call);
-    }
-    LAUNCH(kernel->dense, blocks_for(a.n, NR_BLOCK * kernel->width), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, halves ? kernel->halves : kernel->dense, blocks_for(a.n, NR_BLOCK * width), a);
 }
 
 /* Whether the innermost rows are whole runs of neighbours that one access may take, of every operand that has not one
@@ -77,8 +72,7 @@ static int32_t run_strided(const nr_call *call, const pointwise_kernel *kernel, 
         }
         for (int32_t d = 0; o >= plan.operands && d < plan.ndim; d++) a.where.stride[o][d] = 0;
     }
-    LAUNCH(kernel->strided, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, kernel->strided, blocks_for(a.n, NR_BLOCK), a);
 }
 
 int32_t nr_cuda_pointwise(const nr_call *call) {

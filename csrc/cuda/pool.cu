@@ -164,6 +164,5 @@ int32_t nr_cuda_pool(const nr_call *call) {
     a.count_padding = p.count_padding != 0;
     a.divisor_of_sum = p.divisor;
     pool_kernel kernel = call->dtype == NORCH_FLOAT32 ? kernel_of<float>(call->op) : kernel_of<double>(call->op);
-    LAUNCH(kernel, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, kernel, blocks_for(a.n, NR_BLOCK), a);
 }

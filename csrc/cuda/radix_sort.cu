@@ -224,7 +224,7 @@ template <class T, bool PLACES> static int32_t sort_keys(const nr_call *call, co
     const size_t status = (size_t)lanes.lanes * a.tiles * NR_DIGITS, words = digits + PASSES + status * PASSES;
     scratch keys(gpu, 2 * elements * sizeof(Key)), places(gpu, PLACES ? 2 * elements * sizeof(uint32_t) : 0);
     scratch numbers(gpu, words * sizeof(uint32_t)), routes(gpu, (size_t)lanes.lanes * PASSES * sizeof(route));
-    if (!keys.memory || !places.memory || !numbers.memory || !routes.memory) return NORCH_ERROR_MEMORY;
+    if (keys.failed() || places.failed() || numbers.failed() || routes.failed()) return NORCH_ERROR_MEMORY;
     for (int b = 0; b < 2; b++) {
         a.keys[b] = keys.memory + b * elements * sizeof(Key);
         a.places[b] = reinterpret_cast<uint32_t *>(places.memory) + b * elements;

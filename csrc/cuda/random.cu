@@ -34,50 +34,46 @@ DEVICE void words_of(const random_args &a, int64_t block, uint32_t *words) {
     philox_of(seed, (uint32_t)counter, (uint32_t)(counter >> 32), words);
 }
 
-template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw32(const random_args a) {
-    int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * 4;
-    if (first >= a.n) return;
-    uint32_t words[4];
-    float made[4];
-    words_of(a, block, words);
-    if (kind == NR_NORMAL) {
-        normals_of(words, made);
-        normals_of(words + 2, made + 2);
-    } else {
-        for (int k = 0; k < 4; k++) made[k] = uniform32(words[k] & a.kept);
-    }
-    for (int k = 0; k < 4 && kind == NR_BERNOULLI; k++)
-        if (first + k < a.n) made[k] = one_with(a, made[k], first + k);
-    if (first + 4 <= a.n && reinterpret_cast<uintptr_t>(a.out) % 16 == 0) {
-        *reinterpret_cast<pack<float, 4> *>(static_cast<float *>(a.out) +
-                                            first) = {{made[0], made[1], made[2], made[3]}};
-    } else {
-        for (int k = 0; k < 4; k++)
-            if (first + k < a.n) static_cast<float *>(a.out)[first + k] = made[k];
-    }
+/* The elements of a block of words: four of float32, two of float64. */
+DEVICE void normals_of_block(const uint32_t (&words)[4], float (&out)[4]) {
+    normals_of(words, out);
+    normals_of(words + 2, out + 2);
+}
+DEVICE void normals_of_block(const uint32_t (&words)[4], double (&out)[2]) { wide_normals_of(words, out); }
+DEVICE void uniforms_of_block(const uint32_t (&words)[4], uint32_t kept, float (&out)[4]) {
+    for (int k = 0; k < 4; k++) out[k] = uniform32(words[k] & kept);
+}
+DEVICE void uniforms_of_block(const uint32_t (&words)[4], uint32_t, double (&out)[2]) {
+    for (int k = 0; k < 2; k++) out[k] = uniform64(words + 2 * k);
 }
 
-template <int kind> __global__ void __launch_bounds__(NR_BLOCK) draw64(const random_args a) {
-    int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * 2;
-    if (first >= a.n) return;
-    uint32_t words[4];
-    double made[2];
-    words_of(a, block, words);
-    if (kind == NR_NORMAL)
-        wide_normals_of(words, made);
-    else
-        for (int k = 0; k < 2; k++) made[k] = uniform64(words + 2 * k);
-    for (int k = 0; k < 2 && first + k < a.n; k++) {
-        if (kind == NR_BERNOULLI) made[k] = one_with(a, made[k], first + k);
-        static_cast<double *>(a.out)[first + k] = made[k];
-    }
-}
-
-/* W elements a thread: those of a block of words. */
-template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) drop(const random_args a) {
+template <class T, int kind> __global__ void __launch_bounds__(NR_BLOCK) draw(const random_args a) {
+    constexpr int W = 16 / sizeof(T);
     const int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * W;
     if (first >= a.n) return;
     uint32_t words[4];
+    pack<T, W> made;
+    words_of(a, block, words);
+    if (kind == NR_NORMAL)
+        normals_of_block(words, made.v);
+    else
+        uniforms_of_block(words, a.kept, made.v);
+    for (int k = 0; k < W && kind == NR_BERNOULLI; k++)
+        if (first + k < a.n) made.v[k] = one_with(a, made.v[k], first + k);
+    T *to = static_cast<T *>(a.out) + first;
+    if (first + W <= a.n && reinterpret_cast<uintptr_t>(a.out) % 16 == 0)
+        *reinterpret_cast<pack<T, W> *>(to) = made;
+    else
+        for (int k = 0; k < W; k++)
+            if (first + k < a.n) to[k] = made.v[k];
+}
+
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) drop(const random_args a) {
+    constexpr int W = 16 / sizeof(T);
+    const int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * W;
+    if (first >= a.n) return;
+    uint32_t words[4];
+    T uniforms[W];
     pack<T, W> x = {};
     pack<uint8_t, W> kept;
     const T *from = static_cast<const T *>(a.x) + first;
@@ -90,9 +86,10 @@ template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) drop(const
         for (int k = 0; k < W; k++)
             if (first + k < a.n) x.v[k] = from[k];
     words_of(a, block, words);
+    uniforms_of_block(words, ~0u, uniforms);
 #pragma unroll
     for (int k = 0; k < W; k++) {
-        kept.v[k] = W == 4 ? uniform32(words[k]) >= (float)a.least : uniform64(words + 2 * (k % 2)) >= a.least;
+        kept.v[k] = uniforms[k] >= (T)a.least;
         x.v[k] *= kept.v[k] ? (T)a.scale : T(0);
     }
     if (wide) {
@@ -120,14 +117,18 @@ template <class D> __global__ void __launch_bounds__(NR_BLOCK) draw_integers(con
 
 typedef void (*random_kernel)(random_args);
 
-static random_kernel kernel_of(const nr_call *call) {
-    bool narrow = call->dtype == NORCH_FLOAT32;
-    switch (call->op) {
-    case NR_UNIFORM: return narrow ? draw32<NR_UNIFORM> : draw64<NR_UNIFORM>;
-    case NR_NORMAL: return narrow ? draw32<NR_NORMAL> : draw64<NR_NORMAL>;
-    case NR_BERNOULLI: return narrow ? draw32<NR_BERNOULLI> : draw64<NR_BERNOULLI>;
-    case NR_DROPOUT: return narrow ? drop<float, 4> : drop<double, 2>;
+template <class T> static random_kernel of_floats(int32_t kind) {
+    switch (kind) {
+    case NR_UNIFORM: return draw<T, NR_UNIFORM>;
+    case NR_NORMAL: return draw<T, NR_NORMAL>;
+    case NR_BERNOULLI: return draw<T, NR_BERNOULLI>;
     }
+    return drop<T>;
+}
+
+static random_kernel kernel_of(const nr_call *call) {
+    if (call->op != NR_INTEGERS)
+        return call->dtype == NORCH_FLOAT32 ? of_floats<float>(call->op) : of_floats<double>(call->op);
     switch (call->dtype) {
 #define WIDE(NAME, name, ...) \
     case NORCH_##NAME: return draw_integers<dtype_##name>;
@@ -163,6 +164,5 @@ int32_t nr_cuda_random(const nr_call *call) {
     a.span = (uint64_t)plan.span;
     a.kept = call->op == NR_UNIFORM && plan.span ? (uint32_t)-(((int64_t)1 << 32) / plan.span) : ~0u;
     int64_t in_block = call->dtype == NORCH_FLOAT32 && call->op != NR_INTEGERS ? 4 : 2;
-    LAUNCH(kernel_of(call), blocks_for(a.n, NR_BLOCK * in_block), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, kernel_of(call), blocks_for(a.n, NR_BLOCK * in_block), a);
 }

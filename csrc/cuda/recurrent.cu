@@ -77,15 +77,10 @@ template <class T, int kind> __global__ void __launch_bounds__(NR_BLOCK) recurre
 }
 
 template <class T> static int32_t run(const nr_call *call, const nr_recurrent_plan &p) {
-    const unsigned blocks = blocks_for(p.rows * p.size, NR_BLOCK);
-    cudaStream_t stream = gpu_of(call)->stream;
-    switch (call->op) {
-    case NR_LSTM_FORWARD: LAUNCH((recurrent_step<T, NR_LSTM_FORWARD>), blocks, NR_BLOCK, 0, stream, p); break;
-    case NR_GRU_FORWARD: LAUNCH((recurrent_step<T, NR_GRU_FORWARD>), blocks, NR_BLOCK, 0, stream, p); break;
-    case NR_LSTM_BACKWARD: LAUNCH((recurrent_step<T, NR_LSTM_BACKWARD>), blocks, NR_BLOCK, 0, stream, p); break;
-    default: LAUNCH((recurrent_step<T, NR_GRU_BACKWARD>), blocks, NR_BLOCK, 0, stream, p);
-    }
-    return launched(call);
+    void (*const kernels[])(nr_recurrent_plan) = {recurrent_step<T, NR_LSTM_FORWARD>, recurrent_step<T, NR_GRU_FORWARD>,
+                                                  recurrent_step<T, NR_LSTM_BACKWARD>,
+                                                  recurrent_step<T, NR_GRU_BACKWARD>};
+    return run_blocks(call, kernels[call->op], blocks_for(p.rows * p.size, NR_BLOCK), p);
 }
 
 int32_t nr_cuda_recurrent(const nr_call *call) {

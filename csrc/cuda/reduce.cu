@@ -126,31 +126,22 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
         a.out_step = kept.stride[0][0];
     }
     const int64_t blocks = divide(a, width);
-    size_t bytes = 0;
-    if (a.parts > 1) {
-        bytes = (size_t)(a.outputs * a.parts * kernel->state_size);
-        a.partials = static_cast<char *>(nr_cuda_scratch(gpu, bytes));
-        if (!a.partials) return NORCH_ERROR_MEMORY;
-    }
+    const scratch partials(gpu, a.parts > 1 ? (size_t)(a.outputs * a.parts * kernel->state_size) : 0);
+    if (partials.failed()) return NORCH_ERROR_MEMORY;
+    a.partials = partials.memory;
     /* States that are combined in shared memory: those of all threads, or one of each warp. */
     const size_t states = (size_t)(NR_BLOCK * kernel->state_size);
     const size_t shared = a.team == 1 ? 0 : a.across ? states * (size_t)width : states / 32;
     void (*const run)(reduce_args) = width > 1 ? kernel->columns : kernel->reduce;
     LAUNCH(run, dim3((unsigned)blocks, (unsigned)a.parts), NR_BLOCK, shared, gpu->stream, a);
-    cudaError_t error = cudaGetLastError();
     if (a.parts > 1) {
-        if (error == cudaSuccess) {
-            a.kept = nest_of<2>(kept.ndim, kept.size, kept.stride);
-            a.team = 1;
-            while (a.team < NR_BLOCK && a.team * 2 <= a.parts && a.outputs * a.team < BUSY * NR_BLOCK) a.team *= 2;
-            LAUNCH(kernel->merge, blocks_for(a.outputs * a.team, NR_BLOCK), NR_BLOCK, a.team == 1 ? 0 : states,
-                   gpu->stream, a);
-            error = cudaGetLastError();
-        }
-        nr_cuda_scratch_free(gpu, a.partials, bytes);
+        a.kept = nest_of<2>(kept.ndim, kept.size, kept.stride);
+        a.team = 1;
+        while (a.team < NR_BLOCK && a.team * 2 <= a.parts && a.outputs * a.team < BUSY * NR_BLOCK) a.team *= 2;
+        LAUNCH(kernel->merge, blocks_for(a.outputs * a.team, NR_BLOCK), NR_BLOCK, a.team == 1 ? 0 : states, gpu->stream,
+               a);
     }
-    TRY(nr_call_name(call), error);
-    return NORCH_OK;
+    return launched(call);
 }
 
 int32_t nr_cuda_reduce(const nr_call *call) {

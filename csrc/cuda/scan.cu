@@ -410,21 +410,18 @@ static int64_t ceiling(int64_t n, int64_t by) { return (n + by - 1) / by; }
 static int32_t with_totals(const nr_call *call, const scan_kernels *kernels, scan_args &a, void (*total)(scan_args),
                            void (*scan)(scan_args), dim3 grid) {
     const nr_gpu *gpu = gpu_of(call);
-    const size_t bytes = a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0;
-    if (bytes && !(a.totals = static_cast<char *>(nr_cuda_scratch(gpu, bytes)))) return NORCH_ERROR_MEMORY;
-    if (bytes) LAUNCH(total, grid, NR_BLOCK, 0, gpu->stream, a);
+    const scratch totals(gpu, a.parts > 1 ? (size_t)(a.lanes * a.parts * kernels->state_size) : 0);
+    if (totals.failed()) return NORCH_ERROR_MEMORY;
+    a.totals = totals.memory;
+    if (a.totals) LAUNCH(total, grid, NR_BLOCK, 0, gpu->stream, a);
     LAUNCH(scan, grid, NR_BLOCK, 0, gpu->stream, a);
-    const int32_t status = launched(call);
-    if (bytes) nr_cuda_scratch_free(gpu, a.totals, bytes);
-    return status;
+    return launched(call);
 }
 
 static int32_t run_rows(const nr_call *call, const scan_kernels *kernels, scan_args &a) {
     const bool wide = a.wide_in && a.wide_out;
     for (a.team = 1; a.team < 32 && a.team * (wide ? ITEMS : 1) < a.n;) a.team *= 2;
-    LAUNCH((wide ? kernels->wide_rows : kernels->rows), blocks_for(a.lanes, NR_BLOCK / a.team), NR_BLOCK, 0,
-           gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, wide ? kernels->wide_rows : kernels->rows, blocks_for(a.lanes, NR_BLOCK / a.team), a);
 }
 
 #define ENOUGH 65536 /* threads that keep a device busy */

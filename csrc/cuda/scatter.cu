@@ -236,7 +236,7 @@ static int32_t run_sorted(const nr_call *call, const nr_plan &given, const nr_pl
     const size_t kept =
         (size_t)a.pieces * a.to.n * (size_t)nr_library->dtypes[call->dtype].size * (wide ? WIDE_COLUMNS : 1);
     const scratch order(gpu, 2 * steps * sizeof(int64_t)), pieces(gpu, joins ? 2 * kept : 0);
-    if (!order.memory || !pieces.memory) return NORCH_ERROR_MEMORY;
+    if (order.failed() || pieces.failed()) return NORCH_ERROR_MEMORY;
     int64_t *places = reinterpret_cast<int64_t *>(order.memory);
     NR_TRY(sort_steps(call, columns, along, a, places, places + steps));
     a.order = places;
@@ -275,6 +275,5 @@ int32_t nr_cuda_scatter(const nr_call *call, const nr_plan &nest) {
     a.one_lane = one_lane;
     if (along.numel > FEW && along.ndim == 1 && (one_lane || columns.numel < BUSY))
         return run_sorted(call, columns, along, a);
-    LAUNCH(kernels_of(call).in_order, blocks_for(a.to.n, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, kernels_of(call).in_order, blocks_for(a.to.n, NR_BLOCK), a);
 }

@@ -168,7 +168,7 @@ int32_t nr_cuda_scatter_sums(const nr_call *call, const nr_plan &nest, const nr_
     a.up = 63 - 24 - bits;
     const size_t bytes = (size_t)a.slots * (sizeof *a.sum + sizeof *a.top);
     const scratch slots(gpu, bytes);
-    if (!slots.memory) return NORCH_ERROR_MEMORY;
+    if (slots.failed()) return NORCH_ERROR_MEMORY;
     a.sum = reinterpret_cast<unsigned long long *>(slots.memory);
     a.top = reinterpret_cast<uint32_t *>(a.sum + a.slots);
     TRY(nr_call_name(call), cudaMemsetAsync(slots.memory, 0, bytes, gpu->stream));

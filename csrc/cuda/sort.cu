@@ -62,8 +62,7 @@ static int32_t search_part(const nr_call *call, const nr_plan &values) {
     void (*kernel)(search_args) = call->dtype == NORCH_INT64     ? search<int64_t>
                                   : call->dtype == NORCH_FLOAT32 ? search<float>
                                                                  : search<double>;
-    LAUNCH(kernel, blocks_for(a.values, NR_BLOCK), NR_BLOCK, 0, gpu_of(call)->stream, a);
-    return launched(call);
+    return run_blocks(call, kernel, blocks_for(a.values, NR_BLOCK), a);
 }
 
 int32_t nr_cuda_sort(const nr_call *call) {

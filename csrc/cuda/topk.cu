@@ -134,7 +134,7 @@ int32_t nr_cuda_select(const nr_call *call, const radix_args &lanes) {
     const size_t found = a.parts == 1 ? 0 : (size_t)(lanes.lanes * a.parts * lanes.count);
     const size_t key_size = call->dtype == NORCH_FLOAT32 ? sizeof(uint32_t) : sizeof(uint64_t);
     scratch keys(gpu, found * key_size), places(gpu, found * sizeof(uint32_t));
-    if (!keys.memory || !places.memory) return NORCH_ERROR_MEMORY;
+    if (keys.failed() || places.failed()) return NORCH_ERROR_MEMORY;
     a.keys = keys.memory;
     a.places = reinterpret_cast<uint32_t *>(places.memory);
     (call->dtype == NORCH_INT64     ? launch_parts<int64_t>

@@ -1,6 +1,6 @@
 /* random: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011), the
  * conversion of its words to numbers, and the plan. All backends compile this file, so that a seed gives the same
- * numbers on each; a backend defines NR_SHARED (how it declares an inline function) and has loops of its own.
+ * numbers on each; a backend defines NR_SHARED (core/convert.h) and has loops of its own.
  *
  * Words become elements in order: float32 takes one (its upper 24 bits; normals: two for two), the others two, the
  * first of them low (float64: the upper 53 bits). Normals: Box and Muller (1958), cosine first. */
@@ -9,11 +9,8 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
-#ifndef NR_SHARED
-#define NR_SHARED static inline
-#endif
+#include "../core/convert.h"
 
 /* The four words of a block, from its number in the stream (low and high half) and the key `seed`. */
 NR_SHARED void philox_of(uint64_t seed, uint32_t low, uint32_t high, uint32_t words[4]) {
@@ -50,22 +47,10 @@ NR_SHARED double uniform64(const uint32_t *words) { return (double)(int64_t)(pai
 
 /* ---- normals ----------------------------------------------------------------------------------- */
 
-NR_SHARED float float_of_bits(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-NR_SHARED uint32_t bits_of_float(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* log u for u in [2^-32, 1]: u = 2^e m with m in [sqrt(1/2), sqrt(2)), log m by the series of atanh. */
 NR_SHARED float log_unit(float u) {
-    uint32_t shifted = bits_of_float(u) - 0x3f3504f3u;
-    float e = (float)((int32_t)shifted >> 23), m = float_of_bits((shifted & 0x007fffffu) + 0x3f3504f3u);
+    uint32_t shifted = nr_bits_of_float(u) - 0x3f3504f3u;
+    float e = (float)((int32_t)shifted >> 23), m = nr_float_of_bits((shifted & 0x007fffffu) + 0x3f3504f3u);
     float s = (m - 1.0f) / (m + 1.0f), t = s * s;
     float series = t * (0.33333333f + t * (0.2f + t * (0.14285714f + t * 0.11111111f)));
     return e * 0.69314718f + 2.0f * (s + s * series);
@@ -81,10 +66,10 @@ NR_SHARED void normals_of(const uint32_t words[2], float out[2]) {
     float s = x + x * t * (-1.6666667e-1f + t * (8.3333333e-3f + t * (-1.9841270e-4f + t * 2.7557319e-6f)));
     float c = 1.0f + t * (-0.5f + t * (4.1666667e-2f + t * (-1.3888889e-3f + t * (2.4801587e-5f - t * 2.7557319e-7f))));
     uint32_t swap = 0u - (quadrant & 1); /* odd quadrants exchange sine and cosine */
-    uint32_t cosine = (bits_of_float(c) & ~swap) | (bits_of_float(s) & swap);
-    uint32_t sine = (bits_of_float(s) & ~swap) | (bits_of_float(c) & swap);
-    out[0] = radius * float_of_bits(cosine ^ ((quadrant + 1) & 2) << 30);
-    out[1] = radius * float_of_bits(sine ^ (quadrant & 2) << 30);
+    uint32_t cosine = (nr_bits_of_float(c) & ~swap) | (nr_bits_of_float(s) & swap);
+    uint32_t sine = (nr_bits_of_float(s) & ~swap) | (nr_bits_of_float(c) & swap);
+    out[0] = radius * nr_float_of_bits(cosine ^ ((quadrant + 1) & 2) << 30);
+    out[1] = radius * nr_float_of_bits(sine ^ (quadrant & 2) << 30);
 }
 
 /* Four words to two normals. */

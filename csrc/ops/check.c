@@ -31,7 +31,7 @@ int32_t nr_check_divisors(const norch_tensor *divisors) {
 }
 
 int32_t norch_check(const norch_tensor *x, int64_t condition) {
-    if (nr_check_tensor("check", x)) return NORCH_ERROR_VALUE;
+    NR_TRY(nr_check_tensor("check", x));
     if (x->dtype != NORCH_BOOL || condition < 0 || condition >= (int64_t)(sizeof texts / sizeof *texts))
         return nr_fail(NORCH_ERROR_DTYPE, "check: expected a bool tensor and a condition");
     NR_OWNED norch_tensor *dense = nr_dense(x, NORCH_BOOL);

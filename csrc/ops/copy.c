@@ -40,20 +40,23 @@ void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes) {
     }
 }
 
+void nr_convert_number(int32_t from_dtype, const void *from, int32_t dtype, void *eight_bytes) {
+    double value = 0;    /* holds every float */
+    int64_t integer = 0; /* holds every integer */
+    nr_get(from_dtype, from, &value, &integer);
+    if (nr_is_float(from_dtype))
+        nr_put_double(dtype, value, eight_bytes);
+    else
+        nr_put_integer(dtype, integer, eight_bytes);
+}
+
 void nr_plan_number(nr_plan *plan, int o, const norch_tensor *x) {
     plan->number[o] = (nr_number){x->data, x->dtype};
     plan->data[o] = (char *)&plan->value[o];
 }
 
 void nr_load_number(const nr_plan *plan, int o, int32_t dtype) {
-    const nr_number *from = &plan->number[o];
-    double value = 0;    /* holds every float */
-    int64_t integer = 0; /* holds every integer */
-    nr_get(from->dtype, from->at, &value, &integer);
-    if (nr_is_float(from->dtype))
-        nr_put_double(dtype, value, plan->data[o]);
-    else
-        nr_put_integer(dtype, integer, plan->data[o]);
+    nr_convert_number(plan->number[o].dtype, plan->number[o].at, dtype, plan->data[o]);
 }
 
 static void load_source(const nr_call *call) { nr_load_number(call->plan, 1, call->dtype); }

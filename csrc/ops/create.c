@@ -6,33 +6,25 @@
 #include "../core/transfer.h"
 #include "ops.h"
 
-norch_tensor *norch_scalar_float(double value) {
-    norch_tensor *x = nr_make(0, NULL, NORCH_FLOAT64, NULL);
+/* A Python number. */
+static inline norch_tensor *scalar(int32_t dtype, const void *value, size_t size) {
+    norch_tensor *x = nr_make(0, NULL, dtype, NULL);
     if (!x) return NULL;
-    *(double *)x->data = value;
+    memcpy(x->data, value, size);
     x->weak = 1;
     return nr_finished(x, nr_note_host_wrote(x));
 }
 
+norch_tensor *norch_scalar_float(double value) { return scalar(NORCH_FLOAT64, &value, sizeof value); }
+
 norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
-    bool truth = dtype == NORCH_BOOL;
-    norch_tensor *x = nr_make(0, NULL, truth ? NORCH_BOOL : NORCH_INT64, NULL);
-    if (!x) return NULL;
-    if (truth)
-        *(uint8_t *)x->data = value != 0;
-    else
-        *(int64_t *)x->data = value;
-    x->weak = 1;
-    return nr_finished(x, nr_note_host_wrote(x));
+    const uint8_t truth = value != 0;
+    return dtype == NORCH_BOOL ? scalar(NORCH_BOOL, &truth, 1) : scalar(NORCH_INT64, &value, sizeof value);
 }
 
 norch_tensor *norch_scalar_complex(double real, double imaginary) {
-    norch_tensor *x = nr_make(0, NULL, NORCH_COMPLEX128, NULL);
-    if (!x) return NULL;
-    ((double *)x->data)[0] = real;
-    ((double *)x->data)[1] = imaginary;
-    x->weak = 1;
-    return nr_finished(x, nr_note_host_wrote(x));
+    const double parts[] = {real, imaginary};
+    return scalar(NORCH_COMPLEX128, parts, sizeof parts);
 }
 
 /* Sets every element of x, which is new and dense, to one value. */

@@ -88,10 +88,8 @@ static int32_t infer_shape(state *s) {
 }
 
 static bool converts_to_zero(const norch_tensor *number, int32_t dtype) {
-    double value = 0;
-    int64_t integer = 0, converted = 0;
-    nr_get(number->dtype, number->data, &value, &integer);
-    nr_put_integer(dtype, integer, &converted);
+    int64_t converted = 0;
+    nr_convert_number(number->dtype, number->data, dtype, &converted);
     return converted == 0;
 }
 
@@ -152,13 +150,7 @@ static void load_number(const nr_call *call, int o) {
     const bool exact = nr_is_float(call->dtype) && nr_ops[call->op].result != NR_TRUTH;
     nr_load_number(plan, o, exact ? nr_wide(call->dtype) : call->dtype);
     if (exact || !nr_is_narrow(call->dtype)) return;
-    double value = 0;
-    int64_t integer = 0;
-    nr_get(call->dtype, plan->data[o], &value, &integer);
-    if (nr_is_float(call->dtype))
-        nr_put_double(nr_wide(call->dtype), value, plan->data[o]);
-    else
-        nr_put_integer(nr_wide(call->dtype), integer, plan->data[o]);
+    nr_convert_number(call->dtype, plan->data[o], nr_wide(call->dtype), plan->data[o]);
 }
 
 static void load_numbers(const nr_call *call) {

@@ -78,25 +78,20 @@ int32_t norch_recurrent(const norch_tensor *from_x, const norch_tensor *h, const
     if (optional_bias) NR_TRY(check_sized(&l, "the bias", optional_bias, hs, 1, l.gates * l.size, 0, 0));
     if (hs->numel == 0) return NORCH_OK;
     const norch_tensor *state = h;
+    NR_OWNED norch_tensor *last = NULL; /* the state where it is a step of hs */
     const void *c = optional_c ? optional_c->data : NULL;
     for (int64_t i = 0; i < l.steps; i++) {
         const int64_t t = reverse ? l.steps - 1 - i : i;
-        norch_tensor *from_h = norch_linear(state, weight, optional_bias, NR_NO_OP);
-        int32_t status = from_h ? NORCH_OK : NORCH_ERROR_MEMORY;
-        if (from_h) {
-            nr_recurrent_plan plan = {
-                .from_x = at(from_x, t), .from_h = from_h->data, .h = at(hs, t), .kept = at(kept, t)};
-            plan.state = l.lstm ? c : state->data;
-            if (l.lstm) c = plan.c = at(optional_cs, t);
-            status = run(&l, NR_LSTM_FORWARD, NR_GRU_FORWARD, &plan, hs);
-        }
-        nr_release(from_h);
-        if (state != h) nr_release((norch_tensor *)(uintptr_t)state);
-        NR_TRY(status);
-        state = matrix_at(hs, t);
+        NR_OWNED norch_tensor *from_h = norch_linear(state, weight, optional_bias, NR_NO_OP);
+        if (!from_h) return NORCH_ERROR_MEMORY;
+        nr_recurrent_plan plan = {.from_x = at(from_x, t), .from_h = from_h->data, .h = at(hs, t), .kept = at(kept, t)};
+        plan.state = l.lstm ? c : state->data;
+        if (l.lstm) c = plan.c = at(optional_cs, t);
+        NR_TRY(run(&l, NR_LSTM_FORWARD, NR_GRU_FORWARD, &plan, hs));
+        nr_release(last);
+        state = last = matrix_at(hs, t);
         if (!state) return NORCH_ERROR_MEMORY;
     }
-    if (state != h) nr_release((norch_tensor *)(uintptr_t)state);
     return NORCH_OK;
 }
 
@@ -137,9 +132,8 @@ norch_tensor *norch_recurrent_backward(const norch_tensor *optional_g_hs, const 
         carried = grad_state->data;
         int32_t status = run(&l, NR_LSTM_BACKWARD, NR_GRU_BACKWARD, &plan, h);
         nr_release(product);
-        norch_tensor *one = status == NORCH_OK ? matrix_at(gates, t) : NULL;
+        NR_OWNED norch_tensor *one = status == NORCH_OK ? matrix_at(gates, t) : NULL;
         product = one ? norch_matmul(one, weight, false, false) : NULL;
-        nr_release(one);
         if (!product) return NULL;
     }
     return product;

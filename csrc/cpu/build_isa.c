@@ -1,0 +1,19 @@
+/* build_isa: the functions of one ISA build, for cpu.c, which chooses a build. Compiled once per instruction set. */
+#include "cpu.h"
+
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+
+const nr_isa NR_ISA(nr_build) = {
+    .name = TEXT(NR_ISA_NAME),
+    .fill_pointwise = NR_ISA(nr_fill_pointwise),
+    .fill_reduce = NR_ISA(nr_fill_reduce),
+    .fill_narrow = NR_ISA(nr_fill_narrow),
+    .fill_rows = NR_ISA(nr_fill_rows),
+    .multiplies_bf16 = NR_ISA(nr_multiplies_bf16),
+    .run =
+        {
+#define PER_ISA(NAME, name, label) [NR_##NAME] = NR_ISA(nr_run_##name),
+#include "../families.def"
+        },
+};
