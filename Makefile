@@ -268,7 +268,23 @@ $(eval $(call cuda_rules,$$(NVCC_FOUND) $$(CUDA_FLAGS),$(BUILD)/cuda,NVCC))
 FORMULA_UNITS := $(foreach d,$(DTYPES),$(filter %_dtype.$d,$(CUDA_UNITS))) $(filter matmul%,$(CUDA_UNITS))
 $(FORMULA_UNITS:%=$(BUILD)/cuda/%.o): EXTRA += --fmad=false
 
+# The headers of compiled chains (chain_compile.cu) as string literals, a line each, under the names by which they include each
+# other.
+CHAIN_HEADERS := chain_rows.cuh chain.cuh elements.cuh formulas.cuh math.cuh reduce_rows.cuh ../families/chain.h \
+    ../core/convert.h ../core/optable.h ../core/plan.h dtype.h ../norch.h ../ops.def ../dtypes.def dtypes.def ../slopes.h \
+    ../cpu/math_integer.h ../cpu/math_poly.h ../cpu/math_special.h ../cpu/reduce_states.h
+chain_header = $(firstword $(wildcard csrc/cuda/$1 csrc/core/$1 csrc/$1))
+CHAIN_TEXTS := $(BUILD)/cuda/headers/chain_headers.inc
+$(CHAIN_TEXTS): $(foreach h,$(CHAIN_HEADERS),$(call chain_header,$h)) csrc/cuda/nvrtc_stdint.h Makefile
+	@mkdir -p $(@D)
+	$(Q){ literals() { echo "HEADER(\"$$1\", \"\""; sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $$2; echo ")"; }; \
+	$(foreach h,$(CHAIN_HEADERS),literals $h $(call chain_header,$h);) literals stdint.h csrc/cuda/nvrtc_stdint.h; \
+	for h in cuda_runtime.h math.h stdbool.h stddef.h string.h; do literals $$h /dev/null; done; } >$@.new
+	@mv $@.new $@
+
 SIM_BUILD ?= $(BUILD)/cudasim
+$(BUILD)/cuda/chain_compile.o $(SIM_BUILD)/chain_compile.o: EXTRA = -I$(dir $(CHAIN_TEXTS))
+$(BUILD)/cuda/chain_compile.o $(SIM_BUILD)/chain_compile.o: $(CHAIN_TEXTS)
 SIM_LIB := $(SIM_BUILD)/libnorch_cudasim.so
 SIM_HOOKS ?=
 SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERROR) -Wno-unknown-pragmas \
@@ -276,7 +292,7 @@ SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERR
 SIM_PARTS := $(patsubst tests/cudasim/%.cpp,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cpp))
 SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_PARTS)
 
-cudasim: $(SIM_LIB) $(SIM_BUILD)/libfaulty.so $(SIM_BUILD)/libnccl.so.2  ## the CUDA backend compiled by g++ to run on the CPU, for tests
+cudasim: $(SIM_LIB) $(SIM_BUILD)/libfaulty.so $(SIM_BUILD)/libnccl.so.2 $(SIM_BUILD)/libnvrtc.so.12  ## the CUDA backend compiled by g++ to run on the CPU, for tests
 
 $(SIM_LIB): $(SIM_OBJECTS)
 	$(if $(V),,@echo "  LINK  $@")
@@ -290,10 +306,13 @@ $(SIM_BUILD)/libfaulty.so: $(SIM_TRIALS) $(SIM_PARTS)
 	$(if $(V),,@echo "  LINK  $@")
 	$(Q)$(CXX) -shared -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@.new $^ -ldl
 	@mv $@.new $@
-# NCCL between processes whose devices are simulated.
-$(SIM_BUILD)/libnccl.so.2: tests/cudasim/nccl.c $(SIM_BUILD)/flags
-	$(if $(V),,@echo "  CC    $<")
-	$(Q)$(CC) -std=c11 -O1 -g -Wall -Wextra $(WERROR) -fPIC -fvisibility=hidden -shared -o $@.new $< -ldl
+# NCCL between processes whose devices are simulated; NVRTC, which runs the compiler of the simulation.
+$(SIM_BUILD)/libnvrtc.so.12: EXTRA = -DCUDASIM_CXX='"$(CXX)"' -DCUDASIM_HEADERS='"$(CURDIR)/tests/cudasim"'
+$(SIM_BUILD)/libnccl.so.2: tests/cudasim/nccl.c
+$(SIM_BUILD)/libnvrtc.so.12: tests/cudasim/nvrtc.c
+$(SIM_BUILD)/libnccl.so.2 $(SIM_BUILD)/libnvrtc.so.12: $(SIM_BUILD)/flags
+	$(if $(V),,@echo "  CC    $(filter %.c,$^)")
+	$(Q)$(CC) -std=c11 -O1 -g -Wall -Wextra $(WERROR) $(EXTRA) -fPIC -fvisibility=hidden -shared -o $@.new $(filter %.c,$^) -ldl
 	@mv $@.new $@
 $(SIM_BUILD)/sim_%.o: tests/cudasim/%.cu $(SIM_BUILD)/flags
 	$(if $(V),,@echo "  CXX   $<")

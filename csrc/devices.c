@@ -30,7 +30,7 @@ static bool plugin_path(char *path, size_t capacity) {
 }
 
 static int32_t open_plugin(const char *path) {
-    static const nr_host host = {nr_fail, nr_allocation_fails, nr_ops, nr_dtypes, nr_share};
+    static const nr_host host = {nr_fail, nr_allocation_fails, nr_ops, nr_dtypes, nr_share, nr_nvrtc};
     const char *named = getenv("NORCH_CUDA_LIBRARY");
     if (access(path, R_OK) != 0 && named && *named)
         return nr_fail(NORCH_ERROR_DEVICE, "cuda: NORCH_CUDA_LIBRARY names %s, which cannot be read: %s", path,

@@ -128,6 +128,12 @@ int32_t norch_device_properties(int64_t device_type, int64_t device_index, char 
 int32_t norch_device_memory(int64_t device_type, int64_t device_index, int64_t *values);
 int32_t norch_device_reset_peak(int64_t device_type, int64_t device_index);
 int32_t norch_device_empty_cache(int64_t device_type, int64_t device_index);
+/* Names libraries of NVRTC, CUDA's compiler, one a line, of which the first that can be loaded compiles chains of a program on
+ * a CUDA device. The first call counts. */
+int32_t norch_set_nvrtc(const char *libraries);
+/* text, of capacity bytes: the source of the chain that was compiled as number `number` on the CUDA devices; of -1 whether
+ * chains are compiled, and why not. The length of all of it; -1 if there are fewer, or, with an error, no such device. */
+int64_t norch_device_chain(int64_t device_type, int64_t device_index, int64_t number, char *text, int64_t capacity);
 /* Waits for all work of the device, and reports its failures. */
 int32_t norch_device_synchronize(int64_t device_type, int64_t device_index);
 /* Streams of the device: 0 is the default one, -1 the current one of this thread. action: 0 makes one, of high priority

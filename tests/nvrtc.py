@@ -19,34 +19,16 @@ from pathlib import Path
 
 CUDA = Path(__file__).resolve().parent.parent / "csrc" / "cuda"
 DTYPES = re.findall(r"^WIDE\( *\w+, *(\w+)", (CUDA.parent / "dtypes.def").read_text(), re.M)
-HOST_ONLY = ("cuda.cu", "graph.cu", "pinned.cu", "stream.cu")  # no kernels
+CHAINS = ("chain.cu", "chain_cache.cu", "chain_compile.cu", "chain_source.cu")
+HOST_ONLY = ("cuda.cu", "graph.cu", "pinned.cu", "stream.cu", *CHAINS)  # no kernels
 
 HEADERS = {
-    "stdint.h": """
-typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short uint16_t;
-typedef int int32_t; typedef unsigned int uint32_t; typedef long int64_t; typedef unsigned long uint64_t;
-typedef unsigned long uintptr_t; typedef long intptr_t;
-#define INT8_MIN (-128)
-#define INT8_MAX 127
-#define UINT8_MAX 255
-#define INT16_MIN (-32768)
-#define INT16_MAX 32767
-#define INT32_MIN (-2147483647 - 1)
-#define INT32_MAX 2147483647
-#define UINT32_MAX 4294967295u
-#define INT64_MIN (-9223372036854775807l - 1)
-#define INT64_MAX 9223372036854775807l
-#define UINT64_MAX 18446744073709551615ul
-""",
+    "stdint.h": (CUDA / "nvrtc_stdint.h").read_text(),
     "stddef.h": "#ifndef NULL\n#define NULL 0\n#endif\n",
     "stdbool.h": "",
     "string.h": "#include <stddef.h>\n",
     "stdlib.h": "#define getenv(name) nullptr\n",
-    "math.h": """
-#define INFINITY __int_as_float(0x7f800000)
-#define NAN __int_as_float(0x7fffffff)
-#define HUGE_VAL ((double)INFINITY)
-""",
+    "math.h": "",
     "cuda_runtime.h": """
 #include <driver_types.h>
 #include <stddef.h>

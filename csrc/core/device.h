@@ -45,6 +45,8 @@ struct nr_device {
     /* Copies to slots and other addresses of the device, in as few launches as possible. The host's bytes are read
      * before it returns. */
     int32_t (*feed)(const nr_backend *self, int64_t count, const nr_feed *feeds);
+    /* norch_device_chain() */
+    int64_t (*chain_text)(const nr_backend *self, int64_t number, char *to, int64_t capacity);
 };
 
 typedef enum nr_graph { NR_GRAPH_BEGIN, NR_GRAPH_END, NR_GRAPH_RUN, NR_GRAPH_FREE } nr_graph;
@@ -72,6 +74,10 @@ typedef enum nr_stream_action {
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 
+/* What norch_set_nvrtc() was given. */
+#define NR_NVRTC_PATHS 8192
+extern char nr_nvrtc[NR_NVRTC_PATHS];
+
 /* The hash of all texts that fix the tables (ABI_FILES in the Makefile). A plugin of another number is refused. */
 uint64_t nr_abi(void);
 
@@ -83,6 +89,7 @@ typedef struct nr_host {
     const nr_dtype_row *dtypes;
     /* Calls body(context, chunk) for each chunk in [0, chunks), on several threads. */
     void (*share)(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
+    const char *nvrtc; /* norch_set_nvrtc() */
 } nr_host;
 
 /* The two symbols of a plugin: nr_plugin_abi is called first; nr_plugin_open returns an array of backends, one for each

@@ -10,6 +10,8 @@ const char *norch_header(void) { return header_text; }
 
 uint64_t nr_abi(void) { return NORCH_ABI; }
 
+char nr_nvrtc[NR_NVRTC_PATHS];
+
 uint64_t norch_abi(void) { return nr_abi(); }
 
 int64_t norch_sizeof_tensor(void) { return (int64_t)sizeof(norch_tensor); }

@@ -1,6 +1,6 @@
 /* chain: calls that a program runs together (families/chain.h), as one launch: chain.cuh has the picture. */
 #include "../families/reduce.h"
-#include "chain.cuh"
+#include "chain_compile.cuh"
 #include "reduce.cuh"
 
 #define SHORT_ROW 1024   /* elements of rows that a block takes in a few turns */
@@ -144,12 +144,13 @@ static int32_t run(const nr_chain *chain) {
     for (int32_t d = 0; d < a.ndim; d++) a.size[d] = divisor_of(chain->size[d]);
     for (int64_t i = 0; i < chain->count; i++) a.steps[i] = m.step_of(chain->links[i]);
     const int32_t dtype = computes_on(first);
-    if (chain->row == 1) {
-        for (uint32_t r = 0; r < NR_CHAIN_REGISTERS; r++) a.at[r] = r * NR_BLOCK;
-        LAUNCH(kernels_of(dtype).elements, blocks_for(a.n, NR_BLOCK), NR_BLOCK, 0, gpu->stream, a);
-    } else {
-        const size_t shared = m.lay_out_rows(gpu, nr_library->dtypes[dtype].size);
-        LAUNCH(kernels_of(dtype).rows, blocks_for(a.n, a.rows), NR_BLOCK, shared, gpu->stream, a);
+    const bool rows = chain->row > 1;
+    for (uint32_t r = 0; r < NR_CHAIN_REGISTERS; r++) a.at[r] = r * NR_BLOCK;
+    const size_t shared = rows ? m.lay_out_rows(gpu, nr_library->dtypes[dtype].size) : 0;
+    const unsigned blocks = blocks_for(a.n, rows ? a.rows : NR_BLOCK);
+    if (!nr_cuda_run_compiled(gpu, a, dtype, rows, blocks, shared)) {
+        void (*const walk)(chain_args) = rows ? kernels_of(dtype).rows : kernels_of(dtype).elements;
+        LAUNCH(walk, blocks, NR_BLOCK, shared, gpu->stream, a);
     }
     return launched(first);
 }

@@ -10,7 +10,7 @@
 #ifndef NR_CUDA_CHAIN_H
 #define NR_CUDA_CHAIN_H
 
-#include "cuda.cuh"
+#include "elements.cuh"
 extern "C" {
 #include "../families/chain.h"
 }

@@ -437,9 +437,22 @@ static int32_t ask_driver() {
     return NORCH_OK;
 }
 
-static const nr_device device_functions = {
-    nr_cuda_enter, gpu_properties, gpu_memory,           gpu_reset_peak, gpu_empty_cache, nr_cuda_stream, nr_cuda_event,
-    gpu_uses,      nr_cuda_pinned, nr_cuda_reads_pinned, nr_cuda_unpin,  nr_cuda_graph,   nr_cuda_slot,   nr_cuda_feed};
+void *nr_cuda_driver_function(const char *name) {
+    void *found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+    cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
+#endif
+    if (error != cudaSuccess) cudaGetLastError();
+    return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? found : nullptr;
+}
+
+static const nr_device device_functions = {nr_cuda_enter,   gpu_properties,       gpu_memory,        gpu_reset_peak,
+                                           gpu_empty_cache, nr_cuda_stream,       nr_cuda_event,     gpu_uses,
+                                           nr_cuda_pinned,  nr_cuda_reads_pinned, nr_cuda_unpin,     nr_cuda_graph,
+                                           nr_cuda_slot,    nr_cuda_feed,         nr_cuda_chain_text};
 
 __global__ void nothing() {}
 

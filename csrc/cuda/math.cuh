@@ -4,7 +4,7 @@
 #ifndef NR_CUDA_MATH_H
 #define NR_CUDA_MATH_H
 
-#include "cuda.cuh"
+#include "elements.cuh"
 
 template <class T> constexpr bool is_floating = false;
 template <> constexpr bool is_floating<float> = true;

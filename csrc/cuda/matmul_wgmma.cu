@@ -172,23 +172,9 @@ typedef int (*encode_function)(tensor_map *map, int dtype, uint32_t rank, void *
                                const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride,
                                int interleave, int swizzle, int l2_promotion, int fill);
 
-static encode_function find_encode() {
-    void *found = nullptr;
-    cudaDriverEntryPointQueryResult result;
-#if CUDART_VERSION >= 12050
-    cudaError_t error =
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
-#else
-    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
-#endif
-    if (error == cudaSuccess && result == cudaDriverEntryPointSuccess) return reinterpret_cast<encode_function>(found);
-    cudaGetLastError();
-    return nullptr;
-}
-
 static encode_function encode() {
     static encode_function found;
-    if (!found) found = find_encode();
+    if (!found) found = reinterpret_cast<encode_function>(nr_cuda_driver_function("cuTensorMapEncodeTiled"));
     return found;
 }
 

@@ -8,6 +8,7 @@
  *
  * Many tensors a launch, as most are too small to fill a device: multi_tensor_apply of NVIDIA's Apex (2018). */
 #include "../families/optim.h"
+#include "cuda.cuh"
 #include "math.cuh"
 
 #define AT_ONCE 40 /* tensors in one launch: their addresses travel with it */

@@ -4,6 +4,7 @@
  *   from_x, from_h   a row   [ gate 0: size | gate 1 | gate 2 | gate 3 ]    a thread a unit: neighbours read neighbours,
  *   kept             a row   [ i            | f      | n      | o      ]    a gate at a time */
 #include "../families/recurrent.h"
+#include "cuda.cuh"
 #include "math.cuh"
 
 #define C(number) ((T)(number))

@@ -8,6 +8,7 @@
  *   columns   the same, a thread with as many neighbouring outputs as 16 bytes hold
  *   narrow    short rows, side by side: memory --16 bytes a thread--> shared memory --a row, or a part, a thread--> state
  *   reduce.cu has the picture of what each thread takes, reduce_rows.cuh the order in rows */
+#include "reduce.cuh"
 #include "reduce_rows.cuh"
 
 /* ---- kernels -------------------------------------------------------------------------------------------------------- */

@@ -12,7 +12,6 @@
 #define NR_CUDA_REDUCE_ROWS_H
 
 #include "math.cuh"
-#include "reduce.cuh"
 #include "../cpu/reduce_states.h"
 
 /* ---- a class a row: the state, how it begins, takes an element, merges with another, and what it gives -------- */

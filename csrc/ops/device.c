@@ -23,6 +23,19 @@ int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t
     return backend ? backend->device->properties(backend, name, (size_t)capacity, values) : NORCH_ERROR_DEVICE;
 }
 
+int32_t norch_set_nvrtc(const char *libraries) {
+    if (*nr_nvrtc) return NORCH_OK;
+    const size_t length = strlen(libraries);
+    if (length >= sizeof nr_nvrtc) return nr_fail(NORCH_ERROR_VALUE, "nvrtc: %zu bytes of paths are too many", length);
+    memcpy(nr_nvrtc, libraries, length + 1);
+    return NORCH_OK;
+}
+
+int64_t norch_device_chain(int64_t type, int64_t index, int64_t number, char *text, int64_t capacity) {
+    const nr_backend *backend = find("chain", type, index);
+    return backend ? backend->device->chain_text(backend, number, text, capacity) : -1;
+}
+
 int32_t norch_device_memory(int64_t type, int64_t index, int64_t *values) {
     const nr_backend *backend = find("memory", type, index);
     return backend ? backend->device->memory(backend, values) : NORCH_ERROR_DEVICE;

@@ -19,6 +19,7 @@ from .. import random
 from .._buffers import buffer, doubles, int64s
 from .._exports import publish
 from .._lib import lib
+from .._nvrtc import name_nvrtc
 from ..device import cuda_device_count, current, device_code
 from ..device import device as Device
 from ..errors import ArgumentError, DeviceError, Error
@@ -145,6 +146,33 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 def synchronize(device: Any = None) -> None:
     """Waits until all kernels of a device have finished, and raises the errors that they found."""
     lib.norch_device_synchronize(*_place(device))
+
+
+def chain_compiler() -> str:
+    """Which NVRTC compiles chains of captured functions, and how many it has so far; or the reason why there is none
+    (docs/capture.md)."""
+    name_nvrtc()
+    return _chain_text(-1) or ""
+
+
+def chain_sources() -> list[str]:
+    """The sources in CUDA C++ of the kernels that chains of this process have, compiled or taken from the cache."""
+    sources: list[str] = []
+    while (text := _chain_text(len(sources))) is not None:
+        sources.append(text)
+    return sources
+
+
+def _chain_text(number: int) -> str | None:
+    capacity = 1 << 16
+    while True:
+        text = buffer(capacity)
+        length = lib.norch_device_chain(*_place(None), number, text, capacity)
+        if length < 0:
+            return None
+        if length < capacity:
+            return text.value.decode()
+        capacity = length + 1
 
 
 # ---- memory -----------------------------------------------------------------------------------------------------

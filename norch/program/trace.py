@@ -23,6 +23,7 @@ from typing import Any
 
 from .._handle import Handle
 from .._lib import lib
+from .._nvrtc import name_nvrtc
 from .._recording import here, unseen
 from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
@@ -39,6 +40,7 @@ class Trace:
     """See above. here.trace is the trace that is under way in this thread (norch/_recording.py)."""
 
     def __init__(self, is_joint: bool = False) -> None:
+        name_nvrtc()
         self.is_joint = is_joint
         self.before_run: list[Callable[[], bool]] = []
         self.after_run: list[Callable[[], None]] = []

@@ -42,6 +42,7 @@ struct alignas(16) float4 {
 
 /* ---- inside a kernel ---------------------------------------------------------------------------------------- */
 
+#pragma GCC visibility push(default) /* for kernels that are compiled at run time (nvrtc.c) */
 namespace cudasim {
 /* Where the running thread stands; written by the scheduler at each switch. */
 struct place {
@@ -93,6 +94,7 @@ void finish_products(int pending);
 void launch(const void *kernel, dim3 grid, dim3 block, size_t shared, int stream, const void *arguments, size_t bytes,
             std::function<void()> body);
 } // namespace cudasim
+#pragma GCC visibility pop
 
 #define threadIdx (cudasim::here.thread)
 #define blockIdx (cudasim::here.block)

@@ -1,5 +1,5 @@
 /* simulation: what the parts of the simulation know of each other: memory.cpp, the device's memory; scheduler.cpp, the
- * threads of a block; counting.cpp, what they move; cudasim.cpp, streams and the functions of the runtime. */
+ * threads of a block; counting.cpp, what they move; modules.cpp, code made at run time; cudasim.cpp, streams and the functions of the runtime. */
 #ifndef CUDASIM_SIMULATION_H
 #define CUDASIM_SIMULATION_H
 
@@ -51,6 +51,7 @@ void count_copy(size_t bytes);
 
 /* The running thread waits while this holds; meanwhile others run. */
 void wait_while(bool (*holds)(uint32_t at, int value), uint32_t at, int value, const char *file, int line);
+void *tile_encoder(); /* cuTensorMapEncodeTiled */
 /* tiles.cpp: does one of the block's copies; false when there is none. */
 bool finish_a_tile();
 void begin_block_of_tiles(int threads);

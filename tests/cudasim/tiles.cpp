@@ -193,10 +193,4 @@ static int encode_tiled(void *opaque, int dtype, uint32_t rank, void *address, c
     return 0;
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, unsigned long long,
-                                             cudaDriverEntryPointQueryResult *result) {
-    const bool known = !strcmp(name, "cuTensorMapEncodeTiled");
-    *function = known ? (void *)encode_tiled : nullptr;
-    *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-    return cudaSuccess;
-}
+void *cudasim::tile_encoder() { return (void *)encode_tiled; }
