@@ -153,16 +153,17 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 # leave it none are for size where there are others.
 REPLACED := $(if $(filter avx2,$(ISAS)),attention batch_norm conv cross_entropy normalize optim pool recurrent softmax)
 $(REPLACED:%=$(BUILD)/cpu/%_isa.baseline.o): LEVEL = -Os
-$(BUILD)/cpu/%.baseline.o $(BUILD)/cpu/pointwise_isa.%.o $(BUILD)/cpu/complex.o: LEVEL = $(COMPACT)
-$(BUILD)/ops/%.o $(BUILD)/program/%.o: LEVEL = $(COMPACT)
+$(BUILD)/cpu/%.baseline.o $(BUILD)/cpu/pointwise_isa.%.o: LEVEL = $(COMPACT)
+$(BUILD)/ops/%.o $(BUILD)/program/%.o $(BUILD)/cpu/complex.o: LEVEL = $(COMPACT)
 # What they sum up is an array, which is in registers once the loops over it are unrolled. Reductions of narrow rows and
 # softmax take 1.3 to 1.6 times as long like this.
 $(BUILD)/cpu/reduce_isa.baseline.o $(patsubst %,$(BUILD)/cpu/%_isa.%.o,attention conv matmul): LEVEL = $(COMPACT) $(if $(CLANG),,-fpeel-loops)
 # Options of a step that do not change take copies of its loop.
 $(BUILD)/cpu/optim_isa.avx%.o: LEVEL = $(COMPACT) $(if $(CLANG),,-funswitch-loops)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)
-# Loops of few instructions take up to 1.9 times as long where they do not fit the lines in which code is fetched.
-$(BUILD)/cpu/pointwise_isa.%.o: EXTRA = -falign-loops=32
+# Loops of few instructions take up to 1.9 times as long where they do not fit the lines in which code is fetched. What is
+# left over after whole vectors is computed one by one: a copy of each formula for half of a vector would be 0.2 MB.
+$(BUILD)/cpu/pointwise_isa.%.o: EXTRA = -falign-loops=32 $(if $(CLANG),,--param vect-epilogues-nomask=0)
 # A product is where fused multiply-adds pay.
 $(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
 # The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
