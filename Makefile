@@ -104,7 +104,12 @@ FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshad
 # macOS calls them dynamic; .ci/wheels.py sees that they are no others. Its library has the suffix of Python's modules, .so.
 LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MACHINE))),\
     -Wl$(comma)-undefined$(comma)dynamic_lookup -Wl$(comma)-install_name$(comma)@rpath/libnorch.so,-Wl$(comma)-z$(comma)defs)
-LINK := -shared -pthread $(LINK_FLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
+# Relocations of tables in 5 KB, not 54, for the loader of glibc 2.36 or later.
+HASH := \#
+PACK_FLAG := -Wl$(comma)-z$(comma)pack-relative-relocs
+PACK := $(if $(MACHINE),$(shell printf '%s\n' '$(HASH)include <features.h>' '$(HASH)if !__GLIBC_PREREQ(2, 36)' '$(HASH)error' \
+    '$(HASH)endif' | $(CC) -shared -nostdlib $(PACK_FLAG) -x c -o /dev/null - 2>/dev/null && echo $(PACK_FLAG)))
+LINK := -shared -pthread $(LINK_FLAGS) $(PACK) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
 
 ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
 SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/program/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
@@ -173,10 +178,11 @@ $(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
 	$(Q)$(BUILD_PYTHON) $^ > $@
 $(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python
 $(BUILD)/python/calls.o: $(BUILD)/python/calls.inc
-# norch.h as string literals, a line each.
+# The declarations of norch.h as string literals, a line each, without comments.
 $(BUILD)/core/header.inc: csrc/norch.h
 	@mkdir -p $(@D)
-	$(Q)sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< > $@
+	$(Q)sed -e :more -e '/\/\*/{' -e '/\*\//!{' -e N -e 'b more' -e '}' -e '}' -e 's/ *\/\*.*\*\///' -e '/^ *$$/d' \
+	    -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
 $(BUILD)/core/library.o: EXTRA = -I$(BUILD)/core -DNORCH_ABI=$(ABI)
 $(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 

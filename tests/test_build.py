@@ -53,7 +53,8 @@ def test_the_library_is_small(tmp_path):
 def test_the_library_carries_its_header():
     library = ctypes.CDLL(str(LIBRARY))
     library.norch_header.restype = ctypes.c_char_p
-    assert library.norch_header().decode() == (ROOT / "csrc" / "norch.h").read_text()
+    text = re.sub(r" */\*.*?\*/", "", (ROOT / "csrc" / "norch.h").read_text(), flags=re.S)
+    assert library.norch_header().decode().split("\n") == [line for line in text.split("\n") if line] + [""]
     library.norch_abi.restype = ctypes.c_uint64
     assert library.norch_abi() > 2**32
 
