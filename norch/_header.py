@@ -60,9 +60,9 @@ def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[
         except AttributeError:
             raise ImportError(f"norch: {path} is a library, but not norch's: it lacks {text_of}") from None
     lines = library.norch_header().decode().splitlines()
-    directives = [line.split() for line in lines if line[0] == "#"]
+    directives = [line.split() for line in lines if line[:1] == "#"]
     numbers = {words[1]: int(words[2]) for words in directives if len(words) == 3 and words[2].isdigit()}
-    text = "\n".join([line for line in lines if line[0] != "#"])
+    text = "\n".join([line for line in lines if line[:1] != "#"])
     tensor_struct = _read_struct(text, numbers)
     builtins, functions = set(listed(library.norch_call_name)), {}
     for declaration in text.split(";"):
