@@ -166,9 +166,10 @@ $(BUILD)/cpu/reduce_isa.baseline.o $(patsubst %,$(BUILD)/cpu/%_isa.%.o,attention
 # Options of a step that do not change take copies of its loop.
 $(BUILD)/cpu/optim_isa.avx%.o: LEVEL = $(COMPACT) $(if $(CLANG),,-funswitch-loops)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)
-# Loops of few instructions take up to 1.9 times as long where they do not fit the lines in which code is fetched. What is
-# left over after whole vectors is computed one by one: a copy of each formula for half of a vector would be 0.2 MB.
-$(BUILD)/cpu/pointwise_isa.%.o: EXTRA = -falign-loops=32 $(if $(CLANG),,--param vect-epilogues-nomask=0)
+# Loops of few instructions take up to 1.9 times as long where they do not fit the lines in which code is fetched. Copies of each
+# formula for half of a vector would be 0.12 MB; with AVX-512, where that is 8 numbers, they pay in calls of 8 to 15.
+$(BUILD)/cpu/pointwise_isa.%.o: EXTRA = -falign-loops=32
+$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/pointwise_isa.avx2.o: EXTRA = -falign-loops=32 $(if $(CLANG),,--param vect-epilogues-nomask=0)
 # A product is where fused multiply-adds pay.
 $(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
 # The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
