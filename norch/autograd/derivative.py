@@ -53,16 +53,22 @@ add_saved_names(OpNode)
 
 
 class LazyNodeClass:
-    """The node class of a row, made when a gradient of it is first wanted: all of them would be 5 % of `import norch`.
-    Hot paths read made, and call get() where it is None."""
+    """The node class of a row, made when a gradient of it is first wanted: classes would be a tenth of `import norch`.
 
-    made: type[OpNode] | None = None
+    made    the class, or None; hot paths read it, and call get() where it is None
+    """
+
+    __slots__ = ("_make", "made", "save_plan")
 
     def __init__(self, save_plan: SavePlan, make: Callable[[], type[OpNode]]):
-        self.save_plan, self._make = save_plan, make
+        self.save_plan = save_plan
+        self.made: type[OpNode] | None = None
+        self._make = make
 
     def get(self) -> type[OpNode]:
-        self.made = self.made or self._make()
+        """The class."""
+        if self.made is None:
+            self.made = self._make()
         return self.made
 
 

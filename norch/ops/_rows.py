@@ -35,21 +35,17 @@ def _needed(node_class: LazyNodeClass | None, *inputs: str) -> list[tuple[bool, 
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 
-def unary(name: str, lazy: LazyNodeClass | None) -> Any:
-    """The function of a UNARY row. lazy: the node class of its derivative, or None."""
+def unary(name: str, node_class: LazyNodeClass | None) -> Any:
+    """The function of a UNARY row. node_class: that of its derivative, or None."""
     op, call = OPCODES[name], lib.norch_unary
-    ((saves_x, saves_out),) = _needed(lazy, "x")
-    node_class: type[OpNode] | None = None
+    ((saves_x, saves_out),) = _needed(node_class, "x")
 
     def function(input: Tensor) -> Tensor:  # noqa: A002  (PyTorch's name)
-        nonlocal node_class
         x = input if type(input) is _handle.result_class else kernel_operand(input, name)
         out = call(op, x)
         to_x = x._node if x._view is None else gradient_edge(x)
-        if to_x is not None and mode.enabled and lazy is not None:
-            if node_class is None:
-                node_class = lazy.get()
-            node = _new(node_class)
+        if to_x is not None and mode.enabled and node_class is not None:
+            node = _new(node_class.made or node_class.get())
             node.edges = (to_x,)
             node.seq = next_seq()
             node.hooks = node.metas = None
@@ -57,7 +53,7 @@ def unary(name: str, lazy: LazyNodeClass | None) -> Any:
             out._node = node
         return out
 
-    function.opcode, function.node_class = op, lazy  # type: ignore[attr-defined]  # for a fused epilogue
+    function.opcode, function.node_class = op, node_class  # type: ignore[attr-defined]  # for a fused epilogue
     return function
 
 
@@ -98,17 +94,15 @@ def snapshot(x: Tensor) -> Tensor:
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
 
-def binary(name: str, lazy: LazyNodeClass | None, is_operator: bool = False) -> Any:
+def binary(name: str, node_class: LazyNodeClass | None, is_operator: bool = False) -> Any:
     """The function of a BINARY row. As an operator it gives NotImplemented for what is no tensor, number or array."""
     op, call = OPCODES[name], lib.norch_binary
     as_tensor = operand if is_operator else kernel_operand
-    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(lazy, "a", "b")
+    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
     saves_out = out_for_a or out_for_b
     saves = saves_out or a_for_a or b_for_a or a_for_b or b_for_b
-    node_class: type[OpNode] | None = None
 
     def function(input: Any, other: Any) -> Tensor:  # noqa: A002
-        nonlocal node_class
         tensor = _handle.result_class
         a = input if type(input) is tensor else kernel_operand(input, name)
         b = other
@@ -120,10 +114,8 @@ def binary(name: str, lazy: LazyNodeClass | None, is_operator: bool = False) -> 
         out = call(op, a, b)
         to_a = a._node if a._view is None else gradient_edge(a)
         to_b = b._node if b._view is None else gradient_edge(b)
-        if (to_a is not None or to_b is not None) and mode.enabled and lazy is not None:
-            if node_class is None:
-                node_class = lazy.get()
-            node = _new(node_class)
+        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
+            node = _new(node_class.made or node_class.get())
             node.edges = (to_a, to_b)
             node.seq = next_seq()
             node.hooks = None
@@ -190,21 +182,17 @@ def ternary(name: str, node_class: LazyNodeClass | None) -> Any:
     return function
 
 
-def reduction(name: str, lazy: LazyNodeClass | None) -> Any:
+def reduction(name: str, node_class: LazyNodeClass | None) -> Any:
     """The function of a REDUCE row: of x, the axes (a sequence, None for all), keepdim, a dtype code (-1: that of the
     table) and the row's parameter. Gradient functions find it in param; correction overrides it there."""
     op, call = OPCODES[name], lib.norch_reduce
-    ((saves_x, saves_out),) = _needed(lazy, "x")
-    node_class: type[OpNode] | None = None
+    ((saves_x, saves_out),) = _needed(node_class, "x")
 
     def function(x: Tensor, axes: Any = None, keepdim: bool = False, dtype: int = -1, param: float = 0.0) -> Tensor:
-        nonlocal node_class
         out = call(op, x, axes, keepdim, dtype, param)
         to_x = x._node if x._view is None else gradient_edge(x)
-        if to_x is not None and mode.enabled and lazy is not None:
-            if node_class is None:
-                node_class = lazy.get()
-            node = _new(node_class)
+        if to_x is not None and mode.enabled and node_class is not None:
+            node = _new(node_class.made or node_class.get())
             node.edges = (to_x,)
             node.seq = next_seq()
             node.hooks = node.metas = None
