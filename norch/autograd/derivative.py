@@ -52,27 +52,7 @@ add_saved_names(OpNode)
 # ---- node classes --------------------------------------------------------------------------------------------------
 
 
-class LazyNodeClass:
-    """The node class of a row, made when a gradient of it is first wanted: classes would be a tenth of `import norch`.
-
-    made    the class, or None; hot paths read it, and call get() where it is None
-    """
-
-    __slots__ = ("_make", "made", "save_plan")
-
-    def __init__(self, save_plan: SavePlan, make: Callable[[], type[OpNode]]):
-        self.save_plan = save_plan
-        self.made: type[OpNode] | None = None
-        self._make = make
-
-    def get(self) -> type[OpNode]:
-        """The class."""
-        if self.made is None:
-            self.made = self._make()
-        return self.made
-
-
-def lazy_derivative(
+def derivative(
     name: str,
     inputs: tuple[str, ...] = ("x",),
     *,
@@ -85,7 +65,7 @@ def lazy_derivative(
     depends_on: int = 0,
     holomorphic: bool = True,
     **grads: Gradient | None,
-) -> LazyNodeClass:
+) -> type[OpNode]:
     """The node class of the operation name. grad_x=, grad_weight= ... compute the gradient of each of up to three
     inputs (None: it has none), grad= that of the first one; or backward= computes all at once, as a tuple.
 
@@ -102,38 +82,29 @@ def lazy_derivative(
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
     needed = [tuple(one for one in listed if one != "needs_input_grad") for listed in parameters]
     plan = SavePlan(inputs, needed, layout, others, tensors)
-
-    def make() -> type[OpNode]:
-        if backward is not None:
-            propagate = _all_at_once(backward, parameters[0], plan)
-        else:
-            each = [
-                _no_gradient if function is None else _gradient(function, listed, plan)
-                for function, listed in zip(functions, needed, strict=True)
-            ]
-            propagate = (_one, _two, _three)[len(each) - 1](*each)
-        attributes = {
-            "__slots__": (),
-            "__module__": __name__,
-            "save_plan": plan,
-            "shares_grad": shares_grad,
-            "depends_on": depends_on,
-            "holomorphic": holomorphic,
-            "propagate": propagate,
-        }
-        if plan.frees:
-            attributes["release"] = _release
-        if add_to is not None:
-            read = plan.reader(_parameters("add_to", add_to)[1:])
-            attributes.update(partial=True, add_to=lambda node, whole, g: add_to(whole, g, *read(node)))
-        return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
-
-    return LazyNodeClass(plan, make)
-
-
-def derivative(name: str, inputs: tuple[str, ...] = ("x",), **declared: Any) -> type[OpNode]:
-    """lazy_derivative(), whose class is made at once."""
-    return lazy_derivative(name, inputs, **declared).get()
+    if backward is not None:
+        propagate = _all_at_once(backward, parameters[0], plan)
+    else:
+        each = [
+            _no_gradient if function is None else _gradient(function, listed, plan)
+            for function, listed in zip(functions, needed, strict=True)
+        ]
+        propagate = (_one, _two, _three)[len(each) - 1](*each)
+    attributes = {
+        "__slots__": (),
+        "__module__": __name__,
+        "save_plan": plan,
+        "shares_grad": shares_grad,
+        "depends_on": depends_on,
+        "holomorphic": holomorphic,
+        "propagate": propagate,
+    }
+    if plan.frees:
+        attributes["release"] = _release
+    if add_to is not None:
+        read = plan.reader(_parameters("add_to", add_to)[1:])
+        attributes.update(partial=True, add_to=lambda node, whole, g: add_to(whole, g, *read(node)))
+    return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
 
 
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:

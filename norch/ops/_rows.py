@@ -11,7 +11,7 @@ from .._handle import Handle, alias, meta_of, next_seq
 from .._header import listed
 from .._lib import lib
 from .._typing import Any, Operand, Tensor
-from ..autograd.derivative import LazyNodeClass, OpNode
+from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge, record
@@ -26,7 +26,7 @@ REDUCTION_LAYOUT: tuple[str, ...] = ("x", "out", "x_meta", "axes", "keepdim", "p
 _new = object.__new__
 
 
-def _needed(node_class: LazyNodeClass | None, *inputs: str) -> list[tuple[bool, ...]]:
+def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, ...]]:
     """For each input, whether its gradient needs each input and the result. Below, a_for_b: whether b's needs a."""
     needed = [()] * len(inputs) if node_class is None else node_class.save_plan.needed
     return [tuple([name in names for name in (*inputs, "out")]) for names in needed]
@@ -35,7 +35,7 @@ def _needed(node_class: LazyNodeClass | None, *inputs: str) -> list[tuple[bool, 
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 
-def unary(name: str, node_class: LazyNodeClass | None) -> Any:
+def unary(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a UNARY row. node_class: that of its derivative, or None."""
     op, call = OPCODES[name], lib.norch_unary
     ((saves_x, saves_out),) = _needed(node_class, "x")
@@ -45,7 +45,7 @@ def unary(name: str, node_class: LazyNodeClass | None) -> Any:
         out = call(op, x)
         to_x = x._node if x._view is None else gradient_edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
-            node = _new(node_class.made or node_class.get())
+            node = _new(node_class)
             node.edges = (to_x,)
             node.seq = next_seq()
             node.hooks = node.metas = None
@@ -57,7 +57,7 @@ def unary(name: str, node_class: LazyNodeClass | None) -> Any:
     return function
 
 
-def unary_(name: str, node_class: LazyNodeClass | None) -> Any:
+def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     """The in-place method of a UNARY row."""
     op, in_place = OPCODES[name], name + "_"
     ((saves_x, saves_out),) = _needed(node_class, "x")
@@ -67,7 +67,7 @@ def unary_(name: str, node_class: LazyNodeClass | None) -> Any:
         to_x = gradient_edge(self)
         node = None
         if to_x is not None and mode.enabled and node_class is not None:
-            node = _node(node_class.get(), (to_x,), None)
+            node = _node(node_class, (to_x,), None)
             old = snapshot(self) if saves_x else None
         lib.norch_unary_into(self, op, self)
         if node is not None:
@@ -94,7 +94,7 @@ def snapshot(x: Tensor) -> Tensor:
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
 
-def binary(name: str, node_class: LazyNodeClass | None, is_operator: bool = False) -> Any:
+def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
     """The function of a BINARY row. As an operator it gives NotImplemented for what is no tensor, number or array."""
     op, call = OPCODES[name], lib.norch_binary
     as_tensor = operand if is_operator else kernel_operand
@@ -115,7 +115,7 @@ def binary(name: str, node_class: LazyNodeClass | None, is_operator: bool = Fals
         to_a = a._node if a._view is None else gradient_edge(a)
         to_b = b._node if b._view is None else gradient_edge(b)
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
-            node = _new(node_class.made or node_class.get())
+            node = _new(node_class)
             node.edges = (to_a, to_b)
             node.seq = next_seq()
             node.hooks = None
@@ -133,7 +133,7 @@ def binary(name: str, node_class: LazyNodeClass | None, is_operator: bool = Fals
     return function
 
 
-def binary_(name: str, node_class: LazyNodeClass | None, is_operator: bool = False) -> Any:
+def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
     """The in-place method of a BINARY row; is_operator as in binary()."""
     op, in_place = OPCODES[name], name + "_"
     as_tensor = operand if is_operator else kernel_operand
@@ -148,7 +148,7 @@ def binary_(name: str, node_class: LazyNodeClass | None, is_operator: bool = Fal
         to_b = other._node if other._view is None else gradient_edge(other)
         node = old = None
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
-            node = _node(node_class.get(), (to_a, to_b), (meta_of(self), meta_of(other)))
+            node = _node(node_class, (to_a, to_b), (meta_of(self), meta_of(other)))
             saves_a = (a_for_a and to_a is not None) or (a_for_b and to_b is not None)
             saves_b = (b_for_a and to_a is not None) or (b_for_b and to_b is not None)
             old = (
@@ -167,7 +167,7 @@ def binary_(name: str, node_class: LazyNodeClass | None, is_operator: bool = Fal
 # ---- three inputs, and reductions -----------------------------------------------------------------------------------
 
 
-def ternary(name: str, node_class: LazyNodeClass | None) -> Any:
+def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a TERNARY or CHOICE row."""
     op, call = OPCODES[name], lib.norch_ternary
 
@@ -177,12 +177,12 @@ def ternary(name: str, node_class: LazyNodeClass | None) -> Any:
         edges = [x._node if x._view is None else gradient_edge(x) for x in (a, b, c)]
         if node_class is None or edges.count(None) == 3:
             return out
-        return record(node_class.get(), out, (a, b, c), (), out._mixed)
+        return record(node_class, out, (a, b, c), (), out._mixed)
 
     return function
 
 
-def reduction(name: str, node_class: LazyNodeClass | None) -> Any:
+def reduction(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a REDUCE row: of x, the axes (a sequence, None for all), keepdim, a dtype code (-1: that of the
     table) and the row's parameter. Gradient functions find it in param; correction overrides it there."""
     op, call = OPCODES[name], lib.norch_reduce
@@ -192,7 +192,7 @@ def reduction(name: str, node_class: LazyNodeClass | None) -> Any:
         out = call(op, x, axes, keepdim, dtype, param)
         to_x = x._node if x._view is None else gradient_edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
-            node = _new(node_class.made or node_class.get())
+            node = _new(node_class)
             node.edges = (to_x,)
             node.seq = next_seq()
             node.hooks = node.metas = None

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from .._lib import lib
 from .._typing import Any, Operation, TypeVar, overload
-from ..autograd.derivative import lazy_derivative
+from ..autograd.derivative import derivative
 from . import _rows
 from ._arguments import named_function
 from ._inplace_methods import inplace_form
@@ -54,12 +54,12 @@ def op(
     aliases     other names of the method
     is_method   whether Tensor has it as a method
     inplace     whether Tensor has the in-place method name_ too
-    declared    grad=, grad_a= ... and the other options of autograd.derivative.lazy_derivative()
+    declared    grad=, grad_a= ... and the other options of autograd.derivative.derivative()
     """
     row = row or name
     form = lib.norch_op_form(OPCODES[row]).decode()
     make, inputs, layout = _FORMS[form]
-    node_class = lazy_derivative(name, inputs, layout=layout, **declared) if declared else None
+    node_class = derivative(name, inputs, layout=layout, **declared) if declared else None
     function = named_function(make(row, node_class), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
     function.row = form, row, node_class
