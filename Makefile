@@ -104,7 +104,12 @@ FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshad
 # macOS calls them dynamic; .ci/wheels.py sees that they are no others. Its library has the suffix of Python's modules, .so.
 LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MACHINE))),\
     -Wl$(comma)-undefined$(comma)dynamic_lookup -Wl$(comma)-install_name$(comma)@rpath/libnorch.so,-Wl$(comma)-z$(comma)defs)
-LINK := -shared -pthread $(LINK_FLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
+# Relocations of tables in 5 KB, not 54, for the loader of glibc 2.36 or later.
+HASH := \#
+PACK_FLAG := -Wl$(comma)-z$(comma)pack-relative-relocs
+PACK := $(if $(MACHINE),$(shell printf '%s\n' '$(HASH)include <features.h>' '$(HASH)if !__GLIBC_PREREQ(2, 36)' '$(HASH)error' \
+    '$(HASH)endif' | $(CC) -shared -nostdlib $(PACK_FLAG) -x c -o /dev/null - 2>/dev/null && echo $(PACK_FLAG)))
+LINK := -shared -pthread $(LINK_FLAGS) $(PACK) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
 
 ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
 SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/program/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
@@ -153,16 +158,18 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 # leave it none are for size where there are others.
 REPLACED := $(if $(filter avx2,$(ISAS)),attention batch_norm conv cross_entropy normalize optim pool recurrent softmax)
 $(REPLACED:%=$(BUILD)/cpu/%_isa.baseline.o): LEVEL = -Os
-$(BUILD)/cpu/%.baseline.o $(BUILD)/cpu/pointwise_isa.%.o $(BUILD)/cpu/complex.o: LEVEL = $(COMPACT)
-$(BUILD)/ops/%.o $(BUILD)/program/%.o: LEVEL = $(COMPACT)
+$(BUILD)/cpu/%.baseline.o $(BUILD)/cpu/pointwise_isa.%.o: LEVEL = $(COMPACT)
+$(BUILD)/ops/%.o $(BUILD)/program/%.o $(BUILD)/cpu/complex.o: LEVEL = $(COMPACT)
 # What they sum up is an array, which is in registers once the loops over it are unrolled. Reductions of narrow rows and
 # softmax take 1.3 to 1.6 times as long like this.
 $(BUILD)/cpu/reduce_isa.baseline.o $(patsubst %,$(BUILD)/cpu/%_isa.%.o,attention conv matmul): LEVEL = $(COMPACT) $(if $(CLANG),,-fpeel-loops)
 # Options of a step that do not change take copies of its loop.
 $(BUILD)/cpu/optim_isa.avx%.o: LEVEL = $(COMPACT) $(if $(CLANG),,-funswitch-loops)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)
-# Loops of few instructions take up to 1.9 times as long where they do not fit the lines in which code is fetched.
+# Loops of few instructions take up to 1.9 times as long where they do not fit the lines in which code is fetched. Copies of each
+# formula for half of a vector would be 0.12 MB; with AVX-512, where that is 8 numbers, they pay in calls of 8 to 15.
 $(BUILD)/cpu/pointwise_isa.%.o: EXTRA = -falign-loops=32
+$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/pointwise_isa.avx2.o: EXTRA = -falign-loops=32 $(if $(CLANG),,--param vect-epilogues-nomask=0)
 # A product is where fused multiply-adds pay.
 $(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
 # The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
@@ -172,10 +179,11 @@ $(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
 	$(Q)$(BUILD_PYTHON) $^ > $@
 $(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python
 $(BUILD)/python/calls.o: $(BUILD)/python/calls.inc
-# norch.h as string literals, a line each.
+# The declarations of norch.h as string literals, a line each, without comments.
 $(BUILD)/core/header.inc: csrc/norch.h
 	@mkdir -p $(@D)
-	$(Q)sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< > $@
+	$(Q)sed -e :more -e '/\/\*/{' -e '/\*\//!{' -e N -e 'b more' -e '}' -e '}' -e 's/ *\/\*.*\*\///' -e '/^ *$$/d' \
+	    -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
 $(BUILD)/core/library.o: EXTRA = -I$(BUILD)/core -DNORCH_ABI=$(ABI)
 $(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 

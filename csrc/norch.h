@@ -1,10 +1,10 @@
 /* norch.h: the public C API.
  *
  * This header holds everything that a caller may know. Python's bindings come from this text: make turns its prototypes
- * into builtin functions (csrc/python/make_calls.py), and the library carries a copy, from which norch/_lib.py reads
- * the rest. So the header keeps to a plain style: one prototype a declaration, no macros but constants. Types and names
- * of parameters matter: optional_x may be NULL, bool is a flag, dims are axes, op is a row of ops.def, a count is
- * followed by its array.
+ * into builtin functions (csrc/python/make_calls.py), and the library carries its declarations, from which
+ * norch/_header.py reads the rest. So the header keeps to a plain style: one prototype a declaration, no macros but
+ * constants. Types and names of parameters matter: optional_x may be NULL, bool is a flag, dims are axes, op is a row
+ * of ops.def, a count is followed by its array.
  *
  * A call that makes a tensor returns it, or NULL on failure; other calls return a status (int32_t, NORCH_OK on success)
  * or a value. After a failure norch_last_error() gives the message of this thread, and every argument is unchanged. The
@@ -75,8 +75,8 @@ typedef struct norch_tensor {
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
-/* The text of this header, and a hash of all that a plugin is compiled with: this header, the tables, core/backend.h,
- * device.h and families/. */
+/* The text of this header without comments, and a hash of all that a plugin is compiled with: this header, the tables,
+ * core/backend.h, device.h and families/. */
 const char *norch_header(void);
 uint64_t norch_abi(void);
 int64_t norch_sizeof_tensor(void);

@@ -59,10 +59,10 @@ def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[
             getattr(library, text_of).restype = ctypes.c_char_p
         except AttributeError:
             raise ImportError(f"norch: {path} is a library, but not norch's: it lacks {text_of}") from None
-    text = "".join(part.rpartition("*/")[2] for part in library.norch_header().decode().split("/*"))  # no comments
-    directives = [line.split() for line in text.splitlines() if line.startswith("#")]
+    lines = library.norch_header().decode().splitlines()
+    directives = [line.split() for line in lines if line[:1] == "#"]
     numbers = {words[1]: int(words[2]) for words in directives if len(words) == 3 and words[2].isdigit()}
-    text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    text = "\n".join([line for line in lines if line[:1] != "#"])
     tensor_struct = _read_struct(text, numbers)
     builtins, functions = set(listed(library.norch_call_name)), {}
     for declaration in text.split(";"):

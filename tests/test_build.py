@@ -47,13 +47,14 @@ def test_the_library_is_small(tmp_path):
     small = tmp_path / "libnorch.so"
     done = run("strip", "-o", small, LIBRARY)
     assert done.returncode == 0, done.stderr
-    assert small.stat().st_size < 4_400_000
+    assert small.stat().st_size < 3_700_000
 
 
 def test_the_library_carries_its_header():
     library = ctypes.CDLL(str(LIBRARY))
     library.norch_header.restype = ctypes.c_char_p
-    assert library.norch_header().decode() == (ROOT / "csrc" / "norch.h").read_text()
+    text = re.sub(r" */\*.*?\*/", "", (ROOT / "csrc" / "norch.h").read_text(), flags=re.S)
+    assert library.norch_header().decode().split("\n") == [line for line in text.split("\n") if line] + [""]
     library.norch_abi.restype = ctypes.c_uint64
     assert library.norch_abi() > 2**32
 

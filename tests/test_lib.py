@@ -95,14 +95,6 @@ def test_builtins_check_what_they_get():
                 call(*[None] * 9)  # no SystemError: that would be a failure without an exception
 
 
-def test_the_header_is_the_one_of_the_sources():
-    path = os.path.join(os.path.dirname(os.path.dirname(norch.__file__)), "csrc", "norch.h")
-    if not os.path.exists(path):
-        pytest.skip("the sources are not here")
-    with open(path) as file:
-        assert file.read() == HEADER
-
-
 def test_only_the_border_is_exported():
     names = subprocess.run(["nm", "-D", "--defined-only", _lib._PATH], capture_output=True, text=True)
     if names.returncode:

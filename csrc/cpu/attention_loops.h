@@ -10,7 +10,7 @@
  * The products are made of the tiles of gemm_tile.h. */
 
 #include "gemm_pack.h"
-#include "gemm_tile.h"
+#include "gemm_target.h"
 #include "fold.h"
 
 #define REACH (2 * PANEL_COLS) /* rows are 0 that far beyond the keys that are seen, as tiles of keys may reach there */
@@ -52,7 +52,7 @@ static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t col
     const T *b = right->at + skip * right->row;
     for (int64_t j = 0; j < cols; j += PANEL_COLS, b += right->panel, to.c += PANEL_COLS) {
         to.cols = (int)least(PANEL_COLS, cols - j);
-        NAME(tiles)[rows - 1][to.cols > LANES](k, a, a_row, a_col, b, right->row, &to);
+        TILES_OF_ROWS[rows - 1][to.cols > LANES](k, a, a_row, a_col, b, right->row, &to);
     }
 }
 

@@ -79,6 +79,20 @@ typedef struct NAME(spot) {
     bool add;
 } NAME(spot);
 
+/* Stores the sums of a tile, PANEL_COLS to a row, where not all lanes may be written, or outputs are added to. */
+static __attribute__((noinline)) void NAME(store_sums)(const T *sums, int rows, int vectors, T *out,
+                                                       const NAME(spot) * spot) {
+    for (int j = 0; j < vectors; j++, sums += LANES) {
+        T *to = out + spot->position[j];
+        int count = (int)spot->count[j];
+        for (int i = 0; i < rows; i++, to += spot->plane) {
+            NAME(vec) total = VEC(sums + i * PANEL_COLS);
+            if (spot->add) total += NAME(load_part)(to, count);
+            NAME(store_part)(to, count, total);
+        }
+    }
+}
+
 /* rows channels x vectors of positions: tap k of vector j lies at from[j] + offset[k]. `rows` and `vectors` are
  * constants wherever this is inlined. */
 INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t a_row, const int64_t *offset,
@@ -97,18 +111,19 @@ INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t 
             UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a[i * a_row] * seen[j];
         }
     }
+    bool whole = !spot->add;
+    UNROLL for (int j = 0; j < vectors; j++) whole &= spot->lanes_left[j] >= LANES;
+    if (!whole) {
+        T sums[TILE_ROWS * PANEL_COLS] __attribute__((aligned(VECTOR)));
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < vectors; j++) STORE(sums + i * PANEL_COLS + j * LANES, sum[i][j]);
+        }
+        NAME(store_sums)(sums, rows, vectors, out, spot);
+        return;
+    }
     UNROLL for (int j = 0; j < vectors; j++) {
         T *to = out + spot->position[j];
-        int count = (int)spot->count[j];
-        bool whole = spot->lanes_left[j] >= LANES;
-        UNROLL for (int i = 0; i < rows; i++, to += spot->plane) {
-            NAME(vec) total = sum[i][j];
-            if (spot->add) total += NAME(load_part)(to, count);
-            if (whole && !spot->add)
-                STORE(to, total);
-            else
-                NAME(store_part)(to, count, total);
-        }
+        UNROLL for (int i = 0; i < rows; i++, to += spot->plane) STORE(to, sum[i][j]);
     }
 }
 

@@ -246,7 +246,7 @@ static void NAME(run_panel)(const product *p) {
                 to.bias = NAME(bias_at)(p, first + j);
                 for (int64_t t = 0; t < tiles; t++) {
                     to.rows = (int)(rows + (t < longer));
-                    NAME(tiles)[to.rows - 1][to.cols > LANES](kc, a, p->a_row, p->a_col, b, b_row, &to);
+                    TILES_OF_ROWS[to.rows - 1][to.cols > LANES](kc, a, p->a_row, p->a_col, b, b_row, &to);
                     a += to.rows * p->a_row;
                     to.c += to.rows * p->c_row;
                 }

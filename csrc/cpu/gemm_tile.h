@@ -1,5 +1,6 @@
 /* gemm_tile: the micro-kernel of BLIS (Van Zee and van de Geijn, ACM TOMS 41, 2015): a tile of C in registers, to which
- * products of columns of A and rows of B are added, for one float type T. Included after gemm_pack.h.
+ * products of columns of A and rows of B are added, for one float type T. Included after gemm_pack.h, by
+ * matmul_isa.c.
  *
  *                     b: row p of B    +--------+--------+         for each p < k:
  *                                      | row[0] | row[1] |           TILE_VECTORS loads of B,
@@ -12,17 +13,7 @@
  * latency of 4 cycles need 8 sums at least. At the edges, fewer rows have tiles of their own, and fewer columns are
  * stored in part. */
 
-#define TARGET NAME(target)
-
-/* The destination of a tile: rows x cols of C at c. The sum is added to C (add), or C is set to the sum plus the bias,
- * which has a number for each column. */
-typedef struct TARGET {
-    T *c;
-    int64_t c_row;
-    int rows, cols;
-    int add;
-    const T *bias;
-} TARGET;
+#include "gemm_target.h"
 
 /* Stores the sums of a tile, `width` to a row, into a target that is smaller than the tile. */
 static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width, const TARGET *to) {
@@ -73,9 +64,6 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
     }
 }
 
-typedef void (*NAME(tile_of))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
-                              const TARGET *to);
-
 #define TILE_OF(rows, vectors)                                                                                 \
     static void NAME(tile_##rows##x##vectors)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, \
                                               int64_t b_row, const TARGET *to) {                               \
@@ -86,5 +74,5 @@ EACH_TILE_ROW(TILES)
 #undef TILE_OF
 #undef TILES
 #define TILES(rows) {NAME(tile_##rows##x1), NAME(tile_##rows##x2)},
-static const NAME(tile_of) NAME(tiles)[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(TILES)};
+const NAME(tile_of) TILES_OF_ROWS[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(TILES)};
 #undef TILES

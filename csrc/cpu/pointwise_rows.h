@@ -35,11 +35,18 @@
 
 #define TERNARY_EXTRAS(name) , ONE_LOOP(name)
 
+/* a > b is b < a: the kernel that a row calls with its operands swapped, or NULL. */
+#define SWAPPED(name) (NR_OP_##name == NR_OP_gt ? KERNEL(lt) : NR_OP_##name == NR_OP_ge ? KERNEL(le) : NULL)
+
 /* One formula and its kernel. */
-#define MAKE(form, name, result, formula, parameters, extras)                              \
-    INLINE RESULT_##result FORMULA(name) parameters { return (RESULT_##result)(formula); } \
-    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {  \
-        LOOP_OF_##result(form)(n, p, s, streams, FORMULA(name) extras);                    \
+#define MAKE(form, name, result, formula, parameters, extras)                                            \
+    INLINE RESULT_##result FORMULA(name) parameters { return (RESULT_##result)(formula); }               \
+    static void KERNEL(name)(int64_t n, char *const *p, const int64_t *s, bool streams) {                \
+        const nr_pointwise_kernel swapped = SWAPPED(name);                                               \
+        if (swapped)                                                                                     \
+            swapped(n, (char *const[]){p[0], p[2], p[1]}, (const int64_t[]){s[0], s[2], s[1]}, streams); \
+        else                                                                                             \
+            LOOP_OF_##result(form)(n, p, s, streams, FORMULA(name) extras);                              \
     }
 
 #endif
@@ -53,6 +60,9 @@
 #define R bool
 #define RS uint8_t
 #include "pointwise_loops.h"
+
+static void KERNEL(lt)(int64_t n, char *const *p, const int64_t *s, bool streams);
+static void KERNEL(le)(int64_t n, char *const *p, const int64_t *s, bool streams);
 
 #define UNARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE(unary, name, result, formula, (T x), ))
 #define BINARY(name, domain, result, formula) \
