@@ -23,8 +23,9 @@ NOT_TRUNK = (
     "csrc/core/backend.c csrc/core/error.c csrc/core/convert.h csrc/core/library.c csrc/core/observer.c "
     "csrc/core/device.h csrc/core/wrap.c csrc/core/transfer.c csrc/core/transfer.h "
     "csrc/python/abi.h csrc/python/getitem.c csrc/python/columns.h csrc/python/make_calls.py csrc/python/dlpack.c "
-    "csrc/python/recording.h csrc/python/guards.c csrc/python/recording.c csrc/python/replay.c csrc/python/parts.c "
-    "csrc/python/profile.c csrc/python/guard.c csrc/python/captured.c csrc/python/holder.c csrc/python/holder.h csrc/python/mpi.c "
+    "csrc/python/recording.h csrc/python/recording.c csrc/python/recording_guards.c csrc/python/replay.c "
+    "csrc/python/parts.c csrc/python/profile.c csrc/python/guard.c csrc/python/captured.c csrc/python/holder.c "
+    "csrc/python/holder.h csrc/python/mpi.c "
     "csrc/python/values.c csrc/python/listing.c csrc/python/host_call.c csrc/python/batched.c"
 )
 

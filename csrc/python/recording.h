@@ -143,7 +143,7 @@ extern void *nr_recording_type;
 /* Whether dicts have a version that each change increases (PEP 509): CPython 3.10 to 3.12. */
 extern bool nr_dicts_have_versions;
 nr_recording *nr_recording_of(const char *name, void *object);
-/* guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are identical. */
+/* recording_guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are identical. */
 bool nr_same_object(void *a, void *b);
 /* Reads guards from a list of tuples (container, key, value), or (container, None, size), in which those of one
  * container are neighbours; or from None. */

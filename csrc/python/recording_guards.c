@@ -1,5 +1,5 @@
-/* guards: conditions of a recording on Python's dicts, lists and variables. A dict whose version (PEP 509) is that of the
- * last check is not read. */
+/* recording_guards: conditions of a recording on Python's dicts, lists and variables. A dict whose version (PEP 509) is
+ * that of the last check is not read. */
 #include <string.h>
 
 #include "../core/error.h"
