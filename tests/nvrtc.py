@@ -24,7 +24,12 @@ HOST_ONLY = ("cuda.cu", "graph.cu", "pinned.cu", "stream.cu", *CHAINS)  # no ker
 
 HEADERS = {
     "stdint.h": (CUDA / "nvrtc_stdint.h").read_text(),
-    "stddef.h": "#ifndef NULL\n#define NULL 0\n#endif\n",
+    "stddef.h": """
+#ifndef NULL
+#define NULL 0
+#endif
+extern "C" int __builtin_clzll(unsigned long long), __builtin_ctzll(unsigned long long);
+""",
     "stdbool.h": "",
     "string.h": "#include <stddef.h>\n",
     "stdlib.h": "#define getenv(name) nullptr\n",
