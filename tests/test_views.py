@@ -527,3 +527,19 @@ def test_views_know_their_base() -> None:
     z = norch.zeros(3)
     assert not z._is_view() and z[1:]._base is z and z[1:].clone()._base is None
     assert reversed(z + norch.arange(3)).tolist() == [2, 1, 0] and reversed(norch.tensor(1)).item() == 1
+
+
+def test_gradients_of_reversed_axes():
+    """Of a whole axis the gradient is reversed too; of a part, or of no elements, it has the shape of the input."""
+    weights = norch.arange(12.0).view(3, 4)
+    x = norch.ones(3, 4, requires_grad=True)
+    (x.flip(0, 1) * weights).sum().backward()
+    assert x.grad.tolist() == weights.flip(0, 1).tolist()
+    (slope,) = norch.autograd.grad((x[::-1] ** 3 * weights).sum(), x, create_graph=True)
+    assert norch.autograd.grad(slope.sum(), x)[0].tolist() == (6 * weights.flip(0)).tolist()
+    x.grad = None
+    (x[:, 2::-1] * weights[:, :3]).sum().backward()
+    assert x.grad.tolist() == [[2, 1, 0, 0], [6, 5, 4, 0], [10, 9, 8, 0]]
+    none = norch.ones(0, 4, requires_grad=True)
+    none[:, 2::-1].sum().backward()
+    assert none.grad.shape == (0, 4)

@@ -232,7 +232,13 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 def slice_(x: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
     """x[start:stop:step] along dim, its bounds as in Python; a negative step gives a flipped view."""
-    return record_view(Region, lib.norch_slice(x, dim, start, stop, step), x, slice_, (dim, start, stop, step))
+    out = lib.norch_slice(x, dim, start, stop, step)
+    node_class = _Flip if step == -1 and out.shape == x.shape else Region
+    return record_view(node_class, out, x, slice_, (dim, start, stop, step))
+
+
+# Of a whole axis in reverse order: that of its gradient, in place of zeros with the gradient in them.
+_Flip = view_derivative("flip", grad=lambda g, arguments: slice_(g, *arguments))
 
 
 @method
