@@ -79,9 +79,7 @@ static void run_link(const nr_chain *chain, const nr_link *link, const tile *t) 
         char *data[NR_MAX_OPERANDS];
         for (int o = 0; o < plan->operands; o++)
             data[o] = nr_in_plan(plan, o) ? plan->data[o] : address(chain, link, o, plan->data[o], t);
-        const bool streams = link->streams && (uintptr_t)data[0] % NR_LINE == 0;
-        ((nr_pointwise_kernel)call->kernel)(link->size[0] * t->rows, data, link->stride[0], streams);
-        if (streams) nr_stream_end();
+        ((nr_pointwise_kernel)call->kernel)(link->size[0] * t->rows, data, link->stride[0], false);
         return;
     }
     nr_plan part;
@@ -115,13 +113,14 @@ static void find_ahead(const nr_chain *chain, const tile *t, const char **ahead)
     }
 }
 
-/* Before call i, prefetches a part of the operands of the next tile into the second cache: a tile is too short for the
- * hardware prefetcher. */
+/* Before call i, prefetches a part of the operands of the next tile, results too, so that memory is read while the
+ * calls compute. A tile is too short for the hardware prefetcher. Results that bypassed the cache (stream.h) would wait
+ * for memory in one call of the chain. */
 static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
     for (int32_t f = 0; f < chain->fetches; f++) {
         const int64_t lines = chain->fetch[f].lines;
         const char *from = ahead[f] + i * lines * NR_LINE;
-        for (int64_t k = 0; k < lines; k++) __builtin_prefetch(from + k * NR_LINE, 0, 2);
+        for (int64_t k = 0; k < lines; k++) __builtin_prefetch(from + k * NR_LINE, 0, 3);
     }
 }
 

@@ -15,6 +15,7 @@
 
 #define NR_CHAIN_ROW 16384     /* elements of the inner loops, at most, if a call needs whole rows */
 #define NR_CHAIN_TILE 4096     /* elements of other tiles, at most; divides the leaf of a reduction */
+#define NR_CHAIN_FETCHED 1024  /* the same if they come from memory: the first cache has two tiles of each operand */
 #define NR_CHAIN_BUFFERS 24576 /* bytes of all buffers, which limit the size of a tile */
 
 /* Limits of chains by elements: */
@@ -43,7 +44,6 @@ typedef struct nr_link {
     const struct nr_call *call;
     nr_chain_role role;
     bool is_run;  /* a pointwise call whose elements of a tile are one run, of a dtype that kernels take as it is */
-    bool streams; /* the same, and the result is large, and no call of the chain reads it: it bypasses the cache */
     int32_t ndim; /* its loops in a tile; the last has size[ndim - 1] elements for each row */
     int64_t size[NORCH_MAX_DIMS];
     int64_t stride[NORCH_MAX_DIMS]

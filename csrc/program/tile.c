@@ -12,8 +12,8 @@
 
 #define SECOND_CACHE (1 << 20) /* bytes of the second-level cache, about */
 #define MOST_BUFFERS 64
-#define LINE 64               /* bytes of a cache line */
-#define PAST_CACHE (16 << 20) /* bytes from which on a result has left the cache before it is read */
+#define LINE 64              /* bytes of a cache line */
+#define PAST_CACHE (1 << 17) /* elements of a chain from which on its operands are not in the second-level cache */
 
 /* ---- loops --------------------------------------------------------------------------------------------- */
 
@@ -136,12 +136,16 @@ static bool assign_buffers(search *s, plan *p) {
 
 /* ---- the chain ------------------------------------------------------------------------------------------ */
 
+/* Whether operands come from memory, so that the next tile is prefetched. */
+static bool fetches(const search *s) { return !s->runner->by_element && nr_product(s->ndim, s->size) >= PAST_CACHE; }
+
 /* Decides how many inner loops are whole in a tile, how many rows it has, and the bytes of its buffers. */
 static bool cut_tile(search *s, plan *p, nr_chain *chain, int32_t *whole) {
+    const int64_t limit = fetches(s) ? NR_CHAIN_FETCHED : NR_CHAIN_TILE;
     int64_t bytes = 0, most = 1;
     for (int32_t r = 0; r < p->count; r++)
         if (!p->buffers[r].by_row && !p->buffers[r].is_long) bytes += p->buffers[r].bytes;
-    while (2 * most <= NR_CHAIN_TILE && 2 * most * bytes <= NR_CHAIN_BUFFERS) most *= 2;
+    while (2 * most <= limit && 2 * most * bytes <= NR_CHAIN_BUFFERS) most *= 2;
     if (s->inner) most = 2 * NR_CHAIN_TILE; /* from the second cache, as rows are many kernel calls in any case */
     *whole = s->inner;
     while (!s->inner && *whole < s->ndim && nr_product(*whole + 1, s->size) <= most) ++*whole;
@@ -264,36 +268,20 @@ static bool is_dense(const search *s, const nr_chain *chain, int32_t whole, cons
     return true;
 }
 
-/* Lists the operands to prefetch (fetch() in cpu/chain.c), each block once, if together they are too large for the
- * cache. */
+/* Lists the operands to prefetch (fetch() in cpu/chain.c), each block once. */
 static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_t whole) {
-    const int64_t all = nr_product(s->ndim, s->size);
-    int64_t bytes = 0;
     for (int64_t i = 0; i < s->count; i++)
         for (int o = 0; o < s->members[i].operands && chain->fetches < NR_CHAIN_FETCHES; o++) {
             const access *a = &s->members[i].operand[o];
-            bool known = a->place == NUMBER || p->in_buffer[i][o] || (o == 0 && chain->links[i].streams);
+            bool known = a->place == NUMBER || p->in_buffer[i][o];
             for (int32_t f = 0; f < chain->fetches && !known; f++) {
                 const access *b = &s->members[chain->fetch[f].link].operand[chain->fetch[f].operand];
                 known = a->place == b->place && a->offset == b->offset;
             }
             if (known || !is_dense(s, chain, whole, a)) continue;
             const int64_t lines = chain->rows * chain->row * a->size / LINE;
-            chain->fetch[chain->fetches++] = (nr_chain_fetch){(int32_t)i, o, lines / s->count};
-            bytes += all * a->size;
+            chain->fetch[chain->fetches++] = (nr_chain_fetch){(int32_t)i, o, (lines + s->count - 1) / s->count};
         }
-    if (bytes < SECOND_CACHE) chain->fetches = 0;
-}
-
-/* Whether a result is large, dense, and used by no other call of the chain, so that it may bypass the cache
- * (cpu/stream.h). */
-static bool streams(const search *s, const plan *p, int64_t i, const nr_link *link) {
-    const access *out = &s->members[i].operand[0];
-    if (!link->is_run || link->role != NR_EACH || p->in_buffer[i][0] || link->stride[0][0] != out->size) return false;
-    for (int64_t k = 0; k < s->count; k++)
-        for (int o = 0; o < s->members[k].operands; o++)
-            if (s->members[k].operand[o].place == out->place && (k != i || o)) return false;
-    return nr_product(s->ndim, s->size) * out->size >= PAST_CACHE;
 }
 
 /* The chain that the search has found, with its links; NULL if it is not worth it. */
@@ -314,10 +302,9 @@ nr_chain *nr_chain_make(search *s) {
             nr_link *link = &chain->links[i];
             memset(link, 0, sizeof *link);
             make_link(s, p, chain, whole, i, link);
-            link->streams = !by_element && streams(s, p, i, link);
             if (p->in_buffer[i][0]) s->program->blocks[s->members[i].operand[0].place].in_buffer = true;
         }
-        if (good && !by_element) list_fetches(s, p, chain, whole);
+        if (good && fetches(s)) list_fetches(s, p, chain, whole);
     }
     nr_free(p);
     if (good) return chain;
