@@ -11,7 +11,8 @@ const nr_op_row nr_ops[NR_OP_COUNT] = {
 #define BINARY(name, domain, result, formula) POINTWISE(NR_BINARY, name, domain, result)
 #define CHOICE(name, domain, result, formula) POINTWISE(NR_CHOICE, name, domain, result)
 #define TERNARY(name, domain, result, formula) POINTWISE(NR_TERNARY, name, domain, result)
-#define REDUCE(name, domain, result, state, identity, step, merge, finish) POINTWISE(NR_REDUCE, name, domain, result)
+#define REDUCE(name, domain, result, ...) POINTWISE(NR_REDUCE, name, domain, result)
+#define FINISH REDUCE
 #include "../ops.def"
 };
 

@@ -9,7 +9,8 @@ typedef enum nr_op {
 #define BINARY(name, domain, result, formula) NR_OP_##name,
 #define CHOICE(name, domain, result, formula) NR_OP_##name,
 #define TERNARY(name, domain, result, formula) NR_OP_##name,
-#define REDUCE(name, domain, result, state, identity, step, merge, finish) NR_OP_##name,
+#define REDUCE(name, ...) NR_OP_##name,
+#define FINISH REDUCE
 #include "../ops.def"
     NR_OP_COUNT,
     NR_NO_OP = -1

@@ -10,6 +10,7 @@
 #define VECTORS_FIRST
 #endif
 #define IN_MEMORY(block) __asm__("" : "+m"(block)) /* keeps compilers from splitting the block into scalars */
+#define NO_VECTORS __asm__("")                     /* keeps a loop that is not worth its size from being vectorised */
 
 #include <math.h>
 #include <stdbool.h>
@@ -24,13 +25,16 @@
 #define UNUSED __attribute__((unused))
 
 /* The kernels that a build has; for others the table keeps those of the narrower build (cpu.c). AVX2 repeats what SSE2
- * lacks instructions for, such as integer minima and 64-bit comparisons. */
+ * lacks instructions for, such as integer minima and 64-bit comparisons. Whether numbers are 0 is seldom asked. */
 #if defined(NR_ISA_BASELINE)
 #define BUILT(kind, bits) 1
+#define ROW_BUILT(op) true
 #elif !defined(__AVX512F__)
 #define BUILT(kind, bits) (bits >= 32)
+#define ROW_BUILT(op) (sizeof(T) == 8 || ((op) != NR_OP_any && (op) != NR_OP_all))
 #else
 #define BUILT(kind, bits) (kind == 'f')
+#define ROW_BUILT(op) ((op) != NR_OP_any && (op) != NR_OP_all)
 #endif
 
 #define TEMPLATE "reduce_loops.h"

@@ -249,7 +249,10 @@ INLINE void OF_KIND(clear)(STATE *states, int64_t n, OF_KIND(begin) begin) {
 }
 
 INLINE void OF_KIND(merge_all)(STATE *restrict states, const STATE *restrict others, int64_t n, OF_KIND(merge) merge) {
-    for (int64_t k = 0; k < n; k++) merge(&states[k], others[k]);
+    for (int64_t k = 0; k < n; k++) {
+        NO_VECTORS;
+        merge(&states[k], others[k]);
+    }
 }
 
 #undef OF_KIND

@@ -28,7 +28,8 @@
         statement;                                                      \
         *into = s;                                                      \
     }
-#define ROW(name, result, kind, identity, step, combine, value)                                                    \
+#define ROW(name, kind, identity, step, combine)                                                                   \
+    typedef NAME(state_##kind) NAME(name##_state);                                                                 \
     static inline void NAME(name##_begin)(NAME(part_##kind) * into) {                                              \
         NAME(part_##kind) s = {0};                                                                                 \
         identity;                                                                                                  \
@@ -57,19 +58,21 @@
     }                                                                                                              \
     static void NAME(name##_merge_all)(void *states, const void *others, int64_t n) {                              \
         NAME(merge_all_##kind)(states, others, n, NAME(name##_merge));                                             \
-    }                                                                                                              \
+    }
+/* The kernel of a row, with the loops of a row `of`. */
+#define ENTRY(name, result, of, value)                                                                             \
     static void NAME(name##_finish)(char *out, int64_t stride, const void *states, int64_t many, UNUSED int64_t n, \
                                     UNUSED double p) {                                                             \
         for (int64_t k = 0; k < many; k++) {                                                                       \
-            const NAME(state_##kind) s = ((const NAME(state_##kind) *)states)[k];                                  \
+            const NAME(of##_state) s = ((const NAME(of##_state) *)states)[k];                                      \
             *(OUT_##result *)(out + k * stride) = (OUT_##result)(value);                                           \
         }                                                                                                          \
     }                                                                                                              \
     static const nr_reduce_ops *NAME(name##_kernel)(void) {                                                        \
-        static const nr_reduce_ops ops = {sizeof(NAME(state_##kind)), WIDTH,                                       \
-                                          NAME(name##_clear),         NAME(name##_run),                            \
-                                          NAME(name##_clear_lanes),   NAME(name##_across),                         \
-                                          NAME(name##_fold),          NAME(name##_merge_all),                      \
+        static const nr_reduce_ops ops = {sizeof(NAME(of##_state)), WIDTH,                                         \
+                                          NAME(of##_clear),         NAME(of##_run),                                \
+                                          NAME(of##_clear_lanes),   NAME(of##_across),                             \
+                                          NAME(of##_fold),          NAME(of##_merge_all),                          \
                                           NAME(name##_finish)};                                                    \
         return &ops;                                                                                               \
     }
@@ -91,11 +94,13 @@ typedef __typeof__(__builtin_choose_expr(sizeof(S) == 1, (uint8_t)0, (POSITION)0
 #include "reduce_kind.h"
 
 #define REDUCE(name, domain, result, kind, identity, step, merge, finish) \
-    IN_DOMAIN(domain)(ROW(name, result, kind, identity, step, merge, finish))
+    IN_DOMAIN(domain)(ROW(name, kind, identity, step, merge) ENTRY(name, result, name, finish))
+#define FINISH(name, domain, result, of, finish) IN_DOMAIN(domain)(ENTRY(name, result, of, finish))
 #include "../ops.def"
 
 static void NAME(fill)(nr_kernel_rows kernels) {
-#define REDUCE(name, domain, result, kind, identity, step, merge, finish) \
-    IN_DOMAIN(domain)(kernels[NR_OP_##name][NUMBER] = (nr_kernel)NAME(name##_kernel);)
+#define REDUCE(name, domain, ...) \
+    IN_DOMAIN(domain)(if (ROW_BUILT(NR_OP_##name)) kernels[NR_OP_##name][NUMBER] = (nr_kernel)NAME(name##_kernel);)
+#define FINISH REDUCE
 #include "../ops.def"
 }

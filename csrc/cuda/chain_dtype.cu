@@ -55,6 +55,7 @@ DEVICE void reduce_step(const chain_args &a, const chain_step &step, const share
     case NR_OP_##name:                                                                                           \
         if constexpr ((NR_DOMAIN_##domain & D::kind) != 0) reduce_rows<row_##name<D>, D>(a, step, shared, rows); \
         break;
+#define FINISH REDUCE
 #include "../ops.def"
     }
 }

@@ -197,7 +197,7 @@ template <template <class> class Row, class D, int domain> static void enter(nr_
 
 void NR_JOIN2(nr_fill_reduce, NR_DTYPE_NAME)(nr_kernel_rows kernels) {
     using D = NR_JOIN2(dtype, NR_DTYPE_NAME);
-#define REDUCE(name, domain, result, kind, identity, step, merge, finish) \
-    enter<row_##name, D, NR_DOMAIN_##domain>(kernels, NR_OP_##name);
+#define REDUCE(name, domain, ...) enter<row_##name, D, NR_DOMAIN_##domain>(kernels, NR_OP_##name);
+#define FINISH REDUCE
 #include "../ops.def"
 }

@@ -55,26 +55,36 @@ STATE(MOMENTS)
 #define OUT_TRUTH dtype_bool
 #define OUT_INDEX dtype_int64
 
-#define REDUCE(name, domain, result, kind, identity, step_of, merge_of, finish)    \
-    template <class D> struct row_##name {                                         \
-        using T = typename D::T;                                                   \
-        using ACC = typename D::A;                                                 \
-        using State = state_##kind<D>;                                             \
-        using Out = OUT_##result;                                                  \
-        static DEVICE State begin() {                                              \
-            State s = {};                                                          \
-            identity;                                                              \
-            return s;                                                              \
-        }                                                                          \
-        template <class S, class I> static DEVICE void step(S &s, T x, I i) {      \
-            (void)i;                                                               \
-            step_of;                                                               \
-        }                                                                          \
-        static DEVICE void merge(State &s, const State &t) { merge_of; }           \
-        static DEVICE typename Out::T value(const State &s, int64_t n, double p) { \
-            (void)n, (void)p;                                                      \
-            return (typename Out::T)(finish);                                      \
-        }                                                                          \
+#define VALUE_OF(finish)                                                       \
+    static DEVICE typename Out::T value(const State &s, int64_t n, double p) { \
+        (void)n, (void)p;                                                      \
+        return (typename Out::T)(finish);                                      \
+    }
+#define REDUCE(name, domain, result, kind, identity, step_of, merge_of, finish) \
+    template <class D> struct row_##name {                                      \
+        using T = typename D::T;                                                \
+        using ACC = typename D::A;                                              \
+        using State = state_##kind<D>;                                          \
+        using Out = OUT_##result;                                               \
+        static DEVICE State begin() {                                           \
+            State s = {};                                                       \
+            identity;                                                           \
+            return s;                                                           \
+        }                                                                       \
+        template <class S, class I> static DEVICE void step(S &s, T x, I i) {   \
+            (void)i;                                                            \
+            step_of;                                                            \
+        }                                                                       \
+        static DEVICE void merge(State &s, const State &t) { merge_of; }        \
+        VALUE_OF(finish)                                                        \
+    };
+#define FINISH(name, domain, result, of, finish)         \
+    template <class D> struct row_##name : row_##of<D> { \
+        using T = typename D::T;                         \
+        using ACC = typename D::A;                       \
+        using State = typename row_##of<D>::State;       \
+        using Out = OUT_##result;                        \
+        VALUE_OF(finish)                                 \
     };
 #include "../ops.def"
 
