@@ -94,7 +94,7 @@ OPTIMIZE = $(if $(SANITIZE),-O1 -g -DNR_LONG_WORK=-1 -fno-omit-frame-pointer -fs
     $(if $(CLANG),-Wno-pass-failed),\
     $(LEVEL) -fno-unwind-tables -fno-asynchronous-unwind-tables)
 LEVEL = -O3
-# Vectors as at -O3, without its copies of loops: for loops of one line, and for what few machines run.
+# Vectors as at -O3, without its copies of loops: for loops of one line, what is called once a kernel, and what few machines run.
 COMPACT := -O2 $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
 # clang links its sanitizers into the program, unless told that they are libraries.
 SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
@@ -159,17 +159,19 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 REPLACED := $(if $(filter avx2,$(ISAS)),attention batch_norm conv cross_entropy normalize optim pool recurrent softmax)
 $(REPLACED:%=$(BUILD)/cpu/%_isa.baseline.o): LEVEL = -Os
 $(BUILD)/cpu/%.baseline.o $(BUILD)/cpu/pointwise_isa.%.o: LEVEL = $(COMPACT)
-$(BUILD)/ops/%.o $(BUILD)/program/%.o $(BUILD)/cpu/complex.o: LEVEL = $(COMPACT)
+$(BUILD)/ops/%.o $(BUILD)/program/%.o $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): LEVEL = $(COMPACT)
 # What they sum up is an array, which is in registers once the loops over it are unrolled. Reductions of narrow rows and
 # softmax take 1.3 to 1.6 times as long like this.
 $(BUILD)/cpu/reduce_isa.baseline.o $(patsubst %,$(BUILD)/cpu/%_isa.%.o,attention conv matmul): LEVEL = $(COMPACT) $(if $(CLANG),,-fpeel-loops)
-# Options of a step that do not change take copies of its loop.
-$(BUILD)/cpu/optim_isa.avx%.o: LEVEL = $(COMPACT) $(if $(CLANG),,-funswitch-loops)
+# Options that do not change during a loop, and strides of one element, take copies of it.
+$(patsubst %,$(BUILD)/cpu/%_isa.avx%.o,normalize optim pool): LEVEL = $(COMPACT) $(if $(CLANG),,-funswitch-loops -fversion-loops-for-strides)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)
 # Loops of few instructions take up to 1.9 times as long where they do not fit the lines in which code is fetched. Copies of each
 # formula for half of a vector would be 0.12 MB; with AVX-512, where that is 8 numbers, they pay in calls of 8 to 15.
 $(BUILD)/cpu/pointwise_isa.%.o: EXTRA = -falign-loops=32
-$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/pointwise_isa.avx2.o: EXTRA = -falign-loops=32 $(if $(CLANG),,--param vect-epilogues-nomask=0)
+NO_EPILOGUES := $(if $(CLANG),,--param vect-epilogues-nomask=0)
+$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/pointwise_isa.avx2.o: EXTRA = -falign-loops=32 $(NO_EPILOGUES)
+$(BUILD)/cpu/optim_isa.%.o $(BUILD)/cpu/recurrent_isa.%.o: EXTRA = $(NO_EPILOGUES)
 # A product is where fused multiply-adds pay.
 $(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
 # The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
