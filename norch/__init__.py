@@ -29,22 +29,17 @@ from .dtype import bool_ as bool  # noqa: A004
 from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .errors import *  # noqa: F403
+from .ops._deferred import FUNCTIONS as _DEFERRED
 from .ops._out import NAMES as _TAKE_OUT
-from .ops._out import take_out as _take_out
+from .ops._out import take_out_late as _take_out_late
 from .ops.complex import *  # noqa: F403
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
-from .ops.composed.distance import *  # noqa: F403
 from .ops.composed.einsum import einsum
-from .ops.composed.grid import *  # noqa: F403
-from .ops.composed.histogram import *  # noqa: F403
-from .ops.composed.numeric import *  # noqa: F403
-from .ops.composed.order import *  # noqa: F403
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
 from .ops.composed.products import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
 from .ops.composed.split import *  # noqa: F403
-from .ops.composed.statistics import *  # noqa: F403
 from .ops.composed.type_properties import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.create import *  # noqa: F403
@@ -60,7 +55,6 @@ from .ops.scan import *  # noqa: F403
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import *  # noqa: F403
-from .ops.special import *  # noqa: F403
 from .ops.values import as_tensor, asarray, from_numpy, tensor
 from .ops.view import *  # noqa: F403
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -80,6 +74,7 @@ _MODULES = (
 )
 _LAZY = {
     ".": _MODULES,
+    **_DEFERRED,
     ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "
     "layer_norm rms_norm adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d max_pool3d",
@@ -92,7 +87,6 @@ _LAZY = {
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
     ".ops.linalg.torch_names": " ".join(_LINALG),
-    "._stft": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
     ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
     ".compat.typed_storage": "TypedStorage UntypedStorage",
@@ -103,7 +97,7 @@ if _start.is_traced:
 
     _trace.start()
 
-_take_out(globals(), _TAKE_OUT)
+_take_out, _takers = _take_out_late(globals(), _TAKE_OUT), frozenset(_TAKE_OUT.split())
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
@@ -142,6 +136,8 @@ if _TYPE_CHECKING:
 
 
 def _missing(name: str) -> _Any:
+    if name in _takers:
+        return _take_out(name)
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
     if name.startswith("_foreach_"):
@@ -158,5 +154,6 @@ _publish(
     globals(),
     {**_LAZY, ".": _MODULES + " _C", ".compat.fx": "_assert"},
     _missing,
-    public=lambda: _exported(globals(), "autograd"),
+    wrap=lambda name, function: _take_out(name, function) if name in _takers else function,
+    public=lambda: _exported(globals(), "autograd", *_takers, *" ".join(_DEFERRED.values()).split()),
 )

@@ -23,6 +23,7 @@ def publish(
     public: Callable[[], list[str]] | None = None,
     more: str = "",
     name: str = "",
+    wrap: Callable[[str, Any], Any] = lambda key, thing: thing,
 ) -> None:
     """Gives the module with these globals() a `__dir__` of its public names alone, and a `__getattr__`.
 
@@ -33,6 +34,7 @@ def publish(
         imported when they are first read.
     missing(name): for all other names; raises AttributeError, by default with the reason why norch leaves the name out.
     name: of the module for users, where that is not its `__name__`.
+    wrap(name, thing): what stands for a thing that another module defines.
 
     Type checkers do not see what is set here, so that a name which no text defines is an error for them. What modules
     lists is imported under TYPE_CHECKING for them.
@@ -60,7 +62,7 @@ def publish(
         if (module := module_of[key]) == ".":
             namespace[key] = import_module(f".{key}", namespace["__name__"])
         else:
-            namespace[key] = getattr(import_module(module, namespace["__name__"]), key)
+            namespace[key] = wrap(key, getattr(import_module(module, namespace["__name__"]), key))
         return namespace[key]
 
     namespace["__dir__"] = lambda: sorted({*listed(), *(key for key in module_of if key[0] != "_")})

@@ -22,16 +22,11 @@ from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
 from .ops import softmax as _softmax  # noqa: F401
-from .ops import special as _special  # noqa: F401
+from .ops._deferred import deferred_methods
 from .ops.composed import diagonal as _diagonal  # noqa: F401
-from .ops.composed import distance as _distance  # noqa: F401
-from .ops.composed import histogram as _histogram  # noqa: F401
-from .ops.composed import numeric as _numeric  # noqa: F401
-from .ops.composed import order as _order  # noqa: F401
 from .ops.composed import pointwise as _pointwise  # noqa: F401
 from .ops.composed import products as _products  # noqa: F401
 from .ops.composed import shape as _shape  # noqa: F401
-from .ops.composed import statistics as _statistics  # noqa: F401
 from .ops.composed import type_properties as _type_properties  # noqa: F401
 from .ops.create import legacy_tensor
 from .ops.op import METHODS
@@ -85,6 +80,8 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor)
 
 
+for _name, _method in deferred_methods().items():
+    METHODS.setdefault(_name, _method)
 for _name, _function in METHODS.items():
     setattr(Tensor, _name, _function)
 for _base in Tensor.__mro__[1:-1]:  # so that Python's TypeErrors name Tensor

@@ -113,3 +113,22 @@ def test_importing_norch_is_cheap() -> None:
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert not loaded & {"typing", "re", "enum", "dataclasses", "inspect", "asyncio", "subprocess", "logging"}
     assert not {name for name in loaded - {"norch"} if name not in sys.stdlib_module_names}
+
+
+def test_deferred_modules() -> None:
+    """`import norch` leaves them alone; each declares the methods that wait for it, and has the functions."""
+    code = """
+import sys, norch
+from importlib import import_module
+from norch.ops import _deferred
+from norch.ops.op import METHODS
+assert not {"norch" + module for module in _deferred.FUNCTIONS} & {*sys.modules}
+for module, names in _deferred.FUNCTIONS.items():
+    before = dict(METHODS)
+    found = import_module("norch" + module)
+    assert all(hasattr(found, name) for name in names.split()), module
+    declared = {name for name in METHODS if METHODS[name] is not before.get(name)}
+    assert declared == {*_deferred._METHODS.get(module, "").split()}, (module, declared)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert not done.returncode, done.stderr

@@ -1,10 +1,36 @@
-"""Methods whose module is imported at their first call."""
+"""Functions and methods whose module is imported at their first use, for the time of `import norch`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from .._typing import Any
+
+# Modules, relative to norch, with their functions in norch, and with the methods of Tensor that they declare.
+FUNCTIONS = {
+    "._stft": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
+    ".ops.composed.distance": "cdist cosine_similarity pairwise_distance pdist renorm",
+    ".ops.composed.grid": "cartesian_prod combinations meshgrid unravel_index vander",
+    ".ops.composed.histogram": "histc histogram",
+    ".ops.composed.numeric": "gcd gradient heaviside lcm nextafter",
+    ".ops.composed.order": "bincount diff isin kthvalue mode nanquantile quantile unique unique_consecutive",
+    ".ops.composed.statistics": "corrcoef cov cumulative_trapezoid trapezoid trapz",
+    ".ops.special": "i0 igamma igammac",
+}
+_METHODS = {
+    ".ops.composed.distance": "renorm renorm_",
+    ".ops.composed.histogram": "histc histogram",
+    ".ops.composed.numeric": "gcd gcd_ heaviside heaviside_ lcm lcm_ nextafter nextafter_",
+    ".ops.composed.order": "bincount diff kthvalue mode nanquantile quantile unique unique_consecutive",
+    ".ops.composed.statistics": "corrcoef cov",
+    ".ops.special": "i0 i0_ igamma igamma_ igammac igammac_",
+}
+
+
+def _imported(module: str) -> Any:
+    from importlib import import_module  # lazy, as the modules themselves
+
+    return import_module(module)
 
 
 class DeferredMethod:
@@ -16,11 +42,30 @@ class DeferredMethod:
 
     def function(self) -> Callable[..., Any]:
         """The deferred function."""
-        from importlib import import_module  # lazy, for the time of `import norch`
-
-        return getattr(import_module(self.module), self.name)
+        return getattr(_imported(self.module), self.name)
 
     def __get__(self, instance: Any, owner: type) -> Any:
         function = self.function()
-        setattr(next(cls for cls in owner.__mro__ if vars(cls).get(self.name) is self), self.name, function)
+        for cls in owner.__mro__:
+            if vars(cls).get(self.name) is self:  # no other thread was faster
+                setattr(cls, self.name, function)
         return function if instance is None else function.__get__(instance, owner)
+
+
+class _DeclaredMethod(DeferredMethod):
+    """One that its module declares with @method or op(): without out=, which the function in norch takes."""
+
+    def function(self) -> Callable[..., Any]:
+        from .op import METHODS
+
+        _imported(self.module)
+        return METHODS[self.name]
+
+
+def deferred_methods() -> dict[str, DeferredMethod]:
+    """The methods of Tensor that wait for the modules above."""
+    declared = {name: f"norch{module}" for module, names in _METHODS.items() for name in names.split()}
+    return {
+        **{name: DeferredMethod("norch._stft", name) for name in ("istft", "stft")},
+        **{name: _DeclaredMethod(module, name) for name, module in declared.items()},
+    }

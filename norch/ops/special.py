@@ -8,8 +8,7 @@ import math
 from .._typing import Operand, Operation, Tensor
 from ..autograd.differentiable import differentiable
 from ._arguments import as_fixed_operand
-from ._deferred import DeferredMethod
-from .op import METHODS, function_op, op
+from .op import function_op, op
 from .pointwise import erfc, log1p, where, xlogy
 
 __all__ = ["i0", "igamma", "igammac"]
@@ -85,6 +84,3 @@ def xlog1py(input: Operand, other: Operand) -> Tensor:
     """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
     x, y = as_fixed_operand(input, "xlog1py"), as_fixed_operand(other, "xlog1py")
     return where((x == 0) & (y == y), 0, x * log1p(where((x == 0) & (y == y), 0, y)))
-
-
-METHODS.update({name: DeferredMethod("norch._stft", name) for name in ("istft", "stft")})
