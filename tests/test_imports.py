@@ -123,12 +123,12 @@ from importlib import import_module
 from norch.ops import _deferred
 from norch.ops.op import METHODS
 assert not {"norch" + module for module in _deferred.FUNCTIONS} & {*sys.modules}
+before, waiting = dict(METHODS), " ".join(_deferred._METHODS.values()).split()
 for module, names in _deferred.FUNCTIONS.items():
-    before = dict(METHODS)
     found = import_module("norch" + module)
     assert all(hasattr(found, name) for name in names.split()), module
-    declared = {name for name in METHODS if METHODS[name] is not before.get(name)}
-    assert declared == {*_deferred._METHODS.get(module, "").split()}, (module, declared)
+declared = {name for name in METHODS if METHODS[name] is not before.get(name)}
+assert declared == {*waiting}, declared ^ {*waiting}
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert not done.returncode, done.stderr
