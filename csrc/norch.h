@@ -51,7 +51,7 @@ typedef struct norch_storage norch_storage;
  * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the kind takes
  * part in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
 typedef struct norch_tensor {
-    int64_t references;
+    intptr_t references;
     void *type;
     void *node;
     void *grad;

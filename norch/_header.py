@@ -7,6 +7,7 @@ import ctypes
 from ._typing import Any
 
 _SCALARS: dict[str, Any] = {
+    "intptr_t": ctypes.c_ssize_t,
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64,
@@ -28,7 +29,9 @@ def _result_type(text: str) -> Any:
 def _argument_type(text: str) -> Any:
     if "norch_tensor *" in text and "*optional_" not in text:
         return ctypes.py_object
-    return ctypes.c_double if text.startswith("double ") and "*" not in text else ctypes.c_void_p
+    if "*" in text or text.startswith("bool "):
+        return ctypes.c_void_p
+    return _SCALARS[text.partition(" ")[0]]
 
 
 def _read_struct(text: str, constants: dict[str, int]) -> type[ctypes.Structure]:
@@ -59,6 +62,7 @@ def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[
             getattr(library, text_of).restype = ctypes.c_char_p
         except AttributeError:
             raise ImportError(f"norch: {path} is a library, but not norch's: it lacks {text_of}") from None
+    library.norch_call_name.argtypes = [ctypes.c_int64]
     lines = library.norch_header().decode().splitlines()
     directives = [line.split() for line in lines if line[:1] == "#"]
     numbers = {words[1]: int(words[2]) for words in directives if len(words) == 3 and words[2].isdigit()}

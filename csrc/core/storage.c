@@ -13,19 +13,19 @@ int64_t norch_live_storages(void) { return live_storages; }
 
 int64_t norch_live_bytes(void) { return live_bytes; }
 
-static void *allocate(const nr_backend *backend, size_t bytes) {
-    bool refused = nr_allocation_fails();
-    void *memory = refused ? NULL : backend->alloc(backend, bytes);
+static void *allocate(const nr_backend *backend, uint64_t bytes) {
+    bool refused = bytes > SIZE_MAX / 2 /* where addresses have 32 bits */ || nr_allocation_fails();
+    void *memory = refused ? NULL : backend->alloc(backend, (size_t)bytes);
     if (!memory && (refused || !backend->device)) /* a device sets the error itself */
-        nr_fail(NORCH_ERROR_MEMORY, "out of memory for %zu bytes on %s", bytes, backend->name);
+        nr_fail(NORCH_ERROR_MEMORY, "out of memory for %llu bytes on %s", (unsigned long long)bytes, backend->name);
     return memory;
 }
 
-norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes) {
+norch_storage *nr_storage_make(const nr_backend *backend, uint64_t bytes) {
     void *data = allocate(backend, bytes);
     if (!data) return NULL;
-    norch_storage *storage = nr_storage_wrap(data, bytes, backend, NULL, NULL);
-    if (!storage) backend->free(backend, data, bytes);
+    norch_storage *storage = nr_storage_wrap(data, (size_t)bytes, backend, NULL, NULL);
+    if (!storage) backend->free(backend, data, (size_t)bytes);
     return storage;
 }
 

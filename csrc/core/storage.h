@@ -14,7 +14,7 @@ struct norch_storage {
     struct nr_observer *observer; /* the one that was active when it was made; NULL: none, or it has ended */
 };
 
-norch_storage *nr_storage_make(const nr_backend *backend, size_t bytes);
+norch_storage *nr_storage_make(const nr_backend *backend, uint64_t bytes);
 norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backend, void (*release)(void *),
                                void *context);
 norch_storage *nr_storage_retain(norch_storage *storage);

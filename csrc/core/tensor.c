@@ -44,7 +44,7 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
                                 : where                 ? nr_backend_find(where->device_type, where->device_index)
                                                         : nr_backend_find(NORCH_CPU, 0);
     if (!backend) return NULL;
-    norch_storage *storage = nr_storage_make(backend, (size_t)(count * nr_size_of(dtype)));
+    norch_storage *storage = nr_storage_make(backend, (uint64_t)(count * nr_size_of(dtype)));
     if (!storage) return NULL;
     norch_tensor *x = make_header(storage, ndim, shape, dtype);
     if (!x) {

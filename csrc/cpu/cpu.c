@@ -2,7 +2,7 @@
  *
  *   kernels     baseline | avx2 | avx512      each fills the table up to the widest that the machine runs, a later row
  *               neon, on aarch64              replacing an earlier one; of the other families the widest alone is
- * taken */
+ *               simd128, on WebAssembly       taken */
 #include "cpu.h"
 
 #include <pthread.h>
@@ -59,6 +59,9 @@ static const struct {
 } builds[] = {
 #ifdef NR_HAS_neon
     {&nr_build_neon, always},
+#endif
+#ifdef NR_HAS_simd128
+    {&nr_build_simd128, always},
 #endif
 #ifdef NR_HAS_baseline
     {&nr_build_baseline, always},

@@ -63,6 +63,8 @@ extern const struct nr_chain_runner nr_cpu_chains;
 /* The build that every machine of the architecture runs. It has all kernels (NR_ISA_BASELINE); others replace some. */
 #ifdef __aarch64__
 #define NR_FIRST_ISA neon
+#elif defined __wasm__
+#define NR_FIRST_ISA simd128
 #else
 #define NR_FIRST_ISA baseline
 #endif
@@ -103,7 +105,7 @@ typedef struct nr_isa {
     bool (*multiplies_bf16)(void);
     nr_runner *run[NR_FAMILY_COUNT]; /* NULL: the family is compiled once */
 } nr_isa;
-extern const nr_isa nr_build_baseline, nr_build_avx2, nr_build_avx512, nr_build_neon;
+extern const nr_isa nr_build_baseline, nr_build_avx2, nr_build_avx512, nr_build_neon, nr_build_simd128;
 #ifdef NR_ISA_NAME
 void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels);
 void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels);

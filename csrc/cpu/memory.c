@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MOST_POWER 46 /* no tensor takes more than 2^46 bytes */
+#define MOST_POWER (sizeof(size_t) > 4 ? 46 : 31) /* no tensor takes more than 2^46 bytes */
 #define CLASS_COUNT ((MOST_POWER - 6) * 4 + 1)
 #define CACHE_LIMIT ((int64_t)512 << 20) /* the default */
 #define SMALLEST 64
@@ -63,7 +63,7 @@ static void *aligned(size_t n) {
 
 /* n new bytes from the system, of which `wanted` will be used. */
 static void *from_system(size_t n, size_t wanted) {
-    if (wanted >= DOUBTED && wanted > (size_t)nr_memory_limit("")) return NULL;
+    if (wanted >= DOUBTED && wanted > (uint64_t)nr_memory_limit("")) return NULL;
     void *found = aligned(n);
     if (!found) {
         norch_empty_cache(); /* the blocks in the lists may be enough */
@@ -77,7 +77,7 @@ static void *from_system(size_t n, size_t wanted) {
 }
 
 static void *take(size_t n) {
-    if (n > (size_t)1 << MOST_POWER) return NULL;
+    if ((uint64_t)n > (uint64_t)1 << MOST_POWER) return NULL;
     const size_t wanted = n;
     int index = nr_size_class(&n, SMALLEST);
     pthread_mutex_lock(&memory_lock);

@@ -162,7 +162,7 @@ __attribute__((constructor)) static void watch_forks(void) {
 /* The cores that this process may run on, as far as its containers grant it time. */
 static long usable_cores(void) {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
-#ifdef CPU_COUNT /* Linux */
+#ifdef __linux__
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) == 0) count = CPU_COUNT(&cores);
 #endif

@@ -9,16 +9,18 @@
 #define PYTHON(result, name, ...) extern result name(__VA_ARGS__) __attribute__((weak, visibility("default")))
 #define PYTHON_OBJECT(name) extern void *name __attribute__((weak, visibility("default")))
 
+typedef intptr_t nr_ssize; /* Py_ssize_t */
+
 /* The layouts of PyObject, PyMemberDef, PyGetSetDef, PyType_Slot and PyType_Spec. */
 typedef struct nr_object {
-    int64_t references;
+    nr_ssize references;
     void *type;
 } nr_object;
 
 typedef struct nr_member {
     const char *name;
     int type;
-    int64_t offset;
+    nr_ssize offset;
     int flags;
     const char *doc;
 } nr_member;
@@ -44,7 +46,7 @@ typedef struct nr_spec {
 } nr_spec;
 
 /* A builtin function; its arguments come as an array (METH_FASTCALL). */
-typedef void *(*nr_builtin)(void *self, void *const *arguments, int64_t count);
+typedef void *(*nr_builtin)(void *self, void *const *arguments, nr_ssize count);
 typedef struct nr_method {
     const char *name;
     nr_builtin function;
@@ -63,6 +65,7 @@ typedef struct nr_method {
 #define NR_MEMBER_OBJECT 16
 #define NR_MEMBER_INT64 17
 #define NR_MEMBER_SIZE 19
+#define NR_MEMBER_POINTER (sizeof(void *) == 8 ? NR_MEMBER_INT64 : 11 /* unsigned int */)
 #define NR_MEMBER_READONLY 1
 #define NR_TYPE_DISALLOW_INSTANTIATION (1u << 7)
 #define NR_TYPE_BASE (1u << 10)
@@ -90,7 +93,7 @@ PYTHON(void *, PyCapsule_GetPointer, void *capsule, const char *name);
 PYTHON(int, PyCapsule_SetName, void *capsule, const char *name);
 
 PYTHON(void *, PyType_FromSpec, nr_spec *spec);
-PYTHON(void *, PyType_GenericAlloc, void *type, int64_t items);
+PYTHON(void *, PyType_GenericAlloc, void *type, nr_ssize items);
 PYTHON(int, PyType_IsSubtype, void *type, void *base);
 PYTHON(void *, PyCFunction_NewEx, nr_method *method, void *self, void *module);
 PYTHON(void *, PyObject_GetAttrString, void *object, const char *name);
@@ -125,18 +128,18 @@ PYTHON(void *, PyFloat_FromDouble, double value);
 PYTHON(void *, PyComplex_FromDoubles, double real, double imaginary);
 PYTHON(void *, PyBool_FromLong, long value);
 PYTHON(void *, PySequence_Tuple, void *sequence);
-PYTHON(int, PySequence_DelItem, void *sequence, int64_t i);
-PYTHON(void *, PyTuple_New, int64_t count);
-PYTHON(int64_t, PyTuple_Size, void *tuple);
-PYTHON(void *, PyTuple_GetItem, void *tuple, int64_t i);
-PYTHON(int, PyTuple_SetItem, void *tuple, int64_t i, void *item);
-PYTHON(void *, PyList_New, int64_t count);
-PYTHON(int64_t, PyList_Size, void *list);
-PYTHON(void *, PyList_GetItem, void *list, int64_t i);
-PYTHON(int, PyList_SetItem, void *list, int64_t i, void *item);
+PYTHON(int, PySequence_DelItem, void *sequence, nr_ssize i);
+PYTHON(void *, PyTuple_New, nr_ssize count);
+PYTHON(nr_ssize, PyTuple_Size, void *tuple);
+PYTHON(void *, PyTuple_GetItem, void *tuple, nr_ssize i);
+PYTHON(int, PyTuple_SetItem, void *tuple, nr_ssize i, void *item);
+PYTHON(void *, PyList_New, nr_ssize count);
+PYTHON(nr_ssize, PyList_Size, void *list);
+PYTHON(void *, PyList_GetItem, void *list, nr_ssize i);
+PYTHON(int, PyList_SetItem, void *list, nr_ssize i, void *item);
 PYTHON(void *, PyIter_Next, void *iterator);
 PYTHON(void *, PyCell_Get, void *cell);
-PYTHON(int64_t, PyDict_Size, void *dict);
+PYTHON(nr_ssize, PyDict_Size, void *dict);
 PYTHON(void *, PyDict_GetItemWithError, void *dict, void *key);
 PYTHON(void *, PyObject_GetAttr, void *object, void *name);
 PYTHON(void *, PyObject_CallObject, void *callable, void *arguments);
@@ -146,10 +149,10 @@ PYTHON(void *, PyObject_CallMethodObjArgs, void *object, void *name, ...);
 PYTHON(int, PyObject_RichCompareBool, void *a, void *b, int operation);
 PYTHON(int, PyObject_IsTrue, void *object);
 PYTHON(void *, PyUnicode_FromString, const char *text);
-PYTHON(const char *, PyUnicode_AsUTF8AndSize, void *text, int64_t *size);
+PYTHON(const char *, PyUnicode_AsUTF8AndSize, void *text, nr_ssize *size);
 PYTHON(void *, PyUnicode_InternFromString, const char *text);
-PYTHON(int, PySlice_Unpack, void *slice, int64_t *start, int64_t *stop, int64_t *step);
-PYTHON(int64_t, PySlice_AdjustIndices, int64_t size, int64_t *start, int64_t *stop, int64_t step);
+PYTHON(int, PySlice_Unpack, void *slice, nr_ssize *start, nr_ssize *stop, nr_ssize *step);
+PYTHON(nr_ssize, PySlice_AdjustIndices, nr_ssize size, nr_ssize *start, nr_ssize *stop, nr_ssize step);
 extern nr_object _Py_NoneStruct __attribute__((weak, visibility("default")));
 extern nr_object _Py_EllipsisObject __attribute__((weak, visibility("default")));
 extern nr_object PySlice_Type __attribute__((weak, visibility("default")));

@@ -140,7 +140,7 @@ static inline void *give_integer(const char *name, int64_t value) {
 
 /* ---- builtins that are written by hand, here and in other files ------------------------------------------ */
 
-static void *py_complex_seen(void *self, void *const *given, int64_t n) { /* by hand, as each backward() calls it */
+static void *py_complex_seen(void *self, void *const *given, nr_ssize n) { /* by hand, as each backward() calls it */
     (void)self, (void)given;
     return nr_counted("complex_seen", 0, n) ? PyBool_FromLong(nr_complex_seen) : NULL;
 }

@@ -73,7 +73,7 @@ void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__(
 #define NR_PROFILE_CALLS(ROW) ROW(profile_start) ROW(profile_tell) ROW(profile_stop) ROW(profile_time)
 /* The head of such a call, of Python's convention METH_FASTCALL: n arguments, given. */
 #define NR_UNUSED __attribute__((unused))
-#define NR_BUILTIN(name) void *nr_py_##name(void *self NR_UNUSED, void *const *given NR_UNUSED, int64_t n NR_UNUSED)
+#define NR_BUILTIN(name) void *nr_py_##name(void *self NR_UNUSED, void *const *given NR_UNUSED, nr_ssize n NR_UNUSED)
 #define NR_DECLARE(name) NR_BUILTIN(name);
 NR_TENSOR_CALLS(NR_DECLARE)
 NR_PROFILE_CALLS(NR_DECLARE)

@@ -17,7 +17,7 @@ static part_kind kind_of(const nr_object *part) {
 }
 
 typedef struct bounds {
-    int64_t start, stop, step;
+    nr_ssize start, stop, step;
 } bounds;
 
 /* The view while it is built; axis is the next one of x. */

@@ -26,7 +26,7 @@ static void *called(void *restore) {
     return NULL;
 }
 
-static void *leave(void *self, void *const *given, int64_t n) {
+static void *leave(void *self, void *const *given, nr_ssize n) {
     (void)given, (void)n;
     void *list = ((nr_holder *)self)->held[0];
     int64_t last = list ? PyList_Size(list) - 1 : -1;

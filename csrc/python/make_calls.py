@@ -62,7 +62,7 @@ def read(parameters):
 def builtin(name, result, parameters):
     """The C function that takes the arguments from Python, calls norch_<name> and gives its result."""
     lines = [
-        f"static void *py_{name}(void *self, void *const *given, int64_t n) {{",
+        f"static void *py_{name}(void *self, void *const *given, nr_ssize n) {{",
         "    (void)self;",
         f'    const char *called = "{name}";',
         f"    if (!nr_counted(called, {len(parameters)}, n)) return NULL;",

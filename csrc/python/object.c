@@ -19,7 +19,7 @@ static nr_member members[] = {
     AUTOGRAD(grad),
     AUTOGRAD(version_counter),
     AUTOGRAD(view),
-    NUMBER(data, INT64),
+    NUMBER(data, POINTER),
     NUMBER(numel, INT64),
     NUMBER(offset, INT64),
     NUMBER(dtype, INT32),

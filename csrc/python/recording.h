@@ -119,7 +119,7 @@ typedef struct nr_conditions {
 
 /* log: while it records. conditions, used: before a run. used, results: after it. */
 typedef struct nr_recording {
-    int64_t references; /* the first two fields are those of every Python object */
+    intptr_t references; /* the first two fields are those of every Python object */
     void *type;
     nr_program *program;
     void **given; /* the arguments of the run that is under way */

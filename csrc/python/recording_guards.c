@@ -11,7 +11,7 @@ bool nr_dicts_have_versions;
 static const uint64_t *version_of(void *object, nr_container_kind kind) {
     typedef struct dict {
         nr_object object;
-        int64_t used;
+        nr_ssize used;
         uint64_t version;
     } dict;
     static const uint64_t unknown;
