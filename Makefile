@@ -75,8 +75,11 @@ FLAGS_baseline := -DNR_ISA_NAME=baseline -DNR_ISA_BASELINE
 FLAGS_avx2     := -mavx2 -mfma -DNR_ISA_NAME=avx2
 FLAGS_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mprefer-vector-width=512 -DNR_ISA_NAME=avx512
 FLAGS_neon     := -DNR_ISA_NAME=neon -DNR_ISA_BASELINE
+FLAGS_simd128  := -msimd128 -DNR_ISA_NAME=simd128 -DNR_ISA_BASELINE
 # WITHOUT_ISA=avx512 leaves a build out.
-ISAS := $(filter-out $(WITHOUT_ISA),$(if $(filter aarch64-% arm64-%,$(MACHINE)),neon,baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)))
+WASM := $(filter wasm32-%,$(MACHINE))
+ISAS := $(filter-out $(WITHOUT_ISA),$(if $(WASM),simd128,$(if $(filter aarch64-% arm64-%,$(MACHINE)),neon,\
+    baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512))))
 
 ifeq ($(MAKELEVEL)$(if $(MACHINE),,quiet),0)
 $(info compiler    $(COMPILER), $(MACHINE))
@@ -99,7 +102,9 @@ COMPACT := -O2 $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
 # clang links its sanitizers into the program, unless told that they are libraries.
 SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
 FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
-    -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off -pthread $(CPPFLAGS) $(CFLAGS)
+    -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off $(THREADS) $(CPPFLAGS) $(CFLAGS)
+# Pyodide has one thread, and loads no library that asks for more.
+THREADS := $(if $(WASM),,-pthread)
 # Every symbol must be found, but those of Python, which its interpreter brings along: they are weak where libraries are ELF.
 # macOS calls them dynamic; .ci/wheels.py sees that they are no others. Its library has the suffix of Python's modules, .so.
 LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MACHINE))),\
@@ -107,9 +112,9 @@ LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MAC
 # Relocations of tables in 5 KB, not 54, for the loader of glibc 2.36 or later.
 HASH := \#
 PACK_FLAG := -Wl$(comma)-z$(comma)pack-relative-relocs
-PACK := $(if $(MACHINE),$(shell printf '%s\n' '$(HASH)include <features.h>' '$(HASH)if !__GLIBC_PREREQ(2, 36)' '$(HASH)error' \
+PACK := $(if $(filter-out wasm32-%,$(MACHINE)),$(shell printf '%s\n' '$(HASH)include <features.h>' '$(HASH)if !__GLIBC_PREREQ(2, 36)' '$(HASH)error' \
     '$(HASH)endif' | $(CC) -shared -nostdlib $(PACK_FLAG) -x c -o /dev/null - 2>/dev/null && echo $(PACK_FLAG)))
-LINK := -shared -pthread $(LINK_FLAGS) $(PACK) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
+LINK := -shared $(THREADS) $(LINK_FLAGS) $(PACK) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
 
 ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
 SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/program/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
@@ -136,7 +141,7 @@ $(CUDA_TRIED): $(wildcard csrc/cuda/*) $(ABI_FILES) $(BUILD)/cuda/flags | $(LIB)
 $(LIB): $(OBJECTS) $(BUILD)/objects
 	$(if $(V),,@echo "  LINK  $@")
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LINK) -o $@.new $(OBJECTS) -lm
+	$(Q)$(if $(WASM),$(WASM_LINK) -o $@.new $(OBJECTS),$(CC) $(LINK) -o $@.new $(OBJECTS) -lm)
 	@mv $@.new $@
 
 define compile
@@ -196,7 +201,7 @@ $(eval $(call note,$(BUILD)/objects,$(LINK) $(OBJECTS)))
 $(BUILD)/flags: $(BUILD)/wanted
 	@! cmp -s $< $@ || { touch -r $@ $<; exit 0; }; \
 	printf '%s\n' '#include <math.h>' '#include <pthread.h>' 'int main(void) { return 0; }' > $(BUILD)/try.c; \
-	$(CC) -pthread -o $(BUILD)/try $(BUILD)/try.c -lm || { \
+	$(CC) $(THREADS) $(if $(WASM),-c) -o $(BUILD)/try $(BUILD)/try.c $(if $(WASM),,-lm) || { \
 	    echo 'norch needs the headers of the C library, and "$(CC)" finds none: install them (Debian, Ubuntu: apt install build-essential)' >&2; \
 	    exit 1; }; \
 	cp $< $@
@@ -486,6 +491,8 @@ TARGET_musllinux_1_2_x86_64    := x86_64-linux-musl
 TARGET_musllinux_1_2_aarch64   := aarch64-linux-musl
 TARGET_macosx_11_0_arm64       := aarch64-macos.11.0
 TARGET_macosx_10_13_x86_64     := x86_64-macos.10.13
+# One library for every Pyodide since 0.27: what it takes of Python and of the C library is the same in all of them.
+TARGET_pyodide_2024_0_wasm32   := wasm32-emscripten
 WHEELS ?= $(sort $(patsubst TARGET_%,%,$(filter TARGET_%,$(.VARIABLES))))
 DIST   ?= dist
 
@@ -493,7 +500,17 @@ DIST   ?= dist
 ZIG = $(shell ls $(abspath $(VENV))/lib/python3.*/site-packages/ziglang/zig)
 WHEEL_LIBS := $(WHEELS:%=wheel-library-%)
 .PHONY: $(WHEEL_LIBS)
-wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1)" BUILD=build/wheels/$1 LDFLAGS=-s NVCC=
+wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1) $(if $(findstring wasm32,$1),$(WASM_HEADERS))" BUILD=build/wheels/$1 LDFLAGS=-s NVCC=
+
+# zig has no C library for wasm32-emscripten. That of Emscripten is musl, whose headers for a machine of 32 bits with a time_t
+# of 64, as Emscripten's is, are RISC-V's.
+WASM_HEADERS = -nostdlibinc $(patsubst %,-isystem %,release/wasm $(dir $(ZIG))lib/libc/include/riscv32-linux-musl \
+    $(dir $(ZIG))lib/libc/include/generic-musl)
+# A side module, which takes memory, the C library and Python from the program that loads it. wasm-ld comes with zig.
+WASM_EXPORTS = $(shell sed -n 's/.*\b\(norch_[a-z0-9_]*\)\x28.*/--export-if-defined=\1/p' csrc/norch.h | sort -u)
+WASM_LINK = $(firstword $(CC)) wasm-ld -shared --experimental-pic --unresolved-symbols=import-dynamic --no-check-features \
+    --features=bulk-memory,mutable-globals,sign-ext,nontrapping-fptoint,simd128,multivalue,reference-types \
+    --export=__wasm_call_ctors --export-if-defined=__wasm_apply_data_relocs $(WASM_EXPORTS) -O2 --gc-sections -s
 
 $(WHEEL_LIBS): wheel-library-%: $(VENV)/ready-release
 	@echo "  ZIG   $(TARGET_$*)"
