@@ -43,7 +43,7 @@ autodoc_default_options = {"members": True, "imported-members": True}
 # The headings of long pages of the reference, with the files whose classes stand under them.
 FAMILIES = {
     "norch.nn": {
-        "Base and containers": "module parameter uninitialized container",
+        "Base and containers": "module parameter buffer uninitialized container",
         "Linear layers and distances": "linear distance",
         "Convolution": "conv",
         "Pooling": "pool fractional_pool unpool",

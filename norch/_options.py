@@ -48,6 +48,7 @@ def options(cls: T) -> T:
         if default is not _REQUIRED:
             delattr(cls, name)  # instances have the attribute
         declared[name] = Option(annotation, default, keyword_only)
+    cls.__annotations__.pop("_", None)  # KW_ONLY, which is the type of nothing
     cls._options = declared  # type: ignore[attr-defined]
     cls.__init__ = Compiled(cls, "__init__", _compile_init)  # type: ignore[misc]
     return cls

@@ -9,6 +9,7 @@ from ._buffers import buffer
 from ._handle import Handle
 from ._lib import lib
 from ._typing import Any, Array, Tensor
+from .autograd.grad_mode import is_grad_enabled
 from .errors import ArgumentError, BoundsError, DTypeError, Error
 from .ops._deferred import DeferredMethod
 from .ops._operand import tensor_of
@@ -52,9 +53,10 @@ class ProtocolMethods(Handle):
         return view.cast(self.dtype.format).tolist()
 
     def numpy(self: Any, *, force: bool = False) -> Array:
-        """A NumPy array that shares memory with the tensor, or with force with its detached copy on the CPU."""
+        """A NumPy array that shares memory with the tensor, or with force with its detached copy on the CPU. Error for
+        a tensor that requires grad where gradients are recorded, that is not within no_grad()."""
         x = self.detach().cpu() if force else self
-        if x.requires_grad and not force:
+        if x.requires_grad and not force and is_grad_enabled():
             raise Error("numpy: this tensor requires grad; use .detach().numpy()")
         if x.is_cuda:
             raise TypeError(

@@ -47,7 +47,7 @@ print(sys.modules["norch.{path}"].__doc__.split("``")[1])
 
 
 REFUSED = """
-jit.load jit.save jit.ScriptFunction jit.CompilationUnit jit.fork jit.isinstance fx.symbolic_trace fx.Tracer
+jit.load jit.save jit.ScriptFunction jit.CompilationUnit jit.fork fx.symbolic_trace fx.Tracer
 fx.GraphModule onnx.export onnx.ONNXProgram hub.load hub.load_state_dict_from_url hub.download_url_to_file hub.list
 nn.parallel.scatter
 """

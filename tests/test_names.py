@@ -160,7 +160,7 @@ assert loaded() == {"ctc", "ctc_loss", "grid_sample", "hooked_norms"}, loaded()
 from norch.nn import *
 assert EmbeddingBag is norch.nn.EmbeddingBag and "EmbeddingBag" in vars(norch.nn)
 import norch.optim
-assert "norch.optim.extras" not in sys.modules and norch.optim.Muon.__name__ == "Muon"
+assert {"ASGD", "LBFGS", "Muon"} <= vars(norch.optim).keys()  # programs go through them
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -183,10 +183,7 @@ def test_messages() -> None:
     for module, name in (
         *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "skip_init"), (norch.cuda, "nccl")),
         *((nn.utils, "stateless"), (nn.init, "orthogonal"), (norch.linalg, "ldl_solve")),
-        *(
-            (HERE["nn.parameter"], "Buffer"),
-            (norch.autograd, "set_multithreading_enabled"),
-        ),
+        (norch.autograd, "set_multithreading_enabled"),
     ):
         with pytest.raises(AttributeError, match=f"'{module.__name__}' leaves out '{name}' of PyTorch: .*"):
             getattr(module, name)

@@ -109,6 +109,9 @@ PYTHON(void *, Py_XNewRef, void *object);
 PYTHON(void, Py_DecRef, void *object);
 
 PYTHON(unsigned long, PyType_GetFlags, void *type);
+PYTHON(void *, PyType_GetSlot, void *type, int slot);
+PYTHON(void, PyType_Modified, void *type);
+PYTHON(void *, PyObject_GenericGetAttr, void *object, void *name);
 
 PYTHON(void, PyErr_SetString, void *exception, const char *message);
 PYTHON(void *, PyErr_Format, void *exception, const char *format, ...);

@@ -49,7 +49,8 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * Tensor over the elements of x. region(x, index): a view, or None if the index holds more than integers, slices, ...
  * and None. to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). grad_mode()
- * (grad_mode.c). set_batched(), sample_of(): for vmap (batched.c). mpi_all_reduce(): mpi.c. */
+ * (grad_mode.c). set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c.
+ * mpi_all_reduce(): mpi.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
     ROW(shape)               \
@@ -63,6 +64,7 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(grad_mode)           \
     ROW(set_batched)         \
     ROW(sample_of)           \
+    ROW(ordinary_lookup)     \
     ROW(mpi_all_reduce)
 
 /* The result of a call of which an argument was refused: NULL if an error is set; otherwise the argument is a batched

@@ -13,7 +13,7 @@ from ..cuda import is_available
 from ..dtype import bfloat16, float16, float64
 from ..dtype import dtype as DType
 from .entries import change, using
-from .state import DEVICE_TYPES, position, state
+from .state import DEVICE_TYPES, ELSEWHERE, position, state
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,17 +30,19 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether autocast is on in this thread, for this type of device.
+    """Whether autocast is on in this thread, for this type of device; False for "mps" and others of PyTorch alone.
 
     >>> with norch.autocast("cpu"):
     ...     print(norch.is_autocast_enabled("cpu"))
     True
     """
-    return state.setting.enabled[position(device_type, "is_autocast_enabled")]
+    return device_type not in ELSEWHERE and state.setting.enabled[position(device_type, "is_autocast_enabled")]
 
 
 def get_autocast_dtype(device_type: str) -> DType:
     """The dtype that autocast casts to on this type of device: unless set, bfloat16 on the CPU and float16 on CUDA."""
+    if device_type in ELSEWHERE:
+        return ELSEWHERE[device_type]
     return state.setting.dtypes[position(device_type, "get_autocast_dtype")]
 
 

@@ -13,6 +13,11 @@ from ..dtype import dtype as DType
 from ..errors import DeviceError
 
 DEVICE_TYPES = ("cpu", "cuda")  # in the order of their numbers in C
+# Those of PyTorch alone, for which autocast is off, and to which dtype PyTorch casts there.
+ELSEWHERE = {
+    **dict.fromkeys(("ipu", "mps", "mtia", "privateuseone", "xpu"), float16),
+    **dict.fromkeys(("hpu", "maia", "xla"), bfloat16),
+}
 
 
 class Setting:

@@ -7,6 +7,8 @@ norch runs on the CPU and on CUDA with kernels of its own, and gives the same re
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +32,36 @@ def _library(**settings: Any) -> SimpleNamespace:
 
 mps = _library(is_built=_false)
 mkl, mkldnn, openmp, opt_einsum = _library(), _library(), _library(), _library()
-cudnn = _library(enabled=False, benchmark=False, deterministic=True, allow_tf32=False)
+cudnn = _library(enabled=False, benchmark=False, benchmark_limit=None, deterministic=True, allow_tf32=False)
+cudnn.version = mkldnn.version = lambda: None
+mkldnn.__dict__.update(enabled=False, deterministic=True, allow_tf32=False)
+
+
+def _flags_of(library: SimpleNamespace, defaults: dict[str, Any]) -> Any:
+    @contextmanager
+    def flags(*given: Any, **named: Any) -> Iterator[None]:
+        """Sets the flags of the library, which have no effect, and restores them at the end of the `with`."""
+        settings = dict(zip(defaults, given, strict=False))
+        if unknown := named.keys() - defaults.keys() | named.keys() & settings.keys():
+            raise TypeError(f"flags: got {', '.join(sorted(unknown))!r} twice, or there is no such flag")
+        before = dict(vars(library))
+        vars(library).update(defaults, **settings, **named)
+        try:
+            yield
+        finally:
+            vars(library).clear()
+            vars(library).update(before)
+
+    return flags
+
+
+_mkldnn_flags = {"enabled": False, "deterministic": False, "allow_tf32": True, "fp32_precision": "none"}
+mkldnn.flags = _flags_of(mkldnn, _mkldnn_flags)
+cudnn.flags = _flags_of(
+    cudnn,
+    {"enabled": False, "benchmark": False, "benchmark_limit": 10, "deterministic": False, "allow_tf32": True}
+    | {"fp32_precision": "none", "depthwise_kernel": "auto"},
+)
 
 
 _PRECISIONS = ("none", "ieee", "tf32")  # in the order of norch_set_float32_precision's numbers

@@ -5,7 +5,9 @@ So it is in PyTorch, too, where the environment has PYTORCH_JIT=0; results are t
 
 from __future__ import annotations
 
+import builtins
 import sys
+import types
 import typing
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
@@ -79,13 +81,41 @@ def annotate(the_type: Any, the_value: T) -> T:
     return the_value
 
 
+def isinstance(obj: Any, target_type: Any) -> bool:  # noqa: A001
+    """Whether obj is of a type, or of one in a tuple of types; of `list[int]` and the like also whether all elements
+    are. A list, dict or tuple without the types of its elements raises a RuntimeError, as in PyTorch.
+
+    >>> norch.jit.isinstance([1, 2], list[int]), norch.jit.isinstance({"a": 1}, dict[str, str])
+    (True, False)
+    """
+    if builtins.isinstance(target_type, tuple):
+        return any(isinstance(obj, each) for each in target_type)
+    origin, arguments = typing.get_origin(target_type), typing.get_args(target_type)
+    if target_type in _CONTAINERS or (origin in _CONTAINERS and not arguments):
+        raise RuntimeError(f"jit.isinstance: {target_type!r} names no type of its elements, as list[int] does")
+    if target_type is None or target_type is Any:
+        return obj is None or target_type is Any
+    if origin in (typing.Union, types.UnionType):
+        return any(isinstance(obj, each) for each in arguments)
+    if origin is None or not builtins.isinstance(obj, origin):
+        return origin is None and builtins.isinstance(obj, target_type)
+    if origin is dict:
+        return all(isinstance(key, arguments[0]) and isinstance(value, arguments[1]) for key, value in obj.items())
+    if origin is tuple and arguments[1:] != (...,):
+        return len(obj) == len(arguments) and all(map(isinstance, obj, arguments))
+    return all(isinstance(each, arguments[0]) for each in obj)
+
+
+_CONTAINERS = (list, dict, tuple, typing.List, typing.Dict, typing.Tuple, typing.Optional)  # noqa: UP006
+
+
 class ScriptModule(Module):
     """A Module to derive from. script() and trace() make none."""
 
 
-CompilationUnit, ScriptFunction, fork, isinstance, load, save, wait = refused(  # noqa: A001
+CompilationUnit, ScriptFunction, fork, load, save, wait = refused(
     "norch.jit",
     "norch has no TorchScript; norch.save(model.state_dict(), path) and model.load_state_dict(norch.load(path)) keep "
     "weights, norch.save(model, path) and norch.load(path, weights_only=False) the whole module",
-    "CompilationUnit ScriptFunction fork isinstance load save wait",
+    "CompilationUnit ScriptFunction fork load save wait",
 )

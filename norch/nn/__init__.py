@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
     from ..distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
     from . import parallel as parallel
     from .extras.adaptive_softmax import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
+    from .extras.buffer import Buffer as Buffer
     from .extras.ctc import CTCLoss as CTCLoss
     from .extras.embedding_bag import EmbeddingBag as EmbeddingBag
     from .extras.fractional_pool import FractionalMaxPool2d as FractionalMaxPool2d
@@ -45,6 +46,7 @@ if _TYPE_CHECKING:
 _LAZY = {
     ".": "modules parallel",
     ".extras.adaptive_softmax": "AdaptiveLogSoftmaxWithLoss",
+    ".extras.buffer": "Buffer",
     ".extras.ctc": "CTCLoss",
     ".extras.embedding_bag": "EmbeddingBag",
     ".extras.fractional_pool": "FractionalMaxPool2d FractionalMaxPool3d",

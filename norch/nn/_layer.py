@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from .._options import KW_ONLY as KW_ONLY
 from .._options import Compiled, Option, define
 from .._options import options as options
+from ..tensor import Tensor
 from ._epilogue import epilogue
 from .module import Module
 
@@ -91,4 +92,5 @@ def _compile_forward(cls: Any) -> Any:
     arguments += [f"{name}=self.{name}" for name in left]
     signature = f"forward(self, {cls._inputs}) -> {cls._result}"
     forward = define(cls, signature, [f"return function({', '.join(arguments)})"], function=function)
+    forward.__globals__.setdefault("Tensor", Tensor)  # in which typing.get_type_hints() looks its annotations up
     return epilogue(cls._epilogue)(forward) if vars(cls)["_epilogue"] else forward

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
+
+
+def _no_module() -> None:
+    return None
 
 
 class Registry(dict[str, Any]):
     """Parameters, buffers or submodules by name. What is put into it is an attribute of the module, and what is taken
-    out is none any more: programs do this, as in `net._modules["fc"] = nn.Identity()`. Copies and pickles are dicts.
+    out is none any more: programs do this, as in `net._modules["fc"] = nn.Identity()`. Made as a dict is, it belongs to
+    no module. Copies and pickles are dicts.
     """
 
     __slots__ = ("_module",)
 
-    def __init__(self, module: Any, items: dict[str, Any]):
-        dict.__init__(self, items)
-        self._module = weakref.ref(module)
+    def __init__(self, *items: Any, **named: Any):
+        dict.__init__(self, *items, **named)
+        self._module: Callable[[], Any] = _no_module
+
+    @classmethod
+    def of(cls, module: Any, items: dict[str, Any]) -> Registry:
+        """The registry of a module, whose attributes the items are already."""
+        registry = cls(items)
+        registry._module = weakref.ref(module)
+        return registry
 
     def __setitem__(self, name: str, value: Any) -> None:
         dict.__setitem__(self, name, value)
@@ -41,8 +53,7 @@ class Registry(dict[str, Any]):
 
 class RegistryAttribute:
     """The attribute of a module that is a registry. A dict that a program puts in its place becomes one, so that its
-    entries are attributes of the module. It has no __get__, so that reading takes no longer; a __getattr__ of Module
-    would make each look-up of an attribute slower."""
+    entries are attributes of the module. It has no __get__, so that reading takes no longer."""
 
     def __init__(self, kind: str):
         self.kind = kind
@@ -51,5 +62,5 @@ class RegistryAttribute:
         state = module.__dict__
         for name in state.get(self.kind, ()):
             state.pop(name, None)
-        state[self.kind] = registry = Registry(module, {})
+        state[self.kind] = registry = Registry.of(module, {})
         registry.update(items)

@@ -27,6 +27,15 @@ class IncompatibleKeys(NamedTuple):
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
+class _WithoutModule(NamedTuple):
+    """Calls a hook without the module, which comes first."""
+
+    hook: Callable[..., Any]
+
+    def __call__(self, module: Any, *arguments: Any) -> Any:
+        return self.hook(*arguments)
+
+
 class StateDict:
     """The part of Module that saves and loads."""
 
@@ -34,8 +43,11 @@ class StateDict:
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
-    _non_persistent: set[str]
-    _state_hooks: dict[str, dict[int, Callable[..., Any]]]
+    _non_persistent_buffers_set: set[str]
+    _state_dict_pre_hooks: dict[int, Callable[..., Any]]
+    _state_dict_hooks: dict[int, Callable[..., Any]]
+    _load_state_dict_pre_hooks: dict[int, Callable[..., Any]]
+    _load_state_dict_post_hooks: dict[int, Callable[..., Any]]
 
     if TYPE_CHECKING:
 
@@ -44,7 +56,7 @@ class StateDict:
     def _own_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The parameters and persistent buffers of this module, without submodules."""
         for name, value in (*self._parameters.items(), *self._buffers.items()):
-            if value is not None and name not in self._non_persistent:
+            if value is not None and name not in self._non_persistent_buffers_set:
                 yield name, value
 
     def state_dict(
@@ -67,12 +79,15 @@ class StateDict:
         local_metadata = {"version": self._version}
         if hasattr(state, "_metadata"):
             state._metadata[prefix[:-1]] = local_metadata
-        self._call_state_hooks("save", prefix, keep_vars)
+        self._call_state_hooks("_state_dict_pre_hooks", prefix, keep_vars)
         self._save_to_state_dict(state, prefix, keep_vars)
         for name, child in self._modules.items():
             if child is not None:
                 child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        self._call_state_hooks("saved", state, prefix, local_metadata)
+        for hook in list(self._state_dict_hooks.values()):
+            replacement = hook(self, state, prefix, local_metadata)
+            if replacement is not None:
+                state = replacement
         return state
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
@@ -129,25 +144,35 @@ class StateDict:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(module, prefix, keep_vars)` before state_dict() reads this module."""
-        return add_hook(self._state_hooks.setdefault("save", {}), hook)
+        return add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(module, state_dict, prefix, local_metadata)` after state_dict() has added this module and its
         submodules; it may change state_dict and local_metadata, a dict with the "version"."""
-        return add_hook(self._state_hooks.setdefault("saved", {}), hook)
+        return add_hook(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The same; what a hook returns, if not None, is the result of state_dict() where this module is the first."""
+        return add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(module, state_dict, prefix, local_metadata, True, missing_keys, unexpected_keys, error_msgs)`
         before load_state_dict() reads this module. It may change the lists and state_dict, a copy of the entries of
         prefix."""
-        return add_hook(self._state_hooks.setdefault("load", {}), hook)
+        return add_hook(self._load_state_dict_pre_hooks, hook)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
+        """The same; without with_module the module is no argument of hook."""
+        return add_hook(self._load_state_dict_pre_hooks, hook if with_module else _WithoutModule(hook))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(module, incompatible_keys)` at the end of load_state_dict(); it may change the lists."""
-        return add_hook(self._state_hooks.setdefault("loaded", {}), hook)
+        return add_hook(self._load_state_dict_post_hooks, hook)
 
     def _call_state_hooks(self, when: str, *arguments: Any) -> None:
-        for hook in list(self._state_hooks.get(when, {}).values()):
+        for hook in list(getattr(self, when).values()):
             hook(self, *arguments)
 
     def load_state_dict(
@@ -172,10 +197,10 @@ class StateDict:
         modules = [(f"{path}." if path else "", one) for path, one in self.named_modules(remove_duplicate=False)]
         for prefix, module in modules:
             part, load = state, type(module)._load_from_state_dict
-            if module._state_hooks.get("load") or load is not StateDict._load_from_state_dict:  # they may change it
+            if module._load_state_dict_pre_hooks or load is not StateDict._load_from_state_dict:  # they may change it
                 part = {name: state.pop(name) for name in list(state) if name.startswith(prefix)}
             metadata = {**versions.get(prefix[:-1], {}), "found": found, "default": False}
-            module._call_state_hooks("load", part, prefix, metadata, True, *keys, errors)
+            module._call_state_hooks("_load_state_dict_pre_hooks", part, prefix, metadata, True, *keys, errors)
             load(module, part, prefix, metadata, strict, *keys, errors)
             if not metadata["default"]:  # an override has read the entries of this module
                 part = {key: part[key] for key in part if key[len(prefix) :].partition(".")[0] in module._modules}
@@ -183,7 +208,7 @@ class StateDict:
                 state.update(part)
         keys.unexpected_keys.extend(name for name in state if name not in found)
         # Hooks after loading may remove keys from the lists, so that they are no errors.
-        deferred = any(module._state_hooks.get("loaded") for _, module in modules)
+        deferred = any(module._load_state_dict_post_hooks for _, module in modules)
         self._raise_errors(errors, keys if strict and not deferred else None)
         with no_grad():
             for module, name, target, value in found.values():
@@ -196,7 +221,7 @@ class StateDict:
                 else:
                     setattr(module, name, value)
         for _, module in reversed(modules):
-            module._call_state_hooks("loaded", keys)
+            module._call_state_hooks("_load_state_dict_post_hooks", keys)
         self._raise_errors([], keys if strict else None)
         return keys
 

@@ -21,25 +21,32 @@ from ..tensor import Tensor
 
 
 @rename_errors
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Uniform in [a, b).
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform in [a, b). generator, here and in the functions below: draws the numbers; None: the default one.
 
     >>> bool((norch.nn.init.uniform_(norch.empty(100), 2, 3) >= 2).all())
     True
     """
     with no_grad():
-        return tensor.uniform_(a, b)
+        return tensor.uniform_(a, b, generator=generator)
 
 
 @rename_errors
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with the given mean and standard deviation."""
     with no_grad():
-        return tensor.normal_(mean, std)
+        return tensor.normal_(mean, std, generator=generator)
 
 
 @rename_errors
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
     """Normal with the given mean and standard deviation, truncated to [a, b]. DTypeError unless of floats."""
     if not tensor.is_floating_point():
         raise DTypeError(f"trunc_normal_: floats are needed, not {tensor.dtype.name}")
@@ -48,7 +55,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
     most = 1 - finfo(tensor.dtype).eps  # erfinv(1) is infinite, and would give a or b, however many std away
     with no_grad():  # the inverse distribution function of uniform numbers
-        uniform = tensor.uniform_(low, high).clamp_(-most, most)
+        uniform = tensor.uniform_(low, high, generator=generator).clamp_(-most, most)
         return uniform.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
 
 
@@ -149,7 +156,8 @@ def _orthonormal(a: Tensor) -> Tensor:
     return q
 
 
-_GAINS = dict.fromkeys(("linear", "identity", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0)
+_GAINS = dict.fromkeys(("linear", "identity", "sigmoid"), 1.0)
+_GAINS |= {f"conv{kind}{n}d": 1.0 for kind in ("", "_transpose") for n in (1, 2, 3)}
 _GAINS |= {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 
 
@@ -175,7 +183,8 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
-def _fan(tensor: Tensor, mode: str) -> int:
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"mode {mode!r} not supported, please use one of 'fan_in', 'fan_out'")
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
@@ -183,35 +192,49 @@ def _fan(tensor: Tensor, mode: str) -> int:
 
 
 @rename_errors
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)); ValueError for fewer than 2 dimensions."""
     bound = gain * math.sqrt(6.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor))))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
 @rename_errors
-def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor)))))
+    std = gain * math.sqrt(2.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor))))
+    return normal_(tensor, 0.0, std, generator)
 
 
 @rename_errors
-def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniform in +-gain * sqrt(3 / fan). a: the negative slope of leaky_relu; mode: "fan_in" or "fan_out"."""
     if tensor.numel() == 0:
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
         return tensor
-    bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _fan(tensor, mode))
-    return uniform_(tensor, -bound, bound)
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _calculate_correct_fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
 
 
 @rename_errors
-def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
     """Normal with standard deviation gain / sqrt(fan); arguments as in kaiming_uniform_."""
     if tensor.numel() == 0:
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
         return tensor
-    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)))
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return normal_(tensor, 0.0, std, generator)
 
 
 publish(globals())

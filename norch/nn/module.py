@@ -7,10 +7,12 @@ Each of them is stored twice: in the registry of its kind, which keeps the order
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._lib import lib
 from .._typing import DeviceLike
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..dtype import bfloat16, check_format, float16, float32, float64
@@ -30,6 +32,13 @@ REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 def _no_forward(self: Module, *args: Any) -> Any:
     raise NotImplementedError(f"{type(self).__name__} defines no forward()")
+
+
+class _Variable:
+    """Stands for ClassVar in the hints of an instance, where typing does not take it."""
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        return kind
 
 
 class Module(StateDict):
@@ -65,15 +74,18 @@ class Module(StateDict):
         # Not by assignment: __setattr__ needs the registries.
         self.__dict__.update(
             training=True,
-            _parameters=Registry(self, {}),
-            _buffers=Registry(self, {}),
-            _modules=Registry(self, {}),
-            _non_persistent=set(),
+            _parameters=Registry.of(self, {}),
+            _buffers=Registry.of(self, {}),
+            _modules=Registry.of(self, {}),
+            _non_persistent_buffers_set=set(),
             _forward_hooks={},
             _forward_pre_hooks={},
             _backward_hooks={},
             _backward_pre_hooks={},
-            _state_hooks={},
+            _state_dict_pre_hooks={},
+            _state_dict_hooks={},
+            _load_state_dict_pre_hooks={},
+            _load_state_dict_post_hooks={},
         )
 
     # ---- calling ------------------------------------------------------------------------------------------
@@ -172,11 +184,32 @@ class Module(StateDict):
                 return state[kind]
         return None
 
+    if not TYPE_CHECKING:  # for type checkers a module has the attributes that its class names
+
+        def __getattr__(self, name: str) -> Any:
+            """The parameter, buffer or submodule: for programs that call it, as super().__getattr__(name) in a class
+            with a __getattr__ of its own. An ordinary look-up finds these in the instance, and never comes here."""
+            if (registry := self._registry_of(name)) is not None:
+                return registry[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        _look_up_ordinarily(cls)
+
+    @property
+    def __globals__(self) -> dict[str, Any]:
+        """The names in which typing.get_type_hints(module) looks up the annotations of its class."""
+        annotated = next(
+            cls for cls in type(self).__mro__ if vars(cls).keys() & {"__annotations__", "__annotate_func__"}
+        )
+        return {**vars(sys.modules[annotated.__module__]), "ClassVar": _Variable}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(_renamed(state))
         for kind in REGISTRIES:
             if type(known := self.__dict__.get(kind)) is dict:
-                self.__dict__[kind] = Registry(self, known)
+                self.__dict__[kind] = Registry.of(self, known)
 
     def _bind(self, kind: str, name: str, value: Any) -> None:
         state = self.__dict__
@@ -193,7 +226,7 @@ class Module(StateDict):
         registry = self._registry_of(name)
         if registry is not None:
             del registry[name]
-            self._non_persistent.discard(name)
+            self._non_persistent_buffers_set.discard(name)
         self.__dict__.pop(name, None)
 
     def _check_name(self, kind: str, name: str) -> None:
@@ -211,6 +244,8 @@ class Module(StateDict):
             self._bind("_parameters", name, value)
         elif isinstance(value, Module):
             self._bind("_modules", name, value)
+        elif isinstance(value, Tensor) and getattr(value, "_is_buffer", False):
+            self.register_buffer(name, value, value.persistent)  # type: ignore[attr-defined]
         else:
             registry = self._registry_of(name)
             if registry is not None:
@@ -255,7 +290,7 @@ class Module(StateDict):
         if self._registry_of(name) not in (None, self._buffers):
             raise KeyError(f"attribute {name!r} already exists")
         self._bind("_buffers", name, tensor)
-        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under `name`."""
@@ -520,6 +555,29 @@ class Module(StateDict):
         return f"{name}(\n  " + "\n  ".join(lines) + "\n)"
 
     _repr_html_ = DeferredMethod("norch.utils._module_html", "_repr_html_")
+
+
+def _look_up_ordinarily(cls: Any) -> None:
+    """Lets the __getattr__ of Module, which finds nothing that is no attribute anyway, cost the look-ups of cls
+    nothing. A class with another one keeps it."""
+    if cls.__getattr__ is Module.__getattr__ and cls.__getattribute__ is object.__getattribute__:  # type: ignore[attr-defined]
+        lib.norch_ordinary_lookup(cls)
+
+
+_look_up_ordinarily(Module)
+
+_OLDER = {"save": "_state_dict_pre_hooks", "saved": "_state_dict_hooks"}
+_OLDER |= {"load": "_load_state_dict_pre_hooks", "loaded": "_load_state_dict_post_hooks"}
+
+
+def _renamed(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a module that was saved when some of it had other names."""
+    if "_non_persistent" not in state:
+        return state
+    hooks = state.get("_state_hooks", {})
+    kept = {name: value for name, value in state.items() if name not in ("_non_persistent", "_state_hooks")}
+    renamed = {new: hooks.get(old, {}) for old, new in _OLDER.items()}
+    return {**kept, "_non_persistent_buffers_set": state["_non_persistent"], **renamed}
 
 
 def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:

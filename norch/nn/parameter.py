@@ -53,4 +53,10 @@ def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
         layer.register_parameter(name, made)
 
 
-publish(globals(), {"..extras.uninitialized": "UninitializedBuffer UninitializedParameter UninitializedTensorMixin"})
+publish(
+    globals(),
+    {
+        "..extras.buffer": "Buffer",
+        "..extras.uninitialized": "UninitializedBuffer UninitializedParameter UninitializedTensorMixin",
+    },
+)

@@ -6,17 +6,17 @@ from .._exports import publish as _publish
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .adaptive import Adadelta, Adagrad, RMSprop, Rprop
+from .extras.composed import ASGD, Adafactor, Muon
+from .extras.lbfgs import LBFGS
 from .optimizer import Optimizer
 from .sgd import SGD
 
 if _TYPE_CHECKING:
     from . import swa_utils as swa_utils
-    from .extras.composed import ASGD, Adafactor, Muon
-    from .extras.lbfgs import LBFGS
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
     "RAdam", "RMSprop", "Rprop", "lr_scheduler",
 ]  # fmt: skip
 
-_publish(globals(), {".": "swa_utils", ".extras.composed": "ASGD Adafactor Muon", ".extras.lbfgs": "LBFGS"})
+_publish(globals(), {".": "swa_utils"})

@@ -10,6 +10,7 @@ from ...errors import Error
 from ...ops.create import empty
 from ...tensor import Tensor, adopt
 from ..parameter import Parameter, is_lazy
+from .buffer import as_buffer
 
 
 class UninitializedTensorMixin(Tensor):
@@ -78,8 +79,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin):
-    """A buffer whose shape a lazy layer sets at its first forward; requires_grad, device and dtype as in `empty()`.
-    persistent is PyTorch's, and has no effect: register_buffer() has it."""
+    """A Buffer whose shape a lazy layer sets at its first forward; requires_grad, device and dtype as in `empty()`."""
 
     __slots__ = ()
     cls_to_become = Tensor
@@ -87,7 +87,8 @@ class UninitializedBuffer(UninitializedTensorMixin):
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: DType | None = None, persistent: bool = True
     ) -> UninitializedBuffer:
-        return adopt(cls, empty(0, device=device, dtype=dtype)).requires_grad_(requires_grad)
+        made = adopt(cls, empty(0, device=device, dtype=dtype)).requires_grad_(requires_grad)
+        return as_buffer(made, persistent)
 
 
 def _refusing(name: str) -> Callable[..., Any]:

@@ -133,7 +133,9 @@ class DataLoader(Generic[T_co]):
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
-        self.prefetch_factor = positive(2 if prefetch_factor is None else prefetch_factor, "prefetch_factor")
+        if num_workers:
+            prefetch_factor = positive(2 if prefetch_factor is None else prefetch_factor, "prefetch_factor")
+        self.prefetch_factor = prefetch_factor
         self.persistent_workers = persistent_workers
         self.in_order = in_order
         self._pool: Any = None
@@ -141,9 +143,17 @@ class DataLoader(Generic[T_co]):
         self._resumed: dict[str, Any] | None = None
 
     @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    @property
     def _recipe(self) -> Recipe:
-        iterable, batched = isinstance(self.dataset, IterableDataset), self.batch_sampler is not None
-        return Recipe(self.dataset, iterable, batched, self.batch_size, self.drop_last, self.collate_fn)
+        iterable = isinstance(self.dataset, IterableDataset)
+        return Recipe(self.dataset, iterable, self._auto_collation, self.batch_size, self.drop_last, self.collate_fn)
 
     def __iter__(self) -> Iterator[Any]:
         position = self._position = Position(self, self._resumed)
@@ -229,7 +239,7 @@ class DataLoader(Generic[T_co]):
 
     def __len__(self) -> int:
         """The number of batches in an epoch, or of samples where batch_size is None."""
-        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+        return len(self._index_sampler)
 
 
 publish(globals())

@@ -103,13 +103,13 @@ class RandomSampler(Sampler[int]):
     ) -> None:
         self.data_source = data_source
         self.replacement = replacement
-        self.given_samples = None if num_samples is None else positive(num_samples, "num_samples")
+        self._num_samples = None if num_samples is None else positive(num_samples, "num_samples")
         self.generator = as_generator(generator)
 
     @property
     def num_samples(self) -> int:
         """How many indices an epoch has."""
-        return len(self.data_source) if self.given_samples is None else self.given_samples
+        return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
         size, count = len(self.data_source), self.num_samples

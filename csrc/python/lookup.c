@@ -1,0 +1,28 @@
+/* lookup: how instances of a class find their attributes. */
+#include "calls.h"
+
+#define SLOT_GETATTR 58 /* Py_tp_getattro */
+#define IS_CLASS (1u << 31)
+#define WORDS 32 /* of a class that may hold the slot: the structure PyTypeObject is longer */
+
+/* ordinary_lookup(class): instances look attributes up as those of a class without __getattr__ do, at the speed of
+ * these, although the class has inherited a function of this name: it is there to be called, as by
+ * super().__getattr__(name). Python sets the slot anew where the class gets another __getattr__. The slot is the word
+ * of the class that PyType_GetSlot() gives; a class in which that is not one word stays as it is. */
+NR_BUILTIN(ordinary_lookup) {
+    if (!nr_counted("ordinary_lookup", 1, n)) return NULL;
+    if (!(PyType_GetFlags(((nr_object *)given[0])->type) & IS_CLASS)) {
+        PyErr_SetString(PyExc_TypeError, "ordinary_lookup: takes a class");
+        return NULL;
+    }
+    void **words = given[0], **slot = NULL, *hook = PyType_GetSlot(given[0], SLOT_GETATTR);
+    int found = 0;
+    if (!hook) return PyErr_Occurred() ? NULL : Py_NewRef(NR_NONE);
+    for (int i = 0; i < WORDS; i++)
+        if (words[i] == hook) slot = &words[i], found++;
+    if (found == 1) {
+        *slot = (void *)(uintptr_t)PyObject_GenericGetAttr;
+        PyType_Modified(given[0]);
+    }
+    return Py_NewRef(NR_NONE);
+}
