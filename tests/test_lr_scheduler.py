@@ -222,7 +222,7 @@ def test_plateaus_match_torch(torch, options, shift):
     assert a.last_epoch == 7
     ours.add_param_group({"params": [parameter([2.0])], "lr": 1.0})
     if isinstance(options.get("min_lr"), list):
-        with pytest.raises(ValueError, match="expected 2 values"):
+        with pytest.raises(ValueError, match="min_lr has 1 values for 2 groups"):
             for _ in range(9):
                 a.step(-9.0)
     else:

@@ -87,6 +87,7 @@ class Fused(Elementwise):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
         loss = None if closure is None else self._loss(closure)
+        self._opt_called = True
         groups, hypers, trace = self._groups(), self._hyper, here.trace
         while len(hypers) < len(groups):
             hyper = self.row.hyper()

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
 from collections import defaultdict
@@ -63,6 +64,7 @@ class Optimizer:
 
     takes_complex = False  # whether a step treats a complex parameter as a pair of real ones
 
+    _opt_called = False  # whether a step was taken, which a schedule of the learning rate follows
     _options: dict[str, Option] = {}  # none, for the optimizers of users
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -82,7 +84,8 @@ class Optimizer:
             self.add_param_group(group)
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Makes norch.capture refuse a step() defined in Python: a replay would repeat its Python numbers unchanged."""
+        """Makes norch.capture refuse a step() defined in Python: a replay would repeat its Python numbers unchanged.
+        Notes that it was called."""
         super().__init_subclass__(**named)
         own = cls.__dict__.get("step")
         if own is None or getattr(own, "recordable", False):
@@ -91,6 +94,7 @@ class Optimizer:
         @functools.wraps(own)
         def step(self: Any, *args: Any, **kwargs: Any) -> Any:
             unseen(f"the step of {type(self).__name__} computes with Python's numbers")
+            self._opt_called = True
             return own(self, *args, **kwargs)
 
         cls.step = step  # type: ignore[method-assign]
@@ -281,7 +285,7 @@ class Optimizer:
                 raise ValueError(f"loaded state dict has state of parameter {number}, which is in no group")
             state[owner[number]] = {name: self._adapted(value, name, owner[number]) for name, value in entry.items()}
         fresh = [
-            {**self.defaults, **theirs, "params": ours["params"]}
+            {**self.defaults, **copy.deepcopy({**theirs, "params": None}), "params": ours["params"]}
             for theirs, ours in zip(groups, self.param_groups, strict=True)
         ]
         for group in fresh:

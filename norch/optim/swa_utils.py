@@ -16,8 +16,8 @@ from ..nn.module import Module
 from ..nn.norm import _BatchNorm
 from ..ops.values import tensor
 from ..tensor import Tensor
-from .lr_scheduler import LRScheduler, _one_a_group
 from .optimizer import Optimizer
+from .schedule import LRScheduler, one_a_group
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
@@ -180,7 +180,7 @@ class SWALR(LRScheduler):
         one_of("SWALR: anneal_strategy", anneal_strategy, ("cos", "linear"))
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"SWALR: anneal_epochs is 0 or a larger integer, not {anneal_epochs!r}")
-        for group, rate in zip(optimizer.param_groups, _one_a_group(optimizer, swa_lr), strict=True):
+        for group, rate in zip(optimizer.param_groups, one_a_group(optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
         self.anneal_epochs, self._anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
@@ -192,12 +192,15 @@ class SWALR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rates of this epoch, from those of the epoch before, which other schedules may have set."""
-        step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
+        groups = self.optimizer.param_groups
+        if self._is_initial and self.last_epoch > 0:  # resumed
+            return [group["lr"] for group in groups]
+        step = self.last_epoch if self.anneal_epochs else max(1, self.last_epoch)
         before, now = self._share(step - 1), self._share(step)
         rates = []
-        for group in self.optimizer.param_groups:
-            end = group["swa_lr"]
-            start = end if before == 1 else (group["lr"] - before * end) / (1 - before)
+        for group in groups:
+            end, present = float(group["swa_lr"]), float(group["lr"])
+            start = end if before == 1 else (present - before * end) / (1 - before)
             rates.append(end * now + start * (1 - now))
         return rates
 

@@ -94,6 +94,7 @@ for epoch in range(2):
         assert_type(norm, Tensor)
         optimizer.step()
         total += loss.item()
+    grouped.step()
     for schedule in schedules:
         schedule.step()
     rate: float = optimizer.param_groups[0]["lr"]

@@ -1,0 +1,163 @@
+"""Schedules made of others: ChainedScheduler and SequentialLR."""
+
+from __future__ import annotations
+
+import warnings
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import ArgumentError
+from ..optimizer import Optimizer
+from ..schedule import EPOCH, LRScheduler
+
+
+class _Several(LRScheduler):
+    """Base of the schedules that are made of others, which may be such schedules too."""
+
+    _schedulers: list[LRScheduler]
+
+    def _check(self, optimizer: Optimizer | None) -> None:
+        """Sets the optimizer, which is that of all parts."""
+        name = type(self).__name__
+        if not self._schedulers:
+            raise ArgumentError(f"{name}: expected at least one schedule")
+        for index, schedule in enumerate(self._schedulers):
+            if not isinstance(schedule, LRScheduler):
+                raise TypeError(f"{name}: a schedule is a LRScheduler, but number {index} is {type(schedule).__name__}")
+            if schedule._needs_metrics:
+                its = type(schedule).__name__
+                raise ArgumentError(f"{name}: the step of schedule {index}, {its}, needs metrics")
+            optimizer = schedule.optimizer if optimizer is None else optimizer
+            if schedule.optimizer is not optimizer:
+                raise ValueError(f"{name}: the schedules are of different optimizers: schedule {index} of another one")
+        self.optimizer = optimizer  # type: ignore[assignment]
+
+    def _rewind(self) -> None:
+        for schedule in self._schedulers:
+            schedule._rewind()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "_schedulers": [schedule.state_dict() for schedule in self._schedulers]}
+
+    def _load(self, state: dict[str, Any]) -> None:
+        for schedule, its in zip(self._schedulers, state["_schedulers"], strict=True):
+            schedule._load(its)
+        super()._load({**state, "_schedulers": self._schedulers})
+
+
+class ChainedScheduler(_Several):
+    """Several schedules of one optimizer at once, schedulers: each changes the rate that those before it gave.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
+    >>> schedule = norch.optim.lr_scheduler.ChainedScheduler(halves)
+    >>> schedule.step(), schedule.get_last_lr()
+    (None, [0.25])
+    """
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        self._schedulers = list(schedulers)
+        self._check(optimizer)
+        self._last_lr = self._present_rates()
+
+    def step(self) -> None:  # type: ignore[override]
+        for schedule in self._schedulers:
+            schedule.step()
+        self._last_lr = self._present_rates()
+
+    def _restore(self, rates: list[Any]) -> None:
+        for schedule in self._schedulers:
+            its = schedule._last_lr
+            schedule._restore(rates)
+            schedule._last_lr = its
+        self._last_lr = self._present_rates()
+
+    def _initial_step(self) -> None:
+        for schedule in self._schedulers:
+            schedule._initial_step()
+        self._last_lr = self._present_rates()
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        """Begins after another schedule: the first part as it would alone."""
+        self._rewind()
+        first, *others = self._schedulers
+        first._update_lr(0)
+        for schedule in others:
+            schedule._initial_step()
+        self._last_lr = self._present_rates()
+
+
+class SequentialLR(_Several):
+    """The schedules of the list schedulers, one after another: at each epoch in milestones the next one starts, at its
+    epoch 0. The first starts from the initial_lr of each group, which another of them may have written (OneCycleLR
+    does).
+
+    last_epoch: the epoch before the first one; from -1 on, the constructor takes the steps of all epochs until then.
+    ValueError for schedules of different optimizers, for milestones that fall, and for another number of them than one
+    less than the schedules; ReduceLROnPlateau cannot be one of the schedules.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
+    ) -> None:
+        self._schedulers, self._milestones = list(schedulers), list(milestones)
+        self._check(optimizer)
+        if len(schedulers) != len(milestones) + 1:
+            raise ArgumentError(f"SequentialLR: {len(schedulers)} schedules and {len(milestones)} milestones between")
+        if sorted(self._milestones) != self._milestones:
+            raise ArgumentError(f"SequentialLR: the milestones {self._milestones} fall")
+        self._go_to(last_epoch + 1)
+
+    def _present(self) -> LRScheduler:
+        """The schedule of this epoch."""
+        return self._schedulers[bisect_right(self._milestones, self.last_epoch)]
+
+    def _go_to(self, epoch: int) -> None:
+        """Takes all steps from the beginning to this epoch. A schedule may change the rate that it finds, so that there
+        is no shorter way."""
+        stepped, self.optimizer._opt_called = self.optimizer._opt_called, True
+        try:
+            LRScheduler._write(self, [group["initial_lr"] for group in self.optimizer.param_groups])
+            self._rewind()
+            self._initial_step()
+            while self.last_epoch < epoch:
+                self.step()
+        finally:
+            self.optimizer._opt_called = stepped
+
+    def _restore(self, rates: list[Any]) -> None:
+        self._present()._restore(rates)
+        self._last_lr = self._present_rates()
+
+    def _rewind(self) -> None:
+        super()._rewind()
+        self.last_epoch = -1
+
+    def _initial_step(self) -> None:
+        self.last_epoch = 0
+        self._present()._initial_step()
+        self._last_lr = self._present_rates()
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        """Begins after another schedule."""
+        self._rewind()
+        self.last_epoch = 0
+        self._present()._update_lr(0)
+        self._last_lr = self._present_rates()
+
+    def step(self, epoch: int | None = None) -> None:
+        if epoch is not None:
+            warnings.warn(EPOCH, stacklevel=2)
+            return self._go_to(epoch)
+        self.last_epoch += 1
+        try:
+            if self.last_epoch in self._milestones:
+                self._present()._update_lr(0)
+            else:
+                self._present().step()
+        except BaseException:
+            self.last_epoch -= 1
+            raise
+        self._last_lr = self._present_rates()
+        return None

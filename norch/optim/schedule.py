@@ -1,0 +1,237 @@
+"""LRScheduler, the base of the schedules: what a step does, resuming, groups that are added, rates that are tensors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from .._recording import unseen
+from ..autograd import no_grad
+from ..errors import ArgumentError
+from ..tensor import Tensor
+from .optimizer import Optimizer
+
+ORDER = (
+    "lr_scheduler.step() was called before optimizer.step(), which skips the first rate of the schedule: call "
+    "optimizer.step() first"
+)
+EPOCH = "the argument epoch of step() is deprecated: call step() once an epoch"
+
+
+class LRScheduler:
+    """Base of the schedules. A subclass overrides one of `lr_factor(epoch, index)`, which multiplies the initial rate
+    of group `index`, `rate(epoch, index)`, and `get_lr()`, which gives the rates of all groups from `self.last_epoch`,
+    `self.base_lrs` and the groups of `self.optimizer`. The constructor sets the rates of epoch 0. A rate that is a
+    tensor is filled in place.
+
+    optimizer: whose groups get the rates. A group that is added later starts from its own rate; ValueError at the next
+    step where the schedule has options of each group.
+
+    last_epoch: the epoch before the first one; where it is not -1 the training resumes at the next epoch, whose rates
+    the groups have already: load the state of the optimizer first. Each group needs an 'initial_lr', as a loaded
+    optimizer has: KeyError otherwise.
+    """
+
+    chains = True  # a rate that another schedule wrote is changed in proportion
+    eta_min = 0.0  # the rate where the factor is 0
+    _needs_metrics = False  # whether step() takes an argument
+    _takes_epochs = False  # whether step(epoch) is a usual call
+    _is_initial = False  # the constructor takes its step
+    _get_lr_called_within_step = False
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        check_optimizer(self, optimizer)
+        self.optimizer = optimizer
+        for index, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", _copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{index}] when resuming")
+        self.base_lrs = self._initial_rates()
+        self.last_epoch = last_epoch
+        self._initial_step()
+
+    def _initial_rates(self) -> list[float]:
+        return [float(group["initial_lr"]) for group in self.optimizer.param_groups]
+
+    def _initial_step(self) -> None:
+        """Writes the rates of the first epoch."""
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def _rewind(self) -> None:
+        """Goes back before epoch 0, whose rates are yet to be written."""
+        self.last_epoch = -1
+
+    def lr_factor(self, epoch: int, index: int) -> float:
+        """The factor of the initial rate of group `index` in this epoch."""
+        raise NotImplementedError
+
+    def rate(self, epoch: int, index: int) -> float:
+        """The rate of group `index` in this epoch."""
+        return self.eta_min + (self.base_lrs[index] - self.eta_min) * self.lr_factor(epoch, index)
+
+    def _get_closed_form_lr(self) -> list[float]:
+        return [self.rate(self.last_epoch, index) for index in range(len(self.optimizer.param_groups))]
+
+    def get_lr(self) -> list[float]:
+        """The rates of this epoch, one a group, from those of the epoch before: for step(), which calls it. The present
+        rates are those of get_last_lr()."""
+        self._warn_outside_step()
+        if not self.chains:
+            return self._get_closed_form_lr()
+        groups = self.optimizer.param_groups
+        if self._is_initial and self.last_epoch > 0:  # resumed
+            return [group["lr"] for group in groups]
+        return [self._chained(group["lr"], index) for index, group in enumerate(groups)]
+
+    def _chained(self, present: Any, index: int) -> float:
+        """The rate of this epoch of a group that has the rate `present`."""
+        rate = self.rate(self.last_epoch, index)
+        before = self.rate(self.last_epoch - 1, index) if self.last_epoch > 0 else self.base_lrs[index]
+        if _is_rate(present, before):
+            return rate
+        height, low = before - self.eta_min, self.eta_min
+        if not height:
+            return float(present) - before + rate
+        return (float(present) - low) * ((rate - low) / height) + low
+
+    def _warn_outside_step(self) -> None:
+        if not self._get_lr_called_within_step:
+            warnings.warn("get_lr() is for step(): get_last_lr() gives the present rates", stacklevel=3)
+
+    def step(self, epoch: int | None = None) -> None:
+        """Starts the next epoch, or the one given: writes its rates to the groups. A UserWarning where the optimizer
+        has not taken a step before, and where epoch is given, as in PyTorch."""
+        unseen("a schedule of the learning rate takes a step")
+        if self._step_count == 1 and not self.optimizer._opt_called and not self._takes_epochs:
+            warnings.warn(ORDER, stacklevel=2)
+        if epoch is not None and not self._takes_epochs:
+            warnings.warn(EPOCH, stacklevel=2)
+        self._step_count += 1
+        try:
+            self._update_lr(epoch)
+        except BaseException:
+            self._step_count -= 1
+            raise
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        self._take_in_groups()
+        groups, before = self.optimizer.param_groups, self.last_epoch
+        self.last_epoch = before + 1 if epoch is None else epoch
+        own = type(self).get_lr is not LRScheduler.get_lr
+        closed = epoch is not None and (
+            not own or type(self)._get_closed_form_lr is not LRScheduler._get_closed_form_lr
+        )
+        self._get_lr_called_within_step = True
+        try:
+            rates = self._get_closed_form_lr() if closed else self.get_lr()
+            if len(rates) != len(groups):
+                raise ValueError(f"{type(self).__name__}: {len(rates)} rates for {len(groups)} parameter groups")
+        except BaseException:
+            self.last_epoch = before
+            raise
+        finally:
+            self._get_lr_called_within_step = False
+        self._write(rates)
+
+    def _take_in_groups(self) -> None:
+        """Notes the initial rates of groups that were added since the last step."""
+        groups, known = self.optimizer.param_groups, len(self.base_lrs)
+        if len(groups) != known and not self.chains:
+            raise ValueError(
+                f"{type(self).__name__} was made for {known} parameter groups, and the optimizer has {len(groups)}: "
+                "make another schedule after add_param_group()"
+            )
+        for group in groups[known:]:
+            self.base_lrs = [*self.base_lrs, float(group.setdefault("initial_lr", _copied(group["lr"])))]
+
+    def _write(self, rates: Sequence[Any]) -> None:
+        """Writes one rate a group. Groups that share a tensor share it as long as their rates are equal."""
+        filled: dict[int, Any] = {}
+        for group, rate in zip(self.optimizer.param_groups, rates):
+            held = group["lr"]
+            if isinstance(held, Tensor):
+                if filled.setdefault(id(held), rate) != rate:
+                    held = group["lr"] = held.detach().clone()
+                with no_grad():
+                    held.fill_(float(rate))
+            else:
+                group["lr"] = rate
+        self._last_lr = self._present_rates()
+
+    def _present_rates(self) -> list[Any]:
+        return [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that the last step wrote, one a group; copies of those that are tensors."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state needed to resume: all attributes except the optimizer.
+
+        >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+        >>> norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5).state_dict()["last_epoch"]
+        0
+        """
+        return {name: value for name, value in vars(self).items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Resumes from a saved epoch, whose rates are in the state of the optimizer too. Where the groups still have
+        the rates that this schedule wrote last, as its constructor does, they get the saved ones."""
+        untouched = list(map(float, self._present_rates())) == list(map(float, self._last_lr))
+        self._load(state_dict)
+        if untouched and len(self._last_lr) == len(self.optimizer.param_groups):
+            self._restore(self._last_lr)
+
+    def _restore(self, rates: list[Any]) -> None:
+        """Writes the rates of this epoch again."""
+        self._write(rates)
+
+    def _load(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+
+def check_optimizer(schedule: LRScheduler, optimizer: Any) -> None:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(schedule).__name__}: expected an optimizer, not {type(optimizer).__name__}")
+
+
+def check_positive(schedule: LRScheduler, **periods: Any) -> None:
+    for name, value in periods.items():
+        if not value > 0:
+            raise ArgumentError(f"{type(schedule).__name__}: {name} {value!r} is not positive")
+
+
+def _copied(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, Tensor) else value
+
+
+def _is_rate(present: Any, rate: float) -> bool:
+    """Whether a group has this rate; a tensor has it rounded to its dtype."""
+    return present.item() == present.new_tensor(rate).item() if isinstance(present, Tensor) else present == rate
+
+
+def one_a_group(optimizer: Optimizer, given: Any) -> list[Any]:
+    """One value a group, of a single one or a sequence."""
+    groups = len(optimizer.param_groups)
+    listed = list(given) if isinstance(given, (list, tuple)) else [given] * groups
+    if len(listed) != groups:
+        raise ValueError(f"expected {groups} values, one a group, got {len(listed)}")
+    return listed
+
+
+def numbers(optimizer: Optimizer, given: Any) -> list[float]:
+    """One number a group."""
+    return [float(value) if isinstance(value, Tensor) else value for value in one_a_group(optimizer, given)]
+
+
+def attributes(function: Any) -> dict[str, Any] | None:
+    """What a state holds of a function that the user gave: the attributes of a callable object."""
+    return None if isinstance(function, FunctionType) else dict(getattr(function, "__dict__", {}))
