@@ -151,13 +151,17 @@ def check_numbers(name: str, **options: Any) -> None:
             raise TypeError(f"{name}: {what} must be a number, not {type(value).__name__}")
 
 
-def check_fits(value: Any, d: dtype, name: str) -> None:
-    """ArgumentError where an integer dtype cannot hold a number. Negative integers wrap in an unsigned dtype."""
+def fits(value: Any, d: dtype) -> bool:
+    """Whether a number is in the range of a dtype: of any that is not of integers."""
     if d.kind not in "iu":
-        return
+        return True
     most = (1 << d.digits) - 1
-    least = -most - 1 if d.is_signed else -most if isinstance(value, int) else 0
-    if not least <= value <= most:
+    return (-most - 1 if d.is_signed else 0) <= value <= most
+
+
+def check_fits(value: Any, d: dtype, name: str) -> None:
+    """ArgumentError where an integer dtype cannot hold a number that is to be stored: numbers never wrap."""
+    if not fits(value, d):
         raise ArgumentError(f"{name}: {value} does not fit {d.name}")
 
 

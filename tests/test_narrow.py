@@ -162,7 +162,7 @@ def test_result_type(torch: Any) -> None:
 @pytest.mark.parametrize("name", INTEGER_NAMES)
 @pytest.mark.parametrize("number", [300, -1, -256, 127.9, 255.5, -1.0, -129, 40_000, 1e20, math.nan, True, 2.9])
 def test_numbers_that_an_integer_dtype_holds(torch: Any, name: str, number: Any) -> None:
-    """-1 counts from the end of an unsigned dtype; what else is out of range is refused, as in PyTorch."""
+    """What is out of range is refused, as in PyTorch, which takes -1 for the largest number of an unsigned dtype."""
 
     def assigned(m: Any) -> Any:
         x = m.zeros(1, dtype=getattr(m, name))
@@ -178,6 +178,8 @@ def test_numbers_that_an_integer_dtype_holds(torch: Any, name: str, number: Any)
         try:
             wanted = make(torch).tolist()
         except RuntimeError:
+            wanted = None
+        if wanted is None or (name == "uint8" and number < 0):
             with pytest.raises(norch.ArgumentError, match=name):
                 make(norch)
         else:
@@ -208,7 +210,7 @@ def test_numbers_beside_a_half_are_not_rounded_to_it() -> None:
     np.testing.assert_allclose((x[1:] * 1e5).tolist(), [100], rtol=1e-3)
     np.testing.assert_allclose((x[:1] / norch.tensor(1e5, device="cpu")).tolist(), [0.6], rtol=1e-3)
     assert (x == 0.001).tolist() == [False, True], "but a comparison is one of two halves"
-    assert (norch.tensor([44], dtype=norch.int8) == 300).item(), "and one with an integer wraps"
+    assert not (norch.tensor([44], dtype=norch.int8) == 300).item(), "and one with an integer is one of their values"
     y = norch.ones(70_000, dtype=norch.float16, requires_grad=True)
     y.mean().backward()
     np.testing.assert_allclose(y.grad[0].item(), 1 / 70_000, rtol=5e-3)

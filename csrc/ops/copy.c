@@ -152,6 +152,7 @@ norch_tensor *norch_contiguous(norch_tensor *x) {
 
 norch_tensor *norch_cast(const norch_tensor *x, int64_t dtype) {
     if (nr_check_tensor("to", x) || nr_check_dtype("to", dtype)) return NULL;
+    if (nr_check_stored("to", x, (int32_t)dtype)) return NULL;
     return copied(x, (int32_t)dtype, true);
 }
 
@@ -202,6 +203,7 @@ static int32_t check_broadcast(const char *op, const norch_tensor *dst, const no
 int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
     NR_TRY(nr_check_tensor("copy_", dst));
     NR_TRY(nr_check_tensor("copy_", src));
+    NR_TRY(nr_check_stored("copy_", src, dst->dtype));
     NR_TRY(check_broadcast("copy_", dst, src));
     if (dst->numel == 0) return NORCH_OK;
     NR_TRY(nr_check_writable("copy_", dst));

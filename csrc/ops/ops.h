@@ -21,6 +21,14 @@ int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
 /* Makes a call that fails if an element is 0, on a device at the next synchronization. */
 int32_t nr_check_divisors(const norch_tensor *divisors);
 
+/* numbers */
+/* Checks the Python integers among the operands of a call on an integer dtype (mark: follows the name in messages).
+ * by_value: one is out of the range of the dtype, and the call is to be computed in int64. */
+int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
+                         bool *by_value);
+/* Checks that a dtype holds x, if x is a Python number. */
+int32_t nr_check_stored(const char *op, const norch_tensor *x, int32_t dtype);
+
 /* copy */
 /* Copies src, broadcast to the shape of dst and cast to its dtype. Shapes and devices are checked already, and the
  * memory does not overlap. */

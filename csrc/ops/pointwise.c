@@ -16,6 +16,7 @@ typedef struct state {
     const norch_tensor *input[MAX_INPUTS];
     int32_t compute; /* dtype of the kernel */
     int32_t result;  /* dtype of what it writes */
+    int32_t narrow;  /* dtype that the result is cast to afterwards */
     int32_t ndim;
     int64_t shape[NORCH_MAX_DIMS]; /* all inputs, broadcast */
     bool mixed;                    /* some input differs from the result in shape, dtype or device */
@@ -41,6 +42,11 @@ static bool of_numbers(int inputs, const norch_tensor *a, const norch_tensor *b)
     return inputs == 2 && a->weak && b->weak;
 }
 
+static int32_t result_dtype(const state *s, int32_t dtype) {
+    if (nr_is_complex(dtype)) return nr_complex_result(s->op, dtype);
+    return s->row->result == NR_TRUTH ? NORCH_BOOL : dtype;
+}
+
 static int32_t infer_dtype(state *s) {
     int first = s->row->form == NR_CHOICE;
     if (first && s->input[0]->dtype != NORCH_BOOL)
@@ -55,10 +61,11 @@ static int32_t infer_dtype(state *s) {
     if (!nr_in_domain(s->op, dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s%s: not defined for dtype %s", s->row->name, s->mark,
                        nr_dtypes[dtype].name);
-    s->compute = dtype;
-    s->result = nr_is_complex(dtype)         ? nr_complex_result(s->op, dtype)
-                : s->row->result == NR_TRUTH ? NORCH_BOOL
-                                             : dtype;
+    bool by_value;
+    NR_TRY(nr_admit_numbers(s->mark, s->op, s->inputs, s->input, dtype, &by_value));
+    s->compute = by_value ? NORCH_INT64 : dtype;
+    s->narrow = result_dtype(s, dtype);
+    s->result = result_dtype(s, s->compute);
     return NORCH_OK;
 }
 
@@ -214,6 +221,7 @@ static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, cons
     if (ready_inputs(&s, NULL) == NORCH_OK) out = make_result(&s);
     if (out) out = nr_finished(out, run(&s, out));
     finish(&s);
+    if (out) out = nr_narrowed(out, s.narrow);
     if (out) out->mixed = s.mixed;
     return out;
 }

@@ -109,7 +109,9 @@ def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False
         if type(b) is not tensor:
             if (b := as_tensor(b, name)) is NotImplemented:
                 return b
-            if isinstance(input, (int, float, complex)):  # two numbers give what is promoted as any tensor is
+            if b is not other and isinstance(
+                input, (int, float, complex)
+            ):  # two numbers give what is promoted as any tensor is
                 a = lib.norch_cast(a, (get_default_dtype() if isinstance(input, float) else a.dtype).code)
         out = call(op, a, b)
         to_a = a._node if a._view is None else gradient_edge(a)

@@ -5,7 +5,7 @@ The elements are computed on the given device, or on the default device.
 
 from __future__ import annotations
 
-from math import ceil, isfinite
+from math import ceil, inf, isfinite
 
 from .._handle import Handle
 from .._lib import lib
@@ -66,6 +66,10 @@ def _double_and_int(value: Any, name: str) -> tuple[float, int]:
         return float(value), int(value)
     number = float(value)
     return number, int(number) if abs(number) < 2.0**63 else 0
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int) or isfinite(value)
 
 
 # ---- constants --------------------------------------------------------------------------------------------------
@@ -252,7 +256,9 @@ def arange(
         start, end = 0, start
     start, end, step = (number_of(x, "arange") for x in (start, end, step))
     wanted = None if dtype is None else dtype_named(dtype)
-    if wanted is norch_int64 and isfinite(start) and isfinite(end) and isfinite(step):  # as PyTorch, for int64 alone
+    if (
+        wanted is norch_int64 and _is_finite(start) and _is_finite(end) and _is_finite(step)
+    ):  # as PyTorch, for int64 alone
         start, end, step = int(start), int(end), int(step)
     if step == 0:
         raise ArgumentError("arange: step must not be 0")
@@ -264,6 +270,8 @@ def arange(
         raise ArgumentError(f"arange: from {start} in steps of {step} never reaches {end}")
     wanted = wanted or (norch_int64 if whole else get_default_dtype())
     (first, int_first), (step, int_step) = _double_and_int(start, "arange"), _double_and_int(step, "arange")
+    for number in (start, int_first + (count - 1) * int_step) if 0 < count < 1 << 63 else ():
+        check_fits(number, wanted, "arange")
     return finished(lib.norch_arange(count, wanted.code, first, step, int_first, int_step), device, requires_grad)
 
 
@@ -272,25 +280,64 @@ def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options:
 
     They are computed from each end to the middle, in double precision, so that both ends are exact.
     """
-    wanted = dtype_or_default(options[0])
-    if wanted is bool_:
-        raise DTypeError(f"{name}: not defined for dtype bool")
+    first, last = number_of(start, name), number_of(end, name)
+    least = common_dtype({float, type(first), type(last)})
+    wanted = least if options[0] is None else dtype_named(options[0])
+    if wanted is bool_ or (least.is_complex and not wanted.is_complex):
+        raise DTypeError(f"{name}: not defined for dtype {wanted.name}" + " of complex numbers" * least.is_complex)
     if int64(steps, f"{name}: steps") < 0:
         raise ArgumentError(f"{name}: {steps} steps")
-    start, end = (float(number_of(x, name)) for x in (start, end))
-    if not wanted.is_floating_point:
-        if not (isfinite(start) and isfinite(end)):
-            raise ArgumentError(f"{name}: integers from {start} to {end}")
-        start, end = float(int(start)), float(int(end))
+    base = None if base is None else float(number_of(base, name))
+    if wanted.kind in "iu":
+        out = _even_integers(name, first, last, steps, wanted, base)
+    elif wanted.is_complex:
+        out = _even_complex(complex(first), complex(last), steps)
+    else:
+        code = (wanted if wanted is float32 and base is None else float64).code  # float32 is rounded once
+        out = _even_floats(float(first), float(last), steps, code)
+    return finished((out if base is None or wanted.kind in "iu" else base**out).to(wanted), *options[1:])
+
+
+def _even_floats(start: float, end: float, steps: int, code: int) -> Tensor:
     gap = (end - start) / (steps - 1) if steps > 1 else 0.0
     half = steps // 2 if steps > 1 else steps
-    code = (wanted if wanted is float32 and base is None else float64).code  # float32 is rounded once
     out = lib.norch_arange(half, code, start, gap, 0, 0)
     if half < steps:
         out = lib.norch_cat((out, lib.norch_arange(steps - half, code, end, -gap, 0, 0).flip(0)), 0)
-    if base is not None:
-        out = float(number_of(base, name)) ** out
-    return finished(out.to(wanted), *options[1:])
+    return out
+
+
+def _even_complex(start: complex, end: complex, steps: int) -> Tensor:
+    real, imaginary = (
+        _even_floats(*ends, steps, float64.code) for ends in ((start.real, end.real), (start.imag, end.imag))
+    )
+    return real + imaginary * 1j
+
+
+def _even_integers(name: str, start: Any, end: Any, steps: int, wanted: DType, base: Any) -> Tensor:
+    """The numbers without their fractions. Both ends, and base to their power, must fit the dtype."""
+    if not (_is_finite(start) and _is_finite(end)):
+        raise ArgumentError(f"{name}: integers from {start} to {end}")
+    start, end = int(start), int(end)
+    for number in (start, end)[: min(steps, 2)]:
+        check_fits(number if base is None else _power(base, number), wanted, name)
+    if base is None and max(abs(start), abs(end)) > 1 << 53:  # doubles do not hold them
+        gaps = max(steps - 1, 1)
+        return tensor([_quotient(start * gaps + (end - start) * i, gaps) for i in range(steps)], dtype=wanted)
+    out = _even_floats(start, end, steps, float64.code)
+    return (out if base is None else base**out).to(wanted)
+
+
+def _power(a: float, n: int) -> float:
+    try:
+        return a**n
+    except (OverflowError, ZeroDivisionError):
+        return inf
+
+
+def _quotient(a: int, b: int) -> int:
+    """a / b, b > 0, without its fraction."""
+    return a // b if a >= 0 else -(-a // b)
 
 
 @rename_errors
@@ -394,7 +441,9 @@ def _triangle(rows: tuple[int, int], total: int, ends: Any, dtype: DType, device
     row = lib.norch_searchsorted(stops, places, True)
     found[0] = lines.index_select(0, row)
     found[1] = places + (begins - stops + lengths).index_select(0, row)
-    return finished(found.to(dtype_named(dtype)), device, False)
+    if (wanted := dtype_named(dtype)) is not norch_int64 and total:
+        check_fits(found.amax().item(), wanted, "indices of a triangle")
+    return finished(found.to(wanted), device, False)
 
 
 # ---- values or sizes ------------------------------------------------------------------------------------------------

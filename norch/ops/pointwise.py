@@ -7,11 +7,12 @@ g its gradient. Functions that need more than a row follow the rows.
 
 from __future__ import annotations
 
+import builtins
 import math
 
 from .._lib import lib
 from .._typing import Any, Operand, Tensor, overload
-from ..dtype import DTYPES, check_fits, float32
+from ..dtype import DTYPES, check_fits, float32, int64
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import as_fixed_operand, public
@@ -351,14 +352,16 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
 
 
 def _times(name: str, factor: float, input: Tensor, others: Any) -> tuple[Any, DType]:
-    """others with factor in the first one, and the dtype of their sum with input; halves come as float32."""
+    """others with factor in the first one, and the dtype of their sum with input. Halves come as float32, unsigned
+    integers with a negative factor as int64."""
     others = [as_operand(x, name) for x in others]
     dtype = wide = DTYPES[lib.norch_result_type((input, *others))]
     if dtype.is_floating_point and dtype.itemsize == 2:
         wide = float32  # one rounding, at the end
         others = [x.float() for x in others]
     elif type(factor) is int:
-        check_fits(factor, dtype, name)
+        check_fits(factor if dtype.is_signed else builtins.abs(factor), dtype, name)
+        wide = int64 if dtype.kind == "u" and factor < 0 else wide  # x - y is x + -1 * y
         factor = bool(factor) if dtype.kind == "b" else factor
     others[0] = mul(others[0].to(wide), as_operand(factor, name))
     if others[0].dtype.kind in "fc" and dtype.kind not in "fc":

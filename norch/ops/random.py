@@ -16,7 +16,7 @@ from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.inplace import check_writable
 from ..autograd.levels import all_samples
 from ..device import device_code
-from ..dtype import check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
+from ..dtype import check_fits, check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
 from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError
@@ -139,8 +139,11 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
+    wanted = norch_int64 if dtype is None else dtype_named(dtype)
     out: Any = lib.norch_randperm(state_of(generator), n, device_code(device))
-    out = out if dtype is None else cast(out, dtype_named(dtype))
+    if n > 0:
+        check_fits(n - 1, wanted, "randperm")
+    out = cast(out, wanted)
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 

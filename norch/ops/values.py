@@ -190,6 +190,9 @@ def number_or_array(value: Any, name: str) -> Any:
     """A Python number or an array as a new Tensor for the operation name; NotImplemented for anything else."""
     number = _weak_number(value, name)
     if number is None and hasattr(value, "__array__"):
+        numpy = sys.modules.get("numpy")  # imported already if there is a number of its types
+        if numpy is not None and isinstance(value, numpy.integer):
+            return _weak_number(int(value), name)
         return tensor(value)
     return NotImplemented if number is None else number
 

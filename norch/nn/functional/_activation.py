@@ -13,7 +13,7 @@ from typing import Any
 from ..._numbers import flag
 from ...dtype import check_numbers
 from ...dtype import dtype as DType
-from ...errors import ArgumentError, DivisionError, DTypeError, ShapeError, one_of
+from ...errors import ArgumentError, DivisionError, DTypeError, Error, ShapeError, one_of, rename_error
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
 from ...ops._arguments import as_fixed_operand, rename_errors
@@ -88,7 +88,11 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         return _apply("hardtanh", _rows.hardtanh, inplace, input, min_val, max_val)
     if min_val < 0 and not input.dtype.is_signed:
         raise DTypeError(f"hardtanh: dtype {input.dtype.name} cannot represent min_val {min_val}")
-    return _apply("hardtanh", _rows.hardtanh, inplace, input, int(min_val), int(max_val))
+    try:
+        return _apply("hardtanh", _rows.hardtanh, inplace, input, int(min_val), int(max_val))
+    except Error as error:  # of "clamp"
+        rename_error(error, "hardtanh")
+        raise
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:

@@ -1,0 +1,85 @@
+/* numbers: Python numbers beside tensors of an integer dtype that cannot hold them. An integer acts by its value, in
+ * int64, where the dtype holds every result (x == 300, x.clamp(max=300), x // 300); elsewhere the call is refused, and
+ * so is the storage of the number. It is never wrapped. */
+#include <math.h>
+#include <string.h>
+
+#include "ops.h"
+
+enum { NONE = 0, BELOW = 1, ABOVE = 2, EITHER = 3 };
+
+/* For which numbers, below or above the range of an integer dtype, the results of an operation are in that range.
+ * operand: the place of the number. */
+static int sides_in_range(int32_t op, int operand, bool is_signed) {
+    const int second = operand == 1 ? EITHER : NONE;
+    switch (op) {
+    case NR_OP_maximum:
+    case NR_OP_fmax:
+    case NR_OP_clamp_min: return BELOW;
+    case NR_OP_minimum:
+    case NR_OP_fmin:
+    case NR_OP_clamp_max: return ABOVE;
+    case NR_OP_clamp: return operand == 1 ? EITHER : operand == 2 ? ABOVE : NONE;
+    case NR_OP_bitwise_left_shift: /* which is modulo the size of the integer */
+    case NR_OP_bitwise_right_shift: return second;
+    case NR_OP_pow: return second & ABOVE; /* modulo the size too */
+    case NR_OP_floor_divide:
+    case NR_OP_trunc_divide: return is_signed ? second : second & ABOVE; /* -1, 0 or 1 */
+    case NR_OP_remainder: /* nearer to 0 than the divisor, with its sign */
+        return operand == 0 ? EITHER : is_signed ? NONE : ABOVE;
+    case NR_OP_fmod: /* nearer to 0 than both, with the sign of the dividend */
+        return operand == 1 || is_signed ? EITHER : ABOVE;
+    case NR_OP_bitwise_and: return is_signed ? NONE : EITHER;
+    default: return nr_ops[op].result == NR_TRUTH ? EITHER : NONE;
+    }
+}
+
+static bool is_integer(int32_t dtype) { return nr_dtypes[dtype].kind == 'i' || nr_dtypes[dtype].kind == 'u'; }
+
+/* On which side of the range of an integer dtype an operand is, if it is a Python integer. */
+static int side_of(const norch_tensor *x, int32_t dtype) {
+    if (!x->weak || x->dtype != NORCH_INT64 || x->device_type != NORCH_CPU) return NONE;
+    int64_t value;
+    memcpy(&value, x->data, sizeof value);
+    const int64_t most = (int64_t)(((uint64_t)1 << nr_dtypes[dtype].digits) - 1);
+    const int64_t least = nr_dtypes[dtype].kind == 'i' ? -most - 1 : 0;
+    return value < least ? BELOW : value > most ? ABOVE : NONE;
+}
+
+static int32_t refuse(const char *op, const char *mark, const norch_tensor *x, int32_t dtype) {
+    if (nr_is_float(x->dtype)) {
+        double value;
+        memcpy(&value, x->data, sizeof value);
+        return nr_fail(NORCH_ERROR_VALUE, "%s%s: %g does not fit %s", op, mark, value, nr_dtypes[dtype].name);
+    }
+    int64_t value;
+    memcpy(&value, x->data, sizeof value);
+    return nr_fail(NORCH_ERROR_VALUE, "%s%s: %lld does not fit %s", op, mark, (long long)value, nr_dtypes[dtype].name);
+}
+
+int32_t nr_check_stored(const char *op, const norch_tensor *x, int32_t dtype) {
+    if (!x->weak || !is_integer(dtype) || x->device_type != NORCH_CPU) return NORCH_OK;
+    bool fits = side_of(x, dtype) == NONE;
+    if (nr_is_float(x->dtype)) {
+        double value;
+        memcpy(&value, x->data, sizeof value);
+        const double end = ldexp(1, nr_dtypes[dtype].digits); /* the first integer beyond */
+        fits = value >= (nr_dtypes[dtype].kind == 'i' ? -end : 0) && value <= end - 1 && value < end;
+    }
+    return fits ? NORCH_OK : refuse(op, "", x, dtype);
+}
+
+int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
+                         bool *by_value) {
+    *by_value = false;
+    if (!is_integer(dtype) || dtype == NORCH_INT64) return NORCH_OK; /* int64 holds each integer that comes here */
+    for (int i = 0; i < n; i++) {
+        const int side = side_of(operands[i], dtype);
+        if (side == NONE) continue;
+        bool held = sides_in_range(op, i, nr_dtypes[dtype].kind == 'i') & side;
+        if (op == NR_OP_clamp && side == ABOVE) held &= i == 2 || side_of(operands[2], dtype) == NONE;
+        if (!held) return refuse(nr_ops[op].name, mark, operands[i], dtype);
+        *by_value = true;
+    }
+    return NORCH_OK;
+}
