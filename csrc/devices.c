@@ -1,4 +1,4 @@
-/* devices: registers the devices. The CPU is built in. CUDA is a plugin, a library that is loaded when first needed:
+/* devices: registers the devices. The CPU and the meta device are built in. CUDA is a plugin, a library that is loaded when first needed:
  * libnorch_cuda.so in the folder of this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -95,10 +95,17 @@ static const nr_backend *find_cpu(int64_t device_index) {
     return NR_REFUSE(NORCH_ERROR_DEVICE, "cpu:%lld does not exist; there is one CPU device", (long long)device_index);
 }
 
-static int64_t count_cpu(void) { return 1; }
+static int64_t count_one(void) { return 1; }
+
+static const nr_backend *find_meta(int64_t device_index) {
+    if (device_index == 0) return nr_meta_backend();
+    return NR_REFUSE(NORCH_ERROR_DEVICE, "meta:%lld does not exist; there is one meta device", (long long)device_index);
+}
 
 __attribute__((constructor)) static void register_devices(void) {
-    static const nr_device_type cpu = {find_cpu, count_cpu}, cuda = {find_cuda, count_cuda};
+    static const nr_device_type cpu = {find_cpu, count_one}, cuda = {find_cuda, count_cuda};
+    static const nr_device_type meta = {find_meta, count_one};
     nr_register_device_type(NORCH_CPU, &cpu);
     nr_register_device_type(NORCH_CUDA, &cuda);
+    nr_register_device_type(NORCH_META, &meta);
 }

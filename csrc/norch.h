@@ -27,6 +27,7 @@
 #define NORCH_ERROR_VALUE 6
 #define NORCH_ERROR_ZERO_DIVISION 7
 #define NORCH_ERROR_CAPTURE 8
+#define NORCH_ERROR_META 9 /* the elements of a meta tensor are asked for */
 
 /* Element types: NORCH_FLOAT32 and so on, a constant for each row of dtypes.def. */
 enum norch_dtype {
@@ -39,6 +40,7 @@ enum norch_dtype {
 /* Device types. */
 #define NORCH_CPU 0
 #define NORCH_CUDA 1
+#define NORCH_META 2 /* tensors without memory: shapes, strides and dtypes alone are computed */
 
 /* What is declared from here on is seen from outside the library. */
 #pragma GCC visibility push(default)
@@ -208,7 +210,7 @@ void norch_release(norch_tensor *x);
 /* Makes x a view of the elements of other; its references and autograd fields stay. */
 int32_t norch_set_data(norch_tensor *x, const norch_tensor *other);
 
-/* A meta tensor: the shape, dtype and device of x without elements. */
+/* A header without a storage: the shape, dtype and device of x. */
 norch_tensor *norch_meta(const norch_tensor *x);
 
 /* The element of a one-element tensor, as double and as int64. */

@@ -19,7 +19,7 @@ from norch.compat.legacy import _TensorType
 from norch.compat.typed_storage import TypedStorage as TypedStorage
 from norch.device import device as device, get_default_device as get_default_device, set_default_device as set_default_device
 from norch.dtype import can_cast as can_cast, dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, memory_format as memory_format, promote_types as promote_types, set_default_dtype as set_default_dtype
-from norch.errors import ArgumentError as ArgumentError, BoundsError as BoundsError, CaptureError as CaptureError, DTypeError as DTypeError, DeviceError as DeviceError, DivisionError as DivisionError, Error as Error, LinAlgError as LinAlgError, OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError
+from norch.errors import ArgumentError as ArgumentError, BoundsError as BoundsError, CaptureError as CaptureError, DTypeError as DTypeError, DeviceError as DeviceError, DivisionError as DivisionError, Error as Error, LinAlgError as LinAlgError, MetaError as MetaError, OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError
 from norch.func import vmap as vmap
 from norch.nn.functional._activation import celu as celu, rrelu as rrelu, selu as selu
 from norch.nn.functional._dropout import alpha_dropout as alpha_dropout, dropout as dropout

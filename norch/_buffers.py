@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ._lib import TensorBase, lib
 from ._numbers import ints
 from ._typing import Any
+from .errors import DeviceError
 
 
 def over_memory(address: int, shape: Sequence[int], strides: bytes, dtype: int, owner: object) -> Any:
@@ -25,6 +26,8 @@ def memory_of(x: TensorBase, itemsize: int = 1) -> memoryview:
     """The bytes of a contiguous tensor on the CPU whose elements have itemsize bytes, to read and to write; x lives as
     long as they are seen."""
     lib.norch_note_unseen("Python reads the memory of a tensor")
+    if x._device_type:
+        raise DeviceError("the memory of a tensor that is not on the CPU cannot be read; copy it with .cpu()")
     if x._numel == 0:
         return memoryview(bytearray())
     array: Any = (ctypes.c_ubyte * (x._numel * itemsize)).from_address(x._data)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from ._lib import TensorBase, lib
+from ._lib import TensorBase, constants, lib
 from ._size import Size as Size  # files of save() may name it here
 from ._typing import Any
-from .device import CPU, device_of
+from .device import META, device_of
 from .device import device as Device
 from .dtype import DTYPES
 from .dtype import dtype as DType
@@ -70,7 +70,12 @@ class Handle(TensorBase):
     @property
     def is_cuda(self) -> bool:
         """Whether the elements are on a CUDA device."""
-        return self._device_type != CPU.code
+        return self._device_type == constants["CUDA"]
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it is on the device "meta", and so has no elements."""
+        return self._device_type == META.code
 
 
 # Sequence numbers. Nodes and in-place writes share them, so that "written after this node was made" is a comparison.

@@ -56,6 +56,7 @@ def _bind_python() -> type:
         "VALUE": errors.ArgumentError,
         "ZERO_DIVISION": errors.DivisionError,
         "CAPTURE": errors.CaptureError,
+        "META": errors.MetaError,
     }
     by_kind = {constants["ERROR_" + name]: error for name, error in raised.items()}
     classes = [by_kind.get(kind, errors.Error) for kind in range(len(raised) + 1)]

@@ -65,7 +65,7 @@ class MetadataMethods(Handle):
     def data_ptr(self) -> int:
         """The address of the first element."""
         lib.norch_note_unseen("Python reads the address of a tensor")
-        return self._data
+        return 0 if self.is_meta else self._data
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C)."""

@@ -310,7 +310,6 @@ class DeclaredMethods(Handle):
     def is_inference(self) -> builtins.bool: """False, as for every tensor here: conj() computes the conjugate at once."""
     is_ipu: builtins.bool
     is_maia: builtins.bool
-    is_meta: builtins.bool
     is_mkldnn: builtins.bool
     is_mps: builtins.bool
     is_mtia: builtins.bool

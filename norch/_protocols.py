@@ -58,7 +58,7 @@ class ProtocolMethods(Handle):
         x = self.detach().cpu() if force else self
         if x.requires_grad and not force and is_grad_enabled():
             raise Error("numpy: this tensor requires grad; use .detach().numpy()")
-        if x.is_cuda:
+        if not x.is_cpu:
             raise TypeError(
                 f"numpy: can't convert a tensor on {x.device} to numpy; use .cpu() to copy it to the memory of the host"
             )
@@ -157,7 +157,7 @@ class ProtocolMethods(Handle):
         return bool((self == value).any())
 
     def __format__(self, spec: str) -> str:
-        if self.ndim == 0:
+        if self.ndim == 0 and not self.is_meta:
             return format(self.item(), spec)
         return object.__format__(self, spec) if spec else repr(self)
 

@@ -67,7 +67,7 @@ def text(x: Any) -> str:
     prefix = "tensor("
     notes = _notes(x)
     plain = x.detach()
-    body = "[]" if x.numel() == 0 else _body(plain, len(prefix))
+    body = "..." if x.is_meta else "[]" if x.numel() == 0 else _body(plain, len(prefix))
     return _joined(prefix + body, notes)
 
 
@@ -75,11 +75,15 @@ def _notes(x: Any) -> list[str]:
     from .dtype import bool_, get_default_dtype, int64
 
     notes = []
-    if x.numel() == 0 and x.ndim != 1:
+    if x.numel() == 0 and x.ndim != 1 and not x.is_meta:
         notes.append(f"size={tuple(x.shape)}")
     if x.device.type != "cpu":
         notes.append(f"device='{x.device}'")
-    usual = (get_default_dtype(), get_default_dtype().to_complex(), int64, bool_)
+    if x.is_meta:
+        notes.append(f"size={tuple(x.shape)}")
+    usual: tuple[Any, ...] = (get_default_dtype(),)
+    if not x.is_meta:
+        usual = (*usual, get_default_dtype().to_complex(), int64, bool_)
     if x.dtype not in usual or (x.numel() == 0 and x.dtype is not get_default_dtype()):
         notes.append(f"dtype={x.dtype!r}")
     try:

@@ -110,7 +110,7 @@ def _noted(block: Block) -> Block:
 
 def is_shared(self: Any) -> bool:
     """Whether the elements are in memory that other processes may see: after share_memory_(), or received from one."""
-    return not self.is_cuda and lib.norch_view_storage(self)._data in _shared
+    return self.is_cpu and lib.norch_view_storage(self)._data in _shared
 
 
 def _references_of_two_owners() -> int:
@@ -122,7 +122,7 @@ def _references_of_two_owners() -> int:
 
 def share_memory_(self: Any) -> Any:
     """Moves the elements to shared memory, once for all: processes that the tensor is sent to, or that are forked
-    later, see what the others write. Does nothing to tensors of CUDA devices, and to what is shared already.
+    later, see what the others write. Does nothing to tensors of other devices, and to what is shared already.
 
     Error where other tensors see the same memory: they would be left behind.
 
@@ -130,7 +130,7 @@ def share_memory_(self: Any) -> Any:
     >>> x.is_shared(), x[1:].is_shared()
     (True, True)
     """
-    if self.is_cuda or is_shared(self):
+    if not self.is_cpu or is_shared(self):
         return self
     unseen("share_memory_ moves a tensor")
     whole = lib.norch_view_storage(self)

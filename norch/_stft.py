@@ -9,6 +9,7 @@ from typing import Any
 from . import fft
 from ._numbers import int64
 from ._typing import DeviceLike
+from .autograd.levels import holds
 from .dtype import dtype as DType
 from .dtype import float64
 from .errors import ArgumentError, DTypeError, ShapeError
@@ -198,7 +199,7 @@ def istft(
     start = size // 2 if center else 0
     end = total - start if length is None else min(start + int64(length, "istft: length"), total)
     signal, weights = signal[:, start:end], weights[start:end]
-    if not bool((weights.abs() > 1e-11).all()):
+    if not holds(weights.abs() > 1e-11):
         raise ArgumentError("istft: the squared windows add up to 0 somewhere, where the signal is not known")
     signal = signal / weights
     if length is not None and signal.shape[1] < length:

@@ -20,7 +20,7 @@ from ._source import Source
 from .device import device as Device
 from .dtype import dtype as DType
 from .dtype import dtype_named
-from .storage import Storage, restored
+from .storage import Storage, restored, without_bytes
 from .tensor import Tensor, rebuilt
 
 # What a file may name: none of it does more than to hold what it is given.
@@ -33,7 +33,7 @@ SAFE = {
     "norch.device": "device",
     "norch.dtype": "dtype_named",
     "norch.nn.parameter": "Parameter",
-    "norch.storage": "restored",
+    "norch.storage": "restored without_bytes",
     "norch.tensor": "Size Tensor rebuilt",
 }
 
@@ -55,6 +55,7 @@ CALLS: dict[Any, tuple[Any, ...]] = {
     Device: (str, int),
     dtype_named: (str,),
     restored: ((bytes, bytearray),),
+    without_bytes: (int,),
     rebuilt: (Storage, DType, tuple, tuple, int, type, bool),
 }
 ALLOWED: dict[str, Any] = {}  # "module.name": what add_safe_globals() lets files name, call and set attributes of

@@ -6,12 +6,14 @@ from ._lib import constants, lib
 from ._typing import Any
 from .errors import DeviceError
 
-_TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"]}
+_TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"], "meta": constants["META"]}
+_SINGLE = {"cpu": "CPU", "meta": "meta"}
 
 
 class device:  # PyTorch's name
     """A device by name: ``device("cpu")``, ``device("cuda:1")``; ``device("cuda")`` is the current CUDA device.
 
+    ``device("meta")`` has no memory: its tensors have shapes, strides and dtypes, and no elements.
     DeviceError for other names.
 
     >>> norch.device("cuda", 1)
@@ -40,9 +42,9 @@ class device:  # PyTorch's name
         if index is not None and (not isinstance(index, int) or index < 0):
             raise DeviceError(f"{index!r} is no number of a device; they count from 0")
         if name not in _TYPES:
-            raise DeviceError(f"{name!r} is no device that norch knows; there are 'cpu' and 'cuda'")
-        if name == "cpu" and index not in (None, 0):
-            raise DeviceError(f"cpu:{index} does not exist; there is one CPU device")
+            raise DeviceError(f"{name!r} is no device that norch knows; there are 'cpu', 'cuda' and 'meta'")
+        if name != "cuda" and index not in (None, 0):
+            raise DeviceError(f"{name}:{index} does not exist; there is one {_SINGLE[name]} device")
         self.type: str = name
         self.index: int | None = index
         self.code: int = _TYPES[name]
@@ -72,7 +74,7 @@ class device:  # PyTorch's name
         current.default = _defaults_before.pop()
 
 
-CPU = device("cpu")
+CPU, META = device("cpu"), device("meta")
 _cuda_devices: list[device] = []
 
 
@@ -93,7 +95,8 @@ def cuda_device_count() -> int:
 
 def device_of(x: Any) -> device:
     """The device of a tensor, which may have a shape only (norch_meta)."""
-    return CPU if x._device_type == CPU.code else cuda_device(x._device_index)
+    code = x._device_type
+    return CPU if code == CPU.code else META if code == META.code else cuda_device(x._device_index)
 
 
 class _Current:
@@ -114,7 +117,7 @@ def device_code(wanted: Any) -> tuple[int, int]:
     elif not isinstance(wanted, device):
         wanted = device(wanted)
     index = wanted.index
-    return wanted.code, current.cuda if index is None and wanted.code != CPU.code else index or 0
+    return wanted.code, current.cuda if index is None and wanted.code == _TYPES["cuda"] else index or 0
 
 
 def set_default_device(device: Any) -> None:

@@ -15,7 +15,7 @@ from ._typing import Any
 
 __all__ = [
     "ArgumentError", "BoundsError", "CaptureError", "DTypeError", "DeviceError", "DivisionError", "Error",
-    "LinAlgError", "OutOfMemoryError", "ShapeError",
+    "LinAlgError", "MetaError", "OutOfMemoryError", "ShapeError",
 ]  # fmt: skip
 
 
@@ -49,6 +49,10 @@ class DivisionError(Error, ZeroDivisionError):
 
 class CaptureError(Error):
     """A function that norch.capture cannot record."""
+
+
+class MetaError(DeviceError, NotImplementedError):
+    """Elements of a tensor on the device "meta", which has none, are asked for."""
 
 
 class LinAlgError(Error, ArithmeticError):

@@ -25,6 +25,7 @@ from .dtype import BY_NAME, DTYPES
 from .dtype import dtype as DType  # noqa: N812
 from .nn.parameter import Parameter
 from .ops.composed.type_properties import TYPES
+from .ops.create import empty_strided
 from .storage import PIECE, Storage, read_from
 from .tensor import Size, Tensor
 
@@ -46,6 +47,10 @@ class Typed(Storage):
 
 def _tensor(storage: Typed, offset: int, shape: Any, strides: Any, requires_grad: bool, *_: Any) -> Tensor:
     return storage.seen_as(storage.dtype, shape, strides, offset).requires_grad_(requires_grad)
+
+
+def _meta(dtype: Any, shape: Any, strides: Any, requires_grad: bool) -> Tensor:
+    return empty_strided(shape, strides, dtype=dtype, device="meta").requires_grad_(requires_grad)
 
 
 def _parameter(data: Any, requires_grad: bool, hooks: Any) -> Parameter:
@@ -70,6 +75,7 @@ def _with_attributes(x: Any, attributes: Any) -> Any:
 
 NAMES: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+    ("torch._utils", "_rebuild_meta_tensor_no_storage"): _meta,
     ("torch._utils", "_rebuild_parameter"): _parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _parameter_with_state,
     ("torch._tensor", "_rebuild_from_type_v2"): _of_class,
@@ -85,6 +91,7 @@ NAMES: dict[tuple[str, str], Any] = {
 CALLS_HERE = {
     **CALLS,
     _tensor: (Typed, int, tuple, tuple, bool, object, object),
+    _meta: (DType, tuple, tuple, bool),
     _parameter: (Tensor, bool, object),
     _parameter_with_state: (Tensor, bool, object, object),
     _of_class: (object, type, tuple, object),
@@ -190,6 +197,7 @@ ALIGNMENT = 64  # of the bytes of each storage in the file, as torch.save has it
 STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
 NAME_OF = {
     _tensor: ("torch._utils", "_rebuild_tensor_v2"),
+    _meta: ("torch._utils", "_rebuild_meta_tensor_no_storage"),
     _parameter: ("torch._utils", "_rebuild_parameter"),
     _parameter_with_state: ("torch._utils", "_rebuild_parameter_with_state"),
     _of_class: ("torch._tensor", "_rebuild_from_type_v2"),
@@ -266,6 +274,8 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
             parts = x.detach(), x.requires_grad, hooks
             return (_parameter_with_state, (*parts, attributes)) if attributes else (_parameter, parts)
         grad = x.requires_grad
+        if x.is_meta:
+            return _meta, (x.dtype, tuple(x.shape), x.stride(), grad)
         if any(step < 0 for step in x.stride()):  # which PyTorch does not have
             x = x.detach().clone()
         storage = x.untyped_storage()

@@ -90,7 +90,9 @@ class _Pickler(pickle.Pickler):
         self.numbers: dict[Storage, int] = {}
 
     def persistent_id(self, obj: Any) -> int | None:
-        return self.numbers.setdefault(obj, len(self.numbers)) if isinstance(obj, Storage) else None
+        if not isinstance(obj, Storage) or obj.elements.is_meta:
+            return None
+        return self.numbers.setdefault(obj, len(self.numbers))
 
 
 class _Parts:

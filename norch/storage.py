@@ -10,7 +10,7 @@ from ._exports import publish
 from ._handle import version_counter_of
 from ._lib import lib
 from ._typing import Any, Tensor
-from .device import CPU
+from .device import CPU, META
 from .device import device as Device
 from .dtype import dtype as DType
 from .dtype import uint8
@@ -34,8 +34,8 @@ class Storage:
         self.elements = elements  # all of them, as uint8
 
     def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return self.elements._data
+        """The address of the first byte; 0 on the device "meta", where there are none."""
+        return 0 if self.elements.is_meta else self.elements._data
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -59,6 +59,8 @@ class Storage:
         return Storage(self.elements.clone())
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if self.elements.is_meta:
+            return without_bytes, (self.nbytes(),)
         from pickle import PickleBuffer  # here, as it takes long to import
 
         memory = memory_of(self.elements.cpu())
@@ -81,6 +83,11 @@ def restored(data: Any) -> Storage:
     storage = _of_size(len(source))
     memory_of(storage.elements)[:] = source
     return storage
+
+
+def without_bytes(count: int) -> Storage:
+    """A storage of so many bytes on the device "meta"."""
+    return Storage(lib.norch_empty((count,), uint8.code, (META.code, 0)))
 
 
 def read_from(file: Any, count: int) -> Storage:

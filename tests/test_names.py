@@ -181,7 +181,7 @@ def test_messages() -> None:
         exec("from norch import histogramdd")
     graph = HERE["autograd.graph"]
     for module, name in (
-        *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "skip_init"), (norch.cuda, "nccl")),
+        *((norch.func, "linearize"), (graph, "saved_tensors_hooks"), (nn.utils, "stateless"), (norch.cuda, "nccl")),
         *((nn.utils, "stateless"), (nn.init, "orthogonal"), (norch.linalg, "ldl_solve")),
         (norch.autograd, "set_multithreading_enabled"),
     ):

@@ -3,7 +3,7 @@
 
 int32_t nr_check_tensor(const char *op, const norch_tensor *x) {
     if (!x) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor given", op);
-    if (!x->storage) return nr_fail(NORCH_ERROR_VALUE, "%s: a meta tensor has no elements", op);
+    if (!x->storage) return nr_fail(NORCH_ERROR_VALUE, "%s: a header without a storage has no elements", op);
     return NORCH_OK;
 }
 

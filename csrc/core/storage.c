@@ -21,6 +21,10 @@ static void *allocate(const nr_backend *backend, uint64_t bytes) {
     return memory;
 }
 
+static int64_t held_bytes(const norch_storage *storage) {
+    return storage->backend->device_type == NORCH_META ? 0 : (int64_t)storage->bytes;
+}
+
 norch_storage *nr_storage_make(const nr_backend *backend, uint64_t bytes) {
     void *data = allocate(backend, bytes);
     if (!data) return NULL;
@@ -41,7 +45,7 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
     storage->context = context;
     storage->observer = nr_observing();
     atomic_fetch_add_explicit(&live_storages, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&live_bytes, (int64_t)bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&live_bytes, held_bytes(storage), memory_order_relaxed);
     if (storage->observer) storage->observer->made(storage->observer, storage);
     return storage;
 }
@@ -59,6 +63,6 @@ void nr_storage_release(norch_storage *storage) {
     else
         storage->backend->free(storage->backend, storage->data, storage->bytes);
     atomic_fetch_sub_explicit(&live_storages, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&live_bytes, (int64_t)storage->bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&live_bytes, held_bytes(storage), memory_order_relaxed);
     nr_free(storage);
 }

@@ -7,6 +7,7 @@
 #include "../core/memory.h"
 
 const nr_backend *nr_cpu_backend(void);
+const nr_backend *nr_meta_backend(void); /* meta.c */
 
 #define INLINE static inline __attribute__((always_inline))
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }

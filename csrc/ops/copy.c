@@ -228,6 +228,14 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
 norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t device_index, bool non_blocking) {
     if (nr_check_tensor("to", x)) return NULL;
     if (x->device_type == device_type && x->device_index == device_index) return norch_retain(x);
+    if (x->device_type == NORCH_META)
+        return NR_REFUSE(NORCH_ERROR_META, "to: Cannot copy out of meta tensor; no data! Module.to_empty() or "
+                                           "load_state_dict(assign=True) gives it elements");
+    if (device_type == NORCH_META) {
+        norch_tensor *meta = norch_empty(x->ndim, x->shape, x->dtype, device_type, device_index);
+        if (meta) nr_preserve_strides(meta, x);
+        return meta;
+    }
     NR_OWNED norch_tensor *dense = norch_contiguous(x);
     norch_tensor *y = dense ? norch_empty(x->ndim, x->shape, x->dtype, device_type, device_index) : NULL;
     if (!y) return NULL;

@@ -54,7 +54,7 @@ norch_tensor *norch_full(int64_t ndim, const int64_t *shape, int64_t dtype, doub
 }
 
 norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value, int64_t integer) {
-    /* x may be a meta tensor */
+    /* x may be a header without a storage */
     if (!x) return NR_REFUSE(NORCH_ERROR_VALUE, "full_like: no tensor given");
     if (dtype == -1) dtype = x->dtype;
     if (nr_check_dtype("full_like", dtype)) return NULL;
@@ -134,6 +134,8 @@ static int32_t read_element(const norch_tensor *x, void *eight_bytes) {
         memcpy(eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
         return NORCH_OK;
     }
+    if (x->device_type == NORCH_META)
+        return nr_fail(NORCH_ERROR_META, "item: Tensor.item() cannot be called on meta tensors");
     return nr_transfer_to_host(x->storage->backend, eight_bytes, x->data, (size_t)nr_size_of(x->dtype));
 }
 

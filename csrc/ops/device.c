@@ -15,7 +15,7 @@ int64_t norch_device_count(int64_t type) {
 static const nr_backend *find(const char *op, int64_t type, int64_t index) {
     const nr_backend *backend = nr_backend_find(type, index);
     if (!backend || backend->device) return backend;
-    return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: not supported on the CPU", op);
+    return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: not supported on %s", op, backend->name);
 }
 
 int32_t norch_device_properties(int64_t type, int64_t index, char *name, int64_t capacity, int64_t *values) {

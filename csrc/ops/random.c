@@ -15,7 +15,7 @@ static norch_tensor *run(uint64_t *state, norch_tensor *y, nr_random_kind kind, 
     plan->blocks = (uint64_t)((y->numel + block - 1) / block);
     int32_t status = nr_run(NR_RANDOM, kind, plan, (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel, y);
     if (status != NORCH_OK) return nr_finished(y, status);
-    state[1] += plan->blocks;
+    if (y->device_type != NORCH_META) state[1] += plan->blocks;
     return y;
 }
 
@@ -83,6 +83,7 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
 }
 
 norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index) {
+    if (device_type == NORCH_META) return nr_make_on("randperm", 1, &n, NORCH_INT64, device_type, device_index);
     /* sequential, so always on the CPU */
     norch_tensor *made = nr_make_on("randperm", 1, &n, NORCH_INT64, NORCH_CPU, 0);
     NR_OWNED norch_tensor *y = draw(state, made, NR_PERMUTATION, NULL, 0, 0);

@@ -43,7 +43,7 @@ static nr_property properties[] = {
 
 void *nr_tensor_class;
 static void *base; /* norch.TensorBase, of which nr_tensor_class is a subclass */
-static void *exceptions[NORCH_ERROR_CAPTURE + 1];
+static void *exceptions[NORCH_ERROR_META + 1];
 
 typedef int (*visitor)(void *object, void *argument);
 
@@ -120,7 +120,7 @@ void *norch_bind_python(const void *const *classes) {
                                            "start a new process");
         return NULL;
     }
-    for (int i = 0; i <= NORCH_ERROR_CAPTURE; i++) exceptions[i] = *(void *const *)&classes[i];
+    for (int i = 0; i <= NORCH_ERROR_META; i++) exceptions[i] = *(void *const *)&classes[i];
     nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc), FUNCTION(NR_SLOT_TRAVERSE, traverse),
                        FUNCTION(NR_SLOT_CLEAR, clear),     {NR_SLOT_MEMBERS, members},
                        {NR_SLOT_PROPERTIES, properties},   {0, NULL}};

@@ -159,7 +159,8 @@ class _Operation(_Entry):
         setting = state.setting
         if setting.active and (tensors := _tensors((*arguments, *named.values()))):
             device = max([x._device_type for x in tensors])
-            policy = self.policies[device] if setting.enabled[device] else None
+            cast_here = device < len(setting.enabled) and setting.enabled[device]  # on "meta" nothing is cast
+            policy = self.policies[device] if cast_here else None
             if policy is not None:
                 to = policy(self.name, setting.dtypes[device], tensors)
                 if to is not None:

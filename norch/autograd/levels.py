@@ -111,6 +111,18 @@ def all_samples(x: Any) -> Any:
     return x.all_samples() if type(x) is not _handle.result_class and hasattr(x, "_level") else x
 
 
+def holds(condition: Any) -> bool:
+    """Whether a tensor of bools holds everywhere, in all samples of vmap; True on the device "meta"."""
+    whole = all_samples(condition)
+    return whole.is_meta or bool(whole.all())
+
+
+def occurs(condition: Any) -> bool:
+    """Whether a tensor of bools holds anywhere, in any sample of vmap; False on the device "meta"."""
+    whole = all_samples(condition)
+    return not whole.is_meta and bool(whole.any())
+
+
 def zeros_of(meta: Handle, *values: Any) -> Any:
     """Zeros of the shape, dtype and device of meta. values: tensors that will be written into the result, or index it;
     if one is batched by vmap, the result is batched too."""

@@ -11,6 +11,7 @@ from .._handle import Size
 from .._typing import Operand
 from ..autograd import enable_grad, no_grad
 from ..autograd.levels import BatchedBase
+from ..autograd.levels import holds as holds
 from ..dtype import finfo, get_default_dtype
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.composed.shape import broadcast_tensors
@@ -202,11 +203,6 @@ class Distribution:
 def sum_rightmost(value: Tensor, dim: int) -> Tensor:
     """The sum over the last dim axes."""
     return value.sum(tuple(range(-dim, 0))) if dim else value
-
-
-def holds(condition: Tensor) -> bool:
-    """Whether condition is true everywhere; within vmap of all samples, so that checks read no element of one."""
-    return bool((condition.all_samples() if isinstance(condition, BatchedBase) else condition).all())
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:

@@ -98,6 +98,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     if shape[0] % groups:
         raise ShapeError(f"dirac_: {shape[0]} output channels are not divisible by {groups} groups")
     middle = tuple(size // 2 for size in shape[2:])
+    if tensor.is_meta:
+        return tensor
     with no_grad():
         tensor.zero_()
         for first in range(0, shape[0], shape[0] // groups):
@@ -115,6 +117,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     """
     rows, columns = with_ndim(tensor, "sparse_", 2).shape
     zeros = math.ceil(sparsity * rows)
+    if tensor.is_meta:
+        return tensor
     with no_grad():
         tensor.normal_(0, std, generator=generator)
         for column in range(columns):
@@ -133,7 +137,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     >>> norch.allclose(q @ q.T, norch.eye(2, dtype=norch.float64))
     True
     """
-    if at_least(2, tensor, "orthogonal_").numel() == 0:
+    if at_least(2, tensor, "orthogonal_").numel() == 0 or tensor.is_meta:
         return tensor
     rows = tensor.shape[0]
     shape = (rows, tensor.numel() // rows)

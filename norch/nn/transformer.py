@@ -42,6 +42,8 @@ def _is_causal(mask: Tensor | None, is_causal: bool | None) -> bool:
     if is_causal is not None or mask is None or mask.dtype.kind not in "fb":
         return bool(is_causal)
     rows = mask.shape[0]
+    if mask.is_meta:
+        return False
     return tuple(mask.shape) == (rows, rows) and bool((mask == _causal_mask(rows, mask.device, mask.dtype)).all())
 
 

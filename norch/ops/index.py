@@ -432,6 +432,8 @@ def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if isinstance(mask, BatchedBase):  # each sample takes as many as it needs
         places = mask.flatten().cumsum(0).view(mask.shape) - 1
         return copy_(x, where(mask, source.reshape(-1)[where(mask, places, 0)].to(x.dtype), x))
+    if x.is_meta:
+        return copy_(x, where(mask, source.sum().to(x.dtype), x))  # for the graph
     count = int(mask.sum().item())
     if source.numel() < count:
         raise ShapeError(f"masked_scatter_: {count} elements are to be set, source has {source.numel()}")

@@ -14,7 +14,7 @@ from .._lib import lib
 from .._numbers import int64
 from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.inplace import check_writable
-from ..autograd.levels import all_samples
+from ..autograd.levels import holds, occurs
 from ..device import device_code
 from ..dtype import check_fits, check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
 from ..dtype import dtype as DType
@@ -175,8 +175,8 @@ def normal(
     if tensors:
         size = broadcast_shapes(*(x.shape for x in tensors))
         dtype = tensors[0].dtype if len(tensors) == 1 else promote_types(tensors[0].dtype, tensors[1].dtype)
-        device = device or next((x.device for x in tensors if x.is_cuda), tensors[0].device)
-    if not bool(all_samples(std >= 0).all() if isinstance(std, Handle) else std >= 0):  # type: ignore[operator]
+        device = device or next((x.device for x in tensors if not x.is_cpu), tensors[0].device)
+    if not (holds(std >= 0) if isinstance(std, Handle) else std >= 0):  # type: ignore[operator]
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
     out = randn(size=size, generator=generator, dtype=dtype, device=device) * std
     out = out + (mean if tensors else _in_parts(out, mean))  # type: ignore[arg-type]
@@ -227,9 +227,9 @@ def multinomial(
     categories = weights.shape[-1]
     if count <= 0 or (not replacement and count > categories):
         raise ArgumentError(f"multinomial: cannot draw {count} of {categories} categories, replacement={replacement}")
-    if not bool(all_samples((weights >= 0) & weights.isfinite()).all()):
+    if not holds((weights >= 0) & weights.isfinite()):
         raise ArgumentError("multinomial: a weight is infinite, NaN or negative")
-    if not bool(all_samples((weights > 0).sum(-1) >= (1 if replacement else count)).all()):
+    if not holds((weights > 0).sum(-1) >= (1 if replacement else count)):
         raise ArgumentError(f"multinomial: too few weights that are not 0 for {count} samples")
     if not replacement:  # an exponential race: the first to arrive is i with probability weight[i] / sum
         arrivals = -(1 - rand_like(weights, generator=generator)).log() / weights
@@ -254,14 +254,14 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     given: Any = cast(input.detach(), float64)
     if not dtype.is_floating_point:
         raise DTypeError(f"poisson: rates must be floats, not {dtype.name}")
-    if not bool(all_samples((given >= 0) & (given < math.inf)).all()):
+    if not holds((given >= 0) & (given < math.inf)):
         raise ArgumentError("poisson: rates must be finite and not negative")
     rate = where(given < _LARGE, given, 0.0)
     found = up = down = rate.floor()
     above = below = where(rate > 0, (down * rate.log() - rate - _log_factorial(down)).exp(), 1.0)
     left = rand_like(rate, generator=generator) - above
     searching = left >= 0
-    while bool(all_samples(searching).any()):
+    while occurs(searching):
         for upwards in (True, False):
             if upwards:
                 up = up + 1
@@ -274,7 +274,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
             found = where(hit, up if upwards else down, found)
             searching = searching & ~hit
         searching = searching & ((above > 0) | (below > 0))  # where rounding leaves a rest, it is the likeliest
-    if bool(all_samples(given >= _LARGE).any()):
+    if occurs(given >= _LARGE):
         normals = randn_like(given, generator=generator) * given.sqrt() + given
         found = where(given < _LARGE, found, normals.round())
     return cast(found, dtype)

@@ -14,7 +14,7 @@ from .._lib import lib
 from .._numbers import flag
 from .._typing import Any, Tensor, overload
 from ..autograd.derivative import derivative, view_derivative
-from ..autograd.levels import all_samples
+from ..autograd.levels import occurs
 from ..autograd.record import record, record_view
 from ..dtype import dtype as DType
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
@@ -57,7 +57,7 @@ def _prod_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
     behind."""
     has_zero = (x == 0).any()
     quotient = None
-    if lib.norch_recording() or not all_samples(has_zero).any().item():  # a replay may meet other elements
+    if lib.norch_recording() or not occurs(has_zero):  # a replay may meet other elements
         quotient = expand_reduced(g * out, x, axes, keepdim) / x
         if not lib.norch_recording():
             return quotient

@@ -13,7 +13,7 @@ from .._typing import Any, Tensor
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
-from ..autograd.levels import all_samples
+from ..autograd.levels import occurs
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import DTypeError
@@ -36,7 +36,7 @@ def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) ->
     """The sum of g * out from here on, over x; without dividing where an element is 0."""
     some = (x == 0).any()
     quotient = None
-    if lib.norch_recording() or not all_samples(some).any().item():  # a replay may meet other elements
+    if lib.norch_recording() or not occurs(some):  # a replay may meet other elements
         quotient = _cumsum(g * out, dim, not reverse) / x
         if not lib.norch_recording():
             return quotient

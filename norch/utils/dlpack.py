@@ -78,6 +78,8 @@ def __dlpack__(  # noqa: N807
     x, here = self, __dlpack_device__(self)
     if x.requires_grad:
         raise BufferError("__dlpack__: this tensor requires grad; export x.detach()")
+    if x.is_meta:
+        raise BufferError("__dlpack__: a tensor on the device 'meta' has no elements to share")
     if dl_device is not None and tuple(dl_device) != here:
         if copy is False:
             raise BufferError(f"__dlpack__: copy=False, but the tensor is on {here}, not on {tuple(dl_device)}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ...autograd.levels import holds
 from ...errors import ArgumentError, ShapeError
 from ...ops.composed.shape import hstack
 from ...ops.pointwise import where
@@ -100,6 +101,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """The class of the highest log probability for each input, (N)."""
         head = self.head(input).log_softmax(1)
         best = head.argmax(1)
-        if bool((best < self.shortlist_size).all()):
+        if holds(best < self.shortlist_size):
             return best
         return where(best < self.shortlist_size, best, self._of_all(input, head).argmax(1))

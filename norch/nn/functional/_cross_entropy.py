@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..._lib import constants, lib
 from ..._numbers import int64 as int_
+from ...autograd.levels import holds
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._arguments import as_fixed_tensor
@@ -109,7 +110,7 @@ def nll_loss(
     """
     input, target = connect(as_fixed_tensor(input, "nll_loss")), as_fixed_tensor(target, "nll_loss")
     classes = _Classes("nll_loss", input, target, weight, ignore_index, reduction)
-    if not input.shape[classes.dim] and bool((classes.target == classes.ignored).all()):
+    if not input.shape[classes.dim] and holds(classes.target == classes.ignored):
         # no class, and none is asked for: one that the ignored may point at
         shape = list(input.shape)
         shape[classes.dim] = 1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..._lib import lib
 from ..._numbers import flag, int64
 from ..._typing import Any, Tensor
-from ...autograd.levels import all_samples
+from ...autograd.levels import holds
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
@@ -123,7 +123,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     sizes = [shape] if isinstance(shape, int) else list(shape)
     if at.dtype.is_floating_point or at.dtype.kind == "b":
         raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")
-    if all_samples(at).numel() and not 0 <= int(all_samples(at).min()) <= int(all_samples(at).max()) < math.prod(sizes):
+    if not holds((at >= 0) & (at < math.prod(sizes))):
         raise BoundsError(f"unravel_index: an index is out of range for shape {tuple(sizes)}")
     at, found = at.to(int64_), []
     for size in reversed(sizes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._typing import Any
-from ...autograd.levels import all_samples
+from ...autograd.levels import occurs
 from ...dtype import int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._arguments import rename_errors
@@ -38,7 +38,7 @@ def gcd(input: Any, other: Any) -> Any:
     a, b = _integers(input, other, "gcd")
     dtype = result_type(a, b)
     a, b = broadcast_tensors(abs_(a.to(int64)), abs_(b.to(int64)))
-    while bool(all_samples(left := b != 0).any()):
+    while occurs(left := b != 0):
         a, b = where(left, b, a), where(left, remainder(a, where(left, b, 1)), 0)
     return a.to(dtype)
 

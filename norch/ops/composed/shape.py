@@ -370,7 +370,7 @@ def repeat_interleave(
     elif repeats.numel() != size:
         raise ShapeError(f"repeat_interleave: {repeats.numel()} repeats for dimension {dim} of size {size}")
     else:
-        out = index_select(input, at, _repeated(repeats))
+        out = index_select(input, at, _repeated(repeats).to(input.device))
     if output_size is not None and output_size != out.shape[at]:
         raise ArgumentError(f"repeat_interleave: output_size {output_size}, but the repeats add up to {out.shape[at]}")
     return out
@@ -384,7 +384,7 @@ def _counts(repeats: Any, x: Tensor) -> Tensor:
     if repeats.dtype.kind not in "iu" or repeats.ndim > 1:
         shape = tuple(repeats.shape)
         raise DTypeError(f"repeat_interleave: repeats are integers (n), not {repeats.dtype.name} {shape}")
-    counts = ravel(repeats).to(x.device, int64_)
+    counts = ravel(repeats).to(None if x.is_meta else x.device, int64_)  # a shape of meta tensors may depend on it
     if counts.numel() and (least := counts.amin().item()) < 0:
         raise ArgumentError(f"repeat_interleave: {least} times")
     return counts

@@ -78,7 +78,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return self.to(dtype_named(dtype))
 
 
-_FALSE = "sparse sparse_csr quantized nested meta mkldnn mps xpu xla vulkan ipu maia mtia"
+_FALSE = "sparse sparse_csr quantized nested mkldnn mps xpu xla vulkan ipu maia mtia"
 METHODS.update(
     {f"is_{kind}": False for kind in _FALSE.split()},
     type=named_function(_type, "type", _type.__doc__ or ""),

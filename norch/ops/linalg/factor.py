@@ -11,7 +11,7 @@ from ...autograd.differentiable import differentiable
 from ...autograd.function import Output, Outputs
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.grad_mode import mode as recording
-from ...autograd.levels import all_samples
+from ...autograd.levels import all_samples, occurs
 from ...autograd.record import record
 from ...errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from .._operand import tensor_of
@@ -232,7 +232,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
             return lu, rows + numpy().int32(1), numpy().int32(failed)
 
         LU, pivots, info = call("lu_factor", lambda a: each(factored, a), A)
-    if check_errors and bool(all_samples(info != 0).any()):
+    if check_errors and occurs(info != 0):
         failed = all_samples(info).flatten()
         first = int(failed[failed != 0][0])
         raise LinAlgError(

@@ -94,7 +94,7 @@ def _reflected(A: Tensor, tau: Tensor, C: Tensor, adjoint: bool) -> Tensor:
         work = int(apply("L", trans, a[:, :k], factors[0], c, -1)[1][0].real)
         return apply("L", trans, a[:, :k], factors[0], c, work)[0]
 
-    return call("ormqr", lambda a, factors, c: each(product, a, factors[..., None, :], c), A, tau, C)[0]
+    return call("ormqr", lambda a, factors, c: each(product, a, factors, c), A, tau.unsqueeze(-2), C)[0]
 
 
 def _reflections(A: Tensor, tau: Tensor, name: str) -> tuple[Tensor, Tensor]:

@@ -21,6 +21,7 @@ from ...errors import DTypeError, LinAlgError, ShapeError
 from .._arguments import as_fixed_operand
 from .._checks import at_least, on_one_device
 from .._operand import tensor_of
+from ..create import empty, zeros
 from ..values import from_numpy
 
 _EXTRA = "pip install 'norch[linalg]' brings NumPy and SciPy"
@@ -101,6 +102,10 @@ def call(
         run = functools.partial(call, name, function, finite=finite, **options)
         return batching().with_leading_axis(run, tensors)
     np = numpy(name)
+    if tensors[0].is_meta:  # the shapes and dtypes are those of no samples
+        ndim = max(x.ndim for x in tensors)
+        none = [zeros(0, *(1,) * (ndim - x.ndim), *x.shape, dtype=x.dtype, device="cpu") for x in tensors]
+        return tuple(empty(x.shape[1:], dtype=x.dtype, device="meta") for x in call(name, function, *none, **options))
     with no_grad(), np.errstate(all="ignore"):
         try:
             arrays = [x.detach().cpu().numpy() for x in tensors]

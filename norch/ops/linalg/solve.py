@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..._typing import Tensor
 from ...autograd.differentiable import differentiable
-from ...autograd.levels import all_samples
+from ...autograd.levels import holds, occurs
 from ...errors import LinAlgError, ShapeError
 from .._operand import tensor_of
 from ..copy import cat
@@ -88,7 +88,7 @@ def _replaced(A: Tensor, check_errors: bool) -> tuple[Any, Any, Any]:
     """A with identities in place of singular matrices, the info of all, and which they are (None: none)."""
     info = lu_factor_ex(A.detach(), check_errors=check_errors).info
     failed = info != 0
-    if not bool(all_samples(failed).any()):
+    if not occurs(failed):
         return A, info, None
     return A.where(~failed[..., None, None], eye(A.shape[-1], dtype=A.dtype, device=A.device)), info, failed
 
@@ -147,7 +147,7 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     condition = A.detach().abs().sum(-2).amax(-1) * inverse.abs().sum(-2).amax(-1)
     regular = ((info == 0) & (condition < 1e6))[..., None, None]
     one = eye(A.shape[-1], dtype=A.dtype, device=A.device)
-    if bool(all_samples(regular).all()):
+    if holds(regular):
         return det[..., None, None] * _inv(A).mT
     of_regular = det[..., None, None] * _inv(A.where(regular, one)).mT
     U, S, Vh = svd(A.where(~regular, one.cumsum(-1).tril()))  # whose singular values differ

@@ -9,7 +9,7 @@ from ..._typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.function import Outputs
-from ...autograd.levels import all_samples
+from ...autograd.levels import holds, occurs
 from ...errors import ArgumentError, ShapeError
 from ..composed.diagonal import diag_embed
 from ..create import eye
@@ -37,7 +37,7 @@ def check_phases(name: str, turned: Any, other: Any = None) -> None:
     phase = turned.detach().imag
     against = 0 if other is None else other.detach().imag
     off = (phase + against).abs() > 1e-2 * (1 + abs(against))
-    if bool(all_samples(off).any()):
+    if occurs(off):
         raise ArgumentError(
             f"{name}: the derivative of this loss is ill-defined: it depends on the phases of complex vectors, which "
             "are determined up to a factor e^(i phi); use the vectors in a way that does not, as v.abs() or v @ v.mH"
@@ -269,7 +269,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         return x[:, :columns], int64(rank), a[0, :0] if values is None else values
 
     X, rank, values = call("lstsq", lambda a, b: each(solved, a, b), A, whole, finite=True)
-    full, none = m > n and bool(all_samples(rank == n).all()), A.real.new_empty(0)
+    full, none = m > n and holds(rank == n), A.real.new_empty(0)
     X = _lstsq(A, whole, X)
     residuals = matmul(A, X) - whole
     residuals = (residuals.abs() if residuals.is_complex() else residuals).square().sum(-2) if full else none

@@ -94,7 +94,9 @@ class ASGD(Composed, states=("ax",)):
 
 
 def _rms(x: Tensor) -> float:
-    """The root of the mean of the squares of x, which is not empty."""
+    """The root of the mean of the squares of x, which is not empty; 1 on the device "meta"."""
+    if x.is_meta:
+        return 1.0
     return float(x.norm().item()) / math.sqrt(x.numel())
 
 
