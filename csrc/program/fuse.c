@@ -9,15 +9,26 @@
  * A chain begins with the first call that belongs to none. A later call joins it if
  *   - it has the loops of the chain, or one element for each of its rows, or reduces its rows;
  *   - it shares memory with the chain (drop_unconnected);
- *   - each shared element that one of the two calls writes belongs to the same iteration of both, so that a tile
- *     depends on no other tile;
+ *   - no dependence between it and a call of the chain forbids running them tile by tile (below);
  *   - it can be moved up to the chain: each call in between either can go before the chain, or neither uses memory that
  *     the call writes, nor writes memory that it uses.
+ *
+ * Two calls depend on each other if they use common memory that one of them writes: the later reads what the earlier
+ * writes, writes what it reads, or writes what it writes. A tile runs the calls in their order, but only for its own
+ * iterations, and tiles run in any order. So a dependence is kept if (conflict)
+ *   - common memory is accessed as the same elements: same address, element size and strides, so that an element belongs
+ *     to the same iteration of both calls. Views at an offset, transposed, or of another stride are other elements;
+ *   - an element that is written belongs to one iteration of the call that writes it (read_nest);
+ *   - it is not through a scalar that the later call reads before the chain begins (reads_number);
+ *   - the order of the two is that of their roles. A reduction of rows, and a broadcast of an element of each row, are
+ *     whole in a tile. But a reduction into one element reads what it reduces after all calls of its chunk, and writes
+ *     its result after all chunks: it may depend on an earlier call, whose elements it reads, and no later call on it.
  *
  * Nothing else has to be known about the calls. Loops are compared after splitting: a dense loop may be split into
  * rows, to match another call. Kennedy and McKinley, "Maximizing Loop Parallelism and Improving Data Locality via Loop
  * Fusion and Distribution" (1993). */
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuse.h"
@@ -32,6 +43,22 @@ static bool divides(const nr_call *call) {
 /* Whether a block is used by the program alone. Other blocks may overlap one another. */
 static bool is_own(const nr_program *program, int32_t block) {
     return block >= 0 && program->blocks[block].kind != NR_EXTERNAL && program->blocks[block].kind != NR_KEPT;
+}
+
+/* Whether an access may have an element in several iterations of the loops from `from` on. It has not if, sorted by
+ * size, each stride exceeds the extent of all smaller ones. */
+static bool repeats(const access *a, int32_t from, int32_t ndim, const int64_t *size) {
+    int64_t extent = a->size;
+    bool taken[NORCH_MAX_DIMS] = {0};
+    for (int32_t n = from; n < ndim; n++) {
+        int32_t least = -1;
+        for (int32_t d = from; d < ndim; d++)
+            if (!taken[d] && (least < 0 || llabs(a->stride[d]) < llabs(a->stride[least]))) least = d;
+        taken[least] = true;
+        if (llabs(a->stride[least]) < extent) return true;
+        extent += llabs(a->stride[least]) * (size[least] - 1);
+    }
+    return false;
 }
 
 /* The loops of a call, innermost first; those of a reduction are the reduced ones and then the kept ones. False: the
@@ -76,6 +103,7 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
             a->offset = own ? use->offset : (int64_t)(intptr_t)plan->data[o];
             a->written = use->written;
         }
+        if (a->written && repeats(a, reduction, *ndim, size)) return false;
     }
     return true;
 }
@@ -229,8 +257,7 @@ static bool conflict(const search *s, const member *before, const member *after,
             if (a->place == NUMBER || a->place != b->place || !overlap(s, a, b)) continue;
             *meet |= a->written || b->written || !is_one_number(s, a);
             if (!a->written && !b->written) continue;
-            if (!nr_same_elements(s, a, b) || (a->written && before->role == NR_INTO_ONE) ||
-                (b->written && after->role == NR_INTO_ONE))
+            if (!nr_same_elements(s, a, b) || before->role == NR_INTO_ONE || (b->written && after->role == NR_INTO_ONE))
                 return true;
         }
     return false;
