@@ -89,3 +89,35 @@ def test_kept_results_are_freed_with_the_recording():
     double.reset()
     gc.collect()
     assert norch._lib.lib.norch_live_storages() < before
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, w: x.T @ x,
+        lambda x, w: x @ x.T,
+        lambda x, w: x @ w,
+        lambda x, w: x[x.shape[0] :] @ w,
+        lambda x, w: x[x.shape[0] :].T @ x[x.shape[0] :],
+        lambda x, w: x[:, 4:] @ w[4:],
+        lambda x, w: norch.bmm(x.reshape(-1, 2, 2), x.reshape(-1, 2, 2)),
+        lambda x, w: norch.einsum("ij,ik->jk", x, x + 1),
+        lambda x, w: norch.cat([x, x * 2]).softmax(-1),
+        lambda x, w: norch.nn.functional.conv2d(x.reshape(-1, 1, 2, 2), w.reshape(8, 1, 1, 1)),
+    ],
+)
+def test_empty_batches_are_recorded(function, rows):
+    captured, w = norch.capture(function), norch.arange(8.0).reshape(4, 2)
+    for i in range(5):
+        for x in (norch.full((rows, 4), i + 1.0), norch.full((rows + 3, 4), i + 1.0)[3:]):
+            assert norch.equal(captured(x, w), function(x, w))
+    assert captured.recordings() == 1
+    gradients = []
+    for wrap in (lambda step: step, norch.capture):
+        leaf = norch.zeros(4, 2, requires_grad=True)
+        step = wrap(lambda x, leaf=leaf: (function(x, leaf).sum() + (leaf * 2).sum()).backward())
+        for _ in range(5):
+            step(norch.ones(rows, 4))
+        gradients.append(leaf.grad)
+    assert norch.equal(*gradients)

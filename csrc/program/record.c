@@ -220,11 +220,12 @@ static int32_t refuse_end(nr_program *program, const char *why) {
 /* Whether an address lies among the elements of x. */
 static bool within(const norch_tensor *x, const char *address) {
     const char *low = x->data, *high = low;
+    if (!x->numel) return address == low; /* a product of no rows has the address, and reads nothing */
     for (int32_t d = 0; d < x->ndim; d++) {
         const int64_t reach = (x->shape[d] - 1) * x->strides[d] * nr_size_of(x->dtype);
         *(reach > 0 ? &high : &low) += reach;
     }
-    return x->numel && address >= low && address < high + nr_size_of(x->dtype);
+    return address >= low && address < high + nr_size_of(x->dtype);
 }
 
 static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
@@ -236,7 +237,8 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
     }
     for (int64_t i = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
-        if (block->storage) block->storage->observer = NULL;
+        if (block->storage && block->storage->observer == &program->observer) /* not of a recording that is paused */
+            block->storage->observer = NULL;
         if (block->external) {
             block->kind = NR_EXTERNAL;
         } else if (!block->storage) {
