@@ -70,6 +70,54 @@ def test_layouts(cut):
     assert np.from_dlpack(x).tolist() == part.tolist()
 
 
+BACKWARD = {
+    "reversed": lambda: norch.arange(4.0)[::-1],
+    "columns": lambda: norch.arange(12.0).view(3, 4)[:, ::-2],
+    "diagonal": lambda: norch.arange(9.0).view(3, 3)[::-1].diagonal(),
+    "of NumPy": lambda: norch.from_numpy(np.arange(6).reshape(2, 3)[::-1]),
+    "integers": lambda: norch.arange(5, dtype=norch.int16)[::-2],
+    "broadcast": lambda: norch.arange(3.0)[::-1].expand(2, 3),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARD)
+def test_negative_strides_are_copied_for_others(name):
+    x = BACKWARD[name]()
+    for capsule in (x.__dlpack__(), x.__dlpack__(max_version=(1, 0)), x.__dlpack__(copy=True), dlpack.to_dlpack(x)):
+        y = norch.from_dlpack(capsule)
+        assert y.tolist() == x.tolist() and min(y.stride()) >= 0 and y.data_ptr() != x.data_ptr()
+    assert np.from_dlpack(x).tolist() == x.tolist()
+    with pytest.raises(BufferError, match="copy=False, but the strides"):
+        x.__dlpack__(copy=False)
+
+
+READ = {
+    "reversed": lambda: norch.arange(4.0)[::-1],
+    "columns": lambda: norch.arange(12.0).view(3, 4)[:, ::-2],
+    "stride 0": lambda: norch.arange(3.0).unsqueeze(1).expand(3, 4),
+    "overlapping": lambda: norch.arange(4.0).as_strided((2, 2), (1, 1)),
+    "offset": lambda: norch.arange(5.0)[2:],
+    "0-d": lambda: norch.tensor(3.0),
+    "empty": lambda: norch.ones(0, 3)[::-1],
+    "size 1": lambda: norch.ones(1, 2)[::-1],
+    "bool": lambda: norch.tensor([True, False]),
+    "bfloat16": lambda: norch.ones(3, dtype=norch.bfloat16),
+    "complex": lambda: norch.tensor([1 + 2j, 3j]).conj(),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_torch_reads_every_layout(torch, name):
+    x = READ[name]()
+    for take in (torch.from_dlpack, torch.asarray, torch.as_tensor):
+        y = take(x)
+        assert tuple(y.shape) == tuple(x.shape) and y.tolist() == x.tolist() and str(y.dtype)[6:] == str(x.dtype)[6:]
+    if name not in ("reversed", "columns"):
+        assert torch.from_dlpack(x).data_ptr() == (x.data_ptr() if x.numel() else 0)
+    with pytest.raises(BufferError, match="requires grad"):
+        torch.from_dlpack(norch.ones(2, requires_grad=True))
+
+
 @pytest.mark.parametrize("old", [False, True])
 def test_what_a_producer_is_asked(old):
     given = Producer(norch.arange(3.0), old)

@@ -47,7 +47,7 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
 
 /* item(x): the only element as a number. shape(x), strides(x): tuples. adopt(class, x): an instance of a subclass of
  * Tensor over the elements of x. region(x, index): a view, or None if the index holds more than integers, slices, ...
- * and None. to_dlpack(x, versioned): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
+ * and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor, whether its memory is read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). grad_mode()
  * (grad_mode.c). set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c.
  * mpi_all_reduce(): mpi.c. */

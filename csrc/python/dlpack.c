@@ -19,6 +19,7 @@
 enum { DL_CPU = 1, DL_CUDA = 2 };
 enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX = 5, DL_BOOL = 6 };
 #define DL_READ_ONLY 1u
+#define DL_IS_COPIED 2u
 
 typedef struct dl_tensor {
     void *data;
@@ -87,17 +88,18 @@ static uint8_t code_of(int32_t dtype) {
     return dtype == NORCH_UINT8 ? DL_UINT : DL_INT;
 }
 
-/* to_dlpack(x, versioned): a capsule over the elements of x. */
+/* to_dlpack(x, versioned, copied): a capsule over the elements of x; copied: of which no one else has the memory. */
 NR_BUILTIN(to_dlpack) {
-    if (n != 2 || !nr_is_tensor(given[0])) {
+    if (n != 3 || !nr_is_tensor(given[0])) {
         PyErr_SetString(PyExc_TypeError, "to_dlpack: expected a tensor");
         return NULL;
     }
     if (((nr_object *)given[0])->type == nr_batched_class) return nr_stopped("to_dlpack", given, n);
     const norch_tensor *x = given[0];
-    const int versioned = PyObject_IsTrue(given[1]);
-    exported *all = versioned < 0 ? NULL : nr_malloc(sizeof *all);
-    if (!all) return versioned < 0 ? NULL : NR_REFUSE(NORCH_ERROR_MEMORY, "to_dlpack: out of memory");
+    const int versioned = PyObject_IsTrue(given[1]), copied = PyObject_IsTrue(given[2]);
+    if (versioned < 0 || copied < 0) return NULL;
+    exported *all = nr_malloc(sizeof *all);
+    if (!all) return NR_REFUSE(NORCH_ERROR_MEMORY, "to_dlpack: out of memory");
     memset(all, 0, sizeof *all);
     memcpy(all->shape, x->shape, sizeof all->shape);
     memcpy(all->strides, x->strides, sizeof all->strides);
@@ -113,6 +115,7 @@ NR_BUILTIN(to_dlpack) {
     tensor->strides = all->strides;
     if (versioned) {
         all->head.versioned.major = 1;
+        all->head.versioned.flags = copied ? DL_IS_COPIED : 0;
         all->head.versioned.context = all;
         all->head.versioned.deleter = delete_versioned;
     } else {

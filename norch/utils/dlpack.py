@@ -73,7 +73,8 @@ def __dlpack__(  # noqa: N807
     """A DLPack capsule over the elements: the protocol by which array libraries share memory (norch.from_dlpack).
 
     The arguments are those of the array API standard (2023.12, `__dlpack__`). A tensor of a CUDA device is complete
-    when this returns, unless stream is -1. BufferError for tensors that require grad, and for what would need a copy.
+    when this returns, unless stream is -1. A tensor with a negative stride, which PyTorch cannot read, is exported as a
+    copy. BufferError for tensors that require grad, and with copy=False for what would need a copy.
     """
     x, here = self, __dlpack_device__(self)
     if x.requires_grad:
@@ -85,15 +86,18 @@ def __dlpack__(  # noqa: N807
             raise BufferError(f"__dlpack__: copy=False, but the tensor is on {here}, not on {tuple(dl_device)}")
         if dl_device[0] not in (_CPU, _CUDA):
             raise BufferError(f"__dlpack__: norch has no device of DLPack's type {dl_device[0]}")
-        x, copy = x.to(Device("cpu") if dl_device[0] == _CPU else Device("cuda", dl_device[1])), False
-    if copy:
-        x = x.clone()
+        x = x.to(Device("cpu") if dl_device[0] == _CPU else Device("cuda", dl_device[1]))
+    backward = min(x.stride(), default=0) < 0
+    if backward and copy is False:
+        raise BufferError(f"__dlpack__: copy=False, but the strides {x.stride()} are not all positive")
+    if backward or (copy and x is self):
+        x = x.contiguous() if backward else x.clone()
     if x.is_cuda and stream != -1:
         from ..cuda import synchronize
 
         synchronize(x.device)
     unseen("__dlpack__ shares memory with another library")
-    return lib.norch_to_dlpack(x, bool(max_version) and max_version[0] >= 1)
+    return lib.norch_to_dlpack(x, bool(max_version) and max_version[0] >= 1, x is not self)
 
 
 def __dlpack_device__(self: Any) -> tuple[int, int]:  # noqa: N807
