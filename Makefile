@@ -519,11 +519,11 @@ $(WHEEL_LIBS): wheel-library-%: $(VENV)/ready-release
 
 # setup.py finds each library made; one wheel after another, since they share its folders.
 wheels: $(WHEEL_LIBS)  ## the wheels of all platforms into dist/, cross-compiled by zig (WHEELS=musllinux_1_2_x86_64: one)
-	@rm -f $(WHEELS:%=$(DIST)/norch-*-%.whl)
+	@rm -f $(WHEELS:%=$(DIST)/norch_dl-*-%.whl)
 	@$(foreach w,$(WHEELS),echo "  WHEEL $w" && \
 	env -u MAKEFLAGS -u MAKELEVEL $(call wheel_variables,$w) $(VENV)/bin/python -m build --wheel --no-isolation --outdir $(DIST) \
 	    -C--build-option=--plat-name=$w . >build/wheels/$w.log 2>&1 || { tail -n 30 build/wheels/$w.log >&2; exit 1; };)
-	$(Q)$(VENV)/bin/python release/wheels.py $(WHEELS:%=$(DIST)/norch-*-%.whl)
+	$(Q)$(VENV)/bin/python release/wheels.py $(WHEELS:%=$(DIST)/norch_dl-*-%.whl)
 
 wheel-cuda: $(VENV)/ready-release $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## the CUDA backend as a wheel of its own, norch-cuda, into dist/
 	@echo "  WHEEL norch-cuda"

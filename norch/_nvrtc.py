@@ -1,5 +1,5 @@
 """Where NVRTC is, which compiles chains of a recording on a CUDA device (csrc/cuda/chain_compile.cu): the file that
-NORCH_NVRTC_LIBRARY names, or the wheel nvidia-cuda-nvrtc or nvidia-cuda-nvrtc-cu12 (`pip install norch[cuda]` brings
+NORCH_NVRTC_LIBRARY names, or the wheel nvidia-cuda-nvrtc or nvidia-cuda-nvrtc-cu12 (`pip install norch-dl[cuda]` brings
 the latter), or the system's library."""
 
 from __future__ import annotations

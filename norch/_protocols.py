@@ -68,7 +68,7 @@ class ProtocolMethods(Handle):
             import numpy
         except ImportError as error:
             raise ImportError(
-                "numpy: needs NumPy: `pip install numpy` brings it, as does `pip install 'norch[linalg]'`; "
+                "numpy: needs NumPy: `pip install numpy` brings it, as does `pip install 'norch-dl[linalg]'`; "
                 "tolist() works without"
             ) from error
 

@@ -1,7 +1,7 @@
 """``norch.fft``: discrete Fourier transforms under the names of ``torch.fft``.
 
-SciPy's pocketfft computes them, or NumPy's where there is no SciPy: ``pip install 'norch[linalg]'`` brings both. They
-are imported when a function is called. Tensors of a CUDA device go over the host.
+SciPy's pocketfft computes them, or NumPy's where there is no SciPy: ``pip install 'norch-dl[linalg]'`` brings both.
+They are imported when a function is called. Tensors of a CUDA device go over the host.
 
     forward  X[k] = s sum over j of x[j] e^(-2 pi i j k / n)
     inverse  x[j] = s sum over k of X[k] e^(2 pi i j k / n)
@@ -47,7 +47,7 @@ def _pocketfft() -> Any:
             import numpy.fft as found
         except ImportError as error:
             raise ImportError(
-                "norch.fft needs SciPy or NumPy, whose transforms it calls; pip install 'norch[linalg]' brings both"
+                "norch.fft needs SciPy or NumPy, whose transforms it calls; pip install 'norch-dl[linalg]' brings both"
             ) from error
     return found
 

@@ -1,7 +1,7 @@
 """``norch.linalg``: products, norms, decompositions, solvers and inverses under the names of ``torch.linalg``.
 
 Each function is defined with its family in ops/. What needs LAPACK calls NumPy's or SciPy's (ops/linalg/), which are
-imported when a function is called: ``pip install 'norch[linalg]'``. Tensors of a CUDA device go over the host there.
+imported when a function is called: ``pip install 'norch-dl[linalg]'``. Tensors of a CUDA device go over the host there.
 """
 
 from __future__ import annotations

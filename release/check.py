@@ -91,7 +91,7 @@ def for_this_machine(wheel: Path) -> bool:
 
 def check(folder: Path) -> None:
     """Prints what was tried of the wheels and the sources in a folder; Failed where something does not work."""
-    built, sources = sorted(folder.glob("norch-*.whl")), sorted(folder.glob("norch-*.tar.gz"))
+    built, sources = sorted(folder.glob("norch_dl-*.whl")), sorted(folder.glob("norch_dl-*.tar.gz"))
     ours = [wheel for wheel in built if for_this_machine(wheel)]
     if len(ours) != 1 or len(sources) != 1:
         raise Failed(f"{folder} holds {len(ours)} wheels for this machine and {len(sources)} archives of sources")

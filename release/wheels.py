@@ -1,6 +1,6 @@
 """Looks at wheels of norch without running them: names, sizes, symbols, and what auditwheel says of those for Linux.
 
-    python release/wheels.py dist/norch-*.whl
+    python release/wheels.py dist/norch_dl-*.whl
 
 Ends with status 1 after naming whatever is wrong.
 """
@@ -78,7 +78,7 @@ def wrong_on_linux(path: Path, wheel: Path, platform: str) -> list[str]:
 
 def wrong(wheel: Path) -> list[str]:
     """What is wrong with a wheel."""
-    name = re.fullmatch(r"norch-[\d.]+-py3-none-(\w+)\.whl", wheel.name)
+    name = re.fullmatch(r"norch_dl-[\d.]+-py3-none-(\w+)\.whl", wheel.name)
     if name is None:
         return ["is not named as a wheel of norch for one platform and any Python"]
     found = []

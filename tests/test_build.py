@@ -194,7 +194,7 @@ def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert files(source) == before
     [wheel] = tmp_path.glob("*.whl")
-    assert re.fullmatch(rf"norch-{re.escape(norch.__version__)}-py3-none-linux_\w+\.whl", wheel.name)
+    assert re.fullmatch(rf"norch_dl-{re.escape(norch.__version__)}-py3-none-linux_\w+\.whl", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
     promised = "libnorch.so py.typed compat/left_out.txt nn/__init__.py utils/data/__init__.py"
     promised += " __init__.pyi _methods.pyi _typing.pyi nn/functional/__init__.pyi"

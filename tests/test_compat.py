@@ -302,7 +302,7 @@ def test_a_summary_writer_takes_tensors(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_summary_writer_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(ImportError, match=r"SummaryWriter needs tensorboardX: pip install 'norch\[tensorboard\]'"):
+    with pytest.raises(ImportError, match=r"SummaryWriter needs tensorboardX: pip install 'norch-dl\[tensorboard\]'"):
         norch.utils.tensorboard.SummaryWriter("runs")
 
 

@@ -291,7 +291,7 @@ for call in (norch.linalg.inv, norch.Tensor.det, norch.linalg.lu):
     try:
         call(norch.eye(2))
     except ImportError as error:
-        assert "norch[linalg]" in str(error), error
+        assert "norch-dl[linalg]" in str(error), error
     else:
         raise AssertionError(call)
 """

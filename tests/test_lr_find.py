@@ -134,7 +134,7 @@ def test_the_plot(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"plot: needs matplotlib: `pip install 'norch\[examples\]'`"):
+    with pytest.raises(ImportError, match=r"plot: needs matplotlib: `pip install 'norch-dl\[examples\]'`"):
         curve.plot()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,16 @@ import norch
 from norch import nn
 
 pytestmark = pytest.mark.host
+
+
+ROOT = Path(__file__).parent.parent
+TEXTS = ("*.md", "*.py", "*.pyi", "*.toml", "*.c", "*.h", "*.cu", "*.txt", "Makefile", ".ci/*")
+FOREIGN = (  # the project of that name on the package index
+    r"(?<![\w.-])norch\\*\[(linalg|mpi|nccl|cuda|tensorboard|examples|test|dev|site|release)\b",
+    r"pip3? install [^\n`#;]*(?<![\w./-])norch(?![\w/-])",
+    r"metadata\.\w+\([\"']norch[\"']",
+    r"(?<![\w.-])norch([=<>~]=|-[\d*])",
+)
 
 
 def run(code: str) -> str:
@@ -60,5 +71,25 @@ print(norch.ones(2).tolist())
 """
     message, transform, values = run(code).splitlines()
     assert transform.startswith("rfft needs NumPy; pip install")
-    assert message.startswith("numpy: needs NumPy: `pip install numpy`") and "norch[linalg]" in message
+    assert message.startswith("numpy: needs NumPy: `pip install numpy`") and "norch-dl[linalg]" in message
     assert values == "[1.0, 1.0]"
+
+
+def test_no_text_installs_a_package_of_another_project() -> None:
+    assert 'name = "norch-dl"' in (ROOT / "pyproject.toml").read_text()
+    texts = {path for pattern in TEXTS for path in ROOT.rglob(pattern) if path.is_file()}
+    parts = {path: path.relative_to(ROOT).parts for path in texts}
+    ours = [
+        path for path in texts if parts[path][0] not in ("build", "dist", ".venv", ".git") and path != Path(__file__)
+    ]
+    assert len(ours) > 500
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in ours
+        for match in re.finditer("|".join(FOREIGN), path.read_text(errors="replace"))
+    ]
+    assert found == []
+    for old in ("norch[linalg]", "pip install norch", 'metadata.version("norch")', "norch==0.2", "norch-0.2.0-py3"):
+        assert re.search("|".join(FOREIGN), old)
+    for new in ("norch-dl[linalg]", "pip install norch-dl", "pip install .", "x = norch.ones(2)", "norch-cuda"):
+        assert not re.search("|".join(FOREIGN), new)

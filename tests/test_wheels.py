@@ -88,13 +88,13 @@ def wheel(path, **files):
 def test_bad_wheels_are_named(wheels, tmp_path, capsys):
     library = Path(norch.__file__).with_name("libnorch.so").read_bytes()
     machine = os.uname().machine
-    assert "is not named" in wheels.wrong(tmp_path / "norch-0.2.0-cp311-cp311-linux_x86_64.whl")[0]
+    assert "is not named" in wheels.wrong(tmp_path / "norch_dl-0.2.0-cp311-cp311-linux_x86_64.whl")[0]
     ours = {"norch/libnorch.so": library}
-    here = wheel(tmp_path / f"norch-0.2.0-py3-none-manylinux_2_5_{machine}.whl", **ours)
+    here = wheel(tmp_path / f"norch_dl-0.2.0-py3-none-manylinux_2_5_{machine}.whl", **ours)
     assert any(word.startswith("auditwheel: ") for word in wheels.wrong(here))  # this system is younger than that
-    other = wheel(tmp_path / "norch-0.2.0-py3-none-manylinux_2_17_ppc64le.whl", **ours)
+    other = wheel(tmp_path / "norch_dl-0.2.0-py3-none-manylinux_2_17_ppc64le.whl", **ours)
     assert f"is for {machine}" in wheels.wrong(other)
-    with_plugin = wheel(tmp_path / "norch-0.2.0-py3-none-any.whl", **ours, **{"norch/libnorch_cuda.so": b""})
+    with_plugin = wheel(tmp_path / "norch_dl-0.2.0-py3-none-any.whl", **ours, **{"norch/libnorch_cuda.so": b""})
     assert wheels.wrong(with_plugin) == ["holds the libraries ['norch/libnorch.so', 'norch/libnorch_cuda.so']"]
     assert wheels.main([str(with_plugin)]) == 1 and "holds the libraries" in capsys.readouterr().out
 
@@ -122,16 +122,16 @@ def test_a_release_is_tried_on_the_wheel_of_this_machine(monkeypatch, system, li
     monkeypatch.setattr(check.platform, "libc_ver", lambda: (libc, ""))
     monkeypatch.setattr(check.platform, "machine", lambda: machine)
     names = set(re.findall(r"^TARGET_(\w+)", (ROOT / "Makefile").read_text(), re.M))
-    assert {name for name in names if check.for_this_machine(Path(f"norch-0.2.0-py3-none-{name}.whl"))} == {ours}
+    assert {name for name in names if check.for_this_machine(Path(f"norch_dl-0.2.0-py3-none-{name}.whl"))} == {ours}
 
 
 def test_a_release_with_a_part_missing_is_refused(tmp_path, monkeypatch):
-    (tmp_path / f"norch-{norch.__version__}.tar.gz").touch()
+    (tmp_path / f"norch_dl-{norch.__version__}.tar.gz").touch()
     with pytest.raises(check.Failed, match="holds 0 wheels for this machine and 1 archives of sources"):
         check.check(tmp_path)
     monkeypatch.setattr(check, "for_this_machine", lambda wheel: True)
     monkeypatch.setattr(check, "PYTHONS", ["python3.99"])
-    (tmp_path / "norch-0-py3-none-any.whl").touch()
+    (tmp_path / "norch_dl-0-py3-none-any.whl").touch()
     with pytest.raises(check.Failed, match="none of python3.99 is here"):
         check.check(tmp_path)
     with pytest.raises(check.Failed, match="ended with status 3:\nwhy"):

@@ -26,7 +26,8 @@ class SummaryWriter:
         try:
             import tensorboardX  # type: ignore[import-not-found]
         except ImportError as error:
-            raise ImportError("SummaryWriter needs tensorboardX: pip install 'norch[tensorboard]' brings it") from error
+            advice = "pip install 'norch-dl[tensorboard]' brings it"
+            raise ImportError(f"SummaryWriter needs tensorboardX: {advice}") from error
         self._writer = tensorboardX.SummaryWriter(*args, **options)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,6 +1,6 @@
 """MPI, through mpi4py: the world, datatypes and operations, and the transport of tensors.
 
-mpi4py is imported by init_process_group(), and needs an MPI: `pip install "norch[mpi]"` brings Open MPI.
+mpi4py is imported by init_process_group(), and needs an MPI: `pip install "norch-dl[mpi]"` brings Open MPI.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def mpi() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py finds no library of MPI
         raise ImportError(
-            f"norch.distributed needs mpi4py and an MPI: pip install 'norch[mpi]' brings both ({error})"
+            f"norch.distributed needs mpi4py and an MPI: pip install 'norch-dl[mpi]' brings both ({error})"
         ) from error
     return MPI
 

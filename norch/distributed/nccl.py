@@ -1,7 +1,7 @@
 """NCCL: the binding of its library, and the transport of tensors of CUDA devices, on a stream of its own.
 
 The library is loaded when a group asks for it: NORCH_NCCL_LIBRARY, or that of the wheel nvidia-nccl-cu12 or -cu13 (`pip
-install "norch[nccl]"`), or whichever the system has. Functions, enums and structs are those of nccl.h, version 2.
+install "norch-dl[nccl]"`), or whichever the system has. Functions, enums and structs are those of nccl.h, version 2.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def nccl() -> Any:
             failures.append(str(error))
     else:
         raise ImportError(
-            "norch.distributed needs NCCL for backend='nccl': pip install 'norch[nccl]' brings it "
+            "norch.distributed needs NCCL for backend='nccl': pip install 'norch-dl[nccl]' brings it "
             f"(or name it by NORCH_NCCL_LIBRARY): {'; '.join(failures)}"
         )
     found: dict[str, Any] = {}

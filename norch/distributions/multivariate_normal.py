@@ -22,7 +22,7 @@ class MultivariateNormal(Distribution):
     """Normal vectors (..., n) of the mean loc, and one of: covariance_matrix or precision_matrix, its inverse, both
     symmetric and positive definite, or scale_tril, the lower triangular factor of the covariance, all (..., n, n).
 
-    Needs NumPy and SciPy (norch[linalg]). ValueError unless one is given; ShapeError for shapes that do not fit.
+    Needs NumPy and SciPy (norch-dl[linalg]). ValueError unless one is given; ShapeError for shapes that do not fit.
 
     >>> normal = norch.distributions.MultivariateNormal(norch.zeros(2), norch.tensor([[2.0, 1.0], [1.0, 2.0]]))
     >>> normal.log_prob(norch.zeros(2))

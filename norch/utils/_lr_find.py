@@ -54,7 +54,7 @@ class LRCurve:
             try:
                 from matplotlib import pyplot
             except ImportError as error:
-                raise ImportError("plot: needs matplotlib: `pip install 'norch[examples]'` brings it") from error
+                raise ImportError("plot: needs matplotlib: `pip install 'norch-dl[examples]'` brings it") from error
             ax = pyplot.subplots()[1]
         ax.plot(self.lrs, self.losses)
         if self.suggestion is not None:

@@ -46,7 +46,7 @@ scratch = ROOT / "build/wheel-cuda"
 scratch.mkdir(parents=True, exist_ok=True)
 setup(
     version=VERSION,
-    install_requires=[f"norch=={VERSION}"],
+    install_requires=[f"norch-dl=={VERSION}"],
     py_modules=[],
     cmdclass={"build_py": CopyPlugin, "bdist_wheel": PlatformWheel},
     distclass=PlatformDistribution,

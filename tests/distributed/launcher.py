@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 ALONE = {key: value for key, value in os.environ.items() if not key.startswith(("RANK", "WORLD_SIZE", "OMPI_", "PMI"))}
 with_mpi = pytest.mark.skipif(
-    MPIEXEC is None or importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py and mpiexec: norch[mpi]"
+    MPIEXEC is None or importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py and mpiexec: norch-dl[mpi]"
 )
 
 

@@ -196,7 +196,7 @@ def test_what_init_process_group_refuses(options: dict, kind: type[Exception], s
 def test_without_mpi4py(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     mpi.mpi.cache_clear()
-    with pytest.raises(ImportError, match=r"pip install 'norch\[mpi\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'norch-dl\[mpi\]'"):
         dist.init_process_group()
     assert not dist.is_mpi_available()
 

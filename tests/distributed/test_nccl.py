@@ -141,7 +141,7 @@ INIT = "import norch; norch.distributed.init_process_group('nccl'{})"
             {},
             "rank 0 has not written /none",
         ),
-        ("", {"NORCH_NCCL_LIBRARY": "/none.so"}, "pip install 'norch\\[nccl\\]' brings it"),
+        ("", {"NORCH_NCCL_LIBRARY": "/none.so"}, "pip install 'norch-dl\\[nccl\\]' brings it"),
         ("", {"NORCH_NCCL_LIBRARY": "libm.so.6"}, "the NCCL of libm.so.6 has no ncclGetUniqueId"),
         ("", {"NORCH_CUDA_LIBRARY": "/none.so"}, "DeviceError"),
     ],

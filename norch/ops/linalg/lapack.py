@@ -24,7 +24,7 @@ from .._operand import tensor_of
 from ..create import empty, zeros
 from ..values import from_numpy
 
-_EXTRA = "pip install 'norch[linalg]' brings NumPy and SciPy"
+_EXTRA = "pip install 'norch-dl[linalg]' brings NumPy and SciPy"
 
 
 def numpy(name: str = "norch.linalg") -> ModuleType:
