@@ -15,6 +15,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+from ._placement import Chosen, placed
 from ._size import Size
 from ._source import Source
 from .device import device as Device
@@ -43,13 +44,14 @@ CALLS: dict[Any, tuple[Any, ...]] = {
     codecs.encode: (str, str),
     bytes: (),
     bytearray: ((bytes, str), str),
+    dict: (dict,),  # the parameters and submodules of a module
     complex: (float, float),
     range: (int, int, int),
     slice: (FLAT, FLAT, FLAT),
     set: (list,),
     frozenset: (list,),
     Counter: (dict,),
-    OrderedDict: (),
+    OrderedDict: (list,),  # of pairs, as Python 2 writes it
     defaultdict: (object,),
     Size: (tuple,),
     Device: (str, int),
@@ -73,30 +75,30 @@ class Refusal(pickle.UnpicklingError):
 
 
 class TrustingUnpickler(pickle.Unpickler):
-    def __init__(self, file: Source, device: Device | None, storages: list[Storage]):
+    def __init__(self, file: Source, where: Device | Chosen | None, storages: list[Storage]):
         super().__init__(file)
-        self.device, self.storages = device, storages
+        self.where, self.storages = where, storages
 
     def find_class(self, module: str, name: str) -> Any:
-        found, device = super().find_class(module, name), self.device
+        found, where = super().find_class(module, name), self.where
         # Not of self: the memo has the function, and CPython 3.11.2 never collects that cycle.
-        return (lambda data: placed(device, restored(data))) if found is restored else found
+        return (lambda data: placed(where, restored(data))) if found is restored else found
 
     def persistent_load(self, pid: Any) -> Storage:
         return _numbered(self.storages, pid)
 
 
 class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C sets attributes of anything
-    calls: ClassVar[dict[Any, tuple[Any, ...]]] = CALLS
+    calls: Any = CALLS  # a dict as that
     trusting = False
     proto = 0
     dispatch: ClassVar[dict[int, Any]]
     stack: list[Any]  # since the last mark
     metastack: list[list[Any]]  # the stacks before it
 
-    def __init__(self, file: Source, device: Device | None, storages: list[Storage]):
+    def __init__(self, file: Source, where: Device | Chosen | None, storages: list[Storage]):
         super().__init__(file)
-        self.source, self.device, self.storages = file, device, storages
+        self.source, self.where, self.storages = file, where, storages
         self.work = 0
 
     def find_class(self, module: str, name: str) -> Any:
@@ -160,14 +162,18 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         good = good or (type(arguments) is tuple and any(function is each for each in ALLOWED.values()))
         if good and function in (codecs.encode, bytearray):
             good = arguments[1:] in ENCODINGS
+        if good and function is OrderedDict and arguments:
+            good = all(type(pair) in (list, tuple) and len(pair) == 2 for pair in arguments[0])
         if not good:
             what = getattr(function, "__name__", type(function).__name__)
             raise Refusal(f"load: the file calls {what} with arguments that nothing saved calls it with")
         self.spend(sum(len(each) for each in arguments if isinstance(each, SIZED)))
         if function in (set, frozenset, Counter) and arguments:
             self.check_keys(arguments[0])
+        if function is OrderedDict and arguments:
+            self.check_keys([key for key, _ in arguments[0]])
         if function is restored:
-            self.stack[-2] = lambda data: placed(self.device, restored(data))
+            self.stack[-2] = lambda data: placed(self.where, restored(data))
 
     def check_holder(self, holder: Any, kind: type) -> None:
         if not isinstance(holder, kind):
@@ -228,8 +234,3 @@ def _numbered(storages: list[Storage], number: Any) -> Storage:
     if type(number) is not int or not 0 <= number < len(storages):
         raise ValueError(f"the file has no storage {number!r}")
     return storages[number]
-
-
-def placed(device: Device | None, storage: Storage) -> Storage:
-    """The storage moves, not its tensors one by one: so they go on sharing it."""
-    return storage if device is None else Storage(storage.elements.to(device))

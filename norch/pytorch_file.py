@@ -1,6 +1,7 @@
 """Reads and writes what torch.save writes: state dicts, optimizers' states, checkpoints of both.
 
 Such a file is a zip of `NAME/data.pkl`, a pickle in which each storage is a number, and `NAME/data/NUMBER`, its bytes.
+_pytorch_legacy.py reads those that are no zip, and _torchscript.py the zips of torch.jit.save.
 The pickle names functions and classes of PyTorch; those that make tensors, sizes, devices and dtypes are answered here,
 and written for what norch has in their place. PyTorch is imported for neither.
 """
@@ -18,8 +19,9 @@ from typing import Any, ClassVar
 
 from ._lib import lib
 from ._mapping import MappedSource, Mapping
+from ._placement import Chosen, placed
 from ._source import Source
-from ._unpickler import CALLS, Refusal, RestrictedUnpickler, placed
+from ._unpickler import CALLS, Refusal, RestrictedUnpickler
 from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, DTYPES
 from .dtype import dtype as DType  # noqa: N812
@@ -53,6 +55,10 @@ def _meta(dtype: Any, shape: Any, strides: Any, requires_grad: bool) -> Tensor:
     return empty_strided(shape, strides, dtype=dtype, device="meta").requires_grad_(requires_grad)
 
 
+def _first_tensor(storage: Typed, offset: int, shape: Any, strides: Any) -> Tensor:
+    return storage.seen_as(storage.dtype, shape, strides, offset)
+
+
 def _parameter(data: Any, requires_grad: bool, hooks: Any) -> Parameter:
     return Parameter(data, requires_grad)
 
@@ -76,6 +82,7 @@ def _with_attributes(x: Any, attributes: Any) -> Any:
 NAMES: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _meta,
+    ("torch._utils", "_rebuild_tensor"): _first_tensor,  # before PyTorch 0.4
     ("torch._utils", "_rebuild_parameter"): _parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _parameter_with_state,
     ("torch._tensor", "_rebuild_from_type_v2"): _of_class,
@@ -92,6 +99,7 @@ CALLS_HERE = {
     **CALLS,
     _tensor: (Typed, int, tuple, tuple, bool, object, object),
     _meta: (DType, tuple, tuple, bool),
+    _first_tensor: (Typed, int, tuple, tuple),
     _parameter: (Tensor, bool, object),
     _parameter_with_state: (Tensor, bool, object, object),
     _of_class: (object, type, tuple, object),
@@ -112,25 +120,53 @@ def _seekable(file: Any, source: Source, head: bytes) -> Any:
     return whole
 
 
-class Reader(RestrictedUnpickler):
-    """Unpickles the data.pkl of such a file, whose head has been read. trusting: takes classes of other modules too."""
+class TorchUnpickler(RestrictedUnpickler):
+    """Knows the names of PyTorch, and tensors that are made of typed storages. trusting: takes classes of other modules
+    too."""
 
     calls = CALLS_HERE
 
-    def __init__(self, file: Any, source: Source, head: bytes, device: Device | None, trusting: bool):
+    def __init__(self, file: Source, where: Device | Chosen | None, trusting: bool):
+        super().__init__(file, where, [])
+        self.encoding = "utf-8"  # of strings of Python 2
+        self.trusting = trusting
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = NAMES.get((module, name))
+        if found is not None:
+            return found
+        if module.partition(".")[0] == "torch":
+            raise Refusal(
+                f"load: the file names {module}.{name}; what comes over are dense tensors of norch's dtypes, "
+                "parameters, numbers, strings and containers. Of a module, save the state_dict()"
+            )
+        return pickle._Unpickler.find_class(self, module, name) if self.trusting else super().find_class(module, name)
+
+    def build(self) -> None:
+        if self.trusting:
+            pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]
+        else:
+            super().build()
+
+
+class Archive:
+    """The zip of such a file, whose head has been read."""
+
+    def __init__(self, file: Any, source: Source, head: bytes):
         file = _seekable(file, source, head)
         self.mapping = source.mapping if isinstance(source, MappedSource) else None
         self.zip = zipfile.ZipFile(file)
         self.left = file.seek(0, io.SEEK_END)
+        self.names = set(self.zip.namelist())
         pickles = [name for name in self.zip.namelist() if name.endswith("data.pkl") and name.count("/") == 1]
         if len(pickles) != 1:
             raise ValueError("a zip file without the data.pkl of torch.save")
         self.folder = pickles[0].removesuffix("data.pkl")
-        if f"{self.folder}byteorder" in self.zip.namelist() and self.zip.read(self.entry("byteorder")) != b"little":
+        if self.has("byteorder") and self.read("byteorder") != b"little":
             raise ValueError("written by a big-endian machine")
-        super().__init__(Source(io.BytesIO(self.zip.read(self.entry("data.pkl")))), device, [])
-        self.trusting = trusting
-        self.by_key: dict[str, Storage] = {}
+
+    def has(self, name: str) -> bool:
+        return f"{self.folder}{name}" in self.names
 
     def entry(self, name: str) -> zipfile.ZipInfo:
         """A part of the file. Together they have no more bytes than the file: none is compressed, none read twice."""
@@ -144,28 +180,12 @@ class Reader(RestrictedUnpickler):
             raise ValueError(f"{found.filename} and others have more bytes than the file")
         return found
 
-    def find_class(self, module: str, name: str) -> Any:
-        found = NAMES.get((module, name))
-        if found is not None:
-            return found
-        if module.partition(".")[0] == "torch":
-            raise Refusal(
-                f"load: the file names {module}.{name}; what comes over are dense tensors of norch's dtypes, "
-                "parameters, numbers, strings and containers. Of a module, save the state_dict()"
-            )
-        return pickle._Unpickler.find_class(self, module, name) if self.trusting else super().find_class(module, name)
+    def read(self, name: str) -> bytes:
+        return self.zip.read(self.entry(name))
 
-    def persistent_load(self, pid: Any) -> Any:
-        """A storage. Tensors that name the same one share it."""
-        kind, dtype, key, _, _ = pid
-        if kind != "storage" or dtype not in DTYPES:
-            raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
-        if key not in self.by_key:
-            self.by_key[key] = placed(self.device, self.storage(self.entry(f"data/{key}")))
-        return Typed(self.by_key[key].elements, dtype)
-
-    def storage(self, entry: zipfile.ZipInfo) -> Storage:
+    def storage(self, name: str) -> Storage:
         """The bytes of an entry: mapped where the file is mapped and they are aligned, else read and checked."""
+        entry = self.entry(name)
         if self.mapping is not None:
             storage = self.mapping.storage(_start(self.mapping, entry), entry.file_size)
             if storage is not None:
@@ -173,11 +193,31 @@ class Reader(RestrictedUnpickler):
         with self.zip.open(entry) as file:
             return read_from(file, entry.file_size)
 
-    def build(self) -> None:
-        if self.trusting:
-            pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]
-        else:
-            super().build()
+
+class Reader(TorchUnpickler):
+    """Unpickles an entry of the archive, whose storages lie in a folder of it."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        where: Device | Chosen | None,
+        trusting: bool,
+        name: str = "data.pkl",
+        folder: str = "data",
+    ):
+        super().__init__(Source(io.BytesIO(archive.read(name))), where, trusting)
+        self.archive, self.storage_folder = archive, folder
+        self.by_key: dict[str, Storage] = {}
+
+    def persistent_load(self, pid: Any) -> Any:
+        """A storage. Tensors that name the same one share it."""
+        kind, dtype, key, location, _ = pid
+        if kind != "storage" or dtype not in DTYPES:
+            raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
+        if key not in self.by_key:
+            storage = self.archive.storage(f"{self.storage_folder}/{key}")
+            self.by_key[key] = placed(self.where, storage, str(location))
+        return Typed(self.by_key[key].elements, dtype)
 
 
 def _start(mapping: Mapping, entry: zipfile.ZipInfo) -> int:

@@ -19,14 +19,15 @@ import io
 import pickle
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._exports import publish
 from ._numbers import flag
+from ._placement import Chosen, destination, placed
 from ._source import Source, size_of
 from ._target import write
-from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler, placed
+from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler
 from .device import device as Device  # noqa: N812
 from .errors import DeviceError, Error
 from .storage import Storage, read_from
@@ -41,7 +42,13 @@ FOURTH = b"norch file 4\n"  # how files began without padding, where a checksum 
 SECOND = b"norch file 2\n"  # those that are the same without checksums and without a size of the pickle
 FIRST = b"norch file 1\n"  # and those that are a pickle only, which holds the bytes of the storages
 ZIP = b"PK\3\4"  # how torch.save begins
-OLD = b"\x80\2\x8a\nl\xfc\x9cF\xf9 j\xa8P"  # and how it began before PyTorch 1.6
+
+MAGIC = 0x1950A86A20F9469CFC6C  # the first object of a file of torch.save before PyTorch 1.6, by any protocol of pickle
+LEGACY = {pickled[: len(HEAD)]: pickled[len(HEAD) :] for pickled in (pickle.dumps(MAGIC, n) for n in range(1, 6))}
+
+# What programs read of PyTorch's module.
+DEFAULT_PROTOCOL = 2
+MAP_LOCATION = Callable[[Storage, str], Storage] | Device | str | dict[str, str] | None
 
 SIZE = struct.Struct("<q")  # the bytes of a storage or of the pickle
 END = -1  # no more storages
@@ -127,7 +134,9 @@ class _Parts:
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True, mmap: bool | None = None) -> Any:
     """What save() wrote to f, a path or something to read from; or what torch.save() or safetensors wrote.
 
-    Tensors come to the CPU, or to the device map_location. weights_only (None is True): tensors, parameters, numbers,
+    Tensors come to the CPU, or to the device map_location. As in PyTorch that may be a dict of the places that the file
+    names, such as {"cuda:0": "cpu"}, or a function of a storage and its place that returns one, or None for the same;
+    what a dict does not name comes to the CPU. weights_only (None is True): tensors, parameters, numbers,
     strings and containers of them; a file with anything else raises UnpicklingError. False also makes instances of
     other classes, and lets a file run any code: for files that you trust. mmap: the tensors see the file, a path, which
     is mapped into memory and read when they are; writes to them do not reach it, and their bytes are not compared with
@@ -149,26 +158,27 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
     name = getattr(f, "name", None)
     which = "this" if name is None else repr(name)
     source = Source(f)
-    if mapped and size:
+    head = source.read(len(HEAD))
+    if mapped and size and head not in LEGACY:
         from ._mapping import MappedSource, Mapping
 
         source = MappedSource(Mapping(f))
-    head = source.read(len(HEAD))
-    if head == OLD:
-        raise Error(f"load: {which} was written by torch.save of PyTorch before 1.6; load it there and save it again")
+        source.read(len(HEAD))
     tensors_only = head[8:9] == b"{"  # of safetensors
-    if head not in (HEAD, FOURTH, SECOND, FIRST) and not head.startswith(ZIP) and not tensors_only:
+    if head not in (HEAD, FOURTH, SECOND, FIRST, *LEGACY) and not head.startswith(ZIP) and not tensors_only:
         raise Error(f"load: {which} is no file of norch.save, torch.save or safetensors, or it is damaged")
-    device = None if map_location is None else Device(map_location)
+    where = destination(map_location)
     if tensors_only:
         from .utils import safetensors
 
-        return safetensors.read(source, head, device, size, size_of(f))
+        return safetensors.read(source, head, where, size, size_of(f))
     try:
-        return _reader(f, source, head, device, weights_only).load()
+        return _reader(f, source, head, where, weights_only).load()
     except (Refusal, DeviceError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(where, Chosen) and where.error is not None:
+            raise
         if isinstance(error, OSError) and error.errno != errno.EINVAL:  # of a place before the beginning of a file
             raise
         if not weights_only and isinstance(error, (AttributeError, ImportError)):
@@ -221,20 +231,31 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
         ALLOWED.update(before)
 
 
-def _reader(f: Any, source: Source, head: bytes, device: Device | None, weights_only: bool) -> Any:
+def _reader(f: Any, source: Source, head: bytes, where: Device | Chosen | None, weights_only: bool) -> Any:
     if head.startswith(ZIP):
-        from .pytorch_file import Reader  # lazy import: few programs need it
+        from . import pytorch_file  # lazy imports: few programs need them
 
-        return Reader(f, source, head, device, trusting=not weights_only)
+        archive, trusting = pytorch_file.Archive(f, source, head), not weights_only
+        if not archive.has("constants.pkl"):
+            return pytorch_file.Reader(archive, where, trusting)
+        from ._torchscript import ScriptReader
+
+        return ScriptReader(archive, where, trusting)
+    if head in LEGACY:
+        from ._pytorch_legacy import Reader
+
+        if source.read(len(LEGACY[head])) != LEGACY[head]:
+            raise ValueError("another magic number")
+        return Reader(f, source, where, trusting=not weights_only)
     storages = []
     if head != FIRST:
         left = size_of(f)
         while (size := SIZE.unpack(source.read(SIZE.size))[0]) != END:
             _check_size(size, left)
-            storages.append(placed(device, _storage(source, head, size)))
+            storages.append(placed(where, _storage(source, head, size)))
         if head != SECOND:
             source = _program(source, left)
-    return (RestrictedUnpickler if weights_only else TrustingUnpickler)(source, device, storages)
+    return (RestrictedUnpickler if weights_only else TrustingUnpickler)(source, where, storages)
 
 
 def _storage(source: Source, head: bytes, size: int) -> Storage:

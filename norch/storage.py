@@ -48,6 +48,19 @@ class Storage:
         """Where the bytes lie."""
         return self.elements.device
 
+    def to(self, device: Any) -> Storage:
+        """A copy on another device; itself if it is there."""
+        moved = self.elements.to(Device(device))
+        return self if moved is self.elements else Storage(moved)
+
+    def cpu(self) -> Storage:
+        """A copy in the memory of the host; itself if it is there."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Storage:
+        """A copy on a CUDA device, the current one or device; itself if it is there."""
+        return self.to("cuda" if device is None else device)
+
     def seen_as(self, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int) -> Tensor:
         """A tensor over these bytes; ShapeError where it would reach beyond them."""
         whole = lib.norch_slice(self.elements, 0, 0, self.nbytes() // dtype.itemsize * dtype.itemsize, 1)
@@ -80,7 +93,7 @@ def restored(data: Any) -> Storage:
     if not isinstance(data, (bytes, bytearray, memoryview, PickleBuffer)):
         raise TypeError(f"a storage is made of bytes, not of {type(data).__name__}")
     source = PickleBuffer(data).raw()
-    storage = _of_size(len(source))
+    storage = empty_storage(len(source))
     memory_of(storage.elements)[:] = source
     return storage
 
@@ -92,8 +105,12 @@ def without_bytes(count: int) -> Storage:
 
 def read_from(file: Any, count: int) -> Storage:
     """The next count bytes of a file, on the CPU: read in pieces into their own memory. EOFError if there are fewer."""
-    storage = _of_size(count)
-    memory, at = memory_of(storage.elements), 0
+    return fill_from(file, empty_storage(count))
+
+
+def fill_from(file: Any, storage: Storage) -> Storage:
+    """Reads the bytes of a storage on the CPU from a file."""
+    memory, at, count = memory_of(storage.elements), 0, storage.nbytes()
     while at < count:
         piece = file.read(min(PIECE, count - at))
         if not piece:
@@ -103,7 +120,8 @@ def read_from(file: Any, count: int) -> Storage:
     return storage
 
 
-def _of_size(count: int) -> Storage:
+def empty_storage(count: int) -> Storage:
+    """A storage on the CPU whose bytes are not set."""
     return Storage(lib.norch_empty((count,), uint8.code, (CPU.code, 0)))
 
 

@@ -116,6 +116,7 @@ class ScriptModule(Module):
 CompilationUnit, ScriptFunction, fork, load, save, wait = refused(
     "norch.jit",
     "norch has no TorchScript; norch.save(model.state_dict(), path) and model.load_state_dict(norch.load(path)) keep "
-    "weights, norch.save(model, path) and norch.load(path, weights_only=False) the whole module",
+    "weights, norch.save(model, path) and norch.load(path, weights_only=False) the whole module; "
+    "norch.load(path) gives the state dict of a TorchScript archive",
     "CompilationUnit ScriptFunction fork load save wait",
 )

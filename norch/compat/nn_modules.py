@@ -29,7 +29,8 @@ _MODULES = {
 }  # fmt: skip
 _BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss",
           "_NormBase": "_NormWithStatistics", "_IncompatibleKeys": "IncompatibleKeys",
-          "LazyModuleMixin": "LazyModuleMixin"}  # fmt: skip
+          "LazyModuleMixin": "LazyModuleMixin",
+          "NonDynamicallyQuantizableLinear": "NonDynamicallyQuantizableLinear"}  # fmt: skip
 
 
 def _tuple_of(count: int) -> Callable[[Any], tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
 from .functional import dropout as dropout_
-from .linear import Linear
+from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 from .parameter import add_parameters
 
@@ -74,7 +74,7 @@ class MultiheadAttention(Module):
         add_parameters(self, device, dtype, **{name: None if one else (embed_dim, n) for name, n in inputs.items()})
         add_parameters(self, device, dtype, in_proj_weight=(3 * embed_dim, embed_dim) if one else None)
         add_parameters(self, device, dtype, in_proj_bias=3 * embed_dim if bias else None)
-        self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

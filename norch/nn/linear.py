@@ -58,6 +58,11 @@ class Linear(Layer):
         return linear(input, self.weight, self.bias)
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """The last projection of MultiheadAttention: a Linear with the name that files and programs of PyTorch have for
+    it."""
+
+
 class Identity(Module):
     """Returns its input. The constructor ignores its arguments, so that Identity can replace any layer."""
 

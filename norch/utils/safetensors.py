@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 from .._exports import publish
 from .._mapping import MappedSource
 from .._mapping import Mapping as MappedFile
+from .._placement import Chosen, placed
 from .._source import Source, size_of
 from .._target import write
-from .._unpickler import placed
 from ..device import device as Device  # noqa: N812
 from ..dtype import BY_NAME, uint8
 from ..dtype import dtype as DType  # noqa: N812
@@ -239,7 +239,9 @@ def _entry(name: str, said: Any) -> Entry:
     return Entry(name, code, tuple(shape), offsets[0], offsets[1] - offsets[0])
 
 
-def read(source: Source, head: bytes, device: Device | None, size: int | None, most: int | None) -> dict[str, Tensor]:
+def read(
+    source: Source, head: bytes, where: Device | Chosen | None, size: int | None, most: int | None
+) -> dict[str, Tensor]:
     """The tensors of a file whose head has been read: mapped where the source is. size: its bytes, if these are known;
     most: or how many they may be."""
     count = _header_size(head, most) + SIZE.size
@@ -253,7 +255,7 @@ def read(source: Source, head: bytes, device: Device | None, size: int | None, m
     try:
         for entry in entries:
             storage, _ = source.storage(entry.nbytes, entry.dtype().itemsize)
-            found[entry.name] = entry.tensor(placed(device, storage))
+            found[entry.name] = entry.tensor(placed(where, storage))
     except EOFError as error:
         raise _refuse(str(error)) from None
     return found

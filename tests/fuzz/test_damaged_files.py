@@ -75,6 +75,27 @@ def test_flipped_bits_of_a_pytorch_file_do_no_harm(torch: Any) -> None:
             pass
 
 
+FILES = Path(__file__).parents[1] / "files"
+
+
+@pytest.mark.parametrize("name", ["legacy.pth", "script.pth"])
+def test_flipped_bits_of_other_pytorch_files_do_no_harm(name: str) -> None:
+    content = (FILES / name).read_bytes()
+    for bit in range(0, 8 * len(content), 1 if name == "legacy.pth" else 7):
+        try:
+            norch.load(io.BytesIO(flipped(content, bit)))
+        except REFUSALS:
+            pass
+
+
+@pytest.mark.parametrize("name", ["legacy.pth", "script.pth"])
+def test_no_cut_of_other_pytorch_files_goes_unseen(name: str) -> None:
+    content = (FILES / name).read_bytes()
+    for length in range(0, len(content), 1 if name == "legacy.pth" else 7):
+        with pytest.raises((norch.Error, pickle.UnpicklingError)):
+            norch.load(io.BytesIO(content[:length]))
+
+
 # ---- files that ask for more than they are --------------------------------------------------------------------------
 
 NAMED = {
@@ -138,6 +159,19 @@ def bounded(content: bytes) -> tuple[str, float, int]:
 def test_hostile_files_are_refused_at_once(name: str) -> None:
     head = HEADS[len(name) % 2]
     said, seconds, grown = bounded(head + HOSTILE[name])
+    assert said in ("Refusal", "Error") and seconds < 4 and grown < 100, (said, seconds, grown)
+
+
+LEGACY = b"".join(pickle.dumps(each, protocol=2) for each in (norch.serialization.MAGIC, 1001, {}))
+STORAGES = b"(Vstorage\nctorch\nByteStorage\nV%d\nVcpu\nI10000000\nNtQ"
+
+
+@pytest.mark.host
+@pytest.mark.resident
+@pytest.mark.parametrize("name", ["many storages", *HOSTILE])
+def test_hostile_files_of_the_legacy_format_are_refused_at_once(name: str) -> None:
+    program = b"(" + b"".join(STORAGES % i for i in range(1000)) + b"l." if name == "many storages" else HOSTILE[name]
+    said, seconds, grown = bounded(LEGACY + program)
     assert said in ("Refusal", "Error") and seconds < 4 and grown < 100, (said, seconds, grown)
 
 
