@@ -39,7 +39,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo fuzz test test-fast test-isa check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
-    wheels wheel-cuda release cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs site stubs api
+    wheels wasm test-wasm wheel-cuda release cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs site stubs api
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -491,8 +491,7 @@ TARGET_musllinux_1_2_x86_64    := x86_64-linux-musl
 TARGET_musllinux_1_2_aarch64   := aarch64-linux-musl
 TARGET_macosx_11_0_arm64       := aarch64-macos.11.0
 TARGET_macosx_10_13_x86_64     := x86_64-macos.10.13
-# One library for every Pyodide since 0.27: what it takes of Python and of the C library is the same in all of them.
-TARGET_pyodide_2024_0_wasm32   := wasm32-emscripten
+TARGET_wasm32                  := wasm32-emscripten
 WHEELS ?= $(sort $(patsubst TARGET_%,%,$(filter TARGET_%,$(.VARIABLES))))
 DIST   ?= dist
 
@@ -519,11 +518,27 @@ $(WHEEL_LIBS): wheel-library-%: $(VENV)/ready-release
 
 # setup.py finds each library made; one wheel after another, since they share its folders.
 wheels: $(WHEEL_LIBS)  ## the wheels of all platforms into dist/, cross-compiled by zig (WHEELS=musllinux_1_2_x86_64: one)
-	@rm -f $(WHEELS:%=$(DIST)/norch_dl-*-%.whl)
+	@rm -f $(WHEELS:%=$(DIST)/norch_dl-*%.whl)
 	@$(foreach w,$(WHEELS),echo "  WHEEL $w" && \
 	env -u MAKEFLAGS -u MAKELEVEL $(call wheel_variables,$w) $(VENV)/bin/python -m build --wheel --no-isolation --outdir $(DIST) \
 	    -C--build-option=--plat-name=$w . >build/wheels/$w.log 2>&1 || { tail -n 30 build/wheels/$w.log >&2; exit 1; };)
-	$(Q)$(VENV)/bin/python release/wheels.py $(WHEELS:%=$(DIST)/norch_dl-*-%.whl)
+	$(Q)$(VENV)/bin/python release/wheels.py $(WHEELS:%=$(DIST)/norch_dl-*%.whl)
+
+wasm:  ## the wheel for WebAssembly, which Pyodide runs in a browser and in Node, into dist/
+	@$(MAKE) --no-print-directory wheels WHEELS=wasm32
+
+# The suite in Pyodide under Node, which the package index of npm has; what needs NumPy, processes or threads is skipped there.
+PYODIDE := 314.0.7
+build/wasm/pyodide-$(PYODIDE): $(VENV)/bin/python
+	@command -v npm >/dev/null || { echo "make test-wasm needs Node and npm (Debian, Ubuntu: apt install nodejs npm)" >&2; exit 1; }
+	@echo "  NPM   pyodide $(PYODIDE)"
+	@mkdir -p build/wasm
+	$(Q)npm install --silent --no-audit --no-fund --prefix build/wasm pyodide@$(PYODIDE)
+	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target build/wasm/site pytest hypothesis==6.140.0
+	@touch $@
+test-wasm: build/wasm/pyodide-$(PYODIDE) wasm $(VENV)/ready-test  ## the test suite on that wheel, in Pyodide under Node
+	$(Q)$(RUN) tests/wasm/record.py build/wasm/cases.norch
+	$(Q)node tests/wasm/run.mjs "$(CURDIR)/build/wasm" $(DIST)/norch_dl-*wasm32.whl $(or $(ARGS),-q)
 
 wheel-cuda: $(VENV)/ready-release $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## the CUDA backend as a wheel of its own, norch-cuda, into dist/
 	@echo "  WHEEL norch-cuda"

@@ -53,11 +53,16 @@ class BuildLibrary(build_py):
             shutil.copy(ROOT / library, Path(self.build_lib) / "norch")
 
 
+# The platforms of Pyodide (PEP 783), from its versions 0.25 to 314: tests/wasm ran one library in each of them.
+PYODIDE = "emscripten_3_1_46_wasm32.pyodide_2024_0_wasm32.pyodide_2025_0_wasm32.pyemscripten_2026_0_wasm32"
+
+
 class PlatformWheel(bdist_wheel):
     """A wheel for one platform and any Python: the library knows nothing of Python's ABI."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        return "py3", "none", super().get_tag()[2]
+        platform = super().get_tag()[2]
+        return "py3", "none", PYODIDE if platform == "wasm32" else platform
 
 
 class PlatformDistribution(Distribution):

@@ -12,13 +12,20 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import macho
+import webassembly
 from elftools.elf.elffile import ELFFile
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 6_000_000
+MOST_BYTES_FOR_PYODIDE = {
+    "wheel": 1_600_000,
+    "library": 2_200_000,
+    "library, compressed": 500_000,
+}  # of the one for Pyodide
 LIBRARY = "norch/libnorch.so"
 ELF_MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
 
@@ -76,9 +83,26 @@ def wrong_on_linux(path: Path, wheel: Path, platform: str) -> list[str]:
     return found
 
 
+def wrong_on_wasm(path: Path, wheel: Path) -> list[str]:
+    """A page waits for its bytes; Pyodide itself says what it cannot import (make test-wasm)."""
+    library = path.read_bytes()
+    sizes = {
+        "wheel": wheel.stat().st_size,
+        "library": len(library),
+        "library, compressed": len(zlib.compress(library, 9)),
+    }
+    found = [
+        f"{what} has {sizes[what]:,} bytes; at most {most:,}"
+        for what, most in MOST_BYTES_FOR_PYODIDE.items()
+        if sizes[what] > most
+    ]
+    of_the_linker = {"__wasm_call_ctors", "__wasm_apply_data_relocs"}
+    return found + wrong_symbols(webassembly.exports(path) - of_the_linker, set(), set())
+
+
 def wrong(wheel: Path) -> list[str]:
     """What is wrong with a wheel."""
-    name = re.fullmatch(r"norch_dl-[\d.]+-py3-none-(\w+)\.whl", wheel.name)
+    name = re.fullmatch(r"norch_dl-[\d.]+-py3-none-([\w.]+)\.whl", wheel.name)
     if name is None:
         return ["is not named as a wheel of norch for one platform and any Python"]
     found = []
@@ -91,6 +115,8 @@ def wrong(wheel: Path) -> list[str]:
         path = Path(archive.extract(LIBRARY, folder))
         if name[1].startswith("macosx"):
             return found + wrong_on_macos(path, name[1])
+        if name[1].endswith("wasm32"):
+            return found + wrong_on_wasm(path, wheel)
         return found + wrong_on_linux(path, wheel, name[1])
 
 

@@ -124,7 +124,8 @@ class _Interrupt(Exception):
 
 
 def _state() -> Any:
-    counters = {vars(module)["next_seq"] for module in list(sys.modules.values()) if "next_seq" in vars(module)}
+    spaces = [getattr(module, "__dict__", {}) for module in list(sys.modules.values())]
+    counters = {space["next_seq"] for space in spaces if "next_seq" in space}
     return (
         norch.is_grad_enabled(),
         norch.is_anomaly_enabled(),

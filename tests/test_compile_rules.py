@@ -294,6 +294,7 @@ def test_profile_is_of_the_functions_own_calls() -> None:
     compiled(norch.ones(2, 3)).sum().backward()
 
 
+@pytest.mark.native("NumPy")
 def test_a_tensor_outside_that_gets_a_graph() -> None:
     w, state = norch.ones(2, requires_grad=True), norch.zeros(2)
 

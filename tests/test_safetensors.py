@@ -232,7 +232,10 @@ def test_what_is_read(tmp_path: Path, name: str) -> None:
     assert all(x.tolist() == [0.0] * len(x) for x in found.values()) and same(safetensors.load(GOOD[name]), found)
 
 
-@pytest.mark.parametrize("name", BAD)
+_TOO_DEEP = pytest.mark.native("the stack of Python's own parser of JSON, which ends Pyodide")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_TOO_DEEP if name == "deep" else ()) for name in BAD])
 def test_what_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "x").write_bytes(BAD[name])
     for load in (lambda: safetensors.load_file(tmp_path / "x"), lambda: safetensors.load(BAD[name])):

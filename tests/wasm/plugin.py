@@ -1,0 +1,61 @@
+"""What pytest skips in Pyodide: tests marked `native`, and what asks for a package, a process or a thread in vain."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# {what an exception says: why the test cannot run}
+_ABSENT = {
+    "numpy": "needs NumPy, which Pyodide's package for Node lacks",
+    "This example needs": "needs packages that Pyodide's package for Node lacks",
+    "emscripten does not support processes": "needs processes",
+    "can't start new thread": "needs threads",
+    "function not implemented": "needs processes",  # os.fork()
+    "setitimer": "needs signals",
+}
+_RELEASE = importlib.util.spec_from_file_location("release_tests", Path("release/tests.py"))
+_left_out = importlib.util.module_from_spec(_RELEASE)
+_RELEASE.loader.exec_module(_left_out)
+_LEFT_OUT = re.compile(rf"test_({'|'.join(_left_out.OF_THE_CHECKOUT)}|benchmarks|notebooks|cuda.*)\.py")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """The tests of a checkout, of CUDA and of several processes."""
+    return (
+        True if _LEFT_OUT.fullmatch(collection_path.name) or collection_path.name in ("distributed", "fuzz") else None
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Any:
+    report = yield
+    if report.failed and "No module named 'numpy'" in str(report.longrepr):
+        report.outcome, report.longrepr = "skipped", (__file__, 0, f"Skipped: {_ABSENT['numpy']}")
+    return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid in _left_out.OTHERS_OF_THE_CHECKOUT:
+            item.add_marker(pytest.mark.skip(reason="is about the checkout"))
+        elif mark := item.get_closest_marker("native"):
+            item.add_marker(pytest.mark.skip(reason=f"not in Pyodide: {mark.args[0]}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Any:
+    try:
+        return (yield)
+    except (ImportError, SystemExit, OSError, RuntimeError, AttributeError) as error:
+        reasons = [why for text, why in _ABSENT.items() if text.lower() in str(error).lower()]
+        if not reasons:
+            raise
+    for name in ("last_exc", "last_value", "last_traceback"):  # where pytest left it, with the test's tensors
+        vars(sys).pop(name, None)
+    pytest.skip(reasons[0])
