@@ -72,7 +72,7 @@ def test_addr_multiplies_in_the_dtype_of_the_result() -> None:
     for factor in (float("nan"), float("inf")):
         with pytest.raises(norch.ArgumentError, match=f"addmm: a factor of {factor} for dtype uint8"):
             norch.addmm(byte.reshape(1, 1), byte.reshape(1, 1), byte.reshape(1, 1), alpha=factor)
-        with pytest.raises(norch.ArgumentError, match=f"linspace: integers from 0.0 to {factor}"):
+        with pytest.raises(norch.ArgumentError, match=f"linspace: integers from 0 to {factor}"):
             norch.linspace(0, factor, 2, dtype=norch.int32)
     with pytest.raises(norch.DTypeError, match="addr: a factor of integers is an integer, not 2.5"):
         norch.addr(byte.reshape(1, 1), byte, byte, beta=2.5)
