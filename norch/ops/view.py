@@ -12,6 +12,7 @@ from .._handle import Handle, version_counter_of
 from .._lib import lib
 from .._numbers import int64
 from .._typing import Any, Tensor
+from ..autograd import view_history
 from ..autograd.broadcast import Expand
 from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode
@@ -307,6 +308,11 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 def _strided(x: Tensor, size: Shape, stride: Shape, shift: int, x_stride: Shape) -> Tensor:
     """as_strided from the first element of x on; x_stride: the strides of x, for the gradient."""
+    present = lib.norch_strides(x)
+    if present != x_stride:
+        longer = [i for i, count in enumerate(lib.norch_shape(x)) if count > 1]  # of one element a stride means nothing
+        if len(present) != len(x_stride) or any(present[i] != x_stride[i] for i in longer):
+            raise Error(f"as_strided: the strides of the base were {x_stride} and are {present}")
     out = lib.norch_as_strided(x, size, stride, shift)
     return record_view(_AsStrided, out, x, _strided, (size, stride, shift, x_stride))
 
@@ -349,6 +355,7 @@ def connect(x: Tensor) -> Tensor:
     return record_view(_Connect, lib.norch_alias(x), x, connect, ())
 
 
+view_history.place = _strided
 _Alias = view_derivative("alias", grad=lambda g: g)
 _Connect = view_derivative("connect", grad=lambda g: g, depends_on=1)
 METHODS.update({f"{f.__name__}_": inplace_view(f) for f in (squeeze, unsqueeze, transpose, t, as_strided)})
