@@ -1,6 +1,10 @@
 """What scripts written for PyTorch say before and between: old names, settings, sizes."""
 
+import functools
 import importlib
+import inspect
+import itertools
+import math
 import subprocess
 import sys
 
@@ -132,6 +136,88 @@ def test_size_average_and_reduce_in_place_of_reduction(torch):
             np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5)
     with pytest.raises(TypeError, match="size"):
         norch.nn.functional.huber_loss(norch.ones(1), norch.ones(1), size_average=False)
+    with pytest.raises(TypeError, match="mse_loss: size_average must be True or False, not str"):
+        norch.nn.functional.mse_loss(norch.ones(1), norch.ones(1), "sum")
+
+
+LOSSES = [name for name in dir(norch.nn) if name.endswith("Loss")]
+
+
+@pytest.mark.filterwarnings("ignore:size_average")
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_take_their_options_by_position(torch, name):
+    """In PyTorch's order, in which size_average and reduce come before reduction."""
+    ours, theirs = getattr(norch.nn, name), getattr(torch.nn, name)
+    parameters = [p for p in inspect.signature(theirs).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if parameters[0:1] and parameters[0].default is parameters[0].empty:
+        return  # sizes of a layer
+    options = {"size_average": (None, True, False), "reduce": (None, True, False), "reduction": ("mean", "sum")}
+    for chosen in itertools.product(*options.values()):
+        values = [dict(zip(options, chosen)).get(p.name, p.default) for p in parameters]
+        a, b = ours(*values), theirs(*values)
+        assert a.reduction == b.reduction
+        assert all(getattr(a, p.name) == getattr(b, p.name) for p in parameters if hasattr(b, p.name))
+    for given, more in (
+        ([p.default for p in parameters] + [None], {}),
+        ([None], {p.name: False for p in parameters[:1]}),
+    ):
+        with pytest.raises(TypeError):
+            ours(*given, **more)
+
+
+# Parameters that norch has under other names, or leaves out.
+OTHERS = {"multi_head_attention_forward", "orthogonal_", "eye"}
+
+
+@pytest.mark.parametrize("space", ["nn.functional", "nn.init"])
+def test_functions_have_the_parameters_of_pytorch(torch, space):
+    """Names, order and defaults of those functions whose signature PyTorch shows."""
+    wrong = []
+    ours, theirs = (functools.reduce(getattr, space.split("."), m) for m in (norch, torch))
+    for name in dir(theirs):
+        made, wanted = getattr(ours, name, None), getattr(theirs, name)
+        if name[0] == "_" or made is None or not inspect.isfunction(wanted) or name in OTHERS:
+            continue
+        expected = inspect.signature(wanted).parameters.values()
+        given = inspect.signature(made).parameters.values()
+        if any(p.kind is p.VAR_POSITIONAL for p in [*expected, *given]):
+            continue
+        if [(p.name, p.kind, repr(p.default)) for p in given] != [
+            (p.name, p.kind, "inf" if p.default == math.inf else repr(p.default)) for p in expected
+        ] and [(p.name, p.kind, p.default) for p in given] != [(p.name, p.kind, p.default) for p in expected]:
+            wrong.append(f"{name}{inspect.signature(made)}, not {inspect.signature(wanted)}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_weights_of_elements(torch):
+    x, y, w = ([0.2, 0.7, 4.0], [0.5, 1.0, 0.0], [1.0, 3.0, 0.5])
+    for name in ("mse_loss", "l1_loss", "huber_loss"):
+        for reduction in ("mean", "sum", "none"):
+            results = []
+            for m in (norch, torch):
+                a, b, c = (m.tensor(each, requires_grad=True) for each in (x, y, w))
+                loss = getattr(m.nn.functional, name)(a, b, weight=c, reduction=reduction)
+                loss.sum().backward()
+                results.append([loss.tolist(), a.grad.tolist(), b.grad.tolist(), c.grad.tolist()])
+            for one, other in zip(*results):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+    for name in ("mse_loss", "l1_loss"):
+        with pytest.raises(ValueError, match=f"{name}: weight has shape"):
+            getattr(norch.nn.functional, name)(norch.ones(2), norch.ones(2), weight=norch.ones(1))
+
+
+def test_prefixes_of_state_dicts(torch):
+    for m in (norch, torch):
+        states = {f"module.{key}": value for key, value in m.nn.Linear(2, 2).state_dict().items()} | {"modulus": 1}
+        m.nn.modules.utils.consume_prefix_in_state_dict_if_present(states, "module.")
+        assert list(states) == ["modulus", "weight", "bias"]
+
+
+def test_normalize_writes_into_out(torch):
+    x, out = norch.tensor([[3.0, 4.0]]), norch.zeros(1, 2)
+    assert (
+        norch.nn.functional.normalize(x, out=out) is out and out.tolist() == norch.nn.functional.normalize(x).tolist()
+    )
 
 
 def test_a_device_is_a_default_for_a_while():

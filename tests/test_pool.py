@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -306,6 +307,16 @@ def test_modules_are_torchs(torch: Any, name: str, arguments: Any, options: Any,
 LOCAL: Any = {
     "lp_pool1d": (lambda f, x: f.lp_pool1d(x.flatten(2), 3, 2), (2, 3, 4, 4)),
     "lp_pool2d": (lambda f, x: f.lp_pool2d(x.relu(), 2, (2, 1), ceil_mode=True), (2, 3, 5, 4)),
+    **{
+        f"lp_pool{axes}d of {p}": (
+            lambda f, x, axes=axes, p=p: getattr(f, f"lp_pool{axes}d")(
+                x, p, 2, *([1] if axes == 1 else []), ceil_mode=True
+            ),
+            (2, 3, *(5, 4, 3)[:axes]),
+        )
+        for axes in (1, 2, 3)
+        for p in (math.inf, -math.inf, 1, 2, 4, -2)
+    },
     "sums": (lambda f, x: f.lp_pool2d(x, 1, 2), (3, 4, 4)),
     "local_response_norm": (lambda f, x: f.local_response_norm(x, 3, 2.0, 0.5, 0.1), (2, 6, 4)),
 }

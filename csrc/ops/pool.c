@@ -90,9 +90,11 @@ norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor 
     const char *op = "max_pool_backward";
     if (check_floats(op, x) || nr_check_numbers(op, 10, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_pool_plan plan = {.size = {size[0], size[1]}};
-    if (read_window(op, x, window, &plan) || check_gradient(op, x, &plan) || check_index(op, index, x, &plan))
+    if (nr_check_tensor(op, index)) return NULL;
+    NR_OWNED norch_tensor *dense = nr_dense(index, index->dtype); /* vmap repeats the index of all samples */
+    if (!dense || read_window(op, x, window, &plan) || check_gradient(op, x, &plan) || check_index(op, dense, x, &plan))
         return NULL;
-    plan.index = index->data;
+    plan.index = dense->data;
     return run(&plan, NR_POOL_MAX_BACKWARD, x, size);
 }
 

@@ -202,6 +202,11 @@ def _rows(x: Any, level: Level) -> Any:
     return None if x is None else lib.norch_contiguous(folded(samples(x, level)))
 
 
+def _kept(x: Any, level: Level) -> Any:
+    """folded_second(x), contiguous: one row of each sample is repeated without a copy."""
+    return None if x is None else lib.norch_contiguous(folded_second(x, level))
+
+
 def _fill(outs: Any, found: Any, level: Level) -> None:
     """Makes outs (steps, rows, ...) the batched tensors of their results."""
     become_all(outs, [None if p is None else unfolded_second(p, level) for p in found], level)
@@ -240,8 +245,8 @@ def _recurrent_backward(
     if not is_here(weight, level):
         room = [_room(grad_x, level), _room(grad_h, level), folded(whole[2])]
         out = lib.norch_recurrent_backward(
-            folded_second(g_hs, level), _rows(g_c, level), _rows(h, level), _rows(c, level), weight, reverse,
-            folded_second(hs, level), folded_second(kept, level), folded_second(cs, level), *room,
+            _kept(g_hs, level), _rows(g_c, level), _rows(h, level), _rows(c, level), weight, reverse,
+            _kept(hs, level), _kept(kept, level), _kept(cs, level), *room,
         )  # fmt: skip
         _fill((grad_x, grad_h), room[:2], level)
         become(grad_state, whole[2], level)

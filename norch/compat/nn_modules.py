@@ -41,6 +41,17 @@ def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
     return tuple(x for x in reversed(tuple(t)) for _ in range(n))
 
 
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Removes a prefix, as the "module." of DistributedDataParallel, from the keys of a state dict, in place."""
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", {})  # whose keys are paths of modules: that of the model has no dot
+    for path in list(metadata):
+        if path and (path == prefix.replace(".", "") or path.startswith(prefix)):
+            metadata[path[len(prefix) :]] = metadata.pop(path)
+
+
 class _WeightedLoss(_Loss):
     """The base class of losses with a weight for each class, a buffer."""
 
@@ -68,4 +79,8 @@ for _count, _name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1)
     setattr(sys.modules["norch.nn.modules.utils"], _name, _tuple_of(_count))
 sys.modules["norch.nn.modules.utils"]._ntuple = _tuple_of  # type: ignore[attr-defined]
 sys.modules["norch.nn.modules.utils"]._reverse_repeat_tuple = _reverse_repeat_tuple  # type: ignore[attr-defined]
+consume_prefix_in_state_dict_if_present.__module__ = "norch.nn.modules.utils"
+vars(sys.modules["norch.nn.modules.utils"])["consume_prefix_in_state_dict_if_present"] = (
+    consume_prefix_in_state_dict_if_present
+)
 sys.modules["norch.nn.modules.loss"]._WeightedLoss = _WeightedLoss  # type: ignore[attr-defined]

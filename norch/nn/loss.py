@@ -23,19 +23,27 @@ __all__ = [
 
 
 def _with_legacy_reduction(init: Any) -> Any:
-    """An __init__ that accepts size_average and reduce in addition, by position where no other option stands there."""
-
-    only_reduction = init.__code__.co_varnames[1 : init.__code__.co_argcount] in ((), ("reduction",))
+    """An __init__ that accepts size_average and reduce in addition, and all options by position, in PyTorch's order:
+    that of the function's parameters. A string in the place of size_average is the reduction."""
 
     @functools.wraps(init)
     def accepting(
         self: Any, *given: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any
     ) -> None:
-        if 0 < len(given) <= 3 and not isinstance(given[0], str) and only_reduction:
-            return accepting(self, **dict(zip(("size_average", "reduce", "reduction"), given, strict=False)), **named)
+        if given:
+            older = {"size_average": size_average, "reduce": reduce}
+            named |= {name: value for name, value in older.items() if value is not None}
+            function: Any = getattr(self, "_function", F.mse_loss)  # bases of losses of programs have none
+            names = getattr(function, "__wrapped__", function).__code__.co_varnames
+            order = [x for x in names if x in self._options or x in ("size_average", "reduce")]
+            first = len(given) == 1 and isinstance(given[0], str) and order[0] == "size_average"
+            by_position = {"reduction": given[0]} if first else dict(zip(order, given))
+            if len(given) > len(order) or not by_position.keys().isdisjoint(named):
+                raise TypeError(f"{type(self).__name__}: takes {', '.join(order)}, each once")
+            return accepting(self, **by_position, **named)
         if size_average is not None or reduce is not None:
             named["reduction"] = legacy_reduction("mean", size_average, reduce)
-        init(self, *given, **named)
+        init(self, **named)
 
     return accepting
 

@@ -66,13 +66,23 @@ def products_of_others(x: Tensor, dim: int, reverse: bool = False) -> Tensor:
 
 
 def _logcumsumexp_grad(g: Any, x: Any, out: Any, dim: int, reverse: bool) -> Any:
-    """exp(x) times the sum of g / exp(out) from here on, by logarithms of either sign of g."""
+    return _scaled_sums(g, x, -out, dim, not reverse)
+
+
+# Linear in g, and so are its derivatives, which an autograd of the logarithms of g would lose where g is 0.
+@differentiable(
+    grad_g=lambda h, u, v, dim, reverse: _scaled_sums(h, v, u, dim, not reverse),
+    grad_u=lambda h, out: h * out,
+    grad_v=lambda h, g, u, v, dim, reverse: g * _scaled_sums(h, v, u, dim, not reverse),
+)
+def _scaled_sums(g: Any, u: Any, v: Any, dim: int, reverse: bool) -> Any:
+    """exp(u) times the running sum of g exp(v), by logarithms of either sign of g."""
     if g.is_complex():
-        return (_logcumsumexp(g.where(g != 0, 1).log().where(g != 0, -3e38) - out, dim, not reverse) + x).exp()
+        return (_logcumsumexp(g.where(g != 0, 1).log().where(g != 0, -3e38) + v, dim, reverse) + u).exp()
     parts = []
     for sign in (g > 0, g < 0):
         logs = g.abs().where(sign, 1).log().where(sign, -3e38 if g.element_size() > 2 else -6e4)
-        parts.append((_logcumsumexp(logs - out, dim, not reverse) + x).exp())
+        parts.append((_logcumsumexp(logs + v, dim, reverse) + u).exp())
     return parts[0] - parts[1]
 
 

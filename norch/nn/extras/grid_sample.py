@@ -16,7 +16,7 @@ from ...ops._arguments import rename_errors
 from ...ops._operand import tensor_of
 from ...ops.composed.grid import meshgrid
 from ...ops.copy import cat, stack
-from ...ops.create import empty, linspace, ones, ones_like
+from ...ops.create import empty, linspace, ones
 from ...ops.pointwise import where
 from ...tensor import Tensor
 
@@ -56,6 +56,12 @@ def _reflect(x: Tensor, low: float, high: float) -> Tensor:
     return low + span - ((x - low) % (2 * span) - span).abs() if span > 0 else x * 0.0
 
 
+def _one(x: Tensor) -> Tensor:
+    """1 for every element, NaN too, with the gradient 0."""
+    sign = x.sign()
+    return sign - sign.detach() + 1
+
+
 @rename_errors
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
@@ -64,7 +70,8 @@ def grid_sample(
     H', W'). In three dimensions input (N, C, D, H, W) and grid (N, D', H', W', 3).
 
     mode: "bilinear" (linear between pixels) or "nearest". padding_mode, the values outside the image: "zeros",
-    "border" (the nearest pixel) or "reflection". align_corners as in affine_grid(). A coordinate that is not finite
+    "border" (the nearest pixel) or "reflection". align_corners as in affine_grid(). With "nearest" the gradient of the
+    grid is 0. A coordinate that is not finite
     gives NaN for "bilinear" with "zeros" (in PyTorch not in three dimensions), 0 for "nearest" with "zeros", and
     otherwise a value of the edge. DTypeError unless both have the same float dtype.
 
@@ -99,7 +106,7 @@ def grid_sample(
             at = where(at > 0, at, 0.0)  # gradient 0 at the edges, and NaN to 0, as in PyTorch
             at = where(at < size - 1, at, float(size - 1))
         low = at.detach().round() if mode == "nearest" else at.detach().floor()
-        ends = [(low, ones_like(low))] if mode == "nearest" else [(low, 1 - (at - low)), (low + 1, at - low)]
+        ends = [(low, _one(at))] if mode == "nearest" else [(low, 1 - (at - low)), (low + 1, at - low)]
         step = math.prod(sizes[axis + 1 :])
         along.append(
             [

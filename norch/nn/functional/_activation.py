@@ -241,7 +241,7 @@ def _softmax_dim(name: str, input: Tensor, dim: int | None, level: int = 3) -> i
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
-def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along dim. The maximum is subtracted first, so that exp() does not overflow.
 
     >>> norch.nn.functional.softmax(norch.tensor([1e4, 1e4]), 0)
@@ -252,12 +252,12 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
 
 
 @rename_errors
-def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along dim."""
     return _softmax.softmax(-input, _softmax_dim("softmin", input, dim, 4), dtype)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """log(softmax(x)) along dim, computed as x - logsumexp(x): finite for finite x of any size."""
     dim = _softmax_dim("log_softmax", input, dim)
     return _softmax.log_softmax(input, dim, dtype)

@@ -7,7 +7,7 @@ from ..._numbers import int64 as int_
 from ...autograd.levels import holds
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._arguments import as_fixed_tensor
+from ...ops._arguments import as_fixed_tensor, rename_errors
 from ...ops.copy import cat
 from ...ops.cross_entropy import cross_entropy as _of_rows
 from ...ops.loss import logit_cross_entropy, probability_cross_entropy
@@ -16,7 +16,7 @@ from ...ops.pointwise import where
 from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import log_softmax, logsigmoid
-from ._loss import loss_function, reduced
+from ._loss import legacy_reduction, reduced
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]
 
@@ -96,9 +96,15 @@ class _Picked:
         return loss.sum() / (self.at.count if self.weight is None else where(valid, self.weight, 0.0).sum())
 
 
-@loss_function
+@rename_errors
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """-weight[target] * input[target], with input log-probabilities (N, C, ...) or (C).
 
@@ -108,6 +114,7 @@ def nll_loss(
     >>> norch.nn.functional.nll_loss(norch.tensor([[-0.5, -1.0], [-2.0, -0.25]]), norch.tensor([0, 1]))
     tensor(0.3750)
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = connect(as_fixed_tensor(input, "nll_loss")), as_fixed_tensor(target, "nll_loss")
     classes = _Classes("nll_loss", input, target, weight, ignore_index, reduction)
     if not input.shape[classes.dim] and holds(classes.target == classes.ignored):
@@ -119,13 +126,14 @@ def nll_loss(
     return _Picked(classes).loss(input)
 
 
-@loss_function
+@rename_errors
 def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    *,
+    size_average: bool | None = None,
     ignore_index: int = -100,
+    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
@@ -138,6 +146,7 @@ def cross_entropy(
     >>> norch.nn.functional.cross_entropy(norch.tensor([[1e4, 0.0]]), norch.tensor([1]))
     tensor(10000.)
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
     input, target = as_fixed_tensor(input, "cross_entropy"), as_fixed_tensor(target, "cross_entropy")
@@ -193,12 +202,13 @@ def _of_one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Ten
     return input, target
 
 
-@loss_function
+@rename_errors
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
@@ -210,6 +220,7 @@ def binary_cross_entropy_with_logits(
     >>> norch.nn.functional.binary_cross_entropy_with_logits(norch.tensor([0.0, 100.0]), norch.ones(2))
     tensor(0.3466)
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = _of_one_shape("binary_cross_entropy_with_logits", input, target)
     if pos_weight is None:
         loss = logit_cross_entropy(input, target)
@@ -218,9 +229,14 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@loss_function
+@rename_errors
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """-(target * log(input) + (1 - target) * log(1 - input)) for probabilities, with each log clamped to at least -100.
     binary_cross_entropy_with_logits() is more accurate: it takes the argument of the sigmoid.
@@ -228,6 +244,7 @@ def binary_cross_entropy(
     input, target: the same shape, ShapeError otherwise; weight broadcasts to it. ArgumentError for an input outside
     [0, 1].
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = _of_one_shape("binary_cross_entropy", input, target)
     lib.norch_check((input >= 0) & (input <= 1), constants["CHECK_PROBABILITIES"])
     loss = probability_cross_entropy(input, target)

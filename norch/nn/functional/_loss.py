@@ -6,20 +6,19 @@ Each computes the formula of its docstring for every element or sample, and then
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
 
 from ..._lib import constants, lib
+from ..._numbers import flag
 from ..._typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
 from ...ops._arguments import as_fixed_operand, as_fixed_tensor, rename_errors
 from ...ops._checks import at_least, real_of
-from ...ops._operand import RENAMED_ERRORS, as_operand, renamed_error
+from ...ops._operand import as_operand
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, sub, where
@@ -51,25 +50,10 @@ def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | N
     """The reduction that PyTorch's deprecated arguments stand for, or `reduction` if neither is given."""
     if size_average is None and reduce is None:
         return reduction
+    for what, value in (("size_average", size_average), ("reduce", reduce)):
+        if value is not None:
+            flag(value, what)
     return "none" if reduce is False else "sum" if size_average is False else "mean"
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def loss_function(function: F) -> F:
-    """rename_errors() for a function with a reduction; it accepts `size_average` and `reduce` in addition."""
-
-    @functools.wraps(function)
-    def composed(*arguments: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any) -> Tensor:
-        if size_average is not None or reduce is not None:
-            named["reduction"] = legacy_reduction("mean", size_average, reduce)
-        try:
-            return function(*arguments, **named)
-        except RENAMED_ERRORS as error:
-            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
-
-    return cast(F, composed)
 
 
 # ---- regression -----------------------------------------------------------------------------------------------------
@@ -95,44 +79,76 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
 def mse_loss(
     input: Tensor,
     target: Tensor,
-    *,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
     """(input - target)^2, for input and target of the same shape; other shapes broadcast, with a warning. Complex
     numbers raise DTypeError.
 
     reduction, here and in the other losses: "mean", the default, or "sum", a 0-d tensor, or "none", the loss of each
-    element or sample; ArgumentError for other values.
+    element or sample; ArgumentError for other values. size_average and reduce are PyTorch's older names of it: bools,
+    which go before it. weight: a factor for each element, of the shape of input; "mean" divides by its sum.
 
     >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)
     """
     difference = _difference("mse_loss", input, target)
-    reduction = legacy_reduction(reduction, size_average, reduce)
-    if reduction == "mean" and difference.is_floating_point():
+    if reduction == "mean" and size_average is reduce is weight is None and difference.is_floating_point():
         return mean_square(difference)
     try:
-        return reduced(real_of(difference, "mse_loss").square(), reduction)
-    except Error as error:
+        reduction = legacy_reduction(reduction, size_average, reduce)
+        loss = real_of(difference, "mse_loss").square()
+        return reduced(loss, reduction) if weight is None else _weighted(loss, weight, input, reduction)
+    except (Error, TypeError) as error:
         rename_error(error, "mse_loss")
         raise
 
 
-@loss_function
-def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """|input - target|; shapes as in mse_loss()."""
-    return reduced(_difference("l1_loss", input, target).abs(), reduction)
+def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
+    """The losses times their weights, reduced: the mean is that of the weights."""
+    _check_weight(weight, input)
+    if reduction == "mean":
+        return (loss * weight).sum() / weight.sum()
+    return reduced(loss * weight, reduction)
 
 
-@loss_function
-def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+def _check_weight(weight: Tensor, input: Tensor) -> None:
+    if as_fixed_tensor(weight, "weight").shape != input.shape:
+        raise ShapeError(f"weight has shape {tuple(weight.shape)}, and input {tuple(input.shape)}: they must be equal")
+
+
+@rename_errors
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """|input - target|; shapes and weight as in mse_loss()."""
+    reduction = legacy_reduction(reduction, size_average, reduce)
+    loss = _difference("l1_loss", input, target).abs()
+    return reduced(loss, reduction) if weight is None else _weighted(loss, weight, input, reduction)
+
+
+@rename_errors
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target (Girshick 2015).
 
     >>> norch.nn.functional.smooth_l1_loss(norch.zeros(2), norch.tensor([1.0, 3.0]), reduction="none")
     tensor([0.5000, 2.5000])
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     if not beta >= 0:
         raise ArgumentError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     difference = _difference("smooth_l1_loss", input, target)
@@ -144,7 +160,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
 
 @rename_errors
 def huber_loss(
-    input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """delta * smooth_l1_loss() with beta=delta (Huber 1964). weight: a factor for each element; it broadcasts."""
     if not delta > 0:
@@ -157,8 +173,15 @@ def huber_loss(
 # ---- distributions --------------------------------------------------------------------------------------------------
 
 
-@loss_function
-def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
+@rename_errors
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """target * (log(target) - input), with input log-probabilities. log_target: target is log-probabilities as well.
 
     reduction "batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
@@ -166,6 +189,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     >>> norch.nn.functional.kl_div(norch.tensor([[0.5, 0.5]]).log(), norch.ones(1, 2) / 2, reduction="batchmean")
     tensor(0.)
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     target = as_fixed_tensor(target, "kl_div")
     if reduction == "batchmean":
         input = as_fixed_tensor(input, "kl_div")
@@ -178,14 +202,15 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     return reduced(loss, reduction)
 
 
-@loss_function
+@rename_errors
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    *,
+    size_average: bool | None = None,
     eps: float = 1e-8,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """exp(input) - target * input: the negative log-likelihood of a Poisson distribution with log-rate input.
@@ -193,6 +218,7 @@ def poisson_nll_loss(
     Without log_input, input is the rate: input - target * log(input + eps). full adds Stirling's approximation of
     log(target!) where target > 1.
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = (real_of(as_fixed_operand(x, "poisson_nll_loss"), "poisson_nll_loss") for x in (input, target))
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
@@ -232,42 +258,71 @@ def gaussian_nll_loss(
 # ---- margins --------------------------------------------------------------------------------------------------------
 
 
-@loss_function
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
+@rename_errors
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """input where target is 1, max(0, margin - input) where target is -1."""
+    reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = as_fixed_tensor(input, "hinge_embedding_loss"), as_fixed_tensor(target, "hinge_embedding_loss")
     dissimilar = where(target == 1, 0.0, (margin - input).clamp(min=0))
     return reduced(dissimilar + where(target == -1, 0.0, input), reduction)
 
 
-@loss_function
-def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+@rename_errors
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """log(1 + exp(-target * input)), for targets 1 and -1."""
+    reduction = legacy_reduction(reduction, size_average, reduce)
     return reduced(-logsigmoid(target * input), reduction)
 
 
-@loss_function
+@rename_errors
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """max(0, margin - target * (input1 - input2)): target 1 ranks input1 higher, -1 ranks input2 higher.
 
     All three have the same number of dimensions: ShapeError otherwise.
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     input1, input2, target = (as_fixed_tensor(x, "margin_ranking_loss") for x in (input1, input2, target))
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"expected the same number of dimensions, got {input1.ndim}, {input2.ndim} and {target.ndim}")
     return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
 
 
-@loss_function
+@rename_errors
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where target is -1, with cos the cosine between the inputs.
 
     input1, input2: (N, D) with target (N), or (D) with target (). ShapeError otherwise.
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     input1, input2, target = (as_fixed_tensor(x, "cosine_embedding_loss") for x in (input1, input2, target))
     if target.ndim > 1 or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
         shapes = f"{tuple(input1.shape)}, {tuple(input2.shape)} and {tuple(target.shape)}"
@@ -278,7 +333,7 @@ def cosine_embedding_loss(
     return reduced(similar + dissimilar, reduction)
 
 
-@loss_function
+@rename_errors
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -287,7 +342,8 @@ def triplet_margin_loss(
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """max(0, margin + d(anchor, positive) - d(anchor, negative)), with d the pairwise_distance() of order p.
@@ -295,6 +351,7 @@ def triplet_margin_loss(
     swap: min(d(anchor, negative), d(positive, negative)) replaces d(anchor, negative) (Balntas et al. 2016).
     margin must be positive: ArgumentError otherwise.
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
 
     def distance(a: Tensor, b: Tensor) -> Tensor:
         return pairwise_distance(a, b, p, eps)
@@ -331,14 +388,20 @@ def triplet_margin_with_distance_loss(
     return reduced((margin + distance(anchor, positive) - to_negative).clamp(min=0), reduction)
 
 
-@loss_function
+@rename_errors
 def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The binary cross-entropy of logits (..., C) with targets 0 and 1, times weight (C), averaged over the classes.
 
     Where target broadcasts, the sum over the last axis of input is divided by the C of input, as in PyTorch.
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     name = "multilabel_soft_margin_loss"
     input, target = as_fixed_tensor(input, name), as_fixed_tensor(target, name)
     classes = at_least(1, input, name).ndim - 1
@@ -347,8 +410,14 @@ def multilabel_soft_margin_loss(
     return reduced(loss / input.shape[classes], reduction)
 
 
-@loss_function
-def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+@rename_errors
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The sum over the classes y of a sample, and over i of none of them, of max(0, 1 - x[y] + x[i]) / C.
 
     x is input (N, C) or (C). target: integers of its shape, the classes of a sample and then -1; what follows a -1 is
@@ -358,6 +427,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     >>> norch.nn.functional.multilabel_margin_loss(norch.tensor([[0.1, 0.2, 0.4, 0.8]]), target)
     tensor(0.8500)
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = as_fixed_tensor(input, "multilabel_margin_loss"), as_fixed_tensor(target, "multilabel_margin_loss")
     if target.dtype.kind not in "iu":
         raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")
@@ -372,14 +442,15 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     return reduced(excess.where(wanted, 0.0).sum((-2, -1)) / input.shape[-1], reduction)
 
 
-@loss_function
+@rename_errors
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
     p: int = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The sum over the classes i != y of max(0, margin - x[y] + x[i])^p / C, times weight[y].
@@ -387,6 +458,7 @@ def multi_margin_loss(
     x is input (N, C) or (C), y is target, integers (N) or (); weight: (C); p: 1 or 2. ArgumentError, DTypeError or
     ShapeError otherwise.
     """
+    reduction = legacy_reduction(reduction, size_average, reduce)
     one_of("p", p, (1, 2))
     input, target = as_fixed_tensor(input, "multi_margin_loss"), as_fixed_tensor(target, "multi_margin_loss")
     input = input.reshape(1) if input.ndim == 0 else input

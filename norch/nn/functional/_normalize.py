@@ -6,6 +6,7 @@ from ...errors import ArgumentError
 from ...ops._arguments import rename_errors
 from ...ops._checks import at_least, real_of
 from ...ops._operand import tensor_of
+from ...ops._out import written
 from ...ops.composed.pad import pad
 from ...tensor import Tensor
 
@@ -13,12 +14,20 @@ __all__ = ["local_response_norm", "normalize"]
 
 
 @rename_errors
-def normalize(input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12) -> Tensor:
-    """input / max(norm, eps), with norm the p-norm along dim.
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: int | tuple[int, ...] = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
+) -> Tensor:
+    """input / max(norm, eps), with norm the p-norm along dim; written into out, if it is given.
 
     >>> norch.nn.functional.normalize(norch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
+    if out is not None:
+        return written(normalize, (input, p, dim, eps), {}, out)
     return tensor_of(input, "normalize") / input.norm(p, dim, keepdim=True).clamp(min=eps)
 
 

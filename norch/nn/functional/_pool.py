@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from ...dtype import check_numbers
 from ...errors import ArgumentError
@@ -22,42 +22,49 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _lp_pool(axes: int, pool: Any, input: Tensor, p: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
-    """lp_pool...d(); pool: that of means. The gradient is 0 where the mean is: the root has no derivative there."""
-    name = f"lp_pool{axes}d"
+_MEANS, _MAXIMA = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}, {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}
+
+
+def _lp_pool(axes: int, input: Tensor, p: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+    """lp_pool...d(). The gradient is 0 where the mean is: the root has no derivative there."""
+    name, pool, extreme = f"lp_pool{axes}d", cast(Any, _MEANS[axes]), cast(Any, _MAXIMA[axes])
     check_numbers(name, norm_type=p)
     if p == 0:
         raise ArgumentError(f"{name}: norm_type is not 0")
+    if math.isinf(p):
+        size = tensor_of(input, name).abs()
+        options = (kernel_size, stride, 0, 1, ceil_mode)
+        return extreme(size, *options) if p > 0 else -extreme(-size, *options)
     mean = pool(tensor_of(input, name) ** p, kernel_size, stride, 0, ceil_mode)
     count = math.prod(per_axis(kernel_size, axes, name, "kernel_size"))
     zero = mean == 0
-    return where(zero, 0.0, (where(zero, 1.0, mean) * count) ** (1 / p))
+    return where(zero, 0.0 if p > 0 else math.inf, (where(zero, 1.0, mean) * count) ** (1 / p))
 
 
 @rename_errors
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, L) or (C, L), with p = norm_type; see lp_pool2d()."""
-    return _lp_pool(1, avg_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 @rename_errors
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, H, W) or (C, H, W), with p = norm_type.
 
-    stride: kernel_size by default. p = 1 is the sum; p to infinity approaches the maximum. The gradient of a window
-    with sum 0 is 0. norm_type 0 raises ArgumentError.
+    stride: kernel_size by default. p = 1 is the sum, p = inf the maximum of |x|, p = -inf its minimum. The gradient of
+    a window with sum 0 is 0. norm_type 0 raises ArgumentError.
 
     >>> norch.nn.functional.lp_pool2d(norch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
     tensor([[[5.]]])
     """
-    return _lp_pool(2, avg_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 @rename_errors
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, D, H, W) or (C, D, H, W), with p = norm_type; see
     lp_pool2d()."""
-    return _lp_pool(3, avg_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def _with_indices(pool: Any) -> Any:
