@@ -163,14 +163,13 @@ static void across_range(const job *j, const char *x, int64_t width, int64_t beg
     for (int64_t first = begin; first < end;) {
         if (deep && (first - begin) % span == 0) ops->clear(target, width);
         int64_t last = first + NR_REDUCE_STEPS < end ? first + NR_REDUCE_STEPS : end;
-        ops->clear_lanes(lanes.bytes, width);
         for (int64_t i = first; i < last;) {
             int64_t n = row_left(&it, last - i);
             run_rows(j, lanes.bytes, it.x, width, n, p->stride[0], i - first);
             advance(&it, n);
             i += n;
         }
-        ops->fold(target, lanes.bytes, width, first);
+        ops->fold(target, lanes.bytes, width, last - first, first);
         first = last;
         if (deep && (first == end || (first - begin) % span == 0)) ops->merge(states, target, width);
     }

@@ -10,8 +10,8 @@
 #define NR_REDUCE_BYTES 16384 /* of the lanes, or the states, of one tile */
 #define NR_REDUCE_ENOUGH 64   /* elements of a strided run from which on it is packed */
 
-/* Reduces rows of `width` elements into the lanes. Element (r, k) has the position first + r * row_step + k * lane_step
- * among those reduced since the lanes were cleared. */
+/* Reduces rows of `width` elements into the lanes, which it clears where first is 0. Element (r, k) has the position
+ * first + r * row_step + k * lane_step among those reduced since. */
 typedef void (*nr_reduce_across)(void *lanes, const char *x, int64_t width, int64_t stride, int64_t rows,
                                  int64_t row_stride, int64_t first, int64_t row_step, int64_t lane_step);
 
@@ -24,9 +24,8 @@ typedef struct nr_reduce_ops {
      * range. */
     void (*run)(void *states, const char *x, int64_t n, int64_t stride, int64_t position, int64_t outputs,
                 int64_t x_step);
-    void (*clear_lanes)(void *lanes, int64_t width);
     nr_reduce_across across;
-    void (*fold)(void *states, const void *lanes, int64_t width, int64_t position);
+    void (*fold)(void *states, const void *lanes, int64_t width, int64_t rows, int64_t position);
     void (*merge)(void *states, const void *others, int64_t n);
     void (*finish)(char *out, int64_t stride, const void *states, int64_t n, int64_t count, double param);
 } nr_reduce_ops;

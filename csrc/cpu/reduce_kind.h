@@ -9,7 +9,7 @@
  *
  *   x  [ run ] --step--> LANES --join, halves on halves--> PART --widen--> STATE --merge--> the STATE of all runs
  *
- * VALUE and INDEX define what each field becomes in a form. */
+ * VALUE, INDEX and COUNT define what each field becomes in a form. */
 
 #define OF_KIND(name) OF_DTYPE(NR_JOIN2(name, KIND))
 #define PART OF_KIND(part)
@@ -20,30 +20,38 @@
  * the registers. The lanes of ROWS runs are folded together. */
 #define RUN_LANES (sizeof(PART) <= 4 ? 64 : 32)
 #define ROWS 16
+/* Columns that fit into lanes, whose states are no larger than a tile. */
+#define WIDTH ((int64_t)(NR_REDUCE_BYTES / (sizeof(STATE) > 4 * sizeof(ACC) ? sizeof(STATE) : 4 * sizeof(ACC))))
 
 /* PART: a state in lanes, where indices are narrow and count from the last fold. */
 #define VALUE(type, name) type name;
 #define INDEX(name) POSITION name;
+#define COUNT(name)
 typedef struct PART {
-    FIELDS(VALUE, INDEX)
+    FIELDS(VALUE, INDEX, COUNT)
 } PART;
 #undef INDEX
 #define INDEX(name) int64_t name;
+#undef COUNT
+#define COUNT INDEX
 typedef struct STATE {
-    FIELDS(VALUE, INDEX)
+    FIELDS(VALUE, INDEX, COUNT)
 } STATE;
 #undef VALUE
 #undef INDEX
+enum { OF_KIND(width) = (int)WIDTH };
 #define VALUE(type, name) type name[WIDTH];
 #define INDEX(name) POSITION name[WIDTH];
+#undef COUNT
+#define COUNT(name)
 typedef struct LANES {
-    FIELDS(VALUE, INDEX)
+    FIELDS(VALUE, INDEX, COUNT)
 } LANES;
 #undef VALUE
 #undef INDEX
 _Static_assert(sizeof(LANES) <= NR_REDUCE_BYTES && sizeof(STATE) * WIDTH <= NR_REDUCE_BYTES, "a tile is too large");
 
-typedef void (*OF_KIND(begin))(PART *s);
+typedef void (*OF_KIND(begin))(PART *s, T x);
 typedef void (*OF_KIND(step))(PART *s, T x, POSITION i);
 typedef void (*OF_KIND(join))(PART *s, PART t);
 typedef void (*OF_KIND(merge))(STATE *s, STATE t);
@@ -52,7 +60,7 @@ static inline PART OF_KIND(get)(const LANES *lanes, int64_t k) {
     PART s;
 #define VALUE(type, name) s.name = lanes->name[k];
 #define INDEX(name) s.name = lanes->name[k];
-    FIELDS(VALUE, INDEX)
+    FIELDS(VALUE, INDEX, COUNT)
 #undef VALUE
 #undef INDEX
     return s;
@@ -61,17 +69,20 @@ static inline PART OF_KIND(get)(const LANES *lanes, int64_t k) {
 static inline void OF_KIND(put)(LANES *lanes, int64_t k, PART s) {
 #define VALUE(type, name) lanes->name[k] = s.name;
 #define INDEX(name) lanes->name[k] = s.name;
-    FIELDS(VALUE, INDEX)
+    FIELDS(VALUE, INDEX, COUNT)
 #undef VALUE
 #undef INDEX
 }
 
-static inline STATE OF_KIND(widen)(PART part, int64_t position) {
+/* The state of n elements, the first of them at `position`. */
+static inline STATE OF_KIND(widen)(PART part, int64_t position, int64_t n) {
     STATE s;
-    (void)position;
+    (void)position, (void)n;
 #define VALUE(type, name) s.name = part.name;
 #define INDEX(name) s.name = part.name < 0 ? -1 : part.name + position;
-    FIELDS(VALUE, INDEX)
+#undef COUNT
+#define COUNT(name) s.name = n;
+    FIELDS(VALUE, INDEX, COUNT)
 #undef VALUE
 #undef INDEX
     return s;
@@ -122,10 +133,14 @@ INLINE void OF_KIND(across)(LANES *restrict lanes, const char *x, int64_t width,
         }
 }
 
-INLINE void OF_KIND(clear_lanes)(LANES *lanes, int64_t width, OF_KIND(begin) begin) {
-    PART s;
-    begin(&s);
-    for (int64_t k = 0; k < width; k++) OF_KIND(put)(lanes, k, s);
+/* x: the first row. */
+INLINE void OF_KIND(clear_lanes)(LANES *restrict lanes, const char *x, int64_t width, int64_t stride,
+                                 OF_KIND(begin) begin) {
+    for (int64_t k = 0; k < width; k++) {
+        PART s;
+        begin(&s, (T) * (const S *)(x + k * stride));
+        OF_KIND(put)(lanes, k, s);
+    }
 }
 
 /* A run of n >= count neighbours into eight lanes from `base` on; count is a constant.
@@ -157,7 +172,7 @@ INLINE void OF_KIND(run_lanes)(LANES *restrict lanes, int64_t base, int64_t coun
                                OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join) {
     LANES work;
     PART none;
-    begin(&none);
+    begin(&none, (T)((const S *)x)[0]);
     for (int64_t k = 0; k < count; k++) OF_KIND(put)(&work, k, none);
     int64_t i = 0;
     if (count == 8) {
@@ -215,9 +230,9 @@ INLINE void OF_KIND(run)(STATE *states, const char *x, int64_t n, int64_t stride
     if (n < (dense ? 8 : NR_REDUCE_ENOUGH)) {
         for (int64_t o = 0; o < outputs; o++, x += x_step) {
             PART s;
-            begin(&s);
+            begin(&s, n > 0 ? (T) * (const S *)x : (T)0);
             for (int64_t k = 0; k < n; k++) step(&s, (T) * (const S *)(x + k * stride), (POSITION)k);
-            merge(&states[o], OF_KIND(widen)(s, position));
+            merge(&states[o], OF_KIND(widen)(s, position, n));
         }
         return;
     }
@@ -233,19 +248,19 @@ INLINE void OF_KIND(run)(STATE *states, const char *x, int64_t n, int64_t stride
         IN_MEMORY(lanes);
         OF_KIND(join_rows)(&joined, &lanes, rows, join);
         for (int64_t r = 0; r < rows; r++)
-            merge(&states[first + r], OF_KIND(widen)(OF_KIND(get)(&joined, r), position));
+            merge(&states[first + r], OF_KIND(widen)(OF_KIND(get)(&joined, r), position, n));
     }
 }
 
-INLINE void OF_KIND(fold)(STATE *restrict states, const LANES *restrict lanes, int64_t width, int64_t position,
-                          OF_KIND(merge) merge) {
-    for (int64_t k = 0; k < width; k++) merge(&states[k], OF_KIND(widen)(OF_KIND(get)(lanes, k), position));
+INLINE void OF_KIND(fold)(STATE *restrict states, const LANES *restrict lanes, int64_t width, int64_t rows,
+                          int64_t position, OF_KIND(merge) merge) {
+    for (int64_t k = 0; k < width; k++) merge(&states[k], OF_KIND(widen)(OF_KIND(get)(lanes, k), position, rows));
 }
 
 INLINE void OF_KIND(clear)(STATE *states, int64_t n, OF_KIND(begin) begin) {
     PART s;
-    begin(&s);
-    for (int64_t k = 0; k < n; k++) states[k] = OF_KIND(widen)(s, 0);
+    begin(&s, 0);
+    for (int64_t k = 0; k < n; k++) states[k] = OF_KIND(widen)(s, 0, 0);
 }
 
 INLINE void OF_KIND(merge_all)(STATE *restrict states, const STATE *restrict others, int64_t n, OF_KIND(merge) merge) {
@@ -255,6 +270,7 @@ INLINE void OF_KIND(merge_all)(STATE *restrict states, const STATE *restrict oth
     }
 }
 
+#undef COUNT
 #undef OF_KIND
 #undef PART
 #undef STATE
@@ -262,4 +278,5 @@ INLINE void OF_KIND(merge_all)(STATE *restrict states, const STATE *restrict oth
 #undef FIELDS
 #undef RUN_LANES
 #undef ROWS
+#undef WIDTH
 #undef KIND

@@ -4,7 +4,6 @@
 #define NR_REDUCE_LOOPS_H
 
 #define NAME OF_DTYPE
-#define WIDTH ((int64_t)(4096 / sizeof(ACC)))
 /* An integer as wide as an element, and one of 32 bits or more for its position in a run. */
 #define MASK NAME(mask)
 #define POSITION NAME(position)
@@ -28,36 +27,35 @@
         statement;                                                      \
         *into = s;                                                      \
     }
-#define ROW(name, kind, identity, step, combine)                                                                   \
-    typedef NAME(state_##kind) NAME(name##_state);                                                                 \
-    static inline void NAME(name##_begin)(NAME(part_##kind) * into) {                                              \
-        NAME(part_##kind) s = {0};                                                                                 \
-        identity;                                                                                                  \
-        *into = s;                                                                                                 \
-    }                                                                                                              \
-    UPDATE(name##_step, part_##kind, step, T x, UNUSED POSITION i)                                                 \
-    UPDATE(name##_join, part_##kind, combine, NAME(part_##kind) t)                                                 \
-    UPDATE(name##_merge, state_##kind, combine, NAME(state_##kind) t)                                              \
-    static void NAME(name##_clear)(void *states, int64_t n) { NAME(clear_##kind)(states, n, NAME(name##_begin)); } \
-    static void NAME(name##_clear_lanes)(void *lanes, int64_t width) {                                             \
-        NAME(clear_lanes_##kind)(lanes, width, NAME(name##_begin));                                                \
-    }                                                                                                              \
-    ONE_COPY static void NAME(name##_across)(void *restrict lanes, const char *restrict x, int64_t width,          \
-                                             int64_t stride, int64_t rows, int64_t row_stride, int64_t first,      \
-                                             int64_t row_step, int64_t lane_step) {                                \
-        NAME(across_##kind)(lanes, x, width, stride, rows, row_stride, (POSITION)first, (POSITION)row_step,        \
-                            (POSITION)lane_step, NAME(name##_step));                                               \
-    }                                                                                                              \
-    static void NAME(name##_run)(void *states, const char *x, int64_t n, int64_t stride, int64_t position,         \
-                                 int64_t outputs, int64_t x_step) {                                                \
-        NAME(run_##kind)(states, x, n, stride, position, outputs, x_step, NAME(name##_begin), NAME(name##_step),   \
-                         NAME(name##_join), NAME(name##_merge));                                                   \
-    }                                                                                                              \
-    static void NAME(name##_fold)(void *states, const void *lanes, int64_t width, int64_t position) {              \
-        NAME(fold_##kind)(states, lanes, width, position, NAME(name##_merge));                                     \
-    }                                                                                                              \
-    static void NAME(name##_merge_all)(void *states, const void *others, int64_t n) {                              \
-        NAME(merge_all_##kind)(states, others, n, NAME(name##_merge));                                             \
+#define ROW(name, kind, identity, step, combine)                                                                    \
+    typedef NAME(state_##kind) NAME(name##_state);                                                                  \
+    enum { NAME(name##_width) = NAME(width_##kind) };                                                               \
+    static inline void NAME(name##_begin)(NAME(part_##kind) * into, UNUSED T x) {                                   \
+        NAME(part_##kind) s = {0};                                                                                  \
+        identity;                                                                                                   \
+        *into = s;                                                                                                  \
+    }                                                                                                               \
+    UPDATE(name##_step, part_##kind, step, T x, UNUSED POSITION i)                                                  \
+    UPDATE(name##_join, part_##kind, NR_JOIN_##kind(combine), NAME(part_##kind) t)                                  \
+    UPDATE(name##_merge, state_##kind, combine, NAME(state_##kind) t)                                               \
+    static void NAME(name##_clear)(void *states, int64_t n) { NAME(clear_##kind)(states, n, NAME(name##_begin)); }  \
+    ONE_COPY static void NAME(name##_across)(void *restrict lanes, const char *restrict x, int64_t width,           \
+                                             int64_t stride, int64_t rows, int64_t row_stride, int64_t first,       \
+                                             int64_t row_step, int64_t lane_step) {                                 \
+        if (first == 0) NAME(clear_lanes_##kind)(lanes, x, width, stride, NAME(name##_begin));                      \
+        NAME(across_##kind)(lanes, x, width, stride, rows, row_stride, (POSITION)first, (POSITION)row_step,         \
+                            (POSITION)lane_step, NAME(name##_step));                                                \
+    }                                                                                                               \
+    static void NAME(name##_run)(void *states, const char *x, int64_t n, int64_t stride, int64_t position,          \
+                                 int64_t outputs, int64_t x_step) {                                                 \
+        NAME(run_##kind)(states, x, n, stride, position, outputs, x_step, NAME(name##_begin), NAME(name##_step),    \
+                         NAME(name##_join), NAME(name##_merge));                                                    \
+    }                                                                                                               \
+    static void NAME(name##_fold)(void *states, const void *lanes, int64_t width, int64_t rows, int64_t position) { \
+        NAME(fold_##kind)(states, lanes, width, rows, position, NAME(name##_merge));                                \
+    }                                                                                                               \
+    static void NAME(name##_merge_all)(void *states, const void *others, int64_t n) {                               \
+        NAME(merge_all_##kind)(states, others, n, NAME(name##_merge));                                              \
     }
 /* The kernel of a row, with the loops of a row `of`. */
 #define ENTRY(name, result, of, value)                                                                             \
@@ -69,11 +67,9 @@
         }                                                                                                          \
     }                                                                                                              \
     static const nr_reduce_ops *NAME(name##_kernel)(void) {                                                        \
-        static const nr_reduce_ops ops = {sizeof(NAME(of##_state)), WIDTH,                                         \
-                                          NAME(of##_clear),         NAME(of##_run),                                \
-                                          NAME(of##_clear_lanes),   NAME(of##_across),                             \
-                                          NAME(of##_fold),          NAME(of##_merge_all),                          \
-                                          NAME(name##_finish)};                                                    \
+        static const nr_reduce_ops ops = {sizeof(NAME(of##_state)), NAME(of##_width),   NAME(of##_clear),          \
+                                          NAME(of##_run),           NAME(of##_across),  NAME(of##_fold),           \
+                                          NAME(of##_merge_all),     NAME(name##_finish)};                          \
         return &ops;                                                                                               \
     }
 
@@ -83,6 +79,8 @@ typedef __typeof__(__builtin_choose_expr(sizeof(S) == 8, (int64_t)0, (int32_t)0)
 typedef __typeof__(__builtin_choose_expr(sizeof(S) == 1, (uint8_t)0, (POSITION)0)) MASK;
 
 #define KIND ONE
+#include "reduce_kind.h"
+#define KIND SQUARES
 #include "reduce_kind.h"
 #define KIND EXTREME
 #include "reduce_kind.h"

@@ -2,16 +2,27 @@
  * row, for all backends. T is the type of an element, ACC that of sums; larger() and the like come from math.h. These
  * macros expand inside arguments of other macros, so that a comma in them needs parentheses around it.
  *
- * Moments: Welford, Technometrics 4 (1962), merged as Chan, Golub and LeVeque do (1979). */
+ * Sums of squares are taken in double precision: those of float32 neither overflow nor underflow in it. Moments are shifted
+ * sums: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983), section 3. */
 #ifndef NR_REDUCE_STATES_H
 #define NR_REDUCE_STATES_H
 
-/* VALUE(type, name) is a plain field; INDEX(name) counts elements, and is -1 before the first. */
-#define NR_FIELDS_ONE(VALUE, INDEX) VALUE(ACC, v)
-#define NR_FIELDS_EXTREME(VALUE, INDEX) VALUE(T, v)
-#define NR_FIELDS_TRUTH_STATE(VALUE, INDEX) VALUE(MASK, v)
-#define NR_FIELDS_VALUE_INDEX(VALUE, INDEX) VALUE(T, v) INDEX(i)
-#define NR_FIELDS_MOMENTS(VALUE, INDEX) VALUE(ACC, n) VALUE(ACC, mean) VALUE(ACC, m2)
+/* The fields. VALUE(type, name) is a plain one; INDEX(name) the position of an element, -1 before the first; COUNT(name)
+ * how many elements there are, which the loops know and lanes do not keep. */
+#define NR_FIELDS_ONE(VALUE, INDEX, COUNT) VALUE(ACC, v)
+#define NR_FIELDS_EXTREME(VALUE, INDEX, COUNT) VALUE(T, v)
+#define NR_FIELDS_TRUTH_STATE(VALUE, INDEX, COUNT) VALUE(MASK, v)
+#define NR_FIELDS_VALUE_INDEX(VALUE, INDEX, COUNT) VALUE(T, v) INDEX(i)
+#define NR_FIELDS_SQUARES(VALUE, INDEX, COUNT) VALUE(double, v)
+#define NR_FIELDS_MOMENTS(VALUE, INDEX, COUNT) VALUE(T, origin) COUNT(n) VALUE(double, sum) VALUE(double, squares)
+
+/* How two parts of one run are joined: as states are merged, or more simply as they have one origin. */
+#define NR_JOIN_ONE(merge) merge
+#define NR_JOIN_EXTREME(merge) merge
+#define NR_JOIN_TRUTH_STATE(merge) merge
+#define NR_JOIN_VALUE_INDEX(merge) merge
+#define NR_JOIN_SQUARES(merge) merge
+#define NR_JOIN_MOMENTS(merge) s.sum += t.sum, s.squares += t.squares
 
 /* Keeps the first of equal best elements, and the first NaN before all. | and & avoid branches. */
 #define arg_step(s, x, at, over)                                          \
@@ -30,26 +41,40 @@
         s.i = take ? t.i : s.i;                                                             \
     } while (0)
 
-#define moments_step(s, x)            \
-    do {                              \
-        ACC delta = x - s.mean;       \
-        s.n += 1;                     \
-        s.mean += delta / s.n;        \
-        s.m2 += delta * (x - s.mean); \
+#define square_step(s, x)                \
+    do {                                 \
+        const double wide = (double)(x); \
+        s.v = NR_FMA(wide, wide, s.v);   \
     } while (0)
 
-/* Multiplies by the share of a side first, so that an empty side adds 0 even if delta * delta overflows. */
-#define moments_merge(s, t)                           \
-    do {                                              \
-        ACC whole = s.n + t.n;                        \
-        ACC delta = t.mean - s.mean;                  \
-        ACC share = t.n / (whole > 0 ? whole : 1);    \
-        s.m2 += t.m2 + delta * (s.n * share) * delta; \
-        s.mean += delta * share;                      \
-        s.n = whole;                                  \
+/* The first element of a run is the origin: what is added up are differences from it, which are exact or nearly so. As
+ * it is one of the n elements, no more than a factor of n cancels, and seldom more than one of 10. Halves of them: the
+ * difference of two finite elements may be infinite. */
+#define moments_step(s, x)                                                   \
+    do {                                                                     \
+        const double half = (double)NR_FMA((T)0.5, x, (T)(-0.5) * s.origin); \
+        s.sum += half;                                                       \
+        s.squares = NR_FMA(half, half, s.squares);                           \
     } while (0)
+
+/* The sums of t are moved to the origin of s. */
+#define moments_merge(s, t)                                                   \
+    do {                                                                      \
+        s.origin = s.n > 0 ? s.origin : t.origin;                             \
+        const double apart = 0.5 * (double)t.origin - 0.5 * (double)s.origin; \
+        const double moved = (double)t.n * apart;                             \
+        s.n += t.n;                                                           \
+        s.squares += t.squares + apart * (2 * t.sum + moved);                 \
+        s.sum += t.sum + moved;                                               \
+    } while (0)
+
+/* The sum of the squares about the mean, which rounding does not make negative: infinite where those of finite elements
+ * overflowed. */
+#define about_mean(s) (s.squares - s.sum * (s.sum / (double)(s.n ? s.n : 1)))
+#define squares_of(s) \
+    ((s.sum - s.sum == 0) & (s.squares - s.squares != 0) ? (double)INFINITY : (about_mean(s) < 0 ? 0 : about_mean(s)))
 
 /* As PyTorch: a divisor below 0 is 0. */
-#define variance(s, p) (s.m2 / (s.n > (ACC)(p) ? s.n - (ACC)(p) : 0))
+#define variance(s, p) (4 * squares_of(s) / ((double)s.n > (p) ? (double)s.n - (p) : 0))
 
 #endif

@@ -104,7 +104,7 @@ template <class D> struct row_in_register {
 };
 
 struct warp_state {
-    double words[3];
+    double words[4];
 };
 template <class D> struct shared_of {
     typename D::T *registers;

@@ -114,7 +114,6 @@ template <class T> DEVICE T log1p_unit(T x) { return log1p(x); }
 #define SLOPE_GELU
 #include "../slopes.h"
 #undef C
-#undef NR_FMA
 
 template <class A, class B> DEVICE auto larger(A a, B b) { return (a > b) | (a != a) ? a : b; }
 template <class A, class B> DEVICE auto smaller(A a, B b) { return (a < b) | (a != a) ? a : b; }

@@ -31,17 +31,18 @@ template <class T> DEVICE T largest_element() {
 
 #define VALUE(type, name) type name;
 #define INDEX(name) int64_t name;
-#define STATE(kind)                          \
-    template <class D> struct state_##kind { \
-        using T = typename D::T;             \
-        using ACC = typename D::A;           \
-        using MASK = int32_t;                \
-        NR_FIELDS_##kind(VALUE, INDEX)       \
+#define STATE(kind)                           \
+    template <class D> struct state_##kind {  \
+        using T = typename D::T;              \
+        using ACC = typename D::A;            \
+        using MASK = int32_t;                 \
+        NR_FIELDS_##kind(VALUE, INDEX, INDEX) \
     };
 STATE(ONE)
 STATE(EXTREME)
 STATE(TRUTH_STATE)
 STATE(VALUE_INDEX)
+STATE(SQUARES)
 STATE(MOMENTS)
 #undef VALUE
 #undef INDEX
@@ -67,12 +68,16 @@ STATE(MOMENTS)
         using State = state_##kind<D>;                                          \
         using Out = OUT_##result;                                               \
         static DEVICE State begin() {                                           \
+            const T x = 0;                                                      \
             State s = {};                                                       \
+            (void)x;                                                            \
             identity;                                                           \
             return s;                                                           \
         }                                                                       \
         template <class S, class I> static DEVICE void step(S &s, T x, I i) {   \
             (void)i;                                                            \
+            if constexpr (is_same<State, state_MOMENTS<D>>)                     \
+                if (s.n++ == 0) s.origin = x;                                   \
             step_of;                                                            \
         }                                                                       \
         static DEVICE void merge(State &s, const State &t) { merge_of; }        \
@@ -89,7 +94,7 @@ STATE(MOMENTS)
 #include "../ops.def"
 
 /* A number of elements of one output at once, of which number k has the index at(k). A VALUE_INDEX counts them in 32
- * bits. Moments are those about the mean of the elements, merged as one state: a division for all of them. */
+ * bits. */
 template <class Row, class D, int n, class Index>
 DEVICE void steps(typename Row::State &s, const typename D::T (&x)[n], const Index &at) {
     using T = typename D::T;
@@ -102,18 +107,6 @@ DEVICE void steps(typename Row::State &s, const typename D::T (&x)[n], const Ind
         for (int k = 0; k < n; k++) Row::step(own, x[k], k);
         const typename Row::State best = {own.v, at(own.i)};
         Row::merge(s, best);
-    } else if constexpr (is_same<typename Row::State, state_MOMENTS<D>>) {
-        T mean = 0, m2 = 0; /* less x[0], so that equal elements have no variance, however large they are */
-#pragma unroll
-        for (int k = 1; k < n; k++) mean += x[k] - x[0];
-        mean /= n;
-#pragma unroll
-        for (int k = 0; k < n; k++) {
-            const T apart = x[k] - x[0] - mean;
-            m2 += apart * apart;
-        }
-        const typename Row::State all = {n, x[0] + mean, m2};
-        Row::merge(s, all);
     } else {
 #pragma unroll
         for (int k = 0; k < n; k++) Row::step(s, x[k], at(k));

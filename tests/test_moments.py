@@ -1,0 +1,118 @@
+"""Variances and norms of numbers far from 0, and of any size, beside their values in float64 or longer: along rows,
+down columns and of all elements, in shapes that the loops cut differently; NaN and infinity are kept."""
+
+import math
+
+import numpy as np
+import pytest
+
+import norch
+
+SHAPES = [(7, 5), (3, 64), (40, 130), (1000, 33), (5, 20_000), (20_000, 5)]
+OFFSETS = [0.0, 1e4, 1e6, 1e7, -1e9]
+SCALES = [1e-30, 1e-19, 1.0, 1e18, 1e30]
+AXES = [None, 0, 1]
+REDUCTIONS = {
+    "var": lambda x, axis: x.var(axis),
+    "std": lambda x, axis: x.std(axis),
+    "var_mean": lambda x, axis: norch.var_mean(x, axis)[0],
+    "std_mean": lambda x, axis: norch.std_mean(x, axis)[0],
+    "norm": lambda x, axis: x.norm(2, axis),
+}
+EXACT = {
+    "var": lambda x, axis: x.var(axis, ddof=1),
+    "std": lambda x, axis: x.std(axis, ddof=1),
+    "norm": lambda x, axis: np.sqrt((x * x).sum(axis)),
+}
+EXACT |= {"var_mean": EXACT["var"], "std_mean": EXACT["std"]}
+
+
+def numbers(shape, dtype, offset=0.0, scale=1.0):
+    x = np.random.default_rng(1).standard_normal(shape) * scale + offset
+    return norch.tensor(x.tolist(), dtype=norch.float64).to(dtype)
+
+
+def near(out, wanted, dtype, count):
+    """Whether out is within 2 ulp of dtype times log2(count) of wanted, float64; beyond dtype's range infinite or 0."""
+    limits = norch.finfo(dtype)
+    with np.errstate(over="ignore"):
+        bound = 2 * limits.eps * max(math.log2(count), 1) * np.abs(wanted) + limits.tiny
+    out = out.double().numpy()
+    beyond = np.abs(wanted) > limits.max * (1 + limits.eps / 4)  # less is rounded to the largest
+    assert np.all(np.where(beyond, out == np.inf, np.abs(out - wanted) <= bound)), (out, wanted)
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_far_from_0(name, shape, axis):
+    for dtype in (norch.float32, norch.float64):
+        for offset in OFFSETS:
+            x = numbers(shape, dtype, offset)
+            exact = x.double().numpy().astype(np.longdouble)
+            wanted = EXACT[name](exact, axis).astype(np.float64)
+            near(REDUCTIONS[name](x, axis), wanted, dtype, 4 if dtype is norch.float32 else 1 << 16)
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_of_any_size(name, axis):
+    for shape in SHAPES:
+        for scale in SCALES:
+            x = numbers(shape, norch.float32, 0.0, scale)
+            wanted = EXACT[name](x.double().numpy(), axis)
+            near(REDUCTIONS[name](x, axis), wanted, norch.float32, 2)
+
+
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16], ids=str)
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_16_bits_are_rounded_once(name, axis, dtype):
+    for shape in SHAPES:
+        for offset, scale in ((0.0, 1.0), (300.0, 1.0), (0.0, 1e-4), (0.0, 1e4)):
+            x = numbers(shape, dtype, offset, scale)
+            wanted = EXACT[name](x.double().numpy(), axis)
+            near(REDUCTIONS[name](x, axis), wanted, dtype, 2)
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64], ids=str)
+def test_of_equal_elements(dtype):
+    for value in (0.1, 1e7 / 3, -1e30):
+        for shape in SHAPES:
+            x = norch.full(shape, value, dtype=dtype)
+            for axis in AXES:
+                assert not x.var(axis).any() and not x.std(axis).any()
+
+
+@pytest.mark.parametrize("name", ["var", "std", "norm"])
+def test_nan_and_infinity(name):
+    for shape in SHAPES[:4]:
+        for at in (0, 1, shape[1] // 2, shape[1] - 1):
+            for value in (math.nan, math.inf, -math.inf):
+                x = numbers(shape, norch.float32, 5.0)
+                x[0, at] = value
+                out = REDUCTIONS[name](x, 1)
+                is_infinite = name == "norm" and not math.isnan(value)
+                assert math.isinf(out[0]) if is_infinite else math.isnan(out[0])
+                assert bool(out[1:].isfinite().all())
+
+
+def test_what_overflows_is_infinite():
+    for x in ([3e38, 3e38, -3e38], [0.0, 2e38], [-3e38] * 40 + [3e38] * 90):
+        assert norch.tensor(x).var().item() == math.inf
+    assert norch.tensor([1e300, -1e300, 0.0] * 50, dtype=norch.float64).var().item() == math.inf
+    assert norch.tensor([1e20, -1e20]).std().item() == pytest.approx(math.sqrt(2) * 1e20)
+
+
+def test_an_origin_far_from_the_rest():
+    for dtype, digits in ((norch.float32, 1e-6), (norch.float64, 1e-10)):
+        x = norch.cat([norch.tensor([1e6], dtype=dtype), numbers((99_999,), dtype)])
+        assert x.var().item() == pytest.approx(x.double().numpy().astype(np.longdouble).var(ddof=1), rel=digits)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "norm"])
+def test_captured(name):
+    x = numbers((300, 70), norch.float32, 1e6)
+    call = norch.capture(lambda x: REDUCTIONS[name](x * 1.5 + 1.0, 1) * 2.0)
+    for _ in range(3):
+        assert norch.equal(call(x), REDUCTIONS[name](x * 1.5 + 1.0, 1) * 2.0)
