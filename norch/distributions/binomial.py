@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..autograd import no_grad
+from ..dtype import float32, promote_types
 from ..nn.functional import logsigmoid
 from ..ops.create import full_like
 from ..ops.pointwise import where
@@ -95,6 +96,6 @@ def _drawn(n: Tensor, p: Tensor) -> Tensor:
         successes = where(below, successes + i, successes)
         n = where(below, n - i, where(many, i - 1, n))
         p = where(below, (p - middle) / (1 - middle), where(many, p / middle, p)).clamp(0, 1)
-    trials = rand((_FEW, *n.shape), dtype=n.dtype, device=n.device) < p
+    trials = rand((_FEW, *n.shape), dtype=promote_types(n.dtype, float32), device=n.device) < p
     order = full_like(n, 1.0).expand(_FEW, *n.shape).cumsum(0)
     return where(p == p, successes + (trials & (order <= n)).type_as(n).sum(0), p)  # NaN of NaN

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._exports import publish
+from ..dtype import float32, promote_types
 from ..tensor import Tensor
 
 
@@ -56,13 +57,18 @@ def _is_positive_definite(x: Tensor) -> Tensor:
     return symmetric & (cholesky_ex(x.detach()).info == 0)
 
 
+def _is_simplex(x: Tensor) -> Tensor:
+    most = max(1e-6, 2.0 ** (1 - x.dtype.digits))  # what rounding leaves of 16 bits
+    return (x >= 0).all(-1) & ((x.to(promote_types(x.dtype, float32)).sum(-1) - 1).abs() < most)
+
+
 real = Constraint("a number", lambda x: x == x)
 real_vector = independent(real, 1)
 positive = Constraint("positive", lambda x: x > 0)
 nonnegative = Constraint("not negative", lambda x: x >= 0)
 unit_interval = Constraint("in [0, 1]", lambda x: (x >= 0) & (x <= 1))
 boolean = Constraint("0 or 1", lambda x: (x == 0) | (x == 1), is_discrete=True)
-simplex = Constraint("not negative, with the sum 1", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
+simplex = Constraint("not negative, with the sum 1", _is_simplex, 1)
 nonnegative_integer = Constraint("a whole number, not negative", lambda x: (x % 1 == 0) & (x >= 0), is_discrete=True)
 lower_cholesky = Constraint("lower triangular with a positive diagonal", _is_lower_cholesky, 2)
 positive_definite = Constraint("symmetric and positive definite", _is_positive_definite, 2)

@@ -12,7 +12,7 @@ from .._typing import Operand
 from ..autograd import enable_grad, no_grad
 from ..autograd.levels import BatchedBase
 from ..autograd.levels import holds as holds
-from ..dtype import finfo, get_default_dtype
+from ..dtype import finfo, float32, get_default_dtype, promote_types
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.composed.shape import broadcast_tensors
 from ..ops.values import as_tensor
@@ -165,11 +165,16 @@ class Distribution:
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
     def _noise(self, draw: Any, shape: Iterable[int]) -> Tensor:
-        """A draw of rand() or randn(), with the dtype and the device of the parameters."""
+        """A draw of rand() or randn(), on the device of the parameters, in their dtype or float32, if that is wider:
+        what is computed with it is rounded to their dtype by _rounded()."""
         like = getattr(self, self._given()[0])
         if not like.dtype.is_floating_point:
             raise DTypeError(f"{self._name()}: draws need parameters of a float dtype, not {like.dtype.name}")
-        return draw(shape, dtype=like.dtype, device=like.device)
+        return draw(shape, dtype=promote_types(like.dtype, float32), device=like.device)
+
+    def _rounded(self, drawn: Tensor) -> Tensor:
+        """What is computed of _noise() in the dtype of the parameters."""
+        return drawn.to(getattr(self, self._given()[0]).dtype)
 
     def _tensor(self, value: Operand) -> Tensor:
         """value as a tensor; a number gets the dtype and the device of the parameters."""

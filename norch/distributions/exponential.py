@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._typing import Operand
+from ..dtype import finfo
 from ..ops.create import full_like
-from ..ops.random import rand
+from ..ops.random import standard_exponential
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all
@@ -45,7 +46,8 @@ class Exponential(Distribution):
         return self.rate**-2
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        return self.icdf(self._noise(rand, self._extended_shape(sample_shape)))
+        like = self.rate.detach().expand(self._extended_shape(sample_shape))
+        return (standard_exponential(like) / self.rate).to(self.rate.dtype).clamp(min=finfo(self.rate.dtype).tiny)
 
     def log_prob(self, value: Operand) -> Tensor:
         return self.rate.log() - self.rate * self._validate_sample(value)

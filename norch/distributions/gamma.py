@@ -24,7 +24,7 @@ class _StandardGamma(Function):
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
         z = _log_of_draw(concentration.double()).exp().to(concentration.dtype)
-        z = z.clamp(min=finfo(z.dtype).tiny)
+        z = z.clamp(finfo(z.dtype).tiny, finfo(z.dtype).max)
         ctx.save_for_backward(concentration, z)
         return z
 
@@ -135,7 +135,8 @@ class Gamma(Distribution):
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         drawn = standard_gamma(self.concentration.expand(shape)) / self.rate
-        return drawn.clamp(min=finfo(drawn.dtype).tiny)
+        limits = finfo(drawn.dtype)
+        return drawn.clamp(limits.tiny, limits.max)
 
     def log_prob(self, value: Any) -> Tensor:
         x = self._validate_sample(value)

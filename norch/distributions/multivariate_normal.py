@@ -102,7 +102,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         noise = self._noise(randn, self._extended_shape(sample_shape))
-        return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
+        return self._rounded(self.loc + (self.scale_tril.to(noise.dtype) @ noise.unsqueeze(-1)).squeeze(-1))
 
     def log_prob(self, value: Any) -> Tensor:
         away = (self._validate_sample(value) - self.loc).unsqueeze(-1)

@@ -55,7 +55,7 @@ class Normal(LocationScale):
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         noise = self._noise(randn, self._extended_shape(sample_shape))
-        return self.loc + noise * self.scale
+        return self._rounded(self.loc + noise * self.scale)
 
     def log_prob(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)

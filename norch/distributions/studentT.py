@@ -47,7 +47,7 @@ class StudentT(Distribution):
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         x = self._noise(randn, self._extended_shape(sample_shape))
         y = Chi2(self.df, validate_args=False).rsample(sample_shape)
-        return self.loc + self.scale * x * (y / self.df).rsqrt()
+        return self._rounded(self.loc + self.scale * x * (y.to(x.dtype) / self.df).rsqrt())
 
     def log_prob(self, value: Any) -> Tensor:
         x = (self._validate_sample(value) - self.loc) / self.scale

@@ -9,7 +9,9 @@ from typing import Any
 from .._typing import Operand
 from ..autograd.levels import BatchedBase
 from ..errors import ArgumentError
+from ..ops.composed.numeric import nextafter
 from ..ops.create import full_like
+from ..ops.pointwise import where
 from ..ops.random import rand
 from ..tensor import Tensor
 from . import constraints
@@ -54,7 +56,9 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         part = self._noise(rand, self._extended_shape(sample_shape))
-        return self.low + part * (self.high - self.low)
+        drawn = self._rounded(self.low + part * (self.high - self.low))
+        below = nextafter(self.high, self.low).detach()  # where drawn was rounded to high, which is outside
+        return where(drawn < self.high, drawn, below)
 
     def log_prob(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)

@@ -53,10 +53,13 @@ def trunc_normal_(
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=3)
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
-    most = 1 - finfo(tensor.dtype).eps  # erfinv(1) is infinite, and would give a or b, however many std away
+    wide = promote_types(tensor.dtype, float32)
+    most = 1 - finfo(wide).eps  # erfinv(1) is infinite, and would give a or b, however many std away
     with no_grad():  # the inverse distribution function of uniform numbers
-        uniform = tensor.uniform_(low, high, generator=generator).clamp_(-most, most)
-        return uniform.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+        drawn = tensor if wide is tensor.dtype else tensor.new_empty(tensor.shape, dtype=wide)
+        uniform = drawn.uniform_(low, high, generator=generator).clamp_(-most, most)
+        drawn = uniform.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+        return tensor if drawn is tensor else tensor.copy_(drawn)
 
 
 @rename_errors

@@ -16,13 +16,24 @@ from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.inplace import check_writable
 from ..autograd.levels import holds, occurs
 from ..device import device_code
-from ..dtype import check_fits, check_numbers, contiguous_format, dtype_named, float32, float64, promote_types
+from ..dtype import (
+    check_fits,
+    check_numbers,
+    contiguous_format,
+    dtype_named,
+    finfo,
+    float32,
+    float64,
+    iinfo,
+    promote_types,
+)
 from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError
 from ..random import Generator, state_of
 from ._arguments import named_function, public, rename_errors
 from ._operand import tensor_of
+from .complex import view_as_complex, view_as_real
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
 from .create import dtype_or_default, options_like
@@ -114,8 +125,55 @@ def randint(
         raise TypeError("randint: give a size, as in randint(0, 10, (3,))")
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
     low = 0 if low is None else low
+    least, most = _representable(low, high, wanted)
     out = lib.norch_randint(state_of(generator), sizes((size,)), low, high, wanted.code, device_code(device))
+    if (least, most) != (low, high):  # some are rounded
+        out = out.clamp_(least, most)
     return out.requires_grad_(requires_grad) if requires_grad else out
+
+
+def _representable(low: Any, high: Any, dtype: DType) -> tuple[Any, Any]:
+    """The bounds to which integers of [low, high), rounded to a float dtype, are clamped: low and high where all are
+    exact. ArgumentError where the dtype has none of them, or not the bounds."""
+    low, high = int64(low, "randint: low"), int64(high, "randint: high")
+    exact = 1 << dtype.digits
+    if dtype.kind != "f" or low >= high or (-exact <= low and high <= exact + 1):
+        return low, high
+    for what, bound in (("low", low), ("high - 1", high - 1)):
+        if abs(bound) > finfo(dtype).max:
+            raise ArgumentError(f"randint: {what} = {bound} is out of range for {dtype.name}")
+    least, most = _least_from(low, dtype), _most_up_to(high - 1, dtype)
+    if least > most:
+        raise ArgumentError(f"randint: {dtype.name} holds no integer of [{low}, {high})")
+    return least, most
+
+
+def _step_at(x: float, dtype: DType, toward_zero: bool) -> float:
+    """The distance of numbers of a float dtype at x; toward_zero: of those between 0 and x."""
+    limits = finfo(dtype)
+    exponent = abs(x).bit_length() if isinstance(x, int) else math.frexp(x)[1]
+    at_power = toward_zero and abs(x) == math.ldexp(1.0, exponent - 1)
+    return max(math.ldexp(1.0, exponent - dtype.digits - at_power), limits.tiny * limits.eps)
+
+
+def _most_up_to(x: float, dtype: DType) -> float:
+    """The largest number of a float dtype that is not above x, an integer of any size or a float."""
+    step = _step_at(x, dtype, x > 0)
+    if isinstance(x, int):
+        return x // int(step) * int(step) if step >= 1 else x
+    return math.floor(x / step) * step
+
+
+def _least_from(x: float, dtype: DType) -> float:
+    """The least number of a float dtype that is not below x."""
+    return -_most_up_to(-x, dtype)
+
+
+def _most_below(x: float, dtype: DType) -> float:
+    """The largest number of a float dtype that is below x, and below what x is rounded to."""
+    most = _most_up_to(x, dtype)
+    is_nearest = x - most <= _step_at(x, dtype, x > 0) / 2
+    return most - _step_at(most, dtype, most > 0) if is_nearest else most
 
 
 @rename_errors
@@ -178,8 +236,9 @@ def normal(
         device = device or next((x.device for x in tensors if not x.is_cpu), tensors[0].device)
     if not (holds(std >= 0) if isinstance(std, Handle) else std >= 0):  # type: ignore[operator]
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
-    out = randn(size=size, generator=generator, dtype=dtype, device=device) * std
-    out = out + (mean if tensors else _in_parts(out, mean))  # type: ignore[arg-type]
+    dtype = dtype_or_default(dtype)
+    out = randn(size=size, generator=generator, dtype=_wide(dtype), device=device) * std
+    out = cast(out + (mean if tensors else _in_parts(out, mean)), dtype)  # type: ignore[arg-type]
     return out.requires_grad_(requires_grad) if requires_grad else out
 
 
@@ -233,6 +292,7 @@ def multinomial(
         raise ArgumentError(f"multinomial: too few weights that are not 0 for {count} samples")
     if not replacement:  # an exponential race: the first to arrive is i with probability weight[i] / sum
         arrivals = -(1 - rand_like(weights, generator=generator)).log() / weights
+        arrivals = arrivals.clamp(max=finfo(float64).max)  # of a weight near 0: before any of a weight of 0
         return where(weights > 0, arrivals, math.inf).topk(count, -1, largest=False).indices
     sums = weights.cumsum(-1)
     total = narrow(sums, -1, categories - 1, 1)
@@ -306,9 +366,22 @@ def _filled(
     return copy_(x, draw())
 
 
-def _drawn_like(x: Tensor, call: Any, generator: Generator | None) -> Tensor:
-    """A draw of norch_rand or norch_randn in the shape and dtype of x, on its device."""
-    return _drawn(call, generator, x.shape, x.dtype, x.device, False)
+def _normal(x: Tensor, generator: Generator | None) -> Tensor:
+    """Standard normal numbers in the shape of x, in at least float32."""
+    return _drawn(lib.norch_randn, generator, x.shape, _wide(x.dtype), x.device, False)
+
+
+def _wide(dtype: DType) -> DType:
+    """The dtype in which draws for dtype are computed, to be rounded once."""
+    return float32 if dtype.itemsize < 4 else dtype
+
+
+def _finite(drawn: Tensor, x: Tensor, least: float | None = None) -> Tensor:
+    """Draws for x as numbers of its dtype: where it has none so large, or so near 0 where least is the smallest that is
+    drawn, its largest or smallest number instead of an infinity or 0."""
+    limits: Any = iinfo(x.dtype) if x.dtype.kind in "ui" else finfo(x.dtype if x.dtype.kind == "f" else float64)
+    most = _most_up_to(limits.max, drawn.dtype)  # of int64
+    return drawn.clamp(limits.min if least is None else least, most)
 
 
 def _in_parts(x: Tensor, number: float) -> Any:
@@ -322,14 +395,36 @@ def _uniform(x: Tensor, generator: Generator | None) -> Tensor:
     return 1.0 - rand(x.shape, dtype=wanted, device=x.device, generator=generator)
 
 
+def standard_exponential(x: Tensor, generator: Generator | None = None) -> Tensor:
+    """Exponential draws of rate 1 in the shape of x, in at least float32. Uniform numbers of 1 give half of what the
+    numbers before 1 give, so that none is 0, as PyTorch's."""
+    u = _uniform(x, generator)
+    return (-u.log()).clamp(min=finfo(u.dtype).eps / 4)
+
+
 @method
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fills with numbers drawn uniformly from [from_, to), the parts of complex ones each so."""
     check_numbers("uniform_", from_=from_, to=to)
     return _filled(
         self, "uniform_", from_ <= to, f"[{from_}, {to}) is no interval",
-        lambda: _drawn_like(self, lib.norch_rand, generator) * (to - from_) + _in_parts(self, from_), parts=True,
+        lambda: _uniform_between(self, from_, to, generator), parts=True,
     )  # fmt: skip
+
+
+def _uniform_between(x: Tensor, low: float, high: float, generator: Generator | None) -> Tensor:
+    """Uniform numbers of [low, high) in the shape of x, whatever rounding to its dtype does."""
+    if x.is_complex():
+        return view_as_complex(_uniform_between(view_as_real(x), low, high, generator))
+    largest = finfo(x.dtype).max
+    if not (abs(low) <= largest and abs(high) <= largest and high - low <= largest):
+        raise ArgumentError(f"uniform_: [{low}, {high}) exceeds {x.dtype.name}, whose largest number is {largest:g}")
+    drawn = _drawn(lib.norch_rand, generator, x.shape, x.dtype, x.device, False)
+    if (low, high) == (0, 1):
+        return drawn
+    drawn = cast(cast(drawn, _wide(x.dtype)) * (high - low) + low, x.dtype)
+    least, most = _least_from(low, x.dtype), _most_below(high, x.dtype)
+    return drawn.clamp(least, most) if least <= most else drawn
 
 
 @method
@@ -339,48 +434,54 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     check_numbers("normal_", mean=mean, std=std)
     return _filled(
         self, "normal_", std >= 0, f"the deviation must not be negative, got {std}",
-        lambda: _drawn_like(self, lib.norch_randn, generator) * std + _in_parts(self, mean), parts=True,
+        lambda: _normal(self, generator) * std + _in_parts(self, mean), parts=True,
     )  # fmt: skip
 
 
 @method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers whose logarithms are normal, of the given mean and deviation."""
+    """Fills with numbers whose logarithms are normal, of the given mean and deviation: positive and finite."""
     check_numbers("log_normal_", mean=mean, std=std)
     return _filled(
         self, "log_normal_", std > 0, f"the deviation must be positive, got {std}",
-        lambda: (_drawn_like(self, lib.norch_randn, generator) * std + mean).exp(),
+        lambda: _finite((_normal(self, generator) * std + mean).exp(), self, finfo(self.dtype).tiny),
     )  # fmt: skip
 
 
 @method
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers drawn from a Cauchy distribution."""
+    """Fills with numbers drawn from a Cauchy distribution, which are finite."""
     check_numbers("cauchy_", median=median, sigma=sigma)
     return _filled(
         self, "cauchy_", sigma > 0, f"sigma must be positive, got {sigma}",
-        lambda: ((_uniform(self, generator) - 0.5) * math.pi).tan() * sigma + median,
+        lambda: _finite(((_uniform(self, generator) - 0.5) * math.pi).tan() * sigma + median, self),
     )  # fmt: skip
 
 
 @method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers of density lambd * exp(-lambd * x)."""
+    """Fills with numbers of density lambd * exp(-lambd * x), which are positive and finite."""
     check_numbers("exponential_", lambd=lambd)
     return _filled(
         self, "exponential_", lambd > 0, f"lambd must be positive, got {lambd}",
-        lambda: _uniform(self, generator).log() * (-1.0 / lambd),
+        lambda: _finite(standard_exponential(self, generator) * (1.0 / lambd), self, finfo(self.dtype).tiny),
     )  # fmt: skip
 
 
 @method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fills with the number of trials up to the first success, each of which has probability p."""
+    """Fills with the number of trials up to the first success, each of which has probability p: at most the largest
+    number of the dtype."""
     check_numbers("geometric_", p=p)
     return _filled(
         self, "geometric_", 0 < p < 1, f"p must lie in (0, 1), got {p}",
-        lambda: (_uniform(self, generator).log() * (1.0 / math.log1p(-p))).ceil().clamp(1), floats=False,
+        lambda: _trials(self, p, generator), floats=False,
     )  # fmt: skip
+
+
+def _trials(x: Tensor, p: float, generator: Generator | None) -> Tensor:
+    u = _uniform(x, generator)
+    return _finite((u.log() * max(1.0 / math.log1p(-p), -finfo(u.dtype).max)).ceil(), x, 1)
 
 
 @method
@@ -406,4 +507,4 @@ def random_(self: Tensor, from_: int | None = None, to: Any = ..., *, generator:
     )  # fmt: skip
 
 
-__all__ = public(globals())
+__all__ = public(globals(), "standard_exponential")

@@ -23,10 +23,11 @@ from ...ops._operand import as_operand, tensor_of
 from ...ops.composed.pointwise import hardshrink as hardshrink
 from ...ops.composed.pointwise import prelu as prelu
 from ...ops.composed.pointwise import threshold as _threshold
+from ...ops.create import empty_like
 from ...ops.pointwise import mul, sub, tanh
 from ...ops.pointwise import relu as _relu
 from ...ops.pointwise import sigmoid as sigmoid
-from ...ops.random import rand_like
+from ...ops.random import standard_exponential, uniform_
 from ...tensor import Tensor
 
 # ruff: noqa: A002  (PyTorch's names)
@@ -113,7 +114,9 @@ def rrelu(
     if lower > upper:
         raise ArgumentError(f"rrelu: lower {lower} is above upper {upper}")
     input = floats_of(input, "rrelu")
-    slope = rand_like(input) * (upper - lower) + lower if flag(training, "rrelu: training") else (lower + upper) / 2
+    slope: Any = (lower + upper) / 2
+    if flag(training, "rrelu: training"):
+        slope = uniform_(empty_like(input.detach()), lower, upper)
     return _apply("rrelu", _rows.leaky_relu, inplace, input, slope)
 
 
@@ -271,8 +274,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """
     logits = floats_of(logits, "gumbel_softmax")
     check_numbers("gumbel_softmax", tau=tau)
-    noise = -(-(1.0 - rand_like(logits)).log()).log()  # 1 - u is in (0, 1]
-    soft = _softmax.softmax((logits + noise) / tau, dim)
+    noise = -standard_exponential(logits).log()
+    soft = _softmax.softmax((logits + noise) / tau, dim).to(logits.dtype)
     if not hard:
         return soft
     index = soft.detach().argmax(dim, keepdim=True)

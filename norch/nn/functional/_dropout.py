@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._numbers import flag
+from ...dtype import float32, promote_types
 from ...errors import ArgumentError
 from ...ops._arguments import named_function, rename_errors
 from ...ops._checks import at_least
@@ -38,6 +39,11 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return input.copy_(result) if is_true(inplace, "dropout: inplace") else result
 
 
+def _kept(x: Tensor, p: float) -> Tensor:
+    """For each element of x whether it is kept. Of 16 bits p would be rounded to one of few probabilities."""
+    return rand_like(x, dtype=promote_types(x.dtype, float32)) >= p
+
+
 def _dropout_channels(axes: int, shape: str) -> Any:
     name = f"dropout{axes}d"
 
@@ -46,7 +52,7 @@ def _dropout_channels(axes: int, shape: str) -> Any:
         if not _is_active(name, p, training):
             return input
         lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)
-        kept = rand_like(input[(..., *(slice(0, 1),) * (input.ndim - lead))]) >= p
+        kept = _kept(input[(..., *(slice(0, 1),) * (input.ndim - lead))], p)
         result = input * kept * (1.0 / (1.0 - p) if p < 1 else 0.0)
         return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
 
@@ -62,7 +68,7 @@ def _alpha_dropout(name: str, input: Tensor, p: float, training: bool, inplace: 
     if not _is_active(name, p, training):
         return input
     scale = ((1 - p) * (1 + p * _SELU_LIMIT * _SELU_LIMIT)) ** -0.5 if p < 1 else 0.0
-    result = where(rand_like(noise) >= p, input * scale, _SELU_LIMIT * scale) - p * _SELU_LIMIT * scale
+    result = where(_kept(noise, p), input * scale, _SELU_LIMIT * scale) - p * _SELU_LIMIT * scale
     return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
 
 
