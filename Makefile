@@ -39,7 +39,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all demo fuzz test test-fast test-isa check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
-    wheels wasm test-wasm wheel-cuda release cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs site stubs api
+    wheels wasm test-wasm wheel-cuda wheel-torch release cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs site stubs api
 
 # ---- what is here -------------------------------------------------------------------------------
 
@@ -546,6 +546,9 @@ wheel-cuda: $(VENV)/ready-release $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## th
 	$(Q)PLUGIN="$(abspath $(CUDA_LIB))" $(VENV)/bin/python -m build --wheel --no-isolation --outdir build/wheel-cuda release/cuda \
 	    >build/wheel-cuda/log 2>&1 || { tail -n 30 build/wheel-cuda/log >&2; exit 1; }
 	$(Q)PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m auditwheel repair --wheel-dir $(DIST) build/wheel-cuda/*.whl
+
+wheel-torch: $(VENV)/bin/python  ## norch in the place of PyTorch, as a distribution torch for environments of its own, into dist/
+	$(Q)$(RUN) release/torch_wheel.py $(DIST)
 
 release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fresh environments; says what to upload, and uploads nothing
 	@rm -rf $(DIST)

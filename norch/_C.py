@@ -1,7 +1,5 @@
 """``norch._C``: what libraries call of PyTorch's private module. None of it changes a result, so it does nothing."""
 
-from typing import Any
-
 from ._exports import publish
 
 
@@ -23,8 +21,4 @@ def _jit_set_profiling_mode(enabled: bool) -> bool:
     return False
 
 
-def _missing(name: str) -> Any:
-    raise AttributeError(f"norch._C has no {name!r}: it is private to PyTorch")
-
-
-publish(globals(), missing=_missing)
+publish(globals())

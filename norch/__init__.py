@@ -10,7 +10,7 @@ from ._typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._typing import Any as _Any
 
 from . import _start as _start  # isort: skip  (the first, as it says)
-from . import autograd
+from . import autograd, ops
 from ._exports import exported as _exported
 from ._exports import publish as _publish
 from ._metadata import numel
@@ -87,6 +87,7 @@ _LAZY = {
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
     ".ops.linalg.torch_names": " ".join(_LINALG),
+    ".compat.as_torch": "as_torch",
     ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
     ".compat.typed_storage": "TypedStorage UntypedStorage",
@@ -128,6 +129,7 @@ if _TYPE_CHECKING:
         set_autocast_dtype,
         set_autocast_enabled,
     )
+    from .compat.as_torch import as_torch
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
     from .program import capture, compile  # noqa: A004
@@ -145,9 +147,9 @@ def _missing(name: str) -> _Any:
 
         if (found := foreach(name)) is not None:
             return found
-    from ._left_out import missing
+    from ._left_out import lookup
 
-    raise missing(__name__, name)
+    return lookup(__name__, name)
 
 
 _publish(
@@ -157,3 +159,4 @@ _publish(
     wrap=lambda name, function: _take_out(name, function) if name in _takers else function,
     public=lambda: _exported(globals(), "autograd", *_takers, *" ".join(_DEFERRED.values()).split()),
 )
+_publish(vars(ops), name="norch.ops")  # only now, as its modules are looked for as names first

@@ -14,6 +14,7 @@ from norch.amp.autocast_mode import autocast as autocast, clear_autocast_cache a
 from norch.amp.grad_scaler import GradScaler as GradScaler
 from norch.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, set_detect_anomaly as _set_detect_anomaly
 from norch.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
+from norch.compat.as_torch import as_torch as as_torch
 from norch.compat.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_float32_matmul_precision as get_float32_matmul_precision, set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms
 from norch.compat.legacy import _TensorType
 from norch.compat.typed_storage import TypedStorage as TypedStorage

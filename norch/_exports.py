@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import ModuleType
 
@@ -32,7 +33,8 @@ def publish(
 
     modules: relative names of modules, each with the names that it defines, or "." with names of submodules; they are
         imported when they are first read.
-    missing(name): for all other names; raises AttributeError, by default with the reason why norch leaves the name out.
+    missing(name): for all other names; by default a placeholder, or an AttributeError with the reason why norch leaves
+        the name out (_left_out.py).
     name: of the module for users, where that is not its `__name__`.
     wrap(name, thing): what stands for a thing that another module defines.
 
@@ -54,9 +56,9 @@ def publish(
         if key not in module_of:
             if missing is not None:
                 return missing(key)
-            from ._left_out import missing as error
+            from ._left_out import lookup
 
-            raise error(name or namespace["__name__"], key)
+            return lookup(name or namespace["__name__"], key)
         from importlib import import_module
 
         if (module := module_of[key]) == ".":
@@ -74,3 +76,18 @@ def _defined(namespace: dict[str, Any]) -> list[str]:
     things = list(namespace.items())  # at once: another thread may import a name that waits for its first use
     here = [key for key, thing in things if getattr(thing, "__module__", "") == own and key[0] != "_"]
     return [key for key in here if type(namespace[key]).__module__ != "typing"]  # no TypeVar
+
+
+class _Finder:
+    """Finds modules of PyTorch that norch has no file for (compat/finder.py). The last to be asked for a module."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        if name[:6] != "norch.":
+            return None
+        from importlib import import_module  # by name: of a package that imports this module
+
+        return import_module("norch.compat.finder").find(name)
+
+
+sys.meta_path.append(_Finder)

@@ -1,4 +1,4 @@
-"""AttributeErrors for the names of PyTorch that norch leaves out; compat/left_out.txt lists them with the reasons."""
+"""What stands for the names of PyTorch that norch leaves out; compat/left_out.txt lists them with the reasons."""
 
 from __future__ import annotations
 
@@ -8,41 +8,68 @@ from functools import cache
 
 from ._typing import Any
 
-# Where the names of a module are listed, if not under that of PyTorch's module.
-_LISTED_AS = {"norch": "torch", "norch.nn.functional": "functional", "norch.distributions.transforms": "distributions"}
+# Where left_out.txt lists the names of a module, if not under that of PyTorch's module.
+_LISTED_AS = {"nn.functional": "functional", "distributions.transforms": "distributions"}
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat", "left_out.txt")
+
+
+def sections(path: str) -> dict[str, dict[str, list[str]]]:
+    """{reason: {where: names}} of a file with reasons in brackets; "" is that of lines before the first."""
+    found: dict[str, dict[str, list[str]]] = {"": {}}
+    listed = found[""]
+    with open(path) as file:
+        text = file.read().replace("\n    ", " ").splitlines()
+    for line in text:
+        if line[:1] == "[":
+            listed = found[line[1:-1]] = {}
+        elif line and line[0] != "#":
+            where, _, names = line.partition(":")
+            listed[where] = names.split()
+    return found
 
 
 @cache
 def table() -> dict[str, dict[str, list[str]]]:
     """{reason: {where: names}}. The head of the list explains its format."""
-    found: dict[str, dict[str, list[str]]] = {}
-    with open(_LIST) as file:
-        lines = file.read().replace("\n    ", " ").splitlines()
-    for line in lines:
-        if line[:1] == "[":
-            listed = found[line[1:-1]] = {}
-        elif line and line[0] != "#":
-            where, _, names = line.partition(": ")
-            listed[where] = names.split()
+    return {why: listed for why, listed in sections(_LIST).items() if why}
+
+
+@cache
+def _reasons() -> dict[str, dict[str, str]]:
+    """{where: {name: reason}}."""
+    found: dict[str, dict[str, str]] = {}
+    for why, listed in table().items():
+        for where, names in listed.items():
+            found.setdefault(where, {}).update(dict.fromkeys(names, why))
     return found
 
 
 def reason(where: str, name: str) -> str | None:
     """Why norch leaves out a name of PyTorch; None for a name that is not in the list."""
-    return next((why for why, names in table().items() if name in names.get(where, ())), None)
+    return _reasons().get(_LISTED_AS.get(where, where), {}).get(name)
 
 
-def missing(module: str, name: str) -> AttributeError:
-    """The error for a name that a module of norch does not have."""
-    why = reason(_LISTED_AS.get(module, module[6:]), name)
+def _placeholder(where: str, name: str) -> Any:
+    from importlib import import_module  # by name: of a package that imports this one
+
+    return import_module("norch.compat.placeholders").placeholder(where, name)
+
+
+def lookup(module: str, name: str) -> Any:
+    """What stands for a name that a module of norch does not define: a placeholder of compat/placeholders.py, or an
+    AttributeError with the reason."""
+    where = module.partition(".")[2].removeprefix("compat.") or "torch"
+    try:
+        return _placeholder(where, name)
+    except LookupError:
+        why = reason(where, name)
     what = f"has no attribute {name!r}" if why is None else f"leaves out {name!r} of PyTorch: {why}"
     # name and obj: with them Python suggests a name that is spelled alike
-    return AttributeError(f"module {module!r} {what}", name=name, obj=sys.modules.get(module))
+    raise AttributeError(f"module {module!r} {what}", name=name, obj=sys.modules.get(module))
 
 
 class Missing:
-    """A descriptor in place of a method that Tensor leaves out: it raises an AttributeError with the reason.
+    """A descriptor for an attribute that Tensor leaves out: a placeholder, or an AttributeError with the reason.
 
     A __getattr__ of Tensor would slow down every attribute.
     """
@@ -53,7 +80,11 @@ class Missing:
         self.name = name
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        raise AttributeError(f"norch.Tensor leaves out {self.name!r} of PyTorch: {reason('Tensor', self.name)}")
+        try:
+            return _placeholder("Tensor", self.name)
+        except LookupError:
+            why = reason("Tensor", self.name)
+        raise AttributeError(f"norch.Tensor leaves out {self.name!r} of PyTorch: {why}")
 
 
 def mark(cls: type) -> None:

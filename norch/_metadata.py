@@ -58,6 +58,13 @@ class MetadataMethods(Handle):
     is_shared = DeferredMethod("norch._shared_memory", "is_shared")
     share_memory_ = DeferredMethod("norch._shared_memory", "share_memory_")
 
+    @property
+    def layout(self) -> Any:
+        """norch.strided, that of all tensors."""
+        from .compat.placeholders import strided  # lazy: few programs ask for it
+
+        return strided
+
     def storage_offset(self) -> int:
         """Where in its storage the first element lies, counted in elements."""
         return self._offset

@@ -57,18 +57,21 @@ def options(cls: T) -> T:
 class Compiled:
     """Stands for a method until it is first read: compiling takes 0.1 ms, and a program uses few of the classes."""
 
-    def __init__(self, cls: Any, name: str, compile: Callable[[Any], Any]) -> None:
+    def __init__(self, cls: Any, name: str, compile: Callable[[Any, dict[str, Any]], Any]) -> None:
         self.cls, self.name, self.compile = cls, name, compile
+        self.names = (
+            vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+        )  # now: __module__ may become that of PyTorch
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        method = self.compile(self.cls)
+        method = self.compile(self.cls, self.names)
         setattr(self.cls, self.name, method)
         if isinstance(instance, type):  # inspect.signature() of Python 3.13 binds it to the class, then unwraps it
             method = getattr(method, "__wrapped__", method)
         return method.__get__(instance, owner)
 
 
-def _compile_init(cls: Any) -> Any:
+def _compile_init(cls: Any, names: dict[str, Any]) -> Any:
     # super() of the first class with options: this __init__ replaces those of all others.
     first = [base for base in cls.__mro__ if "_options" in vars(base)][-2]
     parameters = ["self"]
@@ -82,17 +85,17 @@ def _compile_init(cls: Any) -> Any:
     if post_init is not None:
         body.append("post_init(self)")
     signature = f"__init__({', '.join(parameters)}) -> None"
-    init = define(cls, signature, body, first=first, options=cls._options, post_init=post_init)
+    init = define(cls, names, signature, body, first=first, options=cls._options, post_init=post_init)
     wrap = getattr(cls, "_wrap_init", None)
     return init if wrap is None else wrap(init)
 
 
-def define(cls: Any, signature: str, body: list[str], **closure: Any) -> Any:
-    """A method of cls, with the names of closure, and for the rest those of the module of cls."""
+def define(cls: Any, names: dict[str, Any], signature: str, body: list[str], **closure: Any) -> Any:
+    """A method of cls, with the names of closure, and for the rest those of its module, names."""
     lines = [f"def define({', '.join(closure)}):", f"    def {signature}:", *(f"        {line}" for line in body)]
     namespace: dict[str, Any] = {}
     source = "\n".join([*lines, f"    return {signature.partition('(')[0]}"])
-    exec(compile(source, __file__, "exec"), vars(sys.modules[cls.__module__]), namespace)
+    exec(compile(source, __file__, "exec"), names, namespace)
     method = namespace["define"](**closure)
     method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
     return method

@@ -13,14 +13,15 @@ import struct
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any, ClassVar
 
 from ._placement import Chosen, placed
 from ._size import Size
 from ._source import Source
 from .device import device as Device
+from .dtype import BY_NAME, dtype_named
 from .dtype import dtype as DType
-from .dtype import dtype_named
 from .storage import Storage, restored, without_bytes
 from .tensor import Tensor, rebuilt
 
@@ -80,7 +81,12 @@ class TrustingUnpickler(pickle.Unpickler):
         self.where, self.storages = where, storages
 
     def find_class(self, module: str, name: str) -> Any:
-        found, where = super().find_class(module, name), self.where
+        if module.partition(".")[0] == "torch":  # as norch.as_torch() has named norch's classes
+            module = "norch" + module[5:]
+            found = BY_NAME.get(name) or getattr(import_module(module), name)
+        else:
+            found = super().find_class(module, name)
+        where = self.where
         # Not of self: the memo has the function, and CPython 3.11.2 never collects that cycle.
         return (lambda data: placed(where, restored(data))) if found is restored else found
 

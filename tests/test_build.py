@@ -196,7 +196,9 @@ def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
     [wheel] = tmp_path.glob("*.whl")
     assert re.fullmatch(rf"norch_dl-{re.escape(norch.__version__)}-py3-none-linux_\w+\.whl", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
-    promised = "libnorch.so py.typed compat/left_out.txt nn/__init__.py utils/data/__init__.py"
+    promised = (
+        "libnorch.so py.typed compat/left_out.txt compat/path/torch/__init__.py nn/__init__.py utils/data/__init__.py"
+    )
     promised += " __init__.pyi _methods.pyi _typing.pyi nn/functional/__init__.pyi"
     assert {f"norch/{name}" for name in promised.split()} <= set(names)
     assert "norch/libnorch_cuda.so" not in names  # it has a wheel of its own

@@ -48,7 +48,7 @@ print(sys.modules["norch.{path}"].__doc__.split("``")[1])
 
 REFUSED = """
 jit.load jit.save jit.ScriptFunction jit.CompilationUnit jit.fork fx.symbolic_trace fx.Tracer
-fx.GraphModule onnx.export onnx.ONNXProgram hub.load hub.load_state_dict_from_url hub.download_url_to_file hub.list
+fx.GraphModule onnx.export onnx.ONNXProgram hub.load hub.download_url_to_file hub.list
 nn.parallel.scatter
 """
 
@@ -86,6 +86,21 @@ def test_wrap_and_assert() -> None:
     with pytest.raises(AssertionError, match="^sizes differ$"):
         norch._assert(norch.zeros(1) == 1, "sizes differ")
     assert "_assert" not in dir(norch)
+
+
+def test_weights_are_read_from_the_folder_of_downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    hub, url = norch.hub, "https://example.org/models/small-0123abcd.pth"
+    (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
+    with pytest.raises(NotImplementedError, match=f"norch downloads neither .* store {url} as {hub.get_dir()}"):
+        hub.load_state_dict_from_url(url)
+    norch.save({"w": norch.ones(2)}, f"{hub.get_dir()}/checkpoints/small-0123abcd.pth")
+    assert hub.load_state_dict_from_url(url)["w"].tolist() == [1, 1]
+    assert norch.utils.model_zoo.load_url is hub.load_state_dict_from_url
+    hub.set_dir(tmp_path / "other")
+    assert hub.get_dir() == str(tmp_path / "other")
+    hub.set_dir("")
+    assert hub.get_dir() == str(tmp_path / "hub")
 
 
 # ---- norch.nn --------------------------------------------------------------------------------------------------------

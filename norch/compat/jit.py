@@ -23,7 +23,20 @@ __all__ = [
     "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 publish(globals(), name="norch.jit")
-sys.modules["norch.jit.annotations"] = typing  # PyTorch's gives typing's names
+
+
+class BroadcastingList:
+    """In annotations: a list of numbers, or one number for all."""
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        return list[kind]
+
+
+# PyTorch's gives typing's names
+_annotations = types.ModuleType("norch.jit.annotations", typing.__doc__)
+vars(_annotations).update({name: thing for name, thing in vars(typing).items() if name[:2] != "__"})
+vars(_annotations).update({f"BroadcastingList{count}": BroadcastingList for count in range(1, 7)})
+globals()["annotations"] = sys.modules["norch.jit.annotations"] = _annotations
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

@@ -77,7 +77,7 @@ def changed_options(module: Module, defaults: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
-def _compile_forward(cls: Any) -> Any:
+def _compile_forward(cls: Any, names: dict[str, Any]) -> Any:
     arguments = [parameter.partition(":")[0] for parameter in cls._inputs.split(", ")]
     function = of = vars(cls)["_function"]
     while hasattr(of, "__wrapped__"):
@@ -91,6 +91,6 @@ def _compile_forward(cls: Any) -> Any:
         del left[name]
     arguments += [f"{name}=self.{name}" for name in left]
     signature = f"forward(self, {cls._inputs}) -> {cls._result}"
-    forward = define(cls, signature, [f"return function({', '.join(arguments)})"], function=function)
+    forward = define(cls, names, signature, [f"return function({', '.join(arguments)})"], function=function)
     forward.__globals__.setdefault("Tensor", Tensor)  # in which typing.get_type_hints() looks its annotations up
     return epilogue(cls._epilogue)(forward) if vars(cls)["_epilogue"] else forward

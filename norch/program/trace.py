@@ -161,7 +161,7 @@ class Trace:
                     self.guard(value, key, part)
                 self._guard_entries(part, deep=False)
         elif deep and not isinstance(value, (Handle, *_SOURCE)) and hasattr(value, "__dict__"):
-            if type(value).__module__.startswith("norch."):
+            if type(value).__module__.startswith(("norch.", "torch.")):  # or as norch.as_torch() names them
                 return  # norch's own objects add their guards themselves
             self.guard_size(value.__dict__)
             for name, part in list(value.__dict__.items())[:_MOST]:

@@ -51,12 +51,12 @@ for _file in (_activation, _cross_entropy, _dropout, _embedding, _loss, _normali
 
 
 def _missing(name: str) -> Any:
-    """In-place functions are methods of Tensor; any other name is an AttributeError."""
+    """In-place functions are methods of Tensor; norch leaves out any other name."""
     if name.endswith("_") and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
-    from ... import _left_out
+    from ..._left_out import lookup
 
-    raise _left_out.missing(__name__, name)
+    return lookup(__name__, name)
 
 
 _LAZY = {"..extras.ctc_loss": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}

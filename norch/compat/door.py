@@ -1,0 +1,292 @@
+"""The door: an import hook by which `torch` and its modules are norch and its modules, the same objects.
+
+It also gives them PyTorch's names: `__name__`, `__version__` and `__module__`, what str() says of dtypes, and the
+version that importlib.metadata gives. close() takes all of it back.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from types import FunctionType, ModuleType
+
+from .._exports import publish
+from .._typing import Any
+from .finder import spec_of
+from .placeholders import HERE, homes, imported, is_module, open_to_others, packages
+from .torch_version import TorchVersion
+
+norch = import_module("norch")  # by name: the package hands as_torch() on
+FOLLOWED = "2.13.0"  # the PyTorch whose names and results norch has
+VERSION = f"{FOLLOWED}+norch"
+OWN_VERSION = norch.__version__
+PUBLIC = ("norch", "norch.nn.functional")  # whose functions are named by them, wherever they are defined
+PATH = os.path.join(HERE, "path")  # its package torch opens the door in processes that this one starts
+REQUIRES = f"Requires-Dist: norch-dl>={OWN_VERSION}"
+SUMMARY = "norch in the place of PyTorch: `import torch` gives norch, which is no build of PyTorch"
+
+
+class Door:
+    """What as_torch() opened. close() undoes it, as does the end of a with statement."""
+
+    def __init__(self) -> None:
+        self.undo: list[Callable[[], Any]] = []
+        self.modules: set[str] = set()
+
+    # ---- opening and closing ---------------------------------------------------------------------------------------
+
+    def open(self) -> Door:
+        sys.meta_path.insert(0, self)
+        self.undo.append(lambda: sys.meta_path.remove(self))
+        for module in [*_loaded()]:
+            self.rename(module)
+        self.set(norch, "__version__", TorchVersion(VERSION))
+        self.say_torch()
+        sys.modules["torch"] = norch
+        sys.path.insert(0 if getattr(sys.flags, "safe_path", False) else 1, PATH)  # behind the program's folder
+        self.undo.append(_leave_path)
+        before = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = PATH if not before else f"{PATH}{os.pathsep}{before}"
+        self.undo.append(lambda: _set_environment("PYTHONPATH", before))
+        return self
+
+    def close(self) -> None:
+        """`import torch` means what it did before. Objects that were imported meanwhile stay as they are."""
+        global _open
+        while self.undo:
+            self.undo.pop()()
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
+            del sys.modules[name]
+        _open = None
+
+    def __enter__(self) -> ModuleType:
+        return norch
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def set(self, holder: Any, name: str, value: Any) -> None:
+        """Sets an attribute, until the door is closed."""
+        missing = object()
+        before = vars(holder).get(name, missing)
+        setattr(holder, name, value)
+        if before is missing:
+            self.undo.append(lambda: delattr(holder, name))
+        else:
+            self.undo.append(lambda: setattr(holder, name, before))
+
+    # ---- imports ---------------------------------------------------------------------------------------------------
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        root, _, rest = name.partition(".")
+        if root == "torch":
+            return self.alias(name, rest)
+        if root != "norch":
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                run(module)
+                self.rename(sys.modules.get(name, module))
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+    def alias(self, name: str, rest: str) -> ModuleSpec | None:
+        from importlib.util import find_spec
+
+        if not rest:
+            return spec_of(name, lambda: norch)
+        if f"norch.{rest}" not in sys.modules and find_spec(f"norch.{rest}") is None:
+            return None
+
+        def module() -> ModuleType:
+            found = imported(rest)
+            if rest in packages():
+                open_to_others(found)
+            return found
+
+        return spec_of(name, module)
+
+    def find_distributions(self, context: Any = None) -> Iterator[Any]:
+        """Answers importlib.metadata: the distribution torch."""
+        name = getattr(context, "name", None)
+        if name is None or name.lower() == "torch":
+            yield _distribution()
+
+    # ---- names -----------------------------------------------------------------------------------------------------
+
+    def rename(self, module: Any) -> None:
+        """Gives a module and the classes and functions that it defines the names of PyTorch."""
+        own = getattr(module, "__name__", "")
+        if not isinstance(module, ModuleType) or own.partition(".")[0] != "norch":
+            return
+        getattr(module, "__all__", None)  # which some modules gather from these names
+        for name, thing in [*vars(module).items()]:
+            if isinstance(thing, type):
+                if getattr(thing, "__module__", None) == own:
+                    self.move(thing, _home(own, thing.__name__))
+            elif type(thing) is FunctionType and own in PUBLIC and name[0] != "_" and thing.__module__[:6] == "norch.":
+                self.move(thing, "torch" + own[5:])
+        path = _in_torch(own)[6:]
+        if "__getattr__" not in vars(module) and is_module(path):  # so that placeholders are found
+            publish(vars(module), name=f"norch.{path}")
+            self.undo.append(lambda: (vars(module).pop("__getattr__"), vars(module).pop("__dir__")))
+        if own == "norch.serialization":
+            self.set(module, "save", _saver(module.save))
+            self.set(norch, "save", module.save)
+        elif own == "norch.version":
+            self.set(module, "__version__", TorchVersion(VERSION))
+        elif own == "norch.__config__":
+            show = module.show
+            self.set(module, "__version__", OWN_VERSION)
+            self.set(module, "show", lambda: f"torch {VERSION}: {SUMMARY}\n{show()}")
+        self.set(module, "__name__", _in_torch(own))
+
+    def move(self, thing: Any, home: str) -> None:
+        before = thing.__module__
+        try:
+            thing.__module__ = home
+        except (AttributeError, TypeError):  # of a class that C made
+            return
+        self.undo.append(lambda: setattr(thing, "__module__", before))
+
+    def say_torch(self) -> None:
+        """What str() and repr() say of dtypes, shapes and the like."""
+        from ..dtype import dtype, memory_format
+        from ..tensor import Size, Tensor
+        from .placeholders import Constant, Layout
+
+        for cls in (dtype, memory_format, Size, Layout, Constant):
+            self.set(cls, "__repr__", _saying_torch(cls.__repr__))
+        self.set(dtype, "__reduce__", lambda self: self.name)  # pickled by its name, as PyTorch's
+        self.set(Tensor, "type", _saying_torch(Tensor.type))
+
+
+def _saying_torch(method: Callable[..., Any]) -> Callable[..., Any]:
+    def said(self: Any, *args: Any, **options: Any) -> Any:
+        text = method(self, *args, **options)
+        return "torch." + text[6:] if isinstance(text, str) and text.startswith("norch.") else text
+
+    said.__name__, said.__qualname__, said.__doc__ = method.__name__, method.__qualname__, method.__doc__
+    return said
+
+
+def _saver(save: Callable[..., None]) -> Callable[..., None]:
+    """torch.save: the file is PyTorch's where that has a form for what is saved, else norch's own."""
+
+    def save_as_pytorch(
+        obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
+        _use_new_zipfile_serialization: bool = True, *, format: str | None = None,  # noqa: A002
+    ) -> None:  # fmt: skip
+        from pickle import PicklingError
+
+        if format is not None:
+            return save(obj, f, format=format)
+        try:
+            save(obj, f, format="torch")
+        except PicklingError:
+            save(obj, f)
+
+    save_as_pytorch.__name__ = save_as_pytorch.__qualname__ = "save"
+    save_as_pytorch.__module__, save_as_pytorch.__doc__ = "torch.serialization", save.__doc__
+    return save_as_pytorch
+
+
+def _loaded() -> Iterator[Any]:
+    return (module for name, module in list(sys.modules.items()) if name.partition(".")[0] == "norch")
+
+
+def _leave_path() -> None:
+    if PATH in sys.path:
+        sys.path.remove(PATH)
+
+
+def _set_environment(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+# Files of compat/ that are modules below another.
+_BELOW = {"nn_modules": "nn.modules", "parallel": "nn.parallel", "pytree": "utils._pytree", "sdpa": "nn.attention",
+          "tensorboard": "utils.tensorboard", "typed_storage": "storage", "legacy": ""}  # fmt: skip
+
+
+def _in_torch(name: str) -> str:
+    """The name of a module of norch as one of torch."""
+    path = name[6:]
+    if path.startswith("compat."):
+        path = _BELOW.get(path[7:], path[7:])
+    return f"torch.{path}".rstrip(".")
+
+
+@cache
+def _homes() -> dict[str, list[str]]:
+    """{class: the modules that PyTorch has it in}."""
+    found: dict[str, list[str]] = {}
+    for where, names in homes().items():
+        for name in names:
+            found.setdefault(name, []).append("torch" if where == "torch" else f"torch.{where}")
+    return found
+
+
+def _home(own: str, name: str) -> str:
+    """The module that PyTorch has a class of norch in: of several that of the same path or package."""
+    same = _in_torch(own)
+    found = _homes().get(name, [])
+    package = same.split(".")[:2]
+    near = [home for home in found if home.split(".")[:2] == package]
+    if same in found:
+        return same
+    return near[0] if near else "torch" if "torch" in found else found[0] if len(found) == 1 else same
+
+
+@cache
+def _distribution() -> Any:
+    from importlib.metadata import Distribution
+
+    class Torch(Distribution):
+        """The distribution torch, as norch stands for it."""
+
+        def read_text(self, filename: str) -> str | None:
+            return {"METADATA": metadata(), "top_level.txt": "torch\n"}.get(filename)
+
+        def locate_file(self, path: Any) -> Any:
+            from pathlib import Path
+
+            return Path(PATH, path)
+
+    return Torch()
+
+
+def metadata(*more: str) -> str:
+    """Of the distribution torch; more: further lines."""
+    lines = ("Metadata-Version: 2.1", "Name: torch", f"Version: {VERSION}", f"Summary: {SUMMARY}", REQUIRES, *more)
+    return "\n".join(lines) + "\n"
+
+
+_open: Door | None = None
+
+
+def open_door(opener: ModuleType | None = None) -> Door:
+    """Opens the door, or returns it where it is open. opener: the module torch that calls this, and is replaced."""
+    global _open
+    there = sys.modules.get("torch")
+    if _open is not None and there is norch:
+        return _open
+    if there is not None and there is not opener:
+        where = getattr(there, "__file__", None) or "a module without a file"
+        raise RuntimeError(
+            f"as_torch: `import torch` has been run and gave {where}; call norch.as_torch() before it and before what "
+            "imports torch, or run the program by `python -m norch`"
+        )
+    _open = Door()
+    return _open.open()

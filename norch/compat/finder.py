@@ -1,0 +1,46 @@
+"""Modules of PyTorch that norch has no file for: those that compat/ has, and placeholders (placeholders.py).
+
+norch/_exports.py asks this finder for a module of norch that nothing else has found.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from .._typing import Any
+from . import placeholders
+
+HELD = frozenset("as_torch library torch_version".split())  # modules that are files of compat/
+
+
+class Found:
+    """A loader of a module that something else makes: make() gives it, and Python's importer takes it as it is."""
+
+    def __init__(self, make: Any):
+        self.make = make
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        sys.modules[module.__spec__.name] = self.make()
+
+
+def spec_of(name: str, make: Any) -> ModuleSpec:
+    """The spec of a module that make() gives."""
+    loader: Any = Found(make)
+    return ModuleSpec(name, loader, is_package=True)
+
+
+def find(name: str) -> ModuleSpec | None:
+    """The spec of norch.X, or None where PyTorch has no such module either."""
+    path = name[6:]
+    if path in HELD:
+        return spec_of(name, lambda: import_module(f"norch.compat.{path}"))
+    if placeholders.is_module(path):
+        return spec_of(name, lambda: placeholders.module(path))
+    return None

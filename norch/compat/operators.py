@@ -1,0 +1,212 @@
+"""``norch.ops.NAMESPACE.NAME``: operations that programs register (library.py), and PyTorch's own.
+
+norch loads no libraries of operators that are compiled for PyTorch. Those of torchvision it computes itself
+(torchvision_ops.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import norch
+
+from ..autograd import Function
+from ..tensor import Tensor
+from . import pytree
+from .placeholders import OTHER_PARTS, sentence
+
+REGISTERED: dict[str, Operation] = {}  # by "namespace::name"
+# Namespaces whose operations stand in a file of compat/, and packages whose libraries hold them.
+OURS = {"torchvision": "torchvision_ops", "torchaudio": "torchaudio_ops", "_torchaudio": "torchaudio_ops"}
+LIBRARIES = {"torchvision": ("_C.",), "torchaudio": ("_torchaudio.", "libtorchaudio.")}
+BUILTIN = frozenset("aten prim prims quantized c10d _c10d_functional mkldnn inductor sparse onednn debugprims".split())
+COMPOSITE = "CompositeImplicitAutograd"  # the kernel is computed in recorded operations
+ANY = "CompositeExplicitAutograd"
+
+
+class Operation:
+    """An operation of a namespace, called as a function. PyTorch's overloads, as .default, are the same object."""
+
+    def __init__(self, name: str, schema: str = "") -> None:
+        self.name, self.schema = name, schema
+        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.fake: Callable[..., Any] | None = None
+        self.backward: Callable[..., Any] | None = None
+        self.setup_context: Callable[..., Any] | None = None
+        self.__name__ = self._opname = name.rpartition("::")[2]
+        self.namespace = name.partition("::")[0]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        kernel = self.kernel(tensors)
+        if kernel is self.kernels.get(COMPOSITE):
+            return kernel(*args, **kwargs)
+        if not norch.is_grad_enabled() or not any(x.requires_grad for x in tensors):
+            with norch.no_grad():
+                return kernel(*args, **kwargs)
+        return _recorded(self, kernel, args, kwargs)
+
+    def kernel(self, tensors: list[Tensor]) -> Callable[..., Any]:
+        kinds = [x.device.type for x in tensors]
+        if "meta" in kinds and self.fake is not None:
+            return self.fake
+        kind = next((k for k in kinds if k != "cpu"), "cpu")
+        for key in (kind.upper(), ANY, COMPOSITE):
+            if key in self.kernels:
+                return self.kernels[key]
+        raise NotImplementedError(
+            f"{self.name}: norch has no kernel for {kind}; there are {', '.join(self.kernels) or 'none'}"
+        )
+
+    @property
+    def default(self) -> Operation:
+        return self
+
+    def overloads(self) -> list[str]:
+        return ["default"]
+
+    def __repr__(self) -> str:
+        return f"<Operation {self.name}>"
+
+
+class _Node(Function):
+    """A call of an operation whose kernel autograd does not see. The last argument says how the others are arranged."""
+
+    @staticmethod
+    def forward(ctx: Any, *leaves: Any) -> Any:
+        *values, how = leaves
+        ctx.how = how
+        args, kwargs = pytree.tree_unflatten(values, how.spec)
+        out = how.kernel(*args, **kwargs)
+        if how.operation.setup_context is not None:
+            how.operation.setup_context(
+                ctx=ctx, inputs=args, output=out, **({"keyword_only_inputs": kwargs} if kwargs else {})
+            )
+        how.is_list = isinstance(out, list)
+        return tuple(out) if how.is_list else out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        how = ctx.how
+        if how.operation.backward is None:
+            raise RuntimeError(
+                f"backward: {how.operation.name} has no derivative; register one with register_autograd()"
+            )
+        given = how.operation.backward(ctx, *([list(grads)] if how.is_list else grads))
+        given = given if isinstance(given, tuple) else (given,)
+        spread: list[Any] = []
+        for argument, grad in zip(how.args, given):
+            count = len(pytree.tree_leaves(argument))
+            spread += pytree.tree_leaves(grad) if isinstance(grad, (list, tuple)) else [grad] * count
+        return (*spread, *(None,) * (how.count - len(spread)), None)
+
+
+class _How:
+    """How the arguments of a call are arranged, and what is called."""
+
+    def __init__(self, operation: Operation, kernel: Any, args: Any, spec: Any, count: int) -> None:
+        self.operation, self.kernel, self.args, self.spec, self.count = operation, kernel, args, spec, count
+        self.is_list = False
+
+
+def _recorded(operation: Operation, kernel: Any, args: Any, kwargs: Any) -> Any:
+    leaves, spec = pytree.tree_flatten((args, kwargs))
+    how = _How(operation, kernel, args, spec, len(leaves))
+    out = _Node.apply(*leaves, how)
+    return list(out) if how.is_list else out
+
+
+# ---- namespaces ----------------------------------------------------------------------------------------------------
+
+
+class Namespace:
+    """The operations of a namespace, as attributes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = self.__name__ = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        if self.name in OURS:
+            import_module(f"norch.compat.{OURS[self.name]}")
+            REGISTERED.setdefault(
+                f"{self.name}::{name}", Operation(f"{self.name}::{name}")
+            )  # without kernels: it refuses
+        found = REGISTERED.get(f"{self.name}::{name}")
+        if found is None and self.name in BUILTIN:
+            found = _builtin(self.name, name)
+        if found is None:
+            raise AttributeError(f"no operation {self.name}::{name} is registered", name=name, obj=self)
+        return found
+
+
+class _Builtin:
+    """An operation of PyTorch's own: norch's function of that name, whatever the overload."""
+
+    def __init__(self, name: str, function: Callable[..., Any] | None) -> None:
+        self._qualified, self._function = name, function
+        self.__name__ = name.rpartition("::")[2]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is None:
+            raise NotImplementedError(sentence(f"ops.{self._qualified.replace('::', '.')}", OTHER_PARTS))
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, overload: str) -> Any:
+        if overload[:1] == "_":
+            raise AttributeError(overload)
+        made = _Builtin(self._qualified, self._function)
+        setattr(self, overload, made)
+        return made
+
+    def overloads(self) -> list[str]:
+        return ["default"]
+
+    def __repr__(self) -> str:
+        return f"<Operation {self._qualified}>"
+
+
+_builtins: dict[str, Any] = {}
+
+
+def _builtin(namespace: str, name: str) -> Any:
+    full = f"{namespace}::{name}"
+    if full not in _builtins:
+        places = [norch, norch.nn.functional, norch.special, Tensor]
+        for prefix in ("linalg", "fft", "special"):
+            if name.startswith(f"{prefix}_"):
+                places, name = [getattr(norch, prefix)], name[len(prefix) + 1 :]
+        function = next((found for place in places if callable(found := getattr(place, name, None))), None)
+        _builtins[full] = _Builtin(full, function)
+    return _builtins[full]
+
+
+_namespaces: dict[str, Namespace] = {}
+
+
+def namespace(name: str) -> Any:
+    """norch.ops.name: a namespace, or what norch.ops has itself."""
+    if name in _HERE:
+        return _HERE[name]
+    return _namespaces.setdefault(name, Namespace(name))
+
+
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: Any) -> None:
+    """OSError: operators compiled for PyTorch need its library. norch computes those of torchvision and torchaudio."""
+    *folders, name = os.path.normpath(os.fspath(path)).split(os.sep)
+    for package, names in LIBRARIES.items():
+        if package in folders[-2:] and name.startswith(names) and os.path.exists(path):
+            import_module(f"norch.compat.{OURS[package]}")
+            loaded_libraries.add(os.fspath(path))
+            return
+    raise OSError(f"load_library: {path}: norch loads no operators that are compiled for PyTorch")
+
+
+_HERE = {"load_library": load_library, "loaded_libraries": loaded_libraries}

@@ -1,0 +1,393 @@
+"""Placeholders: names of PyTorch that can be imported, written in annotations, compared and given to isinstance(), and
+that refuse, with the reason, when they are called.
+
+placeholders.txt says which, paths.txt which modules there are, left_out.txt why.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABCMeta
+from functools import cache, wraps
+from importlib import import_module
+from types import FunctionType, ModuleType
+
+from .. import _left_out
+from .._typing import Any
+from ..dtype import dtype as DType
+from ..errors import DTypeError
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OTHER_PARTS = "parts and settings of PyTorch itself"
+ANY = "*"  # in placeholders.txt, behind a module: all names
+TYPES = "+"  # the names that begin with a capital
+
+# ---- the tables ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def packages() -> dict[str, set[str]]:
+    """{package: the modules in it}, of paths.txt."""
+    return {where: set(names) for where, names in _left_out.sections(os.path.join(HERE, "paths.txt"))[""].items()}
+
+
+@cache
+def homes() -> dict[str, list[str]]:
+    """{module: classes of norch that PyTorch has there}, of homes.txt."""
+    return _left_out.sections(os.path.join(HERE, "homes.txt"))[""]
+
+
+class Listed:
+    """What placeholders.txt says of a module. names: {name: what is said of it, or ""}; open: ANY, TYPES or ""."""
+
+    def __init__(self, why: str) -> None:
+        self.why, self.open = why, ""
+        self.names: dict[str, str] = {}
+
+
+@cache
+def table() -> dict[str, Listed]:
+    """{module: Listed}, of placeholders.txt."""
+    found: dict[str, Listed] = {}
+    for where, names in homes().items():
+        found[where] = Listed(OTHER_PARTS)
+        found[where].names = dict.fromkeys(names, "")
+    for why, listed in _left_out.sections(os.path.join(HERE, "placeholders.txt")).items():
+        for where, names in listed.items():
+            which = where.rstrip(ANY + TYPES)
+            entry = found.setdefault(which, Listed(why))
+            entry.open = entry.open or where[len(which) :]
+            for token in names:
+                name, equals, value = token.partition("=")
+                entry.names[name] = equals + value
+    return found
+
+
+@cache
+def entry(path: str) -> Listed:
+    """Of a module: its own, or for one that placeholders.txt does not name, that of the nearest package it names, whose
+    names are all placeholders."""
+    if path in table():
+        return table()[path]
+    parent = path
+    while parent and parent not in table():
+        parent = parent.rpartition(".")[0]
+    made = Listed(table()[parent].why if parent else OTHER_PARTS)
+    made.open = ANY
+    return made
+
+
+def is_module(path: str) -> bool:
+    """Whether PyTorch has a module of this path."""
+    package, _, name = path.rpartition(".")
+    return path in table() or name in packages().get(package or "torch", ())
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def placeholder(where: str, name: str) -> Any:
+    """What stands for a name that a module of norch does not define. LookupError where it has to raise an
+    AttributeError, so that hasattr() is False."""
+    if name[:2] == "__":
+        raise LookupError(name)
+    if where == "ops":
+        return _of_ops(name)
+    path = name if where == "torch" else f"{where}.{name}"
+    listed = table().get(where) or (entry(where) if is_stand_in(where) else Listed(OTHER_PARTS))
+    if name in listed.names:
+        said = listed.names[name]
+        if said.startswith("=@"):
+            return _resolved(said[2:])
+        if not said and (found := _of_ancestors(where, name)) is not None:
+            return found
+        return made(path, listed.why, said)
+    if is_module(path):
+        return imported(path)
+    why = _left_out.reason(where, name)
+    if name in LAYOUTS and where == "torch":
+        return layout(name)
+    if why in KINDS:
+        return KINDS[why](path, why)
+    is_type = name.lstrip("_")[:1].isupper() and (why is not None or name[0] == "_" or where[0] == "_")
+    if listed.open == ANY or is_stand_in(where) or (listed.open == TYPES and is_type):
+        if (found := _of_ancestors(where, name)) is not None:
+            return found
+        return made(path, why or listed.why, "")
+    raise LookupError(name)
+
+
+def _of_ops(name: str) -> Any:
+    """A namespace of operations, or a module of norch.ops that is not imported yet."""
+    from importlib.util import find_spec
+
+    if find_spec(f"norch.ops.{name}") is not None:
+        return import_module(f"norch.ops.{name}")
+    return import_module("norch.compat.operators").namespace(name)
+
+
+def is_stand_in(where: str) -> bool:
+    """Whether the module is a placeholder."""
+    found = sys.modules.get(f"norch.{where}")
+    return found is not None and vars(found).get("_is_placeholder", False)
+
+
+def _of_ancestors(where: str, name: str) -> Any:
+    """The thing of this name in the package around a module, as norch.optim.Adam for optim.adam; of norch itself only
+    for names that placeholders.txt lists."""
+    package = where.rpartition(".")[0]
+    while package:
+        module = sys.modules.get(f"norch.{package}")
+        if module is not None and not is_stand_in(package) and (found := _quietly(module, name)) is not None:
+            return found
+        package = package.rpartition(".")[0]
+    if where != "torch" and where in table() and name in table()[where].names:
+        return _quietly(sys.modules["norch"], name)
+    return None
+
+
+def _quietly(module: ModuleType, name: str) -> Any:
+    found = getattr(module, name, None)
+    return None if is_placeholder(found) else found
+
+
+def _resolved(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    if not path:
+        return sys.modules["norch"]
+    return getattr(import_module(f"norch.{module}".rstrip(".")), name)
+
+
+def made(path: str, why: str, said: str) -> Any:
+    """A placeholder. said: what placeholders.txt has behind the name."""
+    name = path.rpartition(".")[2]
+    bare = name.strip("_")
+    if said == "=pass":
+        return passes
+    if said == "=base":
+        return type(name, (), {"__module__": _module_of(path)})
+    if said == "=class":
+        return kind(path, why)
+    if said == "=settings":
+        return Settings(path)
+    if said.startswith("=()"):
+        return _constant(path, _value(said[3:]))
+    if said:
+        return _value(said[1:])
+    if bare[:1].isupper():
+        return Constant(path, why) if bare.isupper() and len(bare) > 1 and "_" in bare else kind(path, why)
+    if bare.startswith(("is_", "has_", "are_")):
+        return _constant(path, False)
+    if bare.startswith("register_"):
+        return passes
+    return refusing(path, why)
+
+
+def _value(text: str) -> Any:
+    return (
+        {"None": None, "False": False, "True": True, "0": 0}.get(text, text) if text not in ("[]", "{}") else eval(text)
+    )
+
+
+def _module_of(path: str) -> str:
+    return f"norch.{path.rpartition('.')[0]}".rstrip(".")
+
+
+def sentence(path: str, why: str) -> str:
+    return f"norch.{path}: norch leaves it out: {why}"
+
+
+def is_placeholder(thing: Any) -> bool:
+    """Whether a thing is one that this file made."""
+    if isinstance(thing, (ModuleType, FunctionType)):
+        return vars(thing).get("_is_placeholder", False)
+    return isinstance(thing, (Kind, Constant, Layout, LeftOutDType, Settings))
+
+
+class Kind(ABCMeta):  # of ABCs, so that a class may derive from a placeholder and from one of these
+    """The class of placeholders for classes. No instance of them exists."""
+
+    _why: str
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(cls._why)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name[:1] == "_":
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
+        made = Constant(f"{cls.__module__}.{cls.__qualname__}.{name}".removeprefix("norch."), cls._why)
+        setattr(cls, name, made)
+        return made
+
+    def __getitem__(cls, parameters: Any) -> Any:
+        return cls
+
+
+@cache
+def kind(path: str, why: str) -> Any:
+    """A class that nothing is an instance of."""
+    name = path.rpartition(".")[2]
+    why = sentence(path, why)
+    return Kind(name, (), {"__module__": _module_of(path), "__doc__": f"A placeholder. {why}", "_why": why})
+
+
+class Constant:
+    """A placeholder for a value: equal to itself only."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path, self._why = path, why if why.startswith("norch.") else sentence(path, why)
+
+    def __repr__(self) -> str:
+        return f"norch.{self.path}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(self._why)
+
+    def __reduce__(self) -> Any:
+        where, _, name = self.path.rpartition(".")
+        return placeholder, (where or "torch", name)
+
+
+class Settings:
+    """A namespace of settings that change nothing: each can be set, and reads as None before."""
+
+    def __init__(self, path: str) -> None:
+        self.__name__ = f"norch.{path}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        return None
+
+    def patch(self, *args: Any, **kwargs: Any) -> Any:
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+
+def passes(fn: Any = None, *args: Any, **options: Any) -> Any:
+    """A decorator, with or without arguments, that changes nothing."""
+    return fn if callable(fn) else (lambda function: function)
+
+
+passes._is_placeholder = True  # type: ignore[attr-defined]
+
+
+def _constant(path: str, value: Any) -> Any:
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        return value
+
+    return _named(answer, path, f"{value!r}, whatever is asked.")
+
+
+def refusing(path: str, why: str) -> Any:
+    """A function that raises NotImplementedError. As a decorator it gives one that does so when it is called."""
+    why = sentence(path, why)
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], (FunctionType, type)):
+            return wraps(args[0])(lambda *args, **kwargs: refuse())
+        raise NotImplementedError(why)
+
+    return _named(refuse, path, f"Raises NotImplementedError: {why}.")
+
+
+def _named(function: Any, path: str, text: str) -> Any:
+    function.__name__ = function.__qualname__ = path.rpartition(".")[2]
+    function.__module__, function.__doc__, function._is_placeholder = _module_of(path), text, True
+    return function
+
+
+# ---- dtypes and layouts --------------------------------------------------------------------------------------------
+
+# Of the dtypes that norch leaves out: bytes of an element, and whether they are floats and complex.
+SIZES = {"float8": (1, True), "float4": (1, True), "complex32": (4, True), "bits16": (2, False), "quint4x2": (1, False),
+         "quint2x4": (1, False), "qint32": (4, False), "uint16": (2, False), "uint32": (4, False),
+         "uint64": (8, False)}  # fmt: skip
+
+
+class LeftOutDType(DType):
+    """A dtype that no tensor has: it has a name and a size, and refuses where an operation needs it."""
+
+    __slots__ = ("path", "why")
+
+    def __new__(cls, path: str, why: str) -> LeftOutDType:
+        return object.__new__(cls)
+
+    def __init__(self, path: str, why: str) -> None:
+        size, floating = next((of for start, of in SIZES.items() if path.startswith(start)), (1, False))
+        self.path, self.why, self.name, self.itemsize = path, sentence(path, why), path, size
+        self.is_complex = path.startswith("complex")
+        self.is_floating_point = floating and not self.is_complex
+        self.is_signed, self.kind, self.format = path[0] not in "ub" and path[:2] != "qu", "", ""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("code", "digits"):
+            raise DTypeError(self.why)
+        return object.__getattribute__(self, name)
+
+    def __reduce__(self) -> Any:
+        return placeholder, ("torch", self.name)
+
+
+class Layout:
+    """PyTorch's layouts. All tensors of norch are strided."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"norch.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return placeholder, ("torch", self.name)
+
+
+@cache
+def dtype_left_out(path: str, why: str) -> LeftOutDType:
+    """The dtype of a name: the same object each time."""
+    return LeftOutDType(path, why)
+
+
+@cache
+def layout(name: str) -> Layout:
+    return Layout(name)
+
+
+LAYOUTS = frozenset("jagged sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr strided".split())
+strided = layout("strided")
+KINDS: dict[str | None, Any] = {"dtypes that norch has not": dtype_left_out}
+
+# ---- modules -------------------------------------------------------------------------------------------------------
+
+
+def module(path: str) -> ModuleType:
+    """A module whose names are placeholders."""
+    listed = entry(path)
+    made = ModuleType(f"norch.{path}", f"A placeholder for torch.{path}. {sentence(path, listed.why)}.")
+    kept = vars(made)
+
+    def __getattr__(name: str) -> Any:
+        try:
+            kept[name] = found = placeholder(path, name)
+        except LookupError:
+            raise AttributeError(f"module {made.__name__!r} has no attribute {name!r}", name=name, obj=made) from None
+        return found
+
+    kept.update(__path__=[], __getattr__=__getattr__, _is_placeholder=True, __all__=[*listed.names])
+    return made
+
+
+def imported(path: str) -> ModuleType:
+    """The module norch.path, whose parent may be a file that other modules stand below."""
+    parent = path.rpartition(".")[0]
+    if parent:
+        open_to_others(imported(parent))
+    return import_module(f"norch.{path}")
+
+
+def open_to_others(module: ModuleType) -> None:
+    """Lets modules be imported below one that is no package."""
+    if not hasattr(module, "__path__"):
+        module.__path__ = []

@@ -1,0 +1,69 @@
+"""What private modules of PyTorch give to the libraries that import from them, where norch has something for it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+
+import norch
+
+timeout = timedelta(minutes=30)
+TensorMeta = type(norch.Tensor)
+
+
+def itself(x: Any, *rest: Any) -> Any:
+    """x."""
+    return x
+
+
+def tqdm(iterable: Any = None, **options: Any) -> Any:
+    """tqdm.tqdm(), where that package is."""
+    return import_module("tqdm").tqdm(iterable, **options)
+
+
+def logger(name: str, *more: str) -> logging.Logger:
+    """A logger of Python's."""
+    return logging.getLogger(name)
+
+
+def boolean_dispatch(
+    arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str
+) -> Any:
+    """A function that calls one of two, as its argument arg_name, or that at arg_index, says."""
+
+    def dispatched(*args: Any, **kwargs: Any) -> Any:
+        chosen = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
+        return (if_true if chosen else if_false)(*args, **kwargs)
+
+    dispatched.__name__, dispatched.__module__ = func_name, module_name
+    return dispatched
+
+
+def group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> dict[Any, Any]:
+    """{(device, dtype) of a tensor in the first list: (lists of the tensors at these places, the places)}."""
+    places: dict[Any, list[int]] = {}
+    for place, x in enumerate(tensorlistlist[0]):
+        places.setdefault((x.device, x.dtype), []).append(place)
+    return {
+        key: ([[each[i] for i in found] if each else [] for each in tensorlistlist], found if with_indices else [])
+        for key, found in places.items()
+    }
+
+
+class Backend(str):
+    """The name of a backend of norch.distributed, in small letters."""
+
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, FAKE = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
+    backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi"]
+
+    def __new__(cls, name: str) -> Backend:
+        return str.__new__(cls, name.lower())
+
+
+class DispatchKeySet(frozenset[Any]):
+    """A set of keys. norch has no dispatch keys: nothing asks for it."""
+
+    def __new__(cls, *keys: Any) -> DispatchKeySet:
+        return frozenset.__new__(cls, keys)
