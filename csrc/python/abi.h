@@ -144,6 +144,7 @@ PYTHON(void *, PyIter_Next, void *iterator);
 PYTHON(void *, PyCell_Get, void *cell);
 PYTHON(nr_ssize, PyDict_Size, void *dict);
 PYTHON(void *, PyDict_GetItemWithError, void *dict, void *key);
+PYTHON(int, PyDict_Next, void *dict, int64_t *position, void **key, void **value);
 PYTHON(void *, PyObject_GetAttr, void *object, void *name);
 PYTHON(void *, PyObject_CallObject, void *callable, void *arguments);
 PYTHON(void *, PyObject_Call, void *callable, void *arguments, void *named);
@@ -161,6 +162,9 @@ extern nr_object _Py_EllipsisObject __attribute__((weak, visibility("default")))
 extern nr_object PySlice_Type __attribute__((weak, visibility("default")));
 extern nr_object PyBool_Type __attribute__((weak, visibility("default")));
 extern nr_object _Py_NotImplementedStruct __attribute__((weak, visibility("default")));
+extern nr_object PyLong_Type __attribute__((weak, visibility("default")));
+extern nr_object PyUnicode_Type __attribute__((weak, visibility("default")));
+extern nr_object PyBytes_Type __attribute__((weak, visibility("default")));
 extern nr_object PyFloat_Type __attribute__((weak, visibility("default")));
 #define NR_NONE ((void *)&_Py_NoneStruct)
 #define NR_NOT_IMPLEMENTED ((void *)&_Py_NotImplementedStruct)

@@ -7,7 +7,8 @@
 #include "../core/memory.h"
 #include "grad_mode.h"
 
-void *nr_recording_type;
+void *nr_recording_type, *nr_leaf_class;
+int64_t nr_hooks_offset;
 
 nr_recording *nr_recording_of(const char *name, void *object) {
     if (nr_recording_type && ((nr_object *)object)->type == nr_recording_type) return object;
@@ -34,18 +35,20 @@ static void drop(void *field) {
     }                                                                            \
     for (int64_t i_ = 0; i_ < (log)->before_count; i_++) DO((log)->before[i_].x) \
     DO((log)->line)
-#define EACH_OBJECT(r, DO)                                                                            \
-    EACH_LOGGED(&(r)->log, DO)                                                                        \
-    for (int64_t i_ = 0; i_ < (r)->used_count; i_++) {                                                \
-        DO((r)->used[i_].x) DO((r)->used[i_].node) DO((r)->used[i_].grad_after)                       \
-    }                                                                                                 \
-    for (int64_t i_ = 0; i_ < (r)->conditions.leaf_count; i_++) DO((r)->conditions.leaves[i_].object) \
-    EACH_GUARDED((r)->conditions.guards, DO)                                                          \
-    EACH_GUARDED((r)->watches, DO)                                                                    \
-    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                              \
-        DO((r)->results[i_].object)                                                                   \
-        for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x)                      \
-    }                                                                                                 \
+#define EACH_OBJECT(r, DO)                                                                              \
+    EACH_LOGGED(&(r)->log, DO)                                                                          \
+    for (int64_t i_ = 0; i_ < (r)->used_count; i_++) {                                                  \
+        DO((r)->used[i_].x) DO((r)->used[i_].node) DO((r)->used[i_].hooks) DO((r)->used[i_].grad_after) \
+    }                                                                                                   \
+    for (int64_t i_ = 0; i_ < (r)->conditions.leaf_count; i_++) {                                       \
+        DO((r)->conditions.leaves[i_].object) DO((r)->conditions.leaves[i_].type)                       \
+    }                                                                                                   \
+    EACH_GUARDED((r)->conditions.guards, DO)                                                            \
+    EACH_GUARDED((r)->watches, DO)                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                                \
+        DO((r)->results[i_].object)                                                                     \
+        for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x)                        \
+    }                                                                                                   \
     DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
@@ -60,6 +63,7 @@ static int traverse(nr_recording *r, int (*visit)(void *object, void *argument),
 #define DROP(object) drop(&(object));
 
 static void forget_guards(nr_guards *guards) {
+    nr_free(guards->versions);
     nr_free(guards->containers);
     nr_free(guards->guards);
     *guards = (nr_guards){0};
@@ -290,12 +294,15 @@ static int32_t list_used(nr_recording *r) {
                           .storage = x->storage,
                           .data = x->data,
                           .node = Py_XNewRef(x->node),
+                          .hooks = r->program->divided ? NULL : Py_XNewRef(nr_hooks_of(x)),
                           .grad_storage = seen->grad_storage,
                           .grad_data = seen->grad_data,
                           .written = block >= 0 && r->program->blocks[block].written,
                           .later = used_later(r->program, x->storage),
                           .grad_after = Py_XNewRef(grad_of(x))};
         if (!r->program->divided) find_grad_rule(log, r->program, seen, used); /* else backward() sets .grad */
+        if (r->conditions.reads & NR_READS_GRAD && !used->sets_grad)
+            used->rule = seen->grad_storage ? NR_GRAD_SAME : NR_GRAD_NONE;
     }
     return NORCH_OK;
 }
@@ -317,7 +324,7 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     for (int64_t i = 0; i < count; i++) {
         void *object = PyTuple_GetItem(leaves, i);
         nr_leaf *leaf = &c->leaves[c->leaf_count++];
-        *leaf = (nr_leaf){.is_tensor = nr_is_tensor(object), .argument = -1, .shares = (int32_t)i};
+        *leaf = (nr_leaf){.is_tensor = nr_is_tensor(object), .argument = -1, .shares = (int32_t)i, .twin = (int32_t)i};
         if (!leaf->is_tensor || !((norch_tensor *)object)->storage) {
             leaf->is_tensor = false;
             leaf->object = Py_XNewRef(object);
@@ -325,9 +332,13 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
         }
         leaf->tensor = *(norch_tensor *)object;
         leaf->needs = leaf->tensor.node != NR_NONE;
+        leaf->type = Py_NewRef(leaf->tensor.type);
+        leaf->is_graph_leaf = nr_is_graph_leaf(&leaf->tensor);
         leaf->later = used_later(r->program, leaf->tensor.storage);
         for (int32_t k = (int32_t)i - 1; k >= 0; k--)
             if (c->leaves[k].is_tensor && c->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
+        for (int32_t k = 0; k < (int32_t)i && leaf->twin == (int32_t)i; k++)
+            if (PyTuple_GetItem(leaves, k) == object) leaf->twin = k;
         bool fixed = leaf->needs && !r->log.joins;
         for (int64_t s = 0; s < r->log.seen_count && !fixed; s++) {
             const norch_tensor *x = r->log.seen[s].x;
@@ -470,6 +481,19 @@ NR_BUILTIN(record_conditions) {
     if (nr_guards_read(&r->conditions.guards, given[1]) != NORCH_OK ||
         nr_guards_read(&r->watches, given[2]) != NORCH_OK)
         return NULL;
+    return Py_NewRef(NR_NONE);
+}
+
+/* record_read(recording, tensors, reads): Python reads these tensors, which a run therefore must find as they are, and of
+ * tensors what `reads` says. */
+NR_BUILTIN(record_read) {
+    nr_recording *r = nr_counted("record_read", 3, n) ? nr_recording_of("record_read", given[0]) : NULL;
+    if (!r || !r->program || r->ready) return NULL;
+    r->conditions.reads |= PyLong_AsLongLong(given[2]);
+    for (int64_t i = 0; i < PyList_Size(given[1]); i++) {
+        void *x = PyList_GetItem(given[1], i);
+        if (nr_is_tensor(x)) see(&r->program->observer, x);
+    }
     return Py_NewRef(NR_NONE);
 }
 

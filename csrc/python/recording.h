@@ -41,7 +41,7 @@ typedef struct nr_log {
 typedef struct nr_used {
     norch_tensor *x;
     norch_storage *storage;
-    void *data, *node;
+    void *data, *node, *hooks; /* hooks: on the gradient of a leaf, unless Python calls them */
     nr_grad_rule rule;
     norch_storage *grad_storage; /* for NR_GRAD_SAME */
     void *grad_data;
@@ -57,25 +57,37 @@ typedef struct nr_leaf {
     bool is_tensor, needs, later; /* needs: requires a gradient; later: as in nr_used */
     int32_t argument;             /* of the program; -1: fixed, or unused */
     int32_t shares;               /* the first argument over the same storage */
+    int32_t twin;                 /* the first argument that is the same object */
+    void *type;                   /* the class of the tensor */
+    bool is_graph_leaf;
 } nr_leaf;
 
-/* A condition on Python: container[key] is value, or, where key is NULL, len(container) is size. */
+/* A condition on a value of Python. Its row is the tuple (container, kind, key, value), without the value if it is absent:
+ * container[key] is value; the container has so many (key) entries; the keys of a dict are, in order, those of the tuple
+ * value; the pointer at an offset (key) in an object is value; container() is true. */
+typedef enum nr_guard_kind { NR_GUARD_ITEM, NR_GUARD_SIZE, NR_GUARD_KEYS, NR_GUARD_FIELD, NR_GUARD_CALL } nr_guard_kind;
 typedef struct nr_guard {
-    void *key, *value;
-    int64_t size; /* of a list with a key: the key */
+    void *key, *value; /* value NULL: absent */
+    int64_t number;    /* a size, an offset, or the key of a list */
+    nr_guard_kind kind;
 } nr_guard;
 
-/* A dict, a list or the cell of a variable, and its guards. */
-typedef enum nr_container_kind { NR_DICT, NR_LIST, NR_CELL } nr_container_kind;
+/* What guards look into: a dict, a list, the cell of a variable, the fields of an object, or a function. */
+typedef enum nr_container_kind { NR_DICT, NR_LIST, NR_CELL, NR_FIELDS, NR_CALLABLE } nr_container_kind;
 typedef struct nr_container {
-    const uint64_t *version; /* of the dict; 0: unknown */
-    uint64_t checked;        /* the version when the guards were last checked */
     nr_guard *first, *end;
     void *object;
     nr_container_kind kind;
 } nr_container;
 
+/* The version of a dict, and that when the guards were last checked; 0: unknown. */
+typedef struct nr_version {
+    const uint64_t *now;
+    uint64_t checked;
+} nr_version;
+
 typedef struct nr_guards {
+    nr_version *versions; /* of the containers, apart so that few cache lines are read */
     nr_container *containers;
     nr_guard *guards;
     int64_t container_count, guard_count;
@@ -112,6 +124,7 @@ typedef struct nr_conditions {
     int32_t default_dtype;
     nr_leaf *leaves;
     nr_guards guards;
+    int64_t reads; /* NR_READS_... */
     nr_span *held; /* memory that a run uses, which no argument may overlap: sorted, with gaps between */
     int64_t leaf_count, held_count;
     int64_t first_leaves; /* of the forward part; those that follow are gradients, of the backward part */
@@ -139,19 +152,38 @@ typedef struct nr_recording {
 /* Newer versions of CPython keep the reference count in the lower half only. */
 static inline bool nr_is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
 
+/* What Python reads of tensors besides shapes and dtypes. */
+enum { NR_READS_GRAD = 1, NR_READS_HISTORY = 2 };
+
 extern void *nr_recording_type;
+/* The class of the nodes of leaves, and the offset of `hooks` in nodes. */
+extern void *nr_leaf_class;
+extern int64_t nr_hooks_offset;
+static inline bool nr_is_graph_leaf(const norch_tensor *x) { return ((nr_object *)x->node)->type == nr_leaf_class; }
+/* The hooks on the gradient of a leaf, a borrowed reference; NULL: it is none. */
+static inline void *nr_hooks_of(const norch_tensor *x) {
+    return !nr_is_graph_leaf(x) ? NULL : *(void **)((char *)x->node + nr_hooks_offset);
+}
+/* The index of an object that is among the arguments. */
+static inline int32_t nr_first_of(void *const *given, const void *object) {
+    int32_t i = 0;
+    while (given[i] != object) i++;
+    return i;
+}
 /* Whether dicts have a version that each change increases (PEP 509): CPython 3.10 to 3.12. */
 extern bool nr_dicts_have_versions;
 nr_recording *nr_recording_of(const char *name, void *object);
-/* recording_guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are identical. */
+/* recording_guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are
+ * identical. NULL is the same as NULL. */
 bool nr_same_object(void *a, void *b);
-/* Reads guards from a list of tuples (container, key, value), or (container, None, size), in which those of one
- * container are neighbours; or from None. */
+/* Reads guards from a list of rows, in which those of one container are neighbours; or from None. */
 int32_t nr_guards_read(nr_guards *guards, void *rows);
 /* Whether all guards hold; -1 after an exception. */
 int nr_guards_hold(nr_guards *guards);
 /* Whether an entry is another object than at the last call; -1 after an exception. */
 int nr_guards_change(nr_guards *watches);
+/* Whether the result of callable() is true; -1 after an exception. */
+int nr_calls_true(void *callable);
 /* Notes the modes in which the function ran. */
 void nr_recording_note_modes(nr_recording *recording);
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */
@@ -162,6 +194,8 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
     ROW(record_begin)         \
     ROW(record_cancel)        \
     ROW(record_conditions)    \
+    ROW(record_read)          \
+    ROW(guards_hold)          \
     ROW(record_end)           \
     ROW(record_pause)         \
     ROW(record_resume)        \

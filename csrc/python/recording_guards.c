@@ -1,5 +1,5 @@
-/* recording_guards: conditions of a recording on Python's dicts, lists and variables. A dict whose version (PEP 509) is
- * that of the last check is not read. */
+/* recording_guards: conditions of a recording on Python's values (norch/program/conditions.py). A dict whose version
+ * (PEP 509) is that of the last check is not read. */
 #include <string.h>
 
 #include "../core/error.h"
@@ -20,55 +20,81 @@ static const uint64_t *version_of(void *object, nr_container_kind kind) {
 
 bool nr_same_object(void *a, void *b) {
     if (a == b) return true;
+    if (!a || !b) return false;
     void *type = ((nr_object *)a)->type;
     if (type != ((nr_object *)b)->type) return false;
     if (type == &PyFloat_Type) {
         const double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
         return memcmp(&x, &y, sizeof x) == 0;
     }
-    if (!(PyType_GetFlags(type) & (NR_TYPE_IS_INTEGER | NR_TYPE_IS_TEXT | NR_TYPE_IS_BYTES))) return false;
+    if (type != &PyLong_Type && type != &PyUnicode_Type && type != &PyBytes_Type) return false;
     return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
 }
 
-/* Whether container[key], a borrowed reference, is as the guard says; -1 after an exception. */
+static inline bool same(void *a, void *b) { return a == b || nr_same_object(a, b); }
+
+/* Whether the keys of a dict are those of a tuple, in its order. */
+static bool keys_are(void *dict, void *keys) {
+    int64_t position = 0, i = 0;
+    const int64_t count = PyTuple_Size(keys);
+    for (void *key, *value; PyDict_Next(dict, &position, &key, &value); i++)
+        if (i == count || !same(PyTuple_GetItem(keys, i), key)) return false;
+    return i == count;
+}
+
+static int dict_holds(void *dict, const nr_guard *guard) {
+    if (guard->kind == NR_GUARD_SIZE) return PyDict_Size(dict) == guard->number;
+    if (guard->kind == NR_GUARD_KEYS) return keys_are(dict, guard->value);
+    void *found = PyDict_GetItemWithError(dict, guard->key);
+    if (!found && PyErr_Occurred()) return -1;
+    return same(found, guard->value);
+}
+
+/* Whether a guard holds; -1 after an exception. References that are found are borrowed. */
 static int holds(const nr_container *container, const nr_guard *guard) {
     void *object = container->object, *found;
-    if (container->kind == NR_CELL) {
+    switch (container->kind) {
+    case NR_DICT: return dict_holds(object, guard);
+    case NR_LIST:
+        if (guard->kind == NR_GUARD_SIZE) return PyList_Size(object) == guard->number;
+        found = PyList_GetItem(object, guard->number);
+        if (!found) PyErr_Clear(); /* it is shorter now */
+        return same(found, guard->value);
+    case NR_CELL:
         found = PyCell_Get(object); /* NULL: empty */
         if (found) Py_DecRef(found);
-    } else if (container->kind == NR_LIST) {
-        if (!guard->key) return PyList_Size(object) == guard->size;
-        found = PyList_GetItem(object, guard->size);
-        if (!found) PyErr_Clear(); /* it is shorter now */
-    } else {
-        if (!guard->key) return PyDict_Size(object) == guard->size;
-        found = PyDict_GetItemWithError(object, guard->key);
-        if (!found && PyErr_Occurred()) return -1;
+        return same(found, guard->value);
+    case NR_FIELDS:
+        memcpy(&found, (const char *)object + guard->number, sizeof found);
+        return same(found, guard->value);
+    case NR_CALLABLE: return nr_calls_true(object);
     }
-    return found == guard->value || (found && nr_same_object(found, guard->value));
+    return false;
 }
 
 /* The version is read before the comparisons, which may call Python and so change the dict. */
 int nr_guards_hold(nr_guards *guards) {
-    nr_container *end = guards->containers + guards->container_count;
-    for (nr_container *one = guards->containers; one < end; one++) {
-        const uint64_t version = *one->version;
-        if (version == one->checked && version) continue;
+    for (int64_t i = 0; i < guards->container_count; i++) {
+        nr_version *version = &guards->versions[i];
+        const uint64_t now = *version->now;
+        if (now == version->checked && now) continue;
+        const nr_container *one = &guards->containers[i];
         for (const nr_guard *guard = one->first; guard < one->end; guard++) {
             const int held = holds(one, guard);
             if (held != 1) return held;
         }
-        one->checked = version;
+        version->checked = now;
     }
     return true;
 }
 
 int nr_guards_change(nr_guards *watches) {
     bool changed = false;
-    nr_container *end = watches->containers + watches->container_count;
-    for (nr_container *one = watches->containers; one < end; one++) {
-        const uint64_t version = *one->version;
-        if (version == one->checked && version) continue;
+    for (int64_t i = 0; i < watches->container_count; i++) {
+        nr_version *version = &watches->versions[i];
+        const uint64_t now = *version->now;
+        if (now == version->checked && now) continue;
+        const nr_container *one = &watches->containers[i];
         for (nr_guard *watch = one->first; watch < one->end; watch++) {
             void *found = PyDict_GetItemWithError(one->object, watch->key), *before = watch->value;
             if (!found) return PyErr_Occurred() ? -1 : true;
@@ -78,43 +104,57 @@ int nr_guards_change(nr_guards *watches) {
             Py_DecRef(before);
             changed = true;
         }
-        one->checked = version;
+        version->checked = now;
     }
     return changed;
 }
 
-/* The container of a guard: that of the guard before, or a new one. */
-static nr_container *container_of(nr_guards *guards, void *object) {
-    nr_container *next = guards->containers + guards->container_count;
-    if (guards->container_count && next[-1].object == object) return next - 1;
+static nr_container_kind kind_of(void *object, nr_guard_kind kind) {
     const unsigned long flags = PyType_GetFlags(((nr_object *)object)->type);
-    const nr_container_kind kind = flags & NR_TYPE_IS_DICT ? NR_DICT : flags & NR_TYPE_IS_LIST ? NR_LIST : NR_CELL;
+    if (kind == NR_GUARD_FIELD) return NR_FIELDS;
+    if (kind == NR_GUARD_CALL) return NR_CALLABLE;
+    return flags & NR_TYPE_IS_DICT ? NR_DICT : flags & NR_TYPE_IS_LIST ? NR_LIST : NR_CELL;
+}
+
+/* The container of a guard: that of the guard before, or a new one. */
+static nr_container *container_of(nr_guards *guards, void *object, nr_container_kind kind) {
+    nr_container *next = guards->containers + guards->container_count;
+    if (guards->container_count && next[-1].object == object && next[-1].kind == kind) return next - 1;
     nr_guard *first = guards->guards + guards->guard_count;
-    *next = (nr_container){version_of(object, kind), 0, first, first, Py_NewRef(object), kind};
+    *next = (nr_container){first, first, Py_NewRef(object), kind};
+    guards->versions[guards->container_count] = (nr_version){version_of(object, kind), 0};
     guards->container_count++;
     return next;
 }
 
 static void read_row(nr_guards *guards, void *row) {
-    void *key = PyTuple_GetItem(row, 1), *value = PyTuple_GetItem(row, 2);
-    nr_container *container = container_of(guards, PyTuple_GetItem(row, 0));
+    void *object = PyTuple_GetItem(row, 0), *key = PyTuple_GetItem(row, 2);
+    const nr_guard_kind kind = (nr_guard_kind)PyLong_AsLongLong(PyTuple_GetItem(row, 1));
+    nr_container *container = container_of(guards, object, kind_of(object, kind));
     nr_guard *guard = container->end++;
-    *guard = (nr_guard){0};
+    *guard = (nr_guard){.kind = kind};
     guards->guard_count++;
-    if (key == NR_NONE) {
-        guard->size = PyLong_AsLongLong(value);
-        return;
-    }
-    guard->key = Py_NewRef(key);
-    guard->value = Py_NewRef(value);
-    if (container->kind == NR_LIST) guard->size = PyLong_AsLongLong(key);
+    if (kind == NR_GUARD_SIZE || kind == NR_GUARD_FIELD || container->kind == NR_LIST)
+        guard->number = PyLong_AsLongLong(key);
+    else
+        guard->key = Py_NewRef(key);
+    if (kind != NR_GUARD_SIZE && PyTuple_Size(row) == 4) guard->value = Py_NewRef(PyTuple_GetItem(row, 3));
 }
 
 int32_t nr_guards_read(nr_guards *guards, void *rows) {
     const int64_t count = rows == NR_NONE ? 0 : PyList_Size(rows);
+    guards->versions = nr_malloc((size_t)count * sizeof *guards->versions);
     guards->containers = nr_malloc((size_t)count * sizeof *guards->containers);
     guards->guards = nr_malloc((size_t)count * sizeof *guards->guards);
-    if (!guards->containers || !guards->guards) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    if (!guards->versions || !guards->containers || !guards->guards)
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) read_row(guards, PyList_GetItem(rows, i));
     return NORCH_OK;
+}
+
+/* guards_hold(recording): whether what Python read for it is unchanged. */
+NR_BUILTIN(guards_hold) {
+    nr_recording *r = nr_counted("guards_hold", 1, n) ? nr_recording_of("guards_hold", given[0]) : NULL;
+    const int held = r ? nr_guards_hold(&r->conditions.guards) : -1;
+    return held < 0 ? NULL : PyBool_FromLong(held);
 }

@@ -45,11 +45,12 @@ static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *const *
     if (leaf->object) return leaf->is_tensor ? leaf->object == object : nr_same_object(leaf->object, object);
     if (!nr_is_tensor(object) || ((nr_object *)object)->type == nr_batched_class) return false;
     const norch_tensor *x = object;
-    if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs) return false;
+    if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs || x->type != leaf->type) return false;
+    if (c->reads & NR_READS_HISTORY && nr_is_graph_leaf(x) != leaf->is_graph_leaf) return false;
     const nr_leaf *first = &c->leaves[leaf->shares];
     if (first != leaf) {
         const norch_tensor *other = given[leaf->shares];
-        return other->storage == x->storage &&
+        return nr_first_of(given, object) == leaf->twin && other->storage == x->storage &&
                (char *)x->data - (char *)other->data == (char *)leaf->tensor.data - (char *)first->tensor.data;
     }
     for (int64_t k = 0; k < leaf - c->leaves; k++) { /* arguments that did not overlap still do not */
@@ -78,6 +79,7 @@ static bool tensors_stand(const nr_recording *r) {
         const nr_used *one = &r->used[i];
         const norch_tensor *x = one->x;
         if (x->storage != one->storage || x->data != one->data || x->node != one->node) return false;
+        if (!r->program->divided && one->hooks != nr_hooks_of(x)) return false;
         if (one->rule == NR_GRAD_NONE && x->grad != NR_NONE) return false;
         if (one->rule != NR_GRAD_SAME) continue;
         const norch_tensor *grad = x->grad;
@@ -240,8 +242,7 @@ static void *give_results(nr_recording *r, int64_t from, int64_t to) {
     return tuple;
 }
 
-/* Whether the result of callable() is true; -1 after an exception. */
-static int is_true(void *callable) {
+int nr_calls_true(void *callable) {
     void *answer = PyObject_CallObject(callable, NULL);
     if (!answer) return -1;
     const int truth = PyObject_IsTrue(answer);
@@ -269,7 +270,7 @@ static int may_run(nr_recording *r, void *leaves) {
     const int changed = nr_guards_change(&r->watches);
     if (changed < 0) return -1;
     if (!changed && !r->always_asks) return true;
-    const int may = is_true(r->before_run);
+    const int may = nr_calls_true(r->before_run);
     if (may != 1) r->always_asks = true; /* it did not handle the change, so that it must be called again */
     if (may != 1) return may;
     /* Python code has run, perhaps of other threads, which may have set the .data of a tensor */
@@ -291,7 +292,7 @@ static void *run(nr_recording *r, void *leaves) {
     bind(r, r->conditions.first_leaves);
     if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
-    if (r->after_run && is_true(r->after_run) < 0) return NULL;
+    if (r->after_run && nr_calls_true(r->after_run) < 0) return NULL;
     return give_results(r, 0, r->first_results);
 }
 

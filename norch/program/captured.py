@@ -24,8 +24,9 @@ from .._lib import lib
 from ..amp.state import state
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.levels import within
-from ..autograd.node import Leaf
+from ..autograd.node import Leaf, Node
 from ..errors import PACKAGE, CaptureError, Error, frame_of_user, stacklevel_of_user
+from .fields import offset_of
 from .listing import Program
 from .trace import Trace
 from .tree import LEAF, flatten, is_tensor, rebuild
@@ -124,7 +125,9 @@ if TYPE_CHECKING:
         _latest: Any
         _program: Any
 else:
-    CapturedBase = lib.norch_captured_class(sys.implementation.name == "cpython" and sys.version_info < (3, 13))
+    CapturedBase = lib.norch_captured_class(
+        sys.implementation.name == "cpython" and sys.version_info < (3, 13), Leaf, offset_of(Node.__dict__["hooks"])
+    )
 
 
 class CapturedFunction(CapturedBase, Generic[P, R]):
@@ -248,12 +251,16 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 return self._refused(_LIVE, out)
             self._called_before = True
             if recording is not None:
-                trace.add_guards(self.function, leaves)
+                refusal = trace.add_guards(recording, self.function, leaves)
+                if refusal:
+                    return self._refused(refusal, out)
+                trace.compare(candidates)
                 if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
                     return self._refused(lib.norch_refusal(recording), out)
                 copy_overwritten(recording, results)
-                refusal = self._confirm(Program(recording, in_tree, out_tree, self.function), candidates, leaves)
-                if refusal:
+                program = Program(recording, in_tree, out_tree, self.function)
+                program.trace = trace
+                if refusal := self._confirm(program, candidates, leaves):
                     return self._refused(refusal, out)
             return rebuild(out_tree, iter([alias(x) if _is_in_graph(x) else x for x in results]))
         except CaptureError as error:
@@ -285,6 +292,9 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         differ = [lib.norch_differs(candidate.recording, program.recording, False) for candidate in candidates]
         if -1 in differ:
             same = candidates[differ.index(-1)]
+            if (change := program.trace.changes.get(same)) is not None:
+                return change
+            program.trace = None
             self._candidates = [candidate for candidate in self._candidates if candidate is not same]
             outdated = [  # the same calls on other memory, of tensors that were replaced
                 other

@@ -119,7 +119,9 @@ class CompiledFunction(CapturedFunction):
                 return self._refused(
                     "it returns an object that is no tensor, number, text, list, tuple or dict", out, kind
                 )
-            trace.add_guards(self.function, leaves)
+            if (why := trace.add_guards(recording, self.function, leaves)) is not None:
+                return self._refused(why, out, kind)
+            trace.compare(candidates)
             traced = TracedFunction(self.function, in_tree, trace, self._widen)
             finish = functools.partial(self._finish, kind, out_tree)
             outs = traced.as_one_node(recording, leaves, results, edges, start, finish)
@@ -136,7 +138,9 @@ class CompiledFunction(CapturedFunction):
             if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
                 return self._refused(lib.norch_refusal(recording), out, kind)
             copy_overwritten(recording, results)
-            self._keep(Program(recording, in_tree, out_tree, self.function), candidates, leaves, kind)
+            program = Program(recording, in_tree, out_tree, self.function)
+            program.trace = trace
+            self._keep(program, candidates, leaves, kind)
             return rebuild(out_tree, iter(results))
         except CaptureError as error:
             error.args = (explained(error, self.function, self._verb),)
@@ -161,8 +165,10 @@ class CompiledFunction(CapturedFunction):
             error.args = (explained(error, self.function, self._verb),)
             raise
         program = Program(recording, traced.in_tree, out_tree, self.function)
+        program.trace = traced.trace
         program.joint = JointReplay(traced, recording, node, outs)
-        self._keep(program, self._matching(self._candidates, traced.in_tree, leaves), leaves, kind)
+        candidates = [one for one in traced.trace.fitted if one in self._candidates]
+        self._keep(program, candidates, leaves, kind)
 
     def _keep(self, program: Program, candidates: list[Program], leaves: tuple[Any, ...], kind: Any) -> None:
         count = self._fruitless[kind] = self._fruitless.get(kind, 0) + 1
@@ -170,7 +176,8 @@ class CompiledFunction(CapturedFunction):
         if self._programs and self._programs[0] is program:
             self._fruitless[kind] = 0
         elif refusal or count == _MOST_FRUITLESS:
-            self._refused(refusal or f"{count} calls in a row were recorded, and none was replayed", None, kind)
+            vain = f"{count} calls in a row were recorded, and none was replayed"
+            self._refused(refusal or next(iter(program.trace.changes.values()), vain), None, kind)
 
     def _refused(self, why: str, out: Any, kind: Any = None) -> Any:
         """Calls of this kind are left alone from here on."""

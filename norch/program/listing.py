@@ -75,6 +75,7 @@ class Program:
         self.recording, self.in_tree, self.out_tree = recording, in_tree, out_tree
         self._name = getattr(function, "__name__", "function")
         self.joint: Any = None  # of a recording in two parts: joint.JointReplay
+        self.trace: Any = None  # until it is replayed: what Python noted
         _, (positional, named), *casts = in_tree
         self.is_flat = not named[1] and not casts and all(part is LEAF for part in positional[1])
 

@@ -2,8 +2,11 @@
 
 before_run, after_run  functions to call before and after each replay: they update hyper-parameters and step counts
 watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
-guards                 conditions (container, key, value) for a replay: container[key] must be value, or equal it if it
-                       is a number or a string. The key None stands for the size of the container
+frames                 the code of Python that ran
+guards                 conditions for a replay: the rows of conditions.py
+places                 {id of a container of guards: file and line that read it}
+fitted                 recordings of earlier calls that fitted before this one
+changes                {recording of an earlier call: why this call shows that it cannot be replayed}
 modules                {id: module} of the modules that were called
 kept                   objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
 generators             (state, seed, counter) of each generator before its first random numbers
@@ -14,11 +17,8 @@ is_joint               whether the function and its gradient are recorded as two
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .._handle import Handle
@@ -30,9 +30,12 @@ from ..autograd import anomaly
 from ..autograd.reachable import reachable
 from ..nn._watch import watching
 from ..nn.module import Module
+from .conditions import FIELD, ITEM, KEYS, SIZE, Row, changed
+from .frames import Frames
+from .guards import Guards, Place, Refused
 
-Guard = tuple[Any, Any, Any]
-_SOURCE = (ModuleType, FunctionType, BuiltinFunctionType, type)  # definitions, which programs do not rebind
+_READS_GRAD, _READS_HISTORY = 1, 2  # csrc/python/recording.h
+_HISTORY = frozenset(("is_leaf", "grad_fn", "retains_grad"))
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -44,8 +47,12 @@ class Trace:
         self.is_joint = is_joint
         self.before_run: list[Callable[[], bool]] = []
         self.after_run: list[Callable[[], None]] = []
-        self.watches: list[Guard] | None = []
-        self.guards: list[Guard] = []
+        self.watches: list[Row] | None = []
+        self.frames = Frames()
+        self.guards: list[Row] = []
+        self.places: dict[int, Place | None] = {}
+        self.fitted: list[Any] = []
+        self.changes: dict[Any, str] = {}
         self.kept: list[Any] = []
         self.generators: list[tuple[Any, int, int]] = []
         self.visited: set[Any] = set()
@@ -57,7 +64,7 @@ class Trace:
         """For the call of the function."""
         outer, here.trace = here.trace, self
         try:
-            with watching(_note_module), fresh_cast_cache():
+            with watching(_note_module), fresh_cast_cache(), self.frames.noted():
                 yield
         finally:
             here.trace = outer
@@ -75,15 +82,15 @@ class Trace:
         if options is None:
             self.watches = None
         elif self.watches is not None:
-            self.watches += [(options, name, value) for name, value in options.items()]
+            self.watches += [(options, ITEM, name, value) for name, value in options.items()]
 
     def guard(self, container: Any, key: Any, value: Any) -> None:
         """Adds the guard that container[key], of a dict or list, is value."""
-        self.guards.append((container, key, value))
+        self.guards.append((container, ITEM, key, value))
 
     def guard_size(self, container: Any) -> None:
         """Adds the guard that len(container) does not change."""
-        self.guards.append((container, None, len(container)))
+        self.guards.append((container, SIZE, len(container)))
 
     def note_generator(self, state: Any) -> None:
         """Notes that random numbers are drawn from a generator of this state."""
@@ -110,23 +117,33 @@ class Trace:
 
     # ---- guards ----------------------------------------------------------------------------------------------------
 
-    def add_guards(self, function: Any, leaves: tuple[Any, ...]) -> None:
-        """Adds guards for the variables that the function reads, and for the modules that it reaches."""
+    def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
+        """Adds guards for all that Python read. A text: what it read cannot be compared."""
+        found, frames = Guards(self.frames), self.frames
+        self.frames = Frames()
+        try:
+            if frames.refusal is not None:
+                raise Refused(frames.refusal[0], frames.refusal[1:])
+            found.collect(function, [leaf for leaf in leaves if not isinstance(leaf, Handle)])
+            known: dict[int, Module] = {}
+            while modules := [m for m in {**self.modules, **found.modules}.values() if id(m) not in known]:
+                for module in modules:
+                    known[id(module)] = module
+                    found.look_into_module(module)
+        except Refused as error:
+            text = f"the function cannot be replayed, as {error}"
+            return text if error.place is None else f"{text}\n  at {error.place[0]}:{error.place[1]}"
+        self.modules.update(known)
         self.guard(anomaly.__dict__, "check", anomaly.check)
-        seen: set[int] = set()
-        for value in (function, getattr(function, "__self__", None), *leaves):
-            self._guard_entries(value, deep=True)
-        while isinstance(function, partial):
-            for value in (*function.args, *function.keywords.values()):
-                self._guard_entries(value, deep=True)
-            function = function.func
-        self._guard_names(function, seen)
-        if not isinstance(function, (Module, FunctionType)):
-            self._guard_names(type(function).__call__, seen)
-        for module in list(self.modules.values()):
+        self.guards += found.rows
+        self.places.update(found.places)
+        for module in known.values():
             self._guard_module(module)
-            self._guard_names(type(module).forward, seen)
+        reads = _READS_GRAD * ("grad" in found.names) + _READS_HISTORY * (not _HISTORY.isdisjoint(found.names))
+        lib.norch_record_read(recording, found.tensors, reads)
+        return None
 
+<<<<<<< HEAD
     def _guard_names(self, function: Any, seen: set[int]) -> None:
         """Adds guards for the variables that a function reads, and those that the functions it names read; code of
         libraries is left out."""
@@ -167,18 +184,29 @@ class Trace:
             for name, part in list(value.__dict__.items())[:_MOST]:
                 self.guard(value.__dict__, name, part)
                 self._guard_entries(part, deep=False)
+=======
+    def compare(self, candidates: list[Any]) -> None:
+        """Notes in self.changes which recordings fitted before this run and do not after it: the function changes what
+        it reads."""
+        self.fitted = candidates
+        for program in candidates:
+            if not lib.norch_guards_hold(program.recording):
+                row = changed(program.trace.guards)
+                place = row and program.trace.places.get(id(row[0]))
+                what = f" ({row[2]!r})" if row and type(row[2]) is str else ""
+                text = f"the function changes a value of Python's that it reads{what}, which a replay would not"
+                self.changes[program] = text if not place else f"{text}\n  at {place[0]}:{place[1]}"
+>>>>>>> be7c05a0 (capture: every Python value that is read is guarded, or refused)
 
     def _guard_module(self, module: Module) -> None:
+        """Parameters, buffers and children are attributes too (nn/_registry.py)."""
         attributes = module.__dict__
         for name, value in attributes.items():
-            if name in ("_parameters", "_buffers", "_modules"):
-                if name == "_modules":  # containers go through their children
-                    self.guard_size(value)
-                for key, part in value.items():
-                    self.guard(value, key, part)
+            if name == "_modules" and value:  # a container goes through its children
+                self.guards.append((value, KEYS, None, tuple(value)))
             elif name in _HOOKS:
                 self.guard_size(value)
-            elif not name.startswith("_"):
+            if not name.startswith("_") or name in module._parameters or name in module._buffers:
                 self.guard(attributes, name, value)
 
 
@@ -188,13 +216,10 @@ def _note_module(module: Module) -> None:
         here.trace.modules[id(module)] = module
 
 
-_LIBRARIES = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(os.__file__))
-_MOST = 1000  # entries of one container that get a guard
-
-
-def _by_container(guards: list[Guard]) -> list[Guard]:
-    """The guards, with those of each container next to each other."""
-    return sorted(guards, key=lambda guard: id(guard[0]))
+def _by_container(guards: list[Row]) -> list[Row]:
+    """The guards without repetitions, and with those of each container next to each other."""
+    once = {(id(row[0]), row[1], row[2] if type(row[2]) in (str, int) else (id(row[2]),)): row for row in guards}
+    return sorted(once.values(), key=lambda row: (id(row[0]), row[1] >= FIELD))
 
 
 def _each(functions: list[Callable[[], Any]]) -> Callable[[], Any] | None:
@@ -202,28 +227,3 @@ def _each(functions: list[Callable[[], Any]]) -> Callable[[], Any] | None:
     if len(functions) < 2:
         return functions[0] if functions else None
     return lambda: all(function() is not False for function in functions)
-
-
-def _is_of_library(file: str) -> bool:
-    return file.startswith(_LIBRARIES) or "site-packages" in file
-
-
-def _names(function: Any, code: CodeType) -> Iterator[Guard]:
-    """(container, name, value) for each global and closure variable that a function reads."""
-    for cell in function.__closure__ or ():
-        try:
-            yield cell, "cell_contents", cell.cell_contents
-        except ValueError:  # not yet filled
-            continue
-    variables = function.__globals__
-    for name in sorted(_read_names(code)):
-        if name in variables:
-            yield variables, name, variables[name]
-
-
-def _read_names(code: CodeType) -> set[str]:
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):  # lambdas and comprehensions
-            found |= _read_names(constant)
-    return found

@@ -1,0 +1,121 @@
+"""Conditions of a replay on values of Python, as rows:
+
+    (container, ITEM, key, value)     container[key] of a dict, a list or a cell is value; without value: it is absent
+    (container, SIZE, size)           so many entries
+    (dict, KEYS, None, keys)          these keys, in this order
+    (object, FIELD, offset, value)    the pointer at that offset, such as a slot
+    (callable, CALL, None)            it returns True
+
+Values are the same if they are identical, or equal numbers or texts of one type (csrc/python/recording_guards.c).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Callable
+from types import CellType, MemberDescriptorType
+from typing import Any
+
+from .fields import offset_of
+
+ITEM, SIZE, KEYS, FIELD, CALL = range(5)
+Row = tuple[Any, ...]
+absent: Any = object()  # stands for the value of what is not there
+
+
+class Unchanged:
+    """A guard in Python: that take(value) still gives the same."""
+
+    __slots__ = ("before", "take", "value")
+
+    def __init__(self, take: Callable[[Any], Any], value: Any):
+        self.take, self.value = take, value
+        self.before = tuple(take(value))
+
+    def __call__(self) -> bool:
+        now = tuple(self.take(self.value))
+        return len(now) == len(self.before) and all(map(same, now, self.before))
+
+
+def changed(rows: list[Row]) -> Row | None:
+    """The first guard that does not hold; None: all do."""
+    return next((row for row in rows if not _holds(*row)), None)
+
+
+def _holds(container: Any, kind: int, key: Any, value: Any = absent) -> bool:
+    if kind == CALL:
+        return bool(container())
+    if kind == SIZE:
+        return len(container) == key
+    if kind == KEYS:
+        return same(tuple(dict.__iter__(container)), value)
+    if kind == FIELD:
+        at = ctypes.c_void_p.from_address(id(container) + key).value
+        return at is None if value is absent else at == id(value) or type(value) in _EQUAL
+    try:
+        found = container.cell_contents if type(container) is CellType else container[key]
+    except (LookupError, ValueError):
+        found = absent
+    return same(found, value)
+
+
+_EQUAL = (int, float, str, bytes)
+
+
+def same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(same, a, b))
+    return type(a) in _EQUAL and repr(a) == repr(b) if type(a) is float else type(a) in _EQUAL and a == b
+
+
+def dict_of(x: Any) -> dict[str, Any] | None:
+    try:
+        found = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def slot_of(slot: Any, x: Any) -> Any:
+    try:
+        return slot.__get__(x)
+    except AttributeError:
+        return absent
+
+
+def is_python(cls: type) -> bool:
+    """Whether a class is defined in Python."""
+    if cls is object or not cls.__flags__ & 1 << 9 or cls.__flags__ & 1 << 8:  # static, immutable
+        return False
+    if "__slots__" in cls.__dict__:
+        return True
+    for name, text in (("__dict__", "dictionary for instance variables"), ("__weakref__", "list of weak references")):
+        if name in cls.__dict__ and str(cls.__dict__[name].__doc__).startswith(text):  # as type() makes them
+            return True
+    return any(map(is_python, cls.__bases__))
+
+
+def dict_of_class(cls: type) -> dict[str, Any]:
+    """The dict behind the proxy cls.__dict__."""
+    (found,) = (one for one in gc.get_referents(cls.__dict__) if type(one) is dict)
+    return found
+
+
+def guard_of_bases(cls: type) -> Row:
+    """The guard that a class has the bases that it had."""
+    slot = type.__dict__["__mro__"]
+    if type(slot) is MemberDescriptorType:
+        return cls, FIELD, offset_of(slot), cls.__mro__
+    return Unchanged(lambda cls: cls.__mro__, cls), CALL, None
+
+
+def contents_of(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet filled
+        return absent

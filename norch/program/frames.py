@@ -1,0 +1,151 @@
+"""Frames: which code of Python runs while a function is recorded, and what of it cannot be repeated.
+
+Code is of one of these kinds, by its file:
+
+    quiet    norch's own, NumPy's, and that of modules that only report: what it reads is not looked at
+    layers   norch's modules, schedules and other objects that programs hold: its names are those of their attributes
+    library  Python's own: as quiet if norch or quiet code calls it, else as the user's
+    user     everything else
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType, ModuleType
+from typing import Any
+
+from ..errors import PACKAGE
+from .bytecode import Reads, reads_of
+
+QUIET, LAYERS, LIBRARY, USER = range(4)
+
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_NAMES_OF_LAYERS = tuple(PACKAGE + one for one in "nn/ amp/ distributions/ utils/ optim/lr_ optim/sched".split())
+_REPORT = tuple(
+    _STANDARD + one
+    for one in "warnings.py typing.py traceback.py linecache.py tokenize.py importlib logging abc.py".split()
+)
+_PACKAGES = tuple(
+    f"{os.sep}site-packages{os.sep}{one}" for one in "numpy scipy _pytest pluggy coverage hypothesis".split()
+)
+
+# Python's own modules in C whose functions give the same for the same arguments, or which are looked into (guards.py).
+_SAME = frozenset(
+    "builtins math cmath operator _operator itertools _functools _collections _struct _json unicodedata _bisect _heapq "
+    "_weakref _abc _thread sys zlib binascii _hashlib _md5 _sha1 _sha2 _sha256 _sha512 _blake2 _sre _string _stat "
+    "marshal _contextvars _warnings _pickle _decimal _datetime _codecs _locale _imp _tracemalloc faulthandler array "
+    "_typing _signal _symtable _ast _io io itertools _csv _statistics errno atexit types".split()
+)
+_ONLY_WRITE = frozenset("fspath write mkdir fsync close isatty get_terminal_size sleep".split())
+
+
+@lru_cache(maxsize=4096)
+def kind_of(file: str) -> int:
+    """The kind of code of a file."""
+    if file.startswith(PACKAGE):
+        return LAYERS if file.startswith(_NAMES_OF_LAYERS) else QUIET
+    if file.startswith("<frozen"):
+        return QUIET if file.startswith(("<frozen importlib", "<frozen zipimport", "<frozen abc")) else LIBRARY
+    if any(one in file for one in _PACKAGES):
+        return QUIET
+    if file.startswith(_STANDARD) and "site-packages" not in file:
+        return QUIET if file.startswith(_REPORT) else LIBRARY
+    return USER
+
+
+class Frames:
+    """codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
+    refusal   (text, file, line) of the first call that cannot be repeated; None: there was none
+    """
+
+    def __init__(self) -> None:
+        self.codes: dict[tuple[int, int], tuple[CodeType, dict[str, Any], dict[str, Any], int]] = {}
+        self.refusal: tuple[str, str, int] | None = None
+        self._before: Any = None
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """For the run of the function: the code of this thread is noted."""
+        before = self._before = sys.getprofile()
+        sys.setprofile(self._note)
+        try:
+            yield
+        finally:
+            sys.setprofile(before if callable(before) else None)
+            if before is not None and not callable(before) and hasattr(before, "enable"):  # cProfile
+                before.enable()
+
+    def _note(self, frame: Any, event: str, argument: Any) -> None:
+        if self._before is not None and callable(self._before):
+            self._before(frame, event, argument)
+        code = frame.f_code
+        if event == "call":
+            key = (id(code), id(frame.f_globals))
+            if key not in self.codes:
+                kind = _kind_here(frame)
+                if kind != QUIET and not (gc.callbacks and _collects_garbage(frame)):
+                    self.codes[key] = (code, frame.f_globals, frame.f_builtins, kind)
+        elif event == "c_call" and self.refusal is None and kind_of(code.co_filename) >= LIBRARY:
+            what = _reads(argument)
+            if what is not None and _kind_here(frame) >= LIBRARY and not _collects_garbage(frame):
+                while kind_of(frame.f_code.co_filename) == LIBRARY and frame.f_back is not None:
+                    frame = frame.f_back
+                self.refusal = (what, frame.f_code.co_filename, frame.f_lineno)
+
+    def add(self, function: Any) -> None:
+        """Notes the code of a function as if it had run."""
+        code, variables = function.__code__, function.__globals__
+        kind = kind_of(code.co_filename)
+        builtins = variables.get("__builtins__", {})
+        builtins = builtins.__dict__ if isinstance(builtins, ModuleType) else builtins
+        if kind != QUIET:
+            self.codes.setdefault((id(code), id(variables)), (code, variables, builtins, kind))
+
+    def reads(self) -> Iterator[tuple[Reads, CodeType, dict[str, Any], dict[str, Any], int]]:
+        for code, variables, builtins, kind in self.codes.values():
+            yield reads_of(code), code, variables, builtins, kind
+
+
+def _kind_here(frame: Any) -> int:
+    kind = kind_of(frame.f_code.co_filename)
+    while kind == LIBRARY:
+        frame = frame.f_back
+        if frame is None:
+            return LIBRARY
+        caller = kind_of(frame.f_code.co_filename)
+        if caller != LIBRARY:
+            return LIBRARY if caller == USER else QUIET
+    return kind
+
+
+def _collects_garbage(frame: Any) -> bool:
+    """Whether a frame is that of one of gc.callbacks, or called by it."""
+    codes = [getattr(one, "__code__", None) for one in gc.callbacks]
+    while frame is not None and frame.f_code not in codes:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _reads(function: Any) -> str | None:
+    """What a builtin function reads that no guard can compare; None: nothing."""
+    owner, name = getattr(function, "__self__", None), function.__name__
+    if isinstance(owner, ModuleType):
+        module = owner.__name__
+        if (module, name) in (("_io", "open"), ("io", "open"), ("builtins", "input")):
+            return f"Python reads a file ({name})"
+        if module in _SAME or name in _ONLY_WRITE or module not in sys.stdlib_module_names:
+            return None
+        return f"Python calls {module}.{name}, whose result may change"
+    randoms = sys.modules.get("_random")
+    if randoms is not None and isinstance(owner, randoms.Random):
+        return f"Python draws random numbers ({name})"
+    if isinstance(owner, type):
+        return f"Python reads the clock ({name})" if name in ("now", "utcnow", "today") else None
+    if type(owner).__module__ == "_io" and name.startswith("read"):
+        return f"Python reads a file ({name})"
+    return None
