@@ -67,6 +67,7 @@ _CONSTANT = (
     MethodWrapperType, GenericAlias, type(int | str), type(dict.__dict__["fromkeys"]), type(object().__str__),
     Size, Device, DType,
 )  # fmt: skip
+_OWN = ("norch", "torch")  # modules of norch's classes; the second by norch.as_torch()
 # Types of other modules whose instances do not change, or of which programs read nothing that does.
 _INERT = {
     "re": ("Pattern",),
@@ -262,7 +263,7 @@ class Guards:
         elif kind in (staticmethod, classmethod):
             self._reach(x.__func__, place)
         elif kind is BuiltinFunctionType:
-            if not isinstance(x.__self__, (ModuleType, type(None))) and x.__self__.__class__.__module__ != "norch":
+            if not isinstance(x.__self__, (ModuleType, type(None))) and x.__self__.__class__.__module__ not in _OWN:
                 self._reach(x.__self__, place)
         elif kind is CellType:
             self._item(x, None, contents_of(x), place)
@@ -322,7 +323,7 @@ class Guards:
 
     def _is_standard(self, module: Any) -> bool:
         top = str(module).partition(".")[0]
-        return top in ("norch", "numpy", "builtins") or (top in sys.stdlib_module_names and top != "__main__")
+        return top in (*_OWN, "numpy", "builtins") or (top in sys.stdlib_module_names and top != "__main__")
 
     # ---- instances -----------------------------------------------------------------------------------------------
 
@@ -349,7 +350,7 @@ class Guards:
         if isinstance(x, Optimizer):
             for hooks in x._hooks.values():
                 self._reach(hooks, place)
-        if module.partition(".")[0] == "norch":
+        if module.partition(".")[0] in _OWN:
             if attributes is not None:  # of a captured function
                 self._reach(attributes.get("function"), place)
             return
@@ -424,7 +425,7 @@ class Guards:
         elif issubclass(base, BaseException):
             for value in self._unchanged(lambda x: x.args, x, place):
                 self._reach(value, place)
-        elif module.partition(".")[0] != "norch":
+        elif module.partition(".")[0] not in _OWN:
             raise Refused(f"it reads an object of type {type(x).__name__}, whose state cannot be compared", place)
 
     def _pairs(self, take: Callable[[Any], Any], x: Any, place: Place | None) -> None:

@@ -143,48 +143,6 @@ class Trace:
         lib.norch_record_read(recording, found.tensors, reads)
         return None
 
-<<<<<<< HEAD
-    def _guard_names(self, function: Any, seen: set[int]) -> None:
-        """Adds guards for the variables that a function reads, and those that the functions it names read; code of
-        libraries is left out."""
-        if hasattr(function, "__wrapped__"):  # by a decorator
-            self._guard_names(function.__wrapped__, seen)
-        function = getattr(function, "__func__", function)
-        code = getattr(function, "__code__", None)
-        if code is None or id(code) in seen or _is_of_library(code.co_filename):
-            return
-        seen.add(id(code))
-        for container, key, value in _names(function, code):
-            if isinstance(value, FunctionType):
-                self._guard_names(value, seen)
-            elif not isinstance(value, _SOURCE):
-                self.guard(container, key, value)
-                self._guard_entries(value, deep=True)
-                if hasattr(value, "__wrapped__"):
-                    self._guard_names(value, seen)
-
-    def _guard_entries(self, value: Any, deep: bool) -> None:
-        if isinstance(value, Module):
-            for module in value.modules():
-                self.modules[id(module)] = module
-        elif type(value) in (list, tuple, dict):
-            if type(value) is not tuple:
-                self.guard_size(value)
-            items = value.items() if type(value) is dict else enumerate(value)
-            for key, part in list(items)[:_MOST]:
-                if key is None:
-                    unseen("a dictionary has the key None")  # as key of a guard None means the size
-                elif type(value) is not tuple:
-                    self.guard(value, key, part)
-                self._guard_entries(part, deep=False)
-        elif deep and not isinstance(value, (Handle, *_SOURCE)) and hasattr(value, "__dict__"):
-            if type(value).__module__.startswith(("norch.", "torch.")):  # or as norch.as_torch() names them
-                return  # norch's own objects add their guards themselves
-            self.guard_size(value.__dict__)
-            for name, part in list(value.__dict__.items())[:_MOST]:
-                self.guard(value.__dict__, name, part)
-                self._guard_entries(part, deep=False)
-=======
     def compare(self, candidates: list[Any]) -> None:
         """Notes in self.changes which recordings fitted before this run and do not after it: the function changes what
         it reads."""
@@ -196,7 +154,6 @@ class Trace:
                 what = f" ({row[2]!r})" if row and type(row[2]) is str else ""
                 text = f"the function changes a value of Python's that it reads{what}, which a replay would not"
                 self.changes[program] = text if not place else f"{text}\n  at {place[0]}:{place[1]}"
->>>>>>> be7c05a0 (capture: every Python value that is read is guarded, or refused)
 
     def _guard_module(self, module: Module) -> None:
         """Parameters, buffers and children are attributes too (nn/_registry.py)."""
