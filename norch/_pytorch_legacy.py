@@ -17,7 +17,7 @@ from typing import Any
 from ._lib import lib
 from ._placement import Chosen, placed
 from ._source import Source, size_of
-from ._unpickler import Refusal
+from ._unpickler import WORD, Refusal, shown
 from .device import device as Device
 from .dtype import DTYPES
 from .pytorch_file import TorchUnpickler, Typed
@@ -59,7 +59,7 @@ class Reader(TorchUnpickler):
     def load(self) -> Any:
         version, _ = self.next_object(), self.next_object()
         if version != VERSION:
-            raise ValueError(f"version {version!r} of the format, not {VERSION}")
+            raise ValueError(f"version {shown(version)} of the format, not {VERSION}")
         made, keys = self.next_object(), self.next_object()
         if type(keys) is not list or set(map(_text, keys)) != self.by_key.keys() or len(keys) != len(self.by_key):
             raise ValueError("the keys of the storages are not those that the object names")
@@ -80,14 +80,15 @@ class Reader(TorchUnpickler):
     def persistent_load(self, pid: Any) -> Any:
         """A storage, the same for each time that its key occurs; or a view of one, which shares its memory."""
         if type(pid) is not tuple or len(pid) < 2:
-            raise ValueError(f"{pid!r} names no storage")
+            raise ValueError(f"{shown(pid)} names no storage")
         if _text(pid[0]) == "module":  # a class with its source
             if self.trusting:
                 return pid[1]
             raise Refusal("load: the file holds modules, which name classes; save the state_dict() of a module")
         kind, dtype, key, location, count, view = pid
+        self.spend(sum(len(text) // WORD for text in (kind, key, location) if isinstance(text, bytes)))
         if _text(kind) != "storage" or dtype not in DTYPES or not _are_sizes(count):
-            raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
+            raise ValueError(f"neither a storage nor a dtype: {shown(kind)} of {shown(dtype)}")
         if (stored := self.by_key.get(_text(key))) is None:
             self.left -= count * dtype.itemsize
             if self.left < 0:
@@ -107,7 +108,7 @@ class Reader(TorchUnpickler):
 def _text(x: Any) -> str:
     """A string, which Python 2 may have written as bytes."""
     if not isinstance(x, str | bytes):
-        raise ValueError(f"{x!r} is no string")
+        raise ValueError(f"{shown(x)} is no string")
     return x if isinstance(x, str) else x.decode()
 
 

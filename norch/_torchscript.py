@@ -22,6 +22,8 @@ NO_MODULE = ("no module",)
 DEEPEST = 500  # modules in modules
 # The text of a class may be compressed: it has at most so many bytes, and so many for each byte of the file.
 FREE, FOR_A_BYTE = 1 << 20, 64
+# Of a class: its name, whether it is a module, its lists of names.
+CLASS = re.compile(r"^class (\w+)(\(Module\))?.*:\n((?:  __parameters__ = .*\n|  __buffers__ = .*\n)*)", re.MULTILINE)
 
 
 class ScriptObject(dict[str, Any]):
@@ -55,6 +57,7 @@ class ScriptReader(Reader):
         super().__init__(archive, where, trusting)
         self.calls = {**self.calls, _given: (object, object)}
         self.classes: dict[tuple[str, str], type[ScriptObject]] = {}
+        self.texts: dict[str, dict[str, tuple[str, ...]]] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch.jit._pickle" and name in LISTS:
@@ -108,14 +111,13 @@ class ScriptReader(Reader):
         """The parameters and buffers of a class, as its text has them; NO_MODULE for a class of other objects; None if
         there is no text: then each tensor counts."""
         module, name = cls.path
-        text = self.text(f"code/{module.replace('.', '/')}.py")
-        if text is None:
-            return None
-        head = rf"^class {re.escape(name)}(\(Module\))?.*:\n((?:  __parameters__ = .*\n|  __buffers__ = .*\n)*)"
-        found = re.search(head, text, re.MULTILINE)
-        if found is None or not found[1]:
-            return None if found is None else NO_MODULE
-        return tuple(re.findall(r'"([^"]*)"', found[2]))
+        if module not in self.texts:  # each is read once, for all classes of it
+            text = self.text(f"code/{module.replace('.', '/')}.py") or ""
+            found: dict[str, tuple[str, ...]] = {}
+            for its, is_module, lists in CLASS.findall(text):
+                found.setdefault(its, tuple(re.findall(r'"([^"]*)"', lists)) if is_module else NO_MODULE)
+            self.texts[module] = found
+        return self.texts[module].get(name)
 
     def text(self, path: str) -> str | None:
         if not self.archive.has(path):

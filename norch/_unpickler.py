@@ -2,18 +2,21 @@
 one for trusted files.
 
 Time and memory of the restricted one are bounded by the size of the file: each call, and each key of a dict or set, is
-checked before it is executed.
+checked before it is executed. Python hashes a tuple or an integer anew each time, and compares a key with all that have
+its hash, which a file may choose: each hash and each comparison counts as work.
 """
 
 from __future__ import annotations
 
 import codecs
+import os
 import pickle
 import struct
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, ClassVar
 
 from ._placement import Chosen, placed
@@ -69,10 +72,24 @@ ENCODINGS = ((), ("latin1",), ("latin-1",))
 FREE = 1 << 20  # elements that any file may have copied or hashed; then so many for each of its bytes:
 FOR_A_BYTE = 8
 DEEPEST = 100  # tuples in tuples of a key
+LONGEST_NUMBER = 4300  # characters of a number that is written out; reading one takes time in the square of its length
+WORD = 64  # bits of an integer, or characters, that are one element of work
+SECRET = int.from_bytes(os.urandom(7), "little")
+OWN_HASH = (1 << 61) - 1  # integers below have each a hash of its own, and no number shares its hash with many floats
 
 
 class Refusal(pickle.UnpicklingError):
     """A file asks for an operation that is refused."""
+
+
+def shown(x: Any) -> str:
+    """What a message says of an object of a file, whose repr() may be of any length: lists in lists can be short in a
+    file, and have 2 to the 1000 elements."""
+    if isinstance(x, (str, bytes)):
+        return repr(x if len(x) <= 100 else x[:100])
+    if isinstance(x, (bool, float, type(None))) or (isinstance(x, int) and x.bit_length() <= WORD):
+        return repr(x)
+    return f"a {type(x).__name__}"
 
 
 class TrustingUnpickler(pickle.Unpickler):
@@ -106,6 +123,7 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         super().__init__(file)
         self.source, self.where, self.storages = file, where, storages
         self.work = 0
+        self.hashes: dict[int, tuple[Any, dict[int, int]]] = {}  # of a container: how many keys have a hash
 
     def find_class(self, module: str, name: str) -> Any:
         if self.proto < 3:  # which torch.save takes: builtins and the like have the names of Python 2 there
@@ -150,14 +168,44 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         if self.work > FREE + FOR_A_BYTE * self.source.taken:
             raise Refusal("load: the file asks for more work than its size allows")
 
-    def check_keys(self, keys: Iterable[Any]) -> None:
-        """Python hashes tuples in tuples without a limit of depth, and each as often as it occurs."""
-        nested = [key for key in keys if isinstance(key, (tuple, frozenset))]
-        for _ in range(DEEPEST):
-            if not nested:
-                return
-            self.spend(sum(map(len, nested)))
-            nested = [part for each in nested for part in each if isinstance(part, (tuple, frozenset))]
+    def check_keys(self, holder: Any, keys: Iterable[Any]) -> None:
+        """Counts the work to put keys into holder, a dict or set, or None for a new one."""
+        work = 0
+        counts: dict[int, int] | None = None
+        for key in keys:
+            kind = type(key)
+            if kind is str or kind is bytes:  # hashed once, by a secret
+                work += len(key) // WORD
+            elif kind is not bool and kind is not float and not (kind is int and -OWN_HASH < key < OWN_HASH):
+                size = self.size_of_key(key)
+                if counts is None:
+                    counts = {} if holder is None else self.hashes.setdefault(id(holder), (holder, {}))[1]
+                own = hash(key) ^ SECRET
+                counts[own] = count = counts.get(own, 0) + 1
+                self.spend(size * count)  # it may be compared with each of them
+        self.spend(work)
+
+    def size_of_key(self, key: Any) -> int:
+        """The elements of a key, each as often as it occurs. Python hashes tuples without a limit of depth."""
+        size, level = 0, [key]
+        for _ in range(DEEPEST + 1):
+            here, inner = 0, list[Any]()
+            for part in level:
+                if isinstance(part, (tuple, frozenset)):
+                    here += 1 + len(part)
+                    inner.append(part)
+                elif isinstance(part, (range, slice)):
+                    here += 4
+                    inner.append((part.start, part.stop, part.step))
+                elif isinstance(part, int):
+                    here += 1 + part.bit_length() // WORD
+                else:
+                    here += 1 + (len(part) // WORD if isinstance(part, (str, bytes)) else 0)
+            self.spend(here)
+            size += here
+            level = [part for each in inner for part in each]
+            if not level:
+                return size
         raise Refusal(f"load: the file has a key of more than {DEEPEST} tuples within each other")
 
     def check_call(self) -> None:
@@ -171,13 +219,19 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         if good and function is OrderedDict and arguments:
             good = all(type(pair) in (list, tuple) and len(pair) == 2 for pair in arguments[0])
         if not good:
-            what = getattr(function, "__name__", type(function).__name__)
+            what = (
+                function.__name__
+                if isinstance(function, (type, FunctionType, BuiltinFunctionType))
+                else shown(function)
+            )
             raise Refusal(f"load: the file calls {what} with arguments that nothing saved calls it with")
         self.spend(sum(len(each) for each in arguments if isinstance(each, SIZED)))
         if function in (set, frozenset, Counter) and arguments:
-            self.check_keys(arguments[0])
+            self.check_keys(None, arguments[0])
         if function is OrderedDict and arguments:
-            self.check_keys([key for key, _ in arguments[0]])
+            self.check_keys(None, [key for key, _ in arguments[0]])
+        if function is range and any(number.bit_length() > WORD for number in arguments):  # it divides them
+            raise Refusal(f"load: the file has a range with a number of more than {WORD} bits")
         if function is restored:
             self.stack[-2] = lambda data: placed(self.where, restored(data))
 
@@ -187,15 +241,19 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
 
     def check_setitem(self) -> None:
         self.check_holder(self.stack[-3], dict)
-        self.check_keys(self.stack[-2:-1])
+        self.check_keys(self.stack[-3], self.stack[-2:-1])
 
     def check_setitems(self) -> None:
         self.check_holder(self.metastack[-1][-1], dict)
-        self.check_keys(self.stack[::2])
+        self.check_keys(self.metastack[-1][-1], self.stack[::2])
 
     def check_additems(self) -> None:
         self.check_holder(self.metastack[-1][-1], set)
-        self.check_keys(self.stack)
+        self.check_keys(self.metastack[-1][-1], self.stack)
+
+    def check_name(self) -> None:
+        """A name that stands in the file once may be looked up often."""
+        self.spend(sum(len(part) // WORD for part in self.stack[-2:] if isinstance(part, str)))
 
     def refuse(self) -> None:
         raise Refusal("load: the file makes an object in a way in which no tensor, number or container is saved")
@@ -208,6 +266,23 @@ def _checked(opcode: bytes, check: Callable[[Any], None]) -> tuple[int, Callable
         if not self.trusting:
             check(self)
         run(self)
+
+    return opcode[0], checked
+
+
+def _written_out(opcode: bytes) -> tuple[int, Callable[[Any], None]]:
+    """An opcode that a number follows, in decimal. Those of the memo are at most as large as the C unpickler's."""
+    run, most = pickle._Unpickler.dispatch[opcode[0]], 10 if opcode in (pickle.PUT, pickle.GET) else LONGEST_NUMBER
+
+    def checked(self: Any) -> None:
+        whole, line = self.readline, self.readline()
+        if len(line) > most + 1:
+            raise Refusal(f"load: the file has a number of {len(line) - 1} characters; {most} is the limit here")
+        self.readline = lambda: line
+        try:
+            run(self)
+        finally:
+            self.readline = whole
 
     return opcode[0], checked
 
@@ -226,17 +301,19 @@ RestrictedUnpickler.dispatch = {
             (pickle.OBJ, RestrictedUnpickler.refuse),
             (pickle.APPEND, lambda self: self.check_holder(self.stack[-2], list)),
             (pickle.APPENDS, lambda self: self.check_holder(self.metastack[-1][-1], list)),
-            (pickle.DICT, lambda self: self.check_keys(self.stack[::2])),
+            (pickle.DICT, lambda self: self.check_keys(None, self.stack[::2])),
             (pickle.SETITEM, RestrictedUnpickler.check_setitem),
             (pickle.SETITEMS, RestrictedUnpickler.check_setitems),
             (pickle.ADDITEMS, RestrictedUnpickler.check_additems),
-            (pickle.FROZENSET, lambda self: self.check_keys(self.stack)),
+            (pickle.FROZENSET, lambda self: self.check_keys(None, self.stack)),
+            (pickle.STACK_GLOBAL, RestrictedUnpickler.check_name),
         )
     ),
+    **dict(map(_written_out, (pickle.INT, pickle.LONG, pickle.FLOAT, pickle.PUT, pickle.GET))),
 }
 
 
 def _numbered(storages: list[Storage], number: Any) -> Storage:
     if type(number) is not int or not 0 <= number < len(storages):
-        raise ValueError(f"the file has no storage {number!r}")
+        raise ValueError(f"the file has no storage {shown(number)}")
     return storages[number]

@@ -21,7 +21,7 @@ from ._lib import lib
 from ._mapping import MappedSource, Mapping
 from ._placement import Chosen, placed
 from ._source import Source
-from ._unpickler import CALLS, Refusal, RestrictedUnpickler
+from ._unpickler import CALLS, Refusal, RestrictedUnpickler, shown
 from .device import device as Device  # noqa: N812
 from .dtype import BY_NAME, DTYPES
 from .dtype import dtype as DType  # noqa: N812
@@ -69,7 +69,7 @@ def _parameter_with_state(data: Any, requires_grad: bool, hooks: Any, attributes
 
 def _of_class(make: Any, cls: Any, arguments: Any, attributes: Any) -> Any:
     if make is not _tensor or cls is not Tensor:
-        raise TypeError(f"{cls!r} made by {make!r}")
+        raise TypeError(f"{shown(cls)} made by {shown(make)}")
     return _with_attributes(_tensor(*arguments), attributes)
 
 
@@ -212,11 +212,12 @@ class Reader(TorchUnpickler):
     def persistent_load(self, pid: Any) -> Any:
         """A storage. Tensors that name the same one share it."""
         kind, dtype, key, location, _ = pid
-        if kind != "storage" or dtype not in DTYPES:
-            raise ValueError(f"neither a storage nor a dtype: {kind!r} of {dtype!r}")
+        if kind != "storage" or dtype not in DTYPES or type(key) is not str or type(location) is not str:
+            of = f"{shown(dtype)}, {shown(key)} on {shown(location)}"
+            raise ValueError(f"neither a storage nor a dtype: {shown(kind)} of {of}")
         if key not in self.by_key:
             storage = self.archive.storage(f"{self.storage_folder}/{key}")
-            self.by_key[key] = placed(self.where, storage, str(location))
+            self.by_key[key] = placed(self.where, storage, location)
         return Typed(self.by_key[key].elements, dtype)
 
 

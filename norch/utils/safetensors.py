@@ -27,6 +27,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .._exports import publish
+from .._lib import constants
 from .._mapping import MappedSource
 from .._mapping import Mapping as MappedFile
 from .._placement import Chosen, placed
@@ -44,6 +45,7 @@ __all__ = [
     "SafetensorError", "load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model",
 ]  # fmt: skip
 
+MAX_DIMS = constants["MAX_DIMS"]
 SIZE = struct.Struct("<Q")
 LARGEST_HEADER = 100_000_000
 METADATA = "__metadata__"
@@ -193,6 +195,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _size(text: str) -> int:
+    if len(text) > 20:  # digits, which take time in the square of their number
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
 def _header_size(head: bytes, size: int | None) -> int:
     """The size of the header of a file that begins with head and has size bytes."""
     if len(head) < SIZE.size:
@@ -208,7 +216,7 @@ def _parsed(header: bytes, data_size: int | None) -> tuple[list[Entry], dict[str
     if header[:1] != b"{":
         raise _refuse("the header does not begin with {")
     try:
-        content = json.loads(header.decode(), object_pairs_hook=_once)
+        content = json.loads(header.decode(), object_pairs_hook=_once, parse_int=_size)
     except (ValueError, RecursionError) as error:
         raise _refuse(f"the header is no JSON ({error})") from None
     metadata = content.pop(METADATA, None)
@@ -230,11 +238,15 @@ def _entry(name: str, said: Any) -> Entry:
         raise _refuse(f"{name!r} has not dtype, shape and data_offsets")
     code, shape, offsets = said["dtype"], said["shape"], said["data_offsets"]
     if type(code) is not str or code not in DTYPES:
-        raise _refuse(f"{name!r} is of {code!r}")
+        raise _refuse(f"{name!r} is of {code if type(code) is str else type(code).__name__}")
     for numbers in (shape, offsets):
         if type(numbers) is not list or any(type(n) is not int or not 0 <= n < 1 << 63 for n in numbers):
             raise _refuse(f"{name!r} has sizes or offsets that are no sizes")
-    if len(offsets) != 2 or offsets[1] - offsets[0] != prod(shape) * BITS[code] // 8:
+    if len(shape) > MAX_DIMS or len(offsets) != 2:
+        raise _refuse(f"{name!r} has {len(shape)} sizes and {len(offsets)} offsets; {MAX_DIMS} and 2 is the limit")
+    if prod(max(size, 1) for size in shape) * BITS[code] >= 1 << 63:
+        raise _refuse(f"{name!r}, {code} of shape {tuple(shape)}, has too many elements")
+    if offsets[1] - offsets[0] != prod(shape) * BITS[code] // 8:
         raise _refuse(f"{name!r}, {code} of shape {tuple(shape)}, has the offsets {offsets}")
     return Entry(name, code, tuple(shape), offsets[0], offsets[1] - offsets[0])
 
