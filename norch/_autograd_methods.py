@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from . import _recording
 from ._handle import Handle, alias
 from ._lib import lib
 from ._typing import Any, Tensor, TypeVar
@@ -94,7 +95,7 @@ class AutogradMethods(Handle):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward() collected; None before."""
-        return self._grad
+        return lib.norch_grad_of(self) if _recording.traced else self._grad  # a recording notes that it is read
 
     @grad.setter
     def grad(self, g: Tensor | None) -> None:
@@ -144,7 +145,7 @@ class AutogradMethods(Handle):
         node = gradient_edge(self)
         if node is None:
             raise Error(f"{name}: this tensor does not require grad")
-        return node
+        return node.apart(self)
 
     @property
     def _version(self) -> int:

@@ -13,6 +13,7 @@ class _Here(threading.local):
 
 
 here = _Here()
+traced = False  # whether any function was traced in this process
 
 
 def unseen(what: str) -> None:

@@ -79,6 +79,25 @@ void nr_program_find_dead(nr_program *program) {
     }
 }
 
+bool nr_program_carries(const nr_program *program) {
+    bool *carried = nr_malloc((size_t)program->block_count + 1), results = false;
+    if (!carried) return true;
+    for (int64_t i = 0; i < program->block_count; i++)
+        carried[i] = program->blocks[i].written && program->blocks[i].external;
+    for (int64_t s = 0; s < program->count && !results; s++) {
+        const nr_use *use = program->uses + program->steps[s].first_use, *end = use + program->steps[s].uses;
+        bool reads = false;
+        for (const nr_use *u = use; u < end; u++) reads |= !u->written && carried[u->home];
+        for (const nr_use *u = use; u < end && reads; u++) {
+            if (!u->written) continue;
+            carried[u->home] = true;
+            results |= program->blocks[u->home].storage && !program->blocks[u->home].external;
+        }
+    }
+    nr_free(carried);
+    return results;
+}
+
 /* Finds the first and the last call that uses each block. */
 static void find_lives(nr_program *program) {
     for (int64_t i = 0; i < program->block_count; i++)

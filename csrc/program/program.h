@@ -171,6 +171,9 @@ void nr_program_unfuse(nr_program *program);
 void nr_program_find_dead(nr_program *program);
 /* Sets the offsets of temporary blocks and results in the slab; returns its size. */
 size_t nr_program_layout(nr_program *program);
+/* Whether results depend on memory from before the recording that the calls write to, so that another run would give
+ * others. Comes before the end of the recording. */
+bool nr_program_carries(const nr_program *program);
 /* Whether a block is in the slab, once the layout is made. */
 bool nr_in_slab(const nr_block *block);
 

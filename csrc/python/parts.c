@@ -1,19 +1,29 @@
 /* parts: a recording in two parts: forward, of a function, and backward, of its gradient, which is recorded later, in
  * backward(); and queries of the memory of results. */
+#include "../core/memory.h"
 #include "recording.h"
 
-/* record_pause(recording, leaves, results): ends the forward part; numbers of arguments and results of the function. */
+/* record_pause(recording, arguments, results): ends the forward part; results: how many the function has. */
 NR_BUILTIN(record_pause) {
     nr_recording *r = n == 3 ? nr_recording_of("record_pause", given[0]) : NULL;
     if (!r || !r->program || nr_observer_here() != &r->program->observer) {
-        PyErr_SetString(PyExc_TypeError, "record_pause: takes a recording of this thread, and two numbers");
+        PyErr_SetString(PyExc_TypeError, "record_pause: takes a recording of this thread, arguments, and a number");
         return NULL;
+    }
+    const int64_t leaves = PyTuple_Size(given[1]);
+    if (!(r->log.modes = nr_malloc((size_t)leaves * sizeof *r->log.modes))) {
+        nr_fail(NORCH_ERROR_MEMORY, "compile: out of memory");
+        return NULL;
+    }
+    for (int64_t i = 0; i < leaves; i++) {
+        void *leaf = PyTuple_GetItem(given[1], i);
+        r->log.modes[i] = nr_is_tensor(leaf) ? nr_mode_of(leaf) : (nr_leaf_mode){0};
     }
     nr_observe(NULL);
     nr_program_divide(r->program);
     for (int64_t i = 0; i < r->log.seen_count; i++)
         r->log.seen[i].gained = r->log.seen[i].x->node != r->log.seen[i].node;
-    r->conditions.first_leaves = PyLong_AsLongLong(given[1]);
+    r->conditions.first_leaves = leaves;
     r->first_results = PyLong_AsLongLong(given[2]);
     nr_recording_note_modes(r);
     return Py_NewRef(NR_NONE);
@@ -48,8 +58,35 @@ NR_BUILTIN(is_own) {
     return PyBool_FromLong(one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT);
 }
 
-/* result_of(recording, i): the argument that the i-th result is a view of; -1: it has memory of its own; -2: it is an
- * argument itself, or another tensor from before the recording. */
+/* is_external(recording, x): whether the memory of x is from before the recording. */
+NR_BUILTIN(is_external) {
+    const nr_recording *r = nr_counted("is_external", 2, n) ? nr_recording_of("is_external", given[0]) : NULL;
+    if (!r) return NULL;
+    const norch_tensor *x = nr_is_tensor(given[1]) ? given[1] : NULL;
+    const int32_t block = x && r->program ? nr_program_find(r->program, x->storage) : -1;
+    return PyBool_FromLong(block < 0 || r->program->blocks[block].external);
+}
+
+/* carries(recording): whether results depend on tensors from before it that it writes to; before it ends. */
+NR_BUILTIN(carries) {
+    const nr_recording *r = nr_counted("carries", 1, n) ? nr_recording_of("carries", given[0]) : NULL;
+    return r ? PyBool_FromLong(r->program && nr_program_carries(r->program)) : NULL;
+}
+
+/* written_tensors(recording): the tensors from before the recording that a run writes to. */
+NR_BUILTIN(written_tensors) {
+    const nr_recording *r = nr_counted("written_tensors", 1, n) ? nr_recording_of("written_tensors", given[0]) : NULL;
+    if (!r) return NULL;
+    int64_t count = 0;
+    for (int64_t i = 0; i < r->used_count; i++) count += r->used[i].written;
+    void *tuple = PyTuple_New(count);
+    for (int64_t i = 0, to = 0; tuple && i < r->used_count; i++)
+        if (r->used[i].written) PyTuple_SetItem(tuple, to++, norch_retain(r->used[i].x));
+    return tuple;
+}
+
+/* result_of(recording, i): the argument, or the tensor from before the recording, that the i-th result is a view of;
+ * -1: it has memory of its own; -2: it is such a tensor itself. */
 NR_BUILTIN(result_of) {
     nr_recording *r = nr_counted("result_of", 2, n) ? nr_recording_of("result_of", given[0]) : NULL;
     if (!r) return NULL;
@@ -57,5 +94,6 @@ NR_BUILTIN(result_of) {
     if (i < 0 || i >= r->result_count) return PyLong_FromLongLong(-2);
     const nr_returned *one = &r->results[i];
     if (one->leaf >= 0 && one->offset >= 0) return PyLong_FromLongLong(one->leaf);
+    if (one->base) return norch_retain(one->base);
     return PyLong_FromLongLong(one->leaf < 0 && !one->object ? -1 : -2);
 }

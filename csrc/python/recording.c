@@ -73,6 +73,7 @@ static void clear_log(nr_log *log) {
     EACH_LOGGED(log, DROP)
     nr_free(log->seen);
     nr_free(log->before);
+    nr_free(log->modes);
     *log = (nr_log){0};
 }
 
@@ -151,6 +152,21 @@ static void see(nr_observer *self, norch_tensor *x) {
                                              .grad_data = grad ? grad->data : NULL};
 }
 
+/* grad_of(x): .grad. A recording notes that Python reads it. */
+NR_BUILTIN(grad_of) {
+    if (!nr_counted("grad_of", 1, n)) return NULL;
+    norch_tensor *x = given[0];
+    nr_observer *observer = nr_observing();
+    if (observer && observer->seen == see) {
+        nr_log *log = &((nr_recording *)((nr_program *)observer)->owner)->log;
+        see(observer, x);
+        const norch_tensor *grad = grad_of(x);
+        for (int64_t i = 0; i < log->seen_count; i++)
+            if (log->seen[i].x == x) log->seen[i].asked |= log->seen[i].grad_storage == (grad ? grad->storage : NULL);
+    }
+    return Py_NewRef(x->grad);
+}
+
 /* Notes the gradients that the tensors of the recording before have now. */
 static int32_t note_gradients(nr_log *log, const nr_recording *earlier) {
     if (!(log->before = nr_malloc((size_t)earlier->used_count * sizeof *log->before)))
@@ -181,7 +197,7 @@ NR_BUILTIN(record_begin) {
         return NULL;
     }
     r->program = program;
-    r->log.joins = PyObject_IsTrue(given[4]) == 1;
+    r->log.joins = r->views = PyObject_IsTrue(given[4]) == 1;
     r->log.line = Py_XNewRef(given[1]);
     r->counter = Py_NewRef(given[2]);
     if (given[3] != NR_NONE) {
@@ -276,8 +292,10 @@ static void find_grad_rule(const nr_log *log, const nr_program *program, const n
     const int32_t of_first = seen->grad_storage ? nr_program_find(program, seen->grad_storage) : -1;
     if (of_first >= 0 && program->blocks[of_first].external && program->blocks[of_first].last >= 0)
         used->rule = NR_GRAD_SAME;
-    else if (!seen->grad_storage && used->sets_grad && !(before && before->storage))
+    else if (!seen->grad_storage && (used->sets_grad || seen->asked) && !(before && before->storage))
         used->rule = NR_GRAD_NONE;
+    else if (seen->grad_storage && seen->asked && (!before || before->storage))
+        used->rule = NR_GRAD_SOME;
 }
 
 /* The tensors that runs use, from those that were seen. */
@@ -293,7 +311,7 @@ static int32_t list_used(nr_recording *r) {
         *used = (nr_used){.x = norch_retain(x),
                           .storage = x->storage,
                           .data = x->data,
-                          .node = Py_XNewRef(x->node),
+                          .node = Py_XNewRef(r->program->divided ? seen->node : x->node), /* as the call found it */
                           .hooks = r->program->divided ? NULL : Py_XNewRef(nr_hooks_of(x)),
                           .grad_storage = seen->grad_storage,
                           .grad_data = seen->grad_data,
@@ -313,8 +331,20 @@ static bool is_in(void *tuple, const void *object) {
     return false;
 }
 
+/* Whether the function itself sets the .grad of an argument, or uses its memory. */
+static bool uses_grad(const nr_recording *r, const norch_tensor *x) {
+    const norch_tensor *grad = grad_of(x);
+    const int32_t block = grad ? nr_program_find(r->program, grad->storage) : -1;
+    if (block >= 0 && r->program->blocks[block].last >= 0) return true;
+    for (int64_t s = 0; s < r->log.seen_count; s++)
+        if (r->log.seen[s].x == x)
+            return r->log.seen[s].asked || r->log.seen[s].grad_storage != (grad ? grad->storage : NULL);
+    return false;
+}
+
 /* Reads the arguments, and finds those that each run binds. The others are fixed: a tensor that requires a gradient,
- * unless autograd records the results, and one whose memory the function uses through another tensor too. */
+ * unless autograd records the results, one whose .grad the function uses, and one whose memory it uses through another
+ * tensor too. */
 static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     const int64_t count = PyTuple_Size(leaves);
     nr_conditions *c = &r->conditions;
@@ -331,15 +361,16 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
             continue;
         }
         leaf->tensor = *(norch_tensor *)object;
-        leaf->needs = leaf->tensor.node != NR_NONE;
+        const nr_leaf_mode mode = r->log.modes && i < c->first_leaves ? r->log.modes[i] : nr_mode_of(object);
+        leaf->needs = mode.needs;
         leaf->type = Py_NewRef(leaf->tensor.type);
-        leaf->is_graph_leaf = nr_is_graph_leaf(&leaf->tensor);
+        leaf->is_graph_leaf = mode.is_graph_leaf;
         leaf->later = used_later(r->program, leaf->tensor.storage);
         for (int32_t k = (int32_t)i - 1; k >= 0; k--)
             if (c->leaves[k].is_tensor && c->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
         for (int32_t k = 0; k < (int32_t)i && leaf->twin == (int32_t)i; k++)
             if (PyTuple_GetItem(leaves, k) == object) leaf->twin = k;
-        bool fixed = leaf->needs && !r->log.joins;
+        bool fixed = (leaf->needs && !r->log.joins) || (!r->program->divided && uses_grad(r, object));
         for (int64_t s = 0; s < r->log.seen_count && !fixed; s++) {
             const norch_tensor *x = r->log.seen[s].x;
             fixed = x->storage == leaf->tensor.storage && !is_in(leaves, x) && !is_in(results, x);
@@ -428,6 +459,8 @@ static void place_results(nr_recording *r) {
         one->at = (int64_t)block->at + offset;
         one->header.offset = (block->kind == NR_RESULT ? one->at : offset) / nr_size_of(one->header.dtype);
         if (block->kind != NR_RESULT) one->header.storage = block->storage;
+        for (int64_t k = 0; k < r->used_count && block->kind == NR_EXTERNAL && !one->base; k++)
+            if (r->used[k].storage == block->storage) one->base = r->used[k].x;
     }
 }
 

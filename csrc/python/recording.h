@@ -10,6 +10,7 @@
 typedef enum nr_grad_rule {
     NR_GRAD_ANY,  /* the program does not depend on it */
     NR_GRAD_NONE, /* .grad was None */
+    NR_GRAD_SOME, /* .grad was not None, which Python has read */
     NR_GRAD_SAME, /* the program uses the memory that .grad had */
 } nr_grad_rule;
 
@@ -20,6 +21,7 @@ typedef struct nr_seen {
     norch_storage *grad_storage; /* of .grad when x was first used; NULL: it was None. Not a reference, so that */
     void *grad_data;             /* the function itself can free it */
     bool gained;                 /* the forward part has changed its node in the autograd graph */
+    bool asked;                  /* Python has read .grad as it was then */
 } nr_seen;
 
 /* The storage of a tensor's .grad when the recording began; NULL: it was None. */
@@ -28,13 +30,19 @@ typedef struct nr_grad_before {
     norch_storage *storage;
 } nr_grad_before;
 
+/* Whether an argument requires a gradient, and is a leaf of the graph. */
+typedef struct nr_leaf_mode {
+    bool needs, is_graph_leaf;
+} nr_leaf_mode;
+
 /* What is known only while it records; empty afterwards. */
 typedef struct nr_log {
     nr_seen *seen;
     nr_grad_before *before; /* of the tensors that the last recording used */
     int64_t seen_count, seen_capacity, before_count;
-    bool joins; /* autograd records the results, if arguments require gradients */
-    void *line; /* of Python: a function for the user's line */
+    bool joins;          /* autograd records the results, if arguments require gradients */
+    nr_leaf_mode *modes; /* of two parts: those of the arguments in the first; else NULL */
+    void *line;          /* of Python: a function for the user's line */
 } nr_log;
 
 /* A tensor from before the recording that a run uses: as it must be before the run, and as it is after it. */
@@ -114,6 +122,7 @@ typedef struct nr_returned {
     int64_t at;          /* bytes from the slab to the first element */
     norch_tensor *made;  /* the tensor that the present run has made for it */
     int64_t offset;      /* of a view, in bytes from the argument's first element; -1: the argument itself */
+    norch_tensor *base;  /* in the list of used tensors: the result is a view of it; or NULL */
     nr_spare spares[NR_SPARES];
     int oldest; /* of the spares */
 } nr_returned;
@@ -143,6 +152,7 @@ typedef struct nr_recording {
     nr_returned *results;
     int64_t used_count, result_count, first_results; /* first_results: of the forward part */
     bool copies, alone;                              /* alone: one tensor is returned, without a tuple */
+    bool views;                                      /* results that are views are given as such, not as copies */
     nr_guards watches;                               /* entries of dicts; if one has changed, before_run is called */
     bool always_asks;                                /* before_run is always called */
     void *counter;                                   /* of Python: the write counter */
@@ -160,6 +170,9 @@ extern void *nr_recording_type;
 extern void *nr_leaf_class;
 extern int64_t nr_hooks_offset;
 static inline bool nr_is_graph_leaf(const norch_tensor *x) { return ((nr_object *)x->node)->type == nr_leaf_class; }
+static inline nr_leaf_mode nr_mode_of(const norch_tensor *x) {
+    return (nr_leaf_mode){x->node != NR_NONE, nr_is_graph_leaf(x)};
+}
 /* The hooks on the gradient of a leaf, a borrowed reference; NULL: it is none. */
 static inline void *nr_hooks_of(const norch_tensor *x) {
     return !nr_is_graph_leaf(x) ? NULL : *(void **)((char *)x->node + nr_hooks_offset);
@@ -206,9 +219,11 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
     ROW(program_uses)         \
     ROW(recording)            \
     ROW(note_unseen)          \
+    ROW(grad_of)              \
     ROW(replay)               \
     ROW(replay_timed)         \
     ROW(replay_gradient)      \
+    ROW(computes_again)       \
     ROW(replay_repeated)      \
     ROW(matches)              \
     ROW(captured_class)       \
@@ -217,6 +232,9 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
     ROW(refusal)              \
     ROW(is_running)           \
     ROW(is_own)               \
+    ROW(is_external)          \
+    ROW(carries)              \
+    ROW(written_tensors)      \
     ROW(program_calls)        \
     ROW(program_memory)       \
     ROW(line_of)

@@ -81,6 +81,7 @@ static bool tensors_stand(const nr_recording *r) {
         if (x->storage != one->storage || x->data != one->data || x->node != one->node) return false;
         if (!r->program->divided && one->hooks != nr_hooks_of(x)) return false;
         if (one->rule == NR_GRAD_NONE && x->grad != NR_NONE) return false;
+        if (one->rule == NR_GRAD_SOME && x->grad == NR_NONE) return false;
         if (one->rule != NR_GRAD_SAME) continue;
         const norch_tensor *grad = x->grad;
         if (!nr_is_tensor(x->grad) || grad->storage != one->grad_storage || grad->data != one->grad_data) return false;
@@ -105,6 +106,24 @@ static bool note_write(norch_tensor *x, void *time) {
     if (!counter || PyList_SetItem(counter, 0, time)) return false;
     x->version_counter = counter;
     Py_DecRef(none);
+    return true;
+}
+
+/* Gives a view the version counter of its base; on failure the view is freed. */
+static bool shares_writes(norch_tensor *base, norch_tensor *view) {
+    if (base->version_counter == NR_NONE) {
+        void *counter = PyList_New(1), *zero = counter ? PyLong_FromLongLong(0) : NULL, *none = base->version_counter;
+        if (!zero || PyList_SetItem(counter, 0, zero)) {
+            if (counter) Py_DecRef(counter);
+            norch_release(view);
+            return false;
+        }
+        base->version_counter = counter;
+        Py_DecRef(none);
+    }
+    void *before = view->version_counter;
+    view->version_counter = Py_NewRef(base->version_counter);
+    Py_DecRef(before);
     return true;
 }
 
@@ -173,9 +192,14 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one) {
         return made;
     }
     if (made) { /* a view of an argument */
+        if (r->views) return shares_writes(r->given[one->leaf], made) ? made : NULL;
         norch_tensor *copy = copied(made);
         norch_release(made);
         return copy;
+    }
+    if (r->views && one->base) {
+        norch_tensor *view = norch_alias(&one->header);
+        return view && shares_writes(one->base, view) ? view : NULL;
     }
     if (r->program->blocks[one->block].kind == NR_RESULT) {
         one->header.storage = r->program->slab;
@@ -299,6 +323,38 @@ static void *run(nr_recording *r, void *leaves) {
 /* Whether the elements of x were written to after a time (a sequence number). */
 static bool written_since(const norch_tensor *x, int64_t time) {
     return x->version_counter != NR_NONE && PyLong_AsLongLong(PyList_GetItem(x->version_counter, 0)) > time;
+}
+
+/* A tensor that a run reads, and that was written to after a time, other than by runs; NULL: none. */
+static norch_tensor *written_to(const nr_recording *r, void *const *given, int64_t time) {
+    for (int64_t i = 0; i < r->used_count; i++)
+        if (!r->used[i].written && written_since(r->used[i].x, time)) return r->used[i].x;
+    for (int64_t i = 0; i < r->conditions.first_leaves; i++)
+        if (r->conditions.leaves[i].is_tensor && written_since(given[i], time)) return given[i];
+    return NULL;
+}
+
+static void *would_differ(nr_recording *r, void *const *given, int64_t time) {
+    const int same = matches(&r->conditions, given);
+    if (same < 0) return NULL;
+    if (!same || !tensors_stand(r)) return PyUnicode_FromString("takes or reads something else by now");
+    norch_tensor *written = written_to(r, given, time);
+    if (written) return norch_retain(written);
+    return Py_NewRef(NR_NONE);
+}
+
+/* computes_again(recording, arguments, time): None if the function that was recorded would give the results that it
+ * gave at that time (a sequence number); a tensor that was written to since; or a text: why not. */
+NR_BUILTIN(computes_again) {
+    nr_recording *r = nr_counted("computes_again", 3, n) ? nr_recording_of("computes_again", given[0]) : NULL;
+    if (!r) return NULL;
+    void **leaves = nr_malloc((size_t)r->conditions.leaf_count * sizeof *leaves); /* a run may have r->given */
+    if (!leaves) return nr_fail(NORCH_ERROR_MEMORY, "compile: out of memory"), NULL;
+    void *found = read_arguments(given[1], r->conditions.first_leaves, leaves)
+                      ? would_differ(r, leaves, PyLong_AsLongLong(given[2]))
+                      : PyUnicode_FromString("has lost its arguments");
+    nr_free(leaves);
+    return found;
 }
 
 /* A tensor that the backward part uses, and that was written to after the first; NULL: none. */

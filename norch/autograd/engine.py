@@ -27,7 +27,7 @@ from .grad_mode import mode, set_grad_enabled
 from .hooks import add_to_grad, call_after, call_hooks, call_post_accumulate_hooks, check_gradient, retaining
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
-from .reachable import count_dependencies
+from .reachable import count_dependencies, open_all
 from .record import gradient_edge
 from .targets import Targets, nodes_of
 
@@ -127,6 +127,8 @@ def walk(
 ) -> None:
     """Walks back from roots, (node, gradient) pairs, and adds to the .grad of the leaves that it reaches. With targets
     it collects their gradients instead, in targets.found, and no .grad of a leaf changes."""
+    if create_graph:
+        open_all([root for root, _ in roots])
     waiting: Queue = []
     gradients: dict[Node, Any] = {}
     needed: Any = None
@@ -137,7 +139,7 @@ def walk(
         if needed is None or root in needed:
             _add(gradients, waiting, root, g)
         elif targets is not None and root in targets.one_by_one:
-            targets.one_by_one[root].append(g)
+            targets.one_by_one[root].append((None, g))
 
     if here.trace is not None and not retain_graph:
         here.trace.note_backward([root for root, _ in roots])
@@ -189,6 +191,7 @@ def visit(
                 node.release()
             node = None
             continue
+        edges = node.edges  # propagate may give the node others, for later walks (program/joint.py)
         grad_inputs = _conjugated(node, g) if may_be_complex and node.holomorphic else node.propagate(g)
         if node.metas is not None:
             grad_inputs = unbroadcast(grad_inputs, node.metas)
@@ -199,12 +202,12 @@ def visit(
         if check is not None:
             grad_inputs = check(node, grad_inputs)
         following = g = None
-        for edge, grad_input in zip(node.edges, grad_inputs):  # propagate gives one an edge
+        for edge, grad_input in zip(edges, grad_inputs):  # propagate gives one an edge
             if edge is None or grad_input is None:
                 continue
             if targets is not None and edge not in needed:
                 if edge in targets.one_by_one:
-                    targets.one_by_one[edge].append(grad_input)
+                    targets.one_by_one[edge].append((node, grad_input))
                 continue
             if type(edge) is Leaf:
                 if edge.hooks is None and targets is None:  # no hook needs the sum first
@@ -216,17 +219,19 @@ def visit(
                     _collect(dependencies, gradients, edge, grad_input, create_graph)
                 else:
                     _add(gradients, waiting, edge, grad_input)  # in the same order
-            elif following is None:
+            elif following is None and (not gradients or edge not in gradients):
                 following, g = edge, grad_input
             elif following is edge:
                 g = g + grad_input
             else:
                 _add(gradients, waiting, edge, grad_input)
+                if node.partial and hooks is None:
+                    owned.add(edge)
         if not retain_graph:
             node.release()
         if following is not None and waiting:
             _add(gradients, waiting, following, g)
-            if node.partial:
+            if node.partial and hooks is None:  # a hook may have returned a tensor of its own
                 owned.add(following)
             following = None
         node = following

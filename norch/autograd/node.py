@@ -26,6 +26,8 @@ class Node:
 
     # Whether propagate may return its argument, or a view of it, instead of a new tensor.
     shares_grad = True
+    # Whether it stands for nodes of its own, to which open() lets its edges lead, if it can.
+    is_whole = False
     # Whether the gradient from propagate is 0 outside a region; add_to(whole, g) then adds that region to a gradient.
     partial = False
     # The first depends_on inputs belong to the graph of a recorded gradient even if its derivative by them is 0. As in
@@ -55,6 +57,14 @@ class Node:
 
     def release(self) -> None:
         """Frees what was saved for propagate."""
+
+    def open(self) -> None:
+        """See is_whole."""
+
+    def apart(self, x: Any) -> Node:
+        """The node at which all gradients of x, whose history this is, add up: this one. Of results of a compiled
+        function it may be one of the function's own (program/joint.py), which becomes the history of x."""
+        return self
 
     def name(self) -> str:
         return type(self).__name__ + "Backward"

@@ -22,6 +22,20 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
     return seen
 
 
+def open_all(roots: Iterable[Node]) -> None:
+    """Opens the nodes behind roots that stand for others (Node.is_whole)."""
+    seen = set(roots)
+    todo = list(seen)
+    while todo:
+        node = todo.pop()
+        if node.is_whole:
+            node.open()
+        for edge in node.edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+
+
 def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
     """How many gradients each leaf with hooks waits for: the edges to it from the nodes still to be visited, which
     starts lead to. Leaves that have a waiting gradient are left out."""

@@ -6,23 +6,22 @@ from collections.abc import Iterable, Sequence
 
 from .._typing import Any
 from . import engine
-from .node import Leaf, Node
+from .node import Node
 from .targets import Boundary, without_hooks
 
 
-def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[Node]]:
-    """(the nodes behind outs that were recorded after start, the earlier nodes that their edges lead to)."""
+def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[tuple[Node, Node]]]:
+    """(the nodes behind outs that were recorded after start; the edges from them to earlier nodes, as pairs, in the
+    order in which a walk brings gradients along them)."""
     inside: set[Node] = set()
-    frontier: dict[Node, None] = {}
-    todo = list(outs)
+    todo = [node for node in outs if node.seq >= start]
     while todo:
         node = todo.pop()
-        if node.seq < start:
-            frontier[node] = None
-        elif node not in inside:
+        if node not in inside:
             inside.add(node)
-            todo.extend(one for one in node.edges if one is not None)
-    return inside, list(frontier)
+            todo.extend(one for one in node.edges if one is not None and one.seq >= start)
+    visited = sorted(inside, key=lambda node: -node.seq)
+    return inside, [(node, edge) for node in visited for edge in node.edges if edge is not None and edge.seq < start]
 
 
 def walk_to(
@@ -34,19 +33,31 @@ def walk_to(
 
 
 def walk_apart(
-    frontier: Sequence[Node], roots: Iterable[tuple[Node | None, Any]], retain_graph: bool, create_graph: bool
-) -> tuple[list[int], list[Any]]:
-    """As walk_to(), but a leaf gets its gradients one by one, so that they are added up in the same order as in a
-    single walk. Returns (positions in frontier, the gradients that go there)."""
-    leaves = [node for node in frontier if type(node) is Leaf and node.hooks is None]
-    boundary = _walk(Boundary(frontier, leaves), roots, retain_graph, create_graph)
-    places: list[int] = []
-    gradients: list[Any] = []
-    for i, node in enumerate(frontier):
-        arrived = boundary.one_by_one.get(node) or [boundary.found[node]]
-        places += [i] * len(arrived)
-        gradients += arrived
-    return places, gradients
+    edges: Sequence[Node],
+    roots: Iterable[tuple[Node | None, Any]],
+    retain_graph: bool,
+    create_graph: bool,
+    sources: Sequence[Node | None] | None = None,
+) -> tuple[Any, ...]:
+    """As walk_to(), but a node that is in edges several times gets as many gradients, one by one as they arrive, so
+    that they are added up in the same order as in a single walk. Where fewer arrive, the others are None; where more
+    do, the last is a sum. sources: the nodes that the edges come from, where the walk goes through them."""
+    places: dict[Node, list[int]] = {}
+    for i, node in enumerate(edges):
+        places.setdefault(node, []).append(i)
+    several = [node for node, at in places.items() if len(at) > 1]
+    boundary = _walk(Boundary(places, several), roots, retain_graph, create_graph)
+    gradients: list[Any] = [None] * len(edges)
+    for node, at in places.items():
+        free = list(at)
+        for source, g in boundary.one_by_one.get(node) or [(None, boundary.found[node])]:
+            own = [i for i in free if sources is not None and sources[i] is source] or free
+            if own:
+                gradients[own[0]] = g
+                free.remove(own[0])
+            else:
+                gradients[at[-1]] = gradients[at[-1]] + g
+    return tuple(gradients)
 
 
 def _walk(boundary: Boundary, roots: Iterable[tuple[Node | None, Any]], retain: bool, create_graph: bool) -> Boundary:

@@ -16,7 +16,8 @@ class Targets:
     """The nodes whose gradients a walk collects. It visits only them and the nodes that lead to them.
 
     found      {target: its gradient}, None if none has arrived
-    one_by_one {target: its gradients as they arrive}: at these they are not added up, and not in found
+    one_by_one {target: (the node it comes from, gradient) as they arrive}: at these they are not added up, and not in
+               found
     needed     the nodes to visit, without those of one_by_one
     """
 
@@ -26,7 +27,7 @@ class Targets:
 
     def __init__(self, nodes: Iterable[Node], one_by_one: Iterable[Node] = ()):
         self.found: dict[Node, Any] = dict.fromkeys(nodes)
-        self.one_by_one: dict[Node, list[Any]] = {node: [] for node in one_by_one}
+        self.one_by_one: dict[Node, list[tuple[Node | None, Any]]] = {node: [] for node in one_by_one}
         self.needed: set[Node] = set()
 
     def start(self, roots: Iterable[Node]) -> None:
@@ -53,10 +54,13 @@ class Boundary(Targets):
 
 def nodes_of(inputs: list[Any], name: str) -> list[Node]:
     """The node of each tensor."""
-    nodes = [gradient_edge(x) for x in inputs]
-    if None in nodes:
-        raise Error(f"{name}: one of the inputs does not require grad")
-    return nodes  # type: ignore[return-value]
+    nodes = []
+    for x in inputs:
+        node = gradient_edge(x)
+        if node is None:
+            raise Error(f"{name}: one of the inputs does not require grad")
+        nodes.append(node.apart(x))
+    return nodes
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
 from ..nn.module import Module
 from .captured import CapturedFunction, copy_overwritten, explained, line
-from .joint import JointReplay, TracedFunction, TracedNode
+from .joint import JointReplay, State, TracedFunction, TracedNode
 from .listing import Program
 from .trace import Trace
 from .tree import LEAF, flatten, has_objects, is_tensor, rebuild
@@ -122,7 +122,8 @@ class CompiledFunction(CapturedFunction):
             if (why := trace.add_guards(recording, self.function, leaves)) is not None:
                 return self._refused(why, out, kind)
             trace.compare(candidates)
-            traced = TracedFunction(self.function, in_tree, trace, self._widen)
+            leave = functools.partial(self._leave, kind)
+            traced = TracedFunction(self.function, in_tree, trace, self._widen, leave)
             finish = functools.partial(self._finish, kind, out_tree)
             outs = traced.as_one_node(recording, leaves, results, edges, start, finish)
             if isinstance(outs, str):
@@ -130,7 +131,7 @@ class CompiledFunction(CapturedFunction):
             if outs is not None:
                 if trace.visited:
                     return self._refused("it calls backward(), and its result has a graph", out, kind)
-                lib.norch_record_pause(recording, len(leaves), len(results))
+                lib.norch_record_pause(recording, leaves, len(results))
                 if (why := lib.norch_refusal(recording)) is not None:
                     return self._refused(why, out, kind)
                 recording = None  # it is the node's
@@ -155,6 +156,9 @@ class CompiledFunction(CapturedFunction):
         gradients = [g for g in node.gradients or () if g is not None]
         if kind in self._eager:
             return
+        state = State()
+        if lib.norch_carries(recording):
+            traced.trace.on_replay(state.keep, None, None)
         try:
             if not traced.trace.end(
                 recording, (*leaves, *node.grad_outputs), outs + gradients, self.copy, out_tree is LEAF, self.fuse
@@ -166,7 +170,9 @@ class CompiledFunction(CapturedFunction):
             raise
         program = Program(recording, traced.in_tree, out_tree, self.function)
         program.trace = traced.trace
-        program.joint = JointReplay(traced, recording, node, outs)
+        if traced.trace.before_run:
+            state.tensors = lib.norch_written_tensors(recording)
+        program.joint = JointReplay(traced, recording, node, outs, state)
         candidates = [one for one in traced.trace.fitted if one in self._candidates]
         self._keep(program, candidates, leaves, kind)
 
@@ -188,6 +194,12 @@ class CompiledFunction(CapturedFunction):
             self._warned = True
             self._warn_of(why)
         return out
+
+    def _leave(self, kind: Any, why: str) -> None:
+        """Calls of this kind run in Python from here on, but with fullgraph: the graph of the function's own serves
+        where a replay would have to be followed by a call of the function."""
+        if not self.strict and kind not in self._eager:
+            self._refused(why, None, kind)
 
     def _widen(self, in_tree: Any, outputs: set[int]) -> set[int]:
         """Notes results whose gradients were asked for; all such so far. Recordings without them go."""

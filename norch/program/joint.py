@@ -5,52 +5,93 @@ backward, the calls of its gradient when backward() first reaches it. TracedNode
 recorded; it walks the graph that the function made. ReplayedNode is the node of a replayed call; it keeps the
 arguments, and the memory through which the forward part passes values to the backward part. If that is not enough (a
 derivative of the derivative, a second walk, gradients of other results than before), it calls the function again, as a
-checkpoint does.
+checkpoint does, or raises if that would give another result.
+
+The node has an edge for each gradient that the function's own graph would bring to an earlier node, in the same order
+(region()), so that gradients are added up, and hooks called, as without it. Where that is not enough the node stands
+aside: its edges lead to the results of the function's own graph. It does before a walk that is recorded itself, since
+that leads into this graph, and a later walk goes through it once only so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from .._handle import Handle, next_seq, version_counter_of
 from .._lib import lib
 from .._recording import here
+from ..amp.entries import using
+from ..amp.state import state as autocast
+from ..autograd.derivative import OpNode
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import enable_grad, mode, no_grad
 from ..autograd.levels import zeros_of
-from ..autograd.node import Node
+from ..autograd.node import Leaf, Node
 from ..autograd.record import gradient_edge
 from ..autograd.region import region, walk_apart
-from ..autograd.saved import changed, freed
-from ..autograd.view_history import SEVERED
+from ..autograd.saved import TensorHolder, changed, freed
+from ..autograd.view_history import SEVERED, Constant, ViewWrite
 from ..errors import Error
+from ..tensor import Tensor
 from .trace import Trace
 from .tree import flatten, is_tensor, rebuild
 
 _new: Any = object.__new__
+_DIFFERENTIATED = "its gradient is differentiated (create_graph=True)"
+_HOOKED = "a gradient of a result is asked for from which another result was computed"
+_MOST_APART = 8  # gradients that a node that is no leaf gets one by one
+_AGAIN = "a gradient that is differentiated, or a second backward(), calls the function again, and it"
+_KEEP = "do so before that changes, or call the function without compile"
+
+
+class _Result(Output):
+    """The Output of a result from which another result was computed. Gradients of that one do not pass through this
+    node, so that hooks and walks to it take the function's own node."""
+
+    __slots__ = ()
+
+    def apart(self, x: Any) -> Node:
+        parent: Any = self.edges[0]
+        x._node = parent.node_of(self.index)
+        return x._node
 
 
 class TracedFunction:
     """A function, and what its trace found: shared by the node of the traced call and the nodes of its replays.
 
     in_tree     the structure of the arguments (tree.py)
+    widen       called with results whose gradients are wanted; returns all such so far
+    leave       called with a reason if its calls had better not be recorded
     outputs     positions of the results that get gradients; metas: their meta tensors
-    edges       where gradients of the arguments go: the position of an argument, or a node shared by all calls
-    reached     for each output, the edges that its gradient reaches
+    inner       those of them from which others were computed
+    edges       where each gradient goes: the position of an argument, or a node shared by all calls
+    reached     for each output, the numbers of the edges that its gradient reaches
+    severed     positions of results that share memory with others, or with tensors from before the call: a write to
+                one would not change the history of the others
     draws       by how much a call advances each generator of random numbers
+    casts       the setting of autocast
     """
 
     def __init__(
-        self, function: Callable[..., Any], in_tree: Any, trace: Trace, widen: Callable[[Any, set[int]], set[int]]
+        self,
+        function: Callable[..., Any],
+        in_tree: Any,
+        trace: Trace,
+        widen: Callable[[Any, set[int]], set[int]],
+        leave: Callable[[str], None],
     ):
-        self.function, self.in_tree, self.trace, self.widen = function, in_tree, trace, widen
+        self.function, self.in_tree, self.trace, self.widen, self.leave = function, in_tree, trace, widen, leave
         self.outputs: tuple[int, ...] = ()
+        self.inner: set[int] = set()
         self.metas: dict[int, Any] = {}
         self.edges: tuple[int | Node, ...] = ()
         self.reached: dict[int, frozenset[int]] = {}
+        self.severed: list[int] = []
         self.draws: list[tuple[Any, int]] = []
+        self.casts = autocast.setting
 
     def as_one_node(
         self, recording: Any, leaves: tuple[Any, ...], results: list[Any], edges: list[Any], start: int, finish: Any
@@ -58,7 +99,7 @@ class TracedFunction:
         """The results of the traced call with a TracedNode in place of the graph that it made; a text: why that cannot
         be; None: it made none. edges: those of the arguments before the call; start: the sequence number then."""
         nodes = [gradient_edge(x) for x in results]
-        inside, frontier = region([node for node in nodes if node is not None], start)
+        inside, leading = region([node for node in nodes if node is not None], start)
         if not inside:
             return None
         hooked = [m for m in self.trace.modules.values() if m._backward_hooks or m._backward_pre_hooks]
@@ -66,22 +107,29 @@ class TracedFunction:
             return "it has hooks that gradients of its own tensors go through"
         if [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves] != edges:
             return "it writes into an argument that requires a gradient"
+        own_edges = _few_apart(leading)
         self.outputs = tuple(i for i, node in enumerate(nodes) if node in inside)
         self.metas = {i: lib.norch_meta(results[i]) for i in self.outputs}
         positions = {node: i for i, node in enumerate(edges) if node is not None}
-        self.edges = tuple(positions.get(node, node) for node in frontier)
+        self.edges = tuple(positions.get(edge, edge) for _, edge in own_edges)
         for i in self.outputs:
-            _, reached = region([node for node in nodes[i : i + 1] if node is not None], start)
-            self.reached[i] = frozenset(k for k, node in enumerate(frontier) if node in reached)
+            behind, _ = region([node for node in nodes[i : i + 1] if node is not None], start)
+            self.inner.update(k for k in self.outputs if k != i and nodes[k] in behind)
+            ends = {edge for node in behind for edge in node.edges}
+            self.reached[i] = frozenset(
+                k for k, (node, edge) in enumerate(own_edges) if (edge in ends if node is None else node in behind)
+            )
         self.draws = [(state, state[1] - counter) for state, _, counter in self.trace.generators]
-        node = TracedNode(frontier, self, leaves, recording, list(results), finish)
+        node = TracedNode(own_edges, self, leaves, recording, list(results), finish)
         outs = list(results)
         for i in self.outputs:
             x = results[i]
             outs[i] = lib.norch_alias(x)
             outs[i]._version_counter = version_counter_of(x)
-            if any(isinstance(one, Handle) and lib.norch_shares_storage(one, x) for one in leaves):
+            shared = any(lib.norch_shares_storage(one, x) for k, one in enumerate(results) if k != i)
+            if shared or lib.norch_is_external(recording, x):
                 outs[i]._view = SEVERED
+                self.severed.append(i)
         self.set_history(node, outs)
         return outs
 
@@ -89,29 +137,33 @@ class TracedFunction:
         """{position of a result: the gradient that has arrived}."""
         return {self.outputs[i]: one for i, one in g.items()} if isinstance(g, Outputs) else {self.outputs[0]: g}
 
-    def recompute(self, node: Any, grads: dict[int, Any], generators: list[tuple[Any, int, int]]) -> tuple[Any, ...]:
-        """The gradients, by calling the function again, with the random numbers that began at generators."""
+    def call_again(self, node: ReplayedNode) -> tuple[list[Any], set[Node]]:
+        """The results of a replayed call, by calling the function with its random numbers, and the nodes of their
+        graph."""
         args, kwargs = rebuild(self.in_tree, iter(node.leaves))
-        with enable_grad(), _generators_at(generators), _buffers_restored(self.trace):
+        written, start = lib.norch_written_tensors(node.replay.recording), next_seq()
+        with (
+            enable_grad(),
+            using(self.casts.changed(cache={})),
+            _generators_at(node.generators),
+            _restored(written, node.state),
+        ):
             out = self.function(*args, **kwargs)
         outs: list[Any] = []
         flatten(out, outs, is_tensor)
-        create_graph = mode.enabled
-        node.edges = tuple(dict.fromkeys(node.edges))
-        roots = [(gradient_edge(outs[i]), g) for i, g in grads.items()]
-        return self.along_edges(node, *walk_apart(node.edges, roots, create_graph, create_graph), grads)
+        roots = [gradient_edge(outs[i]) for i in self.outputs]
+        inside, leading = region([root for root in roots if root is not None], start)
+        if None in roots or not {edge for _, edge in leading} <= set(node.edges):
+            raise Error(f"{node.name()}: {_AGAIN} has another graph than in the call; {_KEEP}")
+        return outs, inside
 
-    def along_edges(
-        self, node: Any, edge_numbers: list[int], gradients: list[Any], grads: dict[int, Any]
-    ) -> tuple[Any, ...]:
-        """Leaves node only the edges with these numbers, and returns their gradients in that order: None for an edge
-        that the gradients of these outputs do not reach, as in a walk."""
-        edges = node.edges
-        node.edges = tuple([edges[i] for i in edge_numbers])
+    def only_reached(self, gradients: Sequence[Any], grads: dict[int, Any]) -> tuple[Any, ...]:
+        """gradients, one an edge, with None for an edge that the gradients of these outputs do not reach, as in a
+        walk."""
         if len(grads) == len(self.outputs):
             return tuple(gradients)
         reached = frozenset().union(*(self.reached[i] for i in grads))
-        return tuple(g if i in reached else None for i, g in zip(edge_numbers, gradients, strict=True))
+        return tuple([g if i in reached else None for i, g in enumerate(gradients)])
 
     def set_history(self, node: Node, outs: list[Any]) -> None:
         """Makes node the history of the results."""
@@ -119,7 +171,15 @@ class TracedFunction:
             outs[self.outputs[0]]._node = node
         else:
             for k, i in enumerate(self.outputs):
-                outs[i]._node = Output(node, k)
+                outs[i]._node = (_Result if i in self.inner else Output)(node, k)
+
+
+def _few_apart(leading: list[tuple[Node, Node]]) -> list[tuple[Node | None, Node]]:
+    """The edges (region()) with one, of no node, in place of those to a node that is no leaf and gets many gradients,
+    such as the regions of a sequence that is read step by step: apart they would take the memory of the whole each."""
+    counts = Counter(edge for _, edge in leading if type(edge) is not Leaf)
+    few: list[tuple[Node | None, Node]] = [(node, edge) for node, edge in leading if counts[edge] <= _MOST_APART]
+    return few + [(None, edge) for edge, count in counts.items() if count > _MOST_APART]
 
 
 @contextmanager
@@ -135,24 +195,46 @@ def _generators_at(start: list[tuple[Any, int, int]]) -> Iterator[None]:
             state[0], state[1] = seed, counter
 
 
+class State:
+    """The tensors from before a recording that its calls read and write, such as a running average that a result
+    depends on. keep() is called before each replay; values: (tensor, its value then)."""
+
+    def __init__(self) -> None:
+        self.tensors: tuple[Any, ...] = ()
+        self.values: list[tuple[Any, Any]] = []
+
+    def keep(self) -> bool:
+        with no_grad():
+            self.values = [(x, x.clone()) for x in self.tensors]
+        return True
+
+
 @contextmanager
-def _buffers_restored(trace: Trace) -> Iterator[None]:
-    """Restores the buffers of the modules that were called, such as running statistics, afterwards."""
-    buffers = {id(b): b for module in trace.modules.values() for b in module._buffers.values() if b is not None}
+def _restored(written: tuple[Any, ...], before: list[tuple[Any, Any]]) -> Iterator[None]:
+    """Gives tensors the values of `before`, and all that are written to, such as running statistics, their present ones
+    afterwards."""
     with no_grad():
-        kept = [(b, b.clone(), version_counter_of(b)[0]) for b in buffers.values()]
+        kept = [(x, x.clone(), version_counter_of(x)[0]) for x in written]
+        for x, value in before:
+            x.copy_(value)
     try:
         yield
     finally:
         with no_grad():
-            for b, value in [(b, value) for b, value, version in kept if version_counter_of(b)[0] != version]:
-                b.copy_(value)
+            for x, value, version in kept:
+                if version_counter_of(x)[0] == version:
+                    continue
+                if x.equal(value):  # what was saved of it is that of the call
+                    version_counter_of(x)[0] = version
+                else:
+                    x.copy_(value)
 
 
 class _CallNode(Node):
     """The node of a call. leaves: its arguments, flat; generators: where its random numbers began."""
 
     __slots__ = ("generators", "leaves")
+    is_whole = True
     edges: Any
     generators: list[tuple[Any, int, int]]
     leaves: tuple[Any, ...]
@@ -167,29 +249,40 @@ class _CallNode(Node):
 class TracedNode(_CallNode):
     """The node of a call that is recorded.
 
+    sources         the node that each edge comes from in the graph that the function made
     outs            its results, in the graph that it made; None: freed
+    aside           whether its edges lead to that graph
     finish          called with this node and its results when both parts are recorded
-    gradients       what the backward part gives; None: it is not recorded
-    edge_numbers    of each of these, the number of its edge
+    gradients       what the backward part gives, one an edge; None: it is not recorded
     differentiated  the results whose gradients the backward part takes; grad_outputs: these gradients
     """
 
-    __slots__ = ("differentiated", "edge_numbers", "finish", "grad_outputs", "gradients", "outs", "recording", "traced")
+    __slots__ = (
+        "aside",
+        "differentiated",
+        "finish",
+        "grad_outputs",
+        "gradients",
+        "outs",
+        "recording",
+        "sources",
+        "traced",
+    )
 
     def __init__(
         self,
-        frontier: list[Node],
+        leading: list[tuple[Node | None, Node]],
         traced: TracedFunction,
         leaves: tuple[Any, ...],
         recording: Any,
         outs: Any,
         finish: Any,
     ):
-        super().__init__(*frontier)
+        super().__init__(*[edge for _, edge in leading])
+        self.sources = [source for source, _ in leading]
         self.traced, self.leaves, self.recording, self.generators = traced, leaves, recording, traced.trace.generators
-        self.outs, self.finish = outs, finish
-        self.gradients: list[Any] | None = None
-        self.edge_numbers: list[int] = []
+        self.outs, self.finish, self.aside = outs, finish, False
+        self.gradients: tuple[Any, ...] | None = None
         self.differentiated: tuple[int, ...] = ()
         self.grad_outputs: tuple[Any, ...] = ()
 
@@ -198,8 +291,8 @@ class TracedNode(_CallNode):
             raise freed(self)
         traced = self.traced
         arrived = traced.by_output(g)
-        if mode.enabled:  # a graph of its own, up to the arguments
-            return traced.recompute(self, arrived, self.generators)
+        if self.aside:
+            return tuple([arrived.get(i) for i in traced.outputs])
         grads = {i: one.contiguous() for i, one in arrived.items()}
         if self.gradients is None:
             self.differentiated = tuple(sorted(traced.widen(traced.in_tree, set(grads)) & set(traced.outputs)))
@@ -209,8 +302,7 @@ class TracedNode(_CallNode):
         here.trace = traced.trace if resumed else outer
         try:
             roots = [(gradient_edge(self.outs[i]), one) for i, one in grads.items()]
-            frontier = self.edges
-            edge_numbers, gradients = walk_apart(frontier, roots, True, False)
+            gradients = walk_apart(self.edges, roots, True, False, self.sources)
         except BaseException as error:
             self.finish = None  # half a gradient is not recorded
             if not isinstance(error, Error) or len(arrived) == len(grads):
@@ -218,19 +310,38 @@ class TracedNode(_CallNode):
             if resumed:
                 lib.norch_record_suspend(self.recording)
             resumed, roots = False, [(gradient_edge(self.outs[i]), one) for i, one in arrived.items()]
-            edge_numbers, gradients = walk_apart(frontier, roots, True, False)  # what was asked for has one, perhaps
+            gradients = walk_apart(self.edges, roots, True, False, self.sources)  # what was asked for has one, perhaps
         finally:
             here.trace = outer
             if resumed:
                 lib.norch_record_suspend(self.recording)
+        if self.gradients is not None:
+            traced.leave("backward() goes through a call of it twice")
         if resumed:
-            self.edge_numbers, self.gradients = edge_numbers, gradients
+            self.gradients = gradients
             self.grad_outputs = tuple(grads[i] for i in self.differentiated)
-        return traced.along_edges(self, edge_numbers, gradients, arrived)
+        return traced.only_reached(gradients, arrived)
+
+    def open(self) -> None:
+        if self.outs is not None and not self.aside:
+            self._stand_aside(_DIFFERENTIATED)
+
+    def _stand_aside(self, why: str) -> None:
+        self.edges = tuple([gradient_edge(self.outs[i]) for i in self.traced.outputs])
+        self.aside, self.finish, self.sources = True, None, []
+        self.traced.leave(why)
+
+    def node_of(self, index: int) -> Node | None:
+        """The function's own node of an output."""
+        if self.outs is None:
+            raise freed(self)
+        if not self.aside:
+            self._stand_aside(_HOOKED)
+        return gradient_edge(self.outs[self.traced.outputs[index]])
 
     def release(self) -> None:
         """Frees the graph, and all memory that only the gradient needs."""
-        outs, finish, self.outs, self.finish = self.outs, self.finish, None, None
+        outs, finish, self.outs, self.finish, self.sources = self.outs, self.finish, None, None, []
         if outs is None:
             return
         for i in self.traced.outputs:
@@ -241,7 +352,7 @@ class TracedNode(_CallNode):
                 finish(self, outs)
             finally:
                 mode.enabled = before
-        self.leaves, self.gradients, self.grad_outputs = (), [], ()
+        self.leaves, self.gradients, self.grad_outputs = (), (), ()
 
     def __del__(self) -> None:
         with suppress(Exception):  # a user's thread, or the end of the interpreter
@@ -252,10 +363,16 @@ class TracedNode(_CallNode):
 
 
 class ReplayedNode(_CallNode):
-    """The node of a call that was replayed. slab: the memory of the forward part; used: whether the backward part has
-    overwritten it."""
+    """The node of a call that was replayed.
 
-    __slots__ = ("replay", "slab", "used")
+    slab    the memory of the forward part; used: whether the backward part has overwritten it
+    outs    the results of the function called again, where the edges lead to their graph; else None
+    state   the values of State before the call
+    """
+
+    __slots__ = ("outs", "replay", "slab", "state", "used")
+    state: list[tuple[Any, Any]]
+    outs: list[Any] | None
     replay: Any
     slab: Any
     used: bool
@@ -263,11 +380,58 @@ class ReplayedNode(_CallNode):
     def propagate(self, g: Any) -> tuple[Any, ...]:
         if self.replay is None:
             raise freed(self)
-        return self.replay.gradients(self, self.replay.traced.by_output(g))
+        arrived = self.replay.traced.by_output(g)
+        if self.outs is not None:
+            return tuple([arrived.get(i) for i in self.replay.traced.outputs])
+        return self.replay.gradients(self, arrived)
+
+    def open(self) -> None:
+        if self.replay is None or self.outs is not None:
+            return
+        self.replay.traced.leave(_DIFFERENTIATED)
+        with suppress(Error):  # propagate() raises it, if the walk comes here
+            self.stand_aside()
+
+    def stand_aside(self) -> bool:
+        """Calls the function again, and makes the edges lead to its graph. Its sequence numbers are put before the
+        node's, as if it had been made in the call; False: it has nodes of which that is not known to be right."""
+        start = next_seq()
+        outs, inside = self.replay.call_again(self)
+        count = next_seq() - start
+        if not all(isinstance(node, (OpNode, ViewWrite, Constant, Output)) for node in inside):
+            return False
+        counters: dict[int, Any] = {}  # of the saved tensors that the function itself made and wrote
+        written = {id(version_counter_of(x)) for x in lib.norch_written_tensors(self.replay.recording)}
+        for node in inside:
+            for value in getattr(node, "_saved", ()):
+                for x in value.tensors() if isinstance(value, TensorHolder) else (value,):
+                    if isinstance(x, Tensor) and x._version > start and id(x._version_counter) not in written:
+                        counters[id(x._version_counter)] = x._version_counter
+        for counter in counters.values():
+            counter[0] = self.seq - 1 + (counter[0] - start) / count
+        for node in inside:
+            node.seq = self.seq - 1 + (node.seq - start) / count
+        self.outs, self.edges = outs, tuple([gradient_edge(outs[i]) for i in self.replay.traced.outputs])
+        return True
+
+    def node_of(self, index: int) -> Node | None:
+        """The function's own node of an output."""
+        if self.replay is None:
+            raise freed(self)
+        at = self.replay.traced.outputs[index]
+        if self.outs is None:
+            self.replay.traced.leave(_HOOKED)
+            if not self.stand_aside():
+                raise Error(
+                    f"{self.name()}: result {at} has no gradient of its own here, as another one is computed from it; "
+                    "call the function without compile"
+                )
+        assert self.outs is not None
+        return gradient_edge(self.outs[at])
 
     def release(self) -> None:
-        self.replay = self.slab = None
-        self.leaves = ()
+        self.replay = self.slab = self.outs = None
+        self.leaves, self.state = (), []
 
 
 class _FreshGradients(ReplayedNode):
@@ -280,22 +444,20 @@ class _FreshGradients(ReplayedNode):
 class JointReplay:
     """What replays of a recording in two parts do beside its calls.
 
-    differentiated, edge_numbers  as in TracedNode
+    differentiated  as in TracedNode
     returned   of each gradient, its number among those that the backward part returns, or None
-    views      (result, argument) positions of results that are views of arguments
     """
 
-    def __init__(self, traced: TracedFunction, recording: Any, node: TracedNode, outs: list[Any]):
-        self.traced, self.recording = traced, recording
-        self.differentiated, self.edge_numbers = node.differentiated, node.edge_numbers
+    def __init__(self, traced: TracedFunction, recording: Any, node: TracedNode, outs: list[Any], state: State):
+        self.traced, self.recording, self.state = traced, recording, state
+        self.differentiated = node.differentiated
         count = 0
         self.returned: list[int | None] = []
         for g in node.gradients or ():
             self.returned.append(None if g is None else count)
             count += g is not None
-        viewed = [lib.norch_result_of(recording, i) for i in range(len(outs) + count)]
-        self.node_class = _FreshGradients if all(at == -1 for at in viewed[len(outs) :]) else ReplayedNode
-        self.views = [(i, at) for i, at in enumerate(viewed[: len(outs)]) if at >= 0 and i in traced.metas]
+        places = [lib.norch_result_of(recording, len(outs) + i) for i in range(count)]
+        self.node_class = _FreshGradients if all(isinstance(at, int) and at == -1 for at in places) else ReplayedNode
 
     def attach(self, outs: Any, leaves: tuple[Any, ...]) -> None:
         """Gives results, and the slab behind them, their history."""
@@ -303,10 +465,11 @@ class JointReplay:
         node.edges = tuple([gradient_edge(leaves[to]) if type(to) is int else to for to in self.traced.edges])
         node.seq = next_seq()
         node.hooks = None
-        node.replay, node.leaves, node.slab, node.used = self, leaves, outs[-1], False
+        node.replay, node.leaves, node.slab, node.used, node.outs = self, leaves, outs[-1], False, None
+        node.state, self.state.values = self.state.values, []
         node.generators = [(state, state[0], state[1] - count) for state, count in self.traced.draws]
-        for i, at in self.views:
-            outs[i]._version_counter, outs[i]._view = version_counter_of(leaves[at]), SEVERED
+        for i in self.traced.severed:
+            outs[i]._view = SEVERED
         self.traced.set_history(node, outs)
 
     def gradients(self, node: Any, grads: dict[int, Any]) -> tuple[Any, ...]:
@@ -318,10 +481,23 @@ class JointReplay:
                 out = lib.norch_replay_gradient(self.recording, (*node.leaves, *given), node.seq, node.slab)
                 if type(out) is tuple:
                     node.used = True
-                    gradients = [None if k is None else out[k] for k in self.returned]
-                    return traced.along_edges(node, self.edge_numbers, gradients, grads)
+                    return traced.only_reached([None if k is None else out[k] for k in self.returned], grads)
                 if out is not NotImplemented:
                     raise changed(node, out)
             else:
                 traced.widen(traced.in_tree, set(grads))
-        return traced.recompute(node, grads, node.generators)
+        outs, _ = self.call_again(node)
+        return walk_apart(
+            node.edges, [(gradient_edge(outs[i]), g) for i, g in grads.items()], mode.enabled, mode.enabled
+        )
+
+    def call_again(self, node: ReplayedNode) -> tuple[list[Any], set[Node]]:
+        """TracedFunction.call_again(); Error if the function would compute something else than in the call."""
+        with enable_grad():  # as in the call
+            found = lib.norch_computes_again(self.recording, node.leaves, node.seq)
+        if isinstance(found, str):
+            raise Error(f"{node.name()}: {_AGAIN} {found}; {_KEEP}")
+        if found is not None:
+            raise changed(node, found)
+        node.__class__ = ReplayedNode  # two edges may get one tensor
+        return self.traced.call_again(node)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .. import _recording
 from .._handle import Handle
 from .._lib import lib
 from .._nvrtc import name_nvrtc
@@ -44,6 +45,7 @@ class Trace:
 
     def __init__(self, is_joint: bool = False) -> None:
         name_nvrtc()
+        _recording.traced = True
         self.is_joint = is_joint
         self.before_run: list[Callable[[], bool]] = []
         self.after_run: list[Callable[[], None]] = []

@@ -77,9 +77,9 @@ def checkpoint(
     state, start, setting = get_rng_state(), next_seq(), autocast.setting
     outs = call()
     nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
-    inside, frontier = region([node for node in nodes if node is not None], start)
+    inside, leading = region([node for node in nodes if node is not None], start)
     if inside and is_grad_enabled():
-        whole = Checkpoint(*frontier)
+        whole = Checkpoint(*dict.fromkeys(edge for _, edge in leading))
         whole.recompute = recompute
         for i, node in enumerate(nodes):
             if node in inside:  # the recorded graph is freed with the tensors that it made
