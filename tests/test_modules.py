@@ -564,3 +564,26 @@ def test_a_dict_in_the_place_of_a_registry():
     assert net.weight is weight
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wieght'"):
         _ = net.wieght
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_assigned_tensors_stay_shared(missing: bool) -> None:
+    """Weights and buffers of two places are one tensor after load_state_dict(assign=True), that of the last key."""
+
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+            self.b.weight = self.a.weight
+            self.register_buffer("u", norch.ones(2))
+            self.register_buffer("v", self.u)
+
+    model = Tied()
+    state = {key: value + i for i, (key, value) in enumerate(model.state_dict().items())}
+    if missing:
+        del state["b.weight"], state["v"]
+    model.load_state_dict(state, strict=not missing, assign=True)
+    assert model.a.weight is model.b.weight and model.u is model.v and len(list(model.parameters())) == 3
+    last = "a.weight" if missing else "b.weight"
+    assert model.a.weight.data_ptr() == state[last].data_ptr() and model.a.bias.data_ptr() == state["a.bias"].data_ptr()
+    assert model.a.weight.requires_grad and model.u is state["u" if missing else "v"]

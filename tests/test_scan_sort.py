@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -443,3 +444,33 @@ def test_refused_allocations(call: Any) -> None:
         raise AssertionError("it never ran")
     assert n > 0
     assert x.tolist()[5][9] == 59
+
+
+def lerp(a: float, b: float, weight: float) -> float:
+    """Between two numbers, of which one with the weight 0 does not count, and equal ones are the result."""
+    if weight in (0, 1) or a == b:
+        return b if weight == 1 else a
+    return a * (1 - weight) + b * weight
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("way", ["linear", "midpoint", "lower", "higher", "nearest"])
+def test_quantiles_beside_infinities(name: str, way: str) -> None:
+    """As NumPy's where that is no NaN made of inf - inf; there the limit of large numbers."""
+    for values in ([1, 2, inf], [-inf, 1, 2], [-inf, inf], [inf, inf, 1], [-inf, -inf, 3, 4], [inf], [inf, nan, 1]):
+        x = np.array(values, float)
+        kept = np.sort(x[~np.isnan(x)])
+        for q in (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0):
+            found = getattr(norch, name)(norch.tensor(x), q, interpolation=way).item()
+            rank = q * (len(kept) - 1)
+            below, above = kept[math.floor(rank)], kept[math.ceil(rank)]
+            weight = {"linear": rank % 1, "midpoint": 0.5 * (rank % 1 > 0), "lower": 0, "higher": 1}.get(way, 0)
+            wanted = kept[round(rank)] if way == "nearest" else lerp(below, above, weight)
+            wanted = nan if name == "quantile" and len(kept) < len(x) else wanted
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, err_msg=f"{values} {q}")
+            with np.errstate(all="ignore"):
+                theirs = getattr(np, name)(x, q, method=way)
+            assert np.isnan(theirs) or found == pytest.approx(theirs)
+    x = norch.tensor([1.0, inf, 2.0], dtype=norch.float64, requires_grad=True)
+    x.quantile(0.25).backward()
+    assert x.grad.tolist() == [0.5, 0, 0.5]

@@ -57,6 +57,7 @@ def derivative(
     inputs: tuple[str, ...] = ("x",),
     *,
     backward: Gradient | None = None,
+    unread: dict[str, tuple[str, ...]] | None = None,
     layout: tuple[str, ...] = (),
     others: tuple[str, ...] | None = None,
     tensors: tuple[str, ...] = (),
@@ -69,6 +70,8 @@ def derivative(
     """The node class of the operation name. grad_x=, grad_weight= ... compute the gradient of each of up to three
     inputs (None: it has none), grad= that of the first one; or backward= computes all at once, as a tuple.
 
+    unread        for backward=, {input: the inputs whose elements its gradient does not read}. Where no gradient that
+                  is wanted reads them, backward gets the meta tensor, and writes to the input are no error
     layout        the order of _saved, for nodes that specialized copies of record() make (record.py); by default the
                   inputs come first
     others        the names of the other values that record() takes; by default those that the functions name
@@ -81,7 +84,9 @@ def derivative(
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
     needed = [tuple(one for one in listed if one != "needs_input_grad") for listed in parameters]
-    plan = SavePlan(inputs, needed, layout, others, tensors)
+    if backward is not None and unread is not None:
+        needed = [tuple(one for one in needed[0] if one not in unread.get(name, ())) for name in inputs]
+    plan = SavePlan(inputs, needed, layout, others, tensors, unread or {})
     if backward is not None:
         propagate = _all_at_once(backward, parameters[0], plan)
     else:

@@ -25,11 +25,12 @@ class SavePlan:
     others      the names of the values that record() takes beside the inputs and the result
     frees       whether a tensor is saved. backward() then frees all; shapes, axes and numbers stay for another walk
     out         whether the result is saved
+    unread      the inputs whose meta tensor is saved where no wanted gradient needs their elements
     x_meta      whether the meta tensor of the first input is saved
     selections  what select() returned, by its argument
     """
 
-    __slots__ = ("frees", "inputs", "layout", "needed", "others", "out", "selections", "x_meta")
+    __slots__ = ("frees", "inputs", "layout", "needed", "others", "out", "selections", "unread", "x_meta")
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class SavePlan:
         layout: tuple[str, ...],
         others: tuple[str, ...] | None,
         tensors: tuple[str, ...],
+        unread: dict[str, tuple[str, ...]],
     ):
         used = dict.fromkeys(name for names in needed for name in names)
         if others is None:
@@ -47,6 +49,7 @@ class SavePlan:
         self.layout = layout or tuple(dict.fromkeys([*(name for name in inputs if name in used), *used]))
         self.frees = not {*inputs, "out", *tensors}.isdisjoint(used)
         self.out = "out" in used
+        self.unread = {name for names in unread.values() for name in names}
         self.x_meta = bool(inputs) and f"{inputs[0]}_meta" in used
         self.selections: dict[int, tuple[Any, bool, list[int]]] = {}
 
@@ -61,9 +64,12 @@ class SavePlan:
         names, of_out = [*self.inputs, *self.others], "out" in needed
         count = len(names)
         names += ["out"] if of_out else []
-        of_metas = [i for i, name in enumerate(self.inputs) if f"{name}_meta" in needed]
+        instead = {name: f"{name}_meta" for name in self.unread - needed}
+        wanted_metas = needed.union(instead.values())
+        of_metas = [i for i, name in enumerate(self.inputs) if f"{name}_meta" in wanted_metas]
         names += [f"{self.inputs[i]}_meta" for i in of_metas]
-        indices = [names.index(name) + 1 if name in needed else 0 for name in self.layout]
+        saved = [instead.get(name, name if name in needed else "") for name in self.layout]
+        indices = [names.index(name) + 1 if name else 0 for name in saved]
         pick = None
         if indices != [*range(1, 1 + count)]:
             pick = itemgetter(*indices, *[0] * (2 - len(indices)))  # of fewer than two, itemgetter gives no tuple

@@ -179,7 +179,7 @@ class StateDict:
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
         """Copies the values of `state_dict` into the tensors of the module, cast to their dtypes. assign: the tensors
-        of state_dict replace those of the module.
+        of state_dict replace those of the module, also in other places that share them, with the last of their keys.
 
         One Error lists every missing or unexpected key and every wrong shape; nothing is changed then. With
         `strict=False` keys that are on one side only are skipped; shapes must still match.
@@ -210,16 +210,22 @@ class StateDict:
         # Hooks after loading may remove keys from the lists, so that they are no errors.
         deferred = any(module._load_state_dict_post_hooks for _, module in modules)
         self._raise_errors(errors, keys if strict and not deferred else None)
+        replaced: dict[int, tuple[Any, Any]] = {}  # id of a tensor of the module: it, and the one in its place
         with no_grad():
             for module, name, target, value in found.values():
                 if name == _EXTRA:
                     module.set_extra_state(value)
                 elif not assign or is_lazy(value):
                     target.copy_(value)
-                elif isinstance(target, Parameter):
-                    setattr(module, name, Parameter(value, target.requires_grad))
                 else:
-                    setattr(module, name, value)
+                    new = Parameter(value, target.requires_grad) if isinstance(target, Parameter) else value
+                    replaced[id(target)] = target, new
+        places = [(module, name, target) for module, name, target, _ in found.values()]
+        for _, module in modules if replaced else ():  # and those without a key that share a tensor
+            places += [(module, name, x) for kept in (module._parameters, module._buffers) for name, x in kept.items()]
+        for module, name, target in places:
+            if id(target) in replaced:
+                setattr(module, name, replaced[id(target)][1])
         for _, module in reversed(modules):
             module._call_state_hooks("_load_state_dict_post_hooks", keys)
         self._raise_errors([], keys if strict else None)

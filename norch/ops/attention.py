@@ -11,7 +11,7 @@ from .._handle import Handle
 from .._lib import constants, lib
 from .._typing import Tensor
 from ..autograd.differentiable import differentiable
-from ..autograd.formula import formula_gradients
+from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode
 from ..dtype import bool_, finfo, float32
 from ..dtype import dtype as DType
@@ -42,12 +42,20 @@ def _attention_backward(
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """With P the probabilities and D = P * (g v^T): dv = P^T g, and the gradient of the scores is D - P sum(D)."""
-    inputs = (query, key, value)
+    inputs = (query, key, _read(value, needs_input_grad))
     if mode.enabled:
         return formula_gradients(_composed, g, inputs, needs_input_grad, scale, is_causal)
     grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in inputs)
-    lib.norch_attention_backward(g, query, key, value, scale, is_causal, grads)
+    lib.norch_attention_backward(g, *inputs, scale, is_causal, grads)
     return grads
+
+
+def _read(value: Any, needs_input_grad: tuple[bool, ...]) -> Any:
+    """value, or zeros for its meta tensor, which a node saves that needs the gradient of value alone."""
+    return value if needs_input_grad[0] or needs_input_grad[1] else placeholder(value, True)
+
+
+_UNREAD = {"value": ("value",)}
 
 
 def _composed(
@@ -81,7 +89,7 @@ def _composed(
     return out if attn_mask is None else where(fully_masked, 0.0, out)
 
 
-@differentiable("attention", inputs=("query", "key", "value"), backward=_attention_backward)
+@differentiable("attention", inputs=("query", "key", "value"), backward=_attention_backward, unread=_UNREAD)
 def attention(query: Tensor, key: Tensor, value: Tensor, scale: float, is_causal: bool) -> Tensor:
     """softmax(query key^T scale) value, of float32 or float64 and with the same leading axes; is_causal: query i sees
     the keys up to i."""
@@ -105,13 +113,11 @@ def _fused_backward(
     dropout_p: float,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Any, ...]:
-    inputs = (query, key, value)
+    inputs = (query, key, _read(value, needs_input_grad))
     if mode.enabled:
         return formula_gradients(_grouped, g, inputs, needs_input_grad, scale, is_causal, mask, dropout_p, seed)
     grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in inputs)
-    lib.norch_attention_fused_backward(
-        g, query, key, value, out, logsumexp, mask, seed, scale, is_causal, dropout_p, grads
-    )
+    lib.norch_attention_fused_backward(g, *inputs, out, logsumexp, mask, seed, scale, is_causal, dropout_p, grads)
     return grads
 
 
@@ -138,7 +144,11 @@ def _repeated(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
 
 
 @differentiable(
-    "attention", inputs=("query", "key", "value"), backward=_fused_backward, tensors=("logsumexp", "mask", "seed")
+    "attention",
+    inputs=("query", "key", "value"),
+    backward=_fused_backward,
+    unread=_UNREAD,
+    tensors=("logsumexp", "mask", "seed"),
 )
 def _fused(
     query: Any,

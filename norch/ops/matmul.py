@@ -40,11 +40,11 @@ def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool =
     if to_a is to_b is None or not mode.enabled:
         return out
     a_ndim, b_ndim = a.ndim, b.ndim
-    if a_ndim == 1 or b_ndim == 1:
-        return record(_VectorMatmul, out, (a, b), (transpose_a, transpose_b), a_ndim > 2 or b_ndim > 2)
+    vector, batched = a_ndim == 1 or b_ndim == 1, a_ndim > 2 or b_ndim > 2
     if transpose_a or transpose_b:
-        return record(_TransposedMatmul, out, (a, b), (transpose_a, transpose_b), a_ndim > 2 or b_ndim > 2)
-    return record_product(_Matmul, out, a, b, a_ndim > 2 or b_ndim > 2)
+        node_class = _TransposedVectorMatmul if vector else _TransposedMatmul
+        return record(node_class, out, (a, b), (transpose_a, transpose_b), batched)
+    return record_product(_VectorMatmul if vector else _Matmul, out, a, b, batched)
 
 
 _Matmul = derivative(
@@ -58,28 +58,32 @@ _TransposedMatmul = derivative(
 )
 
 
-def _vector_backward(
-    g: Tensor, a: Any, b: Any, ta: bool, tb: bool, needs_input_grad: tuple[bool, bool]
-) -> tuple[Tensor | None, Tensor | None]:
-    """Of a @ b where a counts as a matrix of one row, b as one of one column, or both."""
-    to_a, to_b = needs_input_grad
-    grad_a = grad_b = None
-    if a.ndim == b.ndim == 1:
-        return g * b if to_a else None, g * a if to_b else None
-    if b.ndim == 1:  # (..., M, K) @ (K): the gradient of a is an outer product
-        if to_a:
-            grad_a = (g.unsqueeze(-2) * b.unsqueeze(-1)) if ta else (g.unsqueeze(-1) * b)
-        if to_b:
-            grad_b = product(a, g.unsqueeze(-1), not ta, False).squeeze(-1)
-        return grad_a, grad_b
-    if to_a:  # (K) @ (..., K, N)
-        grad_a = product(g.unsqueeze(-2), b, False, not tb).squeeze(-2)
-    if to_b:
-        grad_b = (g.unsqueeze(-1) * a) if tb else (a.unsqueeze(-1) * g.unsqueeze(-2))
-    return grad_a, grad_b
+# Of a @ b where a counts as a matrix of one row, b as one of one column, or both.
+_VectorMatmul = derivative(
+    "matmul",
+    ("a", "b"),
+    grad_a=lambda g, b: _grad_of_left(g, b, False, False),
+    grad_b=lambda g, a: _grad_of_right(g, a, False, False),
+)
 
 
-_VectorMatmul = derivative("matmul", ("a", "b"), backward=_vector_backward)
+def _grad_of_left(g: Tensor, b: Tensor, ta: bool, tb: bool) -> Tensor:
+    if b.ndim > 1:  # (K) @ (..., K, N)
+        return product(g.unsqueeze(-2), b, False, not tb).squeeze(-2)
+    if g.ndim == 0:
+        return g * b
+    return (g.unsqueeze(-2) * b.unsqueeze(-1)) if ta else (g.unsqueeze(-1) * b)  # an outer product
+
+
+def _grad_of_right(g: Tensor, a: Tensor, ta: bool, tb: bool) -> Tensor:
+    if a.ndim > 1:  # (..., M, K) @ (K)
+        return product(a, g.unsqueeze(-1), not ta, False).squeeze(-1)
+    if g.ndim == 0:
+        return g * a
+    return (g.unsqueeze(-1) * a) if tb else (a.unsqueeze(-1) * g.unsqueeze(-2))
+
+
+_TransposedVectorMatmul = derivative("matmul", ("a", "b"), grad_a=_grad_of_left, grad_b=_grad_of_right)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -188,11 +192,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 def _with_vector(kind: int, a: Tensor, b: Tensor) -> Tensor:
     out = lib.norch_product(kind, a, b)
-    to_a = a._node if a._view is None else gradient_edge(a)
-    to_b = b._node if b._view is None else gradient_edge(b)
-    if to_a is to_b is None or not mode.enabled:
-        return out
-    return record(_VectorMatmul, out, (a, b), (False, False))
+    return record_product(_VectorMatmul, out, a, b)
 
 
 def _matmul_operator(self: Tensor, other: Operand) -> Tensor:

@@ -32,15 +32,17 @@ _FLOAT32, _EPS = constants["FLOAT32"], finfo(float32).eps
 def _normalize_backward(
     g: Tensor,
     x: Tensor,
-    weight: Tensor,
+    weight: Any,
     bias_meta: Handle | None,
     axes: int,
     eps: float,
     centered: bool,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Any, ...]:
-    """With f = g weight: scale (f - mean(f) - h mean(f h)), where h is x normalised."""
+    """With f = g weight: scale (f - mean(f) - h mean(f h)), where h is x normalised. weight is a meta tensor where the
+    gradient of x is not wanted."""
     if mode.enabled:
+        weight = weight if needs_input_grad[0] else placeholder(weight, needs_input_grad[1])
         inputs = x, weight, placeholder(bias_meta, needs_input_grad[2])
         return formula_gradients(_normalize_formula, g, inputs, needs_input_grad, axes, eps, centered)
     to_x, to_weight, to_bias = needs_input_grad
@@ -54,7 +56,7 @@ def _normalize_backward(
     sums = lib.norch_empty(  # for weight and bias; beside halves either may be of another dtype
         (2, *(shape[1:2] if axes < 0 else shape[-axes:])), _FLOAT32 if mixed else dtype, device
     )
-    lib.norch_normalize_backward(g, x, weight, axes, eps, centered, (grad_x, sums))
+    lib.norch_normalize_backward(g, x, weight if to_x else None, axes, eps, centered, (grad_x, sums))
     grad_weight = sums.select(0, 0) if to_weight else None
     grad_bias = sums.select(0, 1) if to_bias else None
     if mixed and grad_weight is not None:
@@ -79,7 +81,13 @@ def _normalize_formula(x: Any, weight: Any, bias: Any, axes: int, eps: float, ce
     return (out if bias is None else out + bias).reshape(shape)
 
 
-_Normalize = derivative("normalize", ("x", "weight", "bias"), backward=_normalize_backward, depends_on=2)
+_Normalize = derivative(
+    "normalize",
+    ("x", "weight", "bias"),
+    backward=_normalize_backward,
+    unread={"weight": ("weight",), "bias": ("weight",)},
+    depends_on=2,
+)
 
 
 def normalized(x: Tensor, weight: Tensor | None, bias: Tensor | None, axes: int, eps: float, centered: bool) -> Tensor:

@@ -85,10 +85,10 @@ erf = op(
     grad=lambda g, x: g * ((x * -x).exp() * (2 / math.sqrt(math.pi))),
 )
 erfc = op("erfc", "1 - erf(x).", grad=lambda g, x: g * ((x * -x).exp() * (-2 / math.sqrt(math.pi))))
-erfinv = op(
+erfinv: Any = op(
     "erfinv",
     "The number whose erf is x; infinite at -1 and 1, NaN beyond.",
-    grad=lambda g, out: g * ((out * out).exp() * (math.sqrt(math.pi) / 2)),
+    grad=lambda g, x: g * (erfinv(x).square().exp() * (math.sqrt(math.pi) / 2)),
 )
 lgamma = op("lgamma", "Logarithm of the absolute value of the gamma function.", grad=lambda g, x: g * x.digamma())
 digamma = op("digamma", "Derivative of lgamma; NaN at negative integers.", grad=lambda g, x: g * x.polygamma(1))
@@ -106,6 +106,7 @@ isfinite = op("isfinite", "Where x is neither infinite nor NaN.", inplace=False)
 signbit = op("signbit", "Where the sign is a minus, that of -0.0 too.", inplace=False)
 logical_not = op("logical_not", "Where x is 0 or False.")
 bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
+_root = function_op("pow", row="sqrt", grad=lambda g, x: g / (sqrt(x) * 2))  # x ** 0.5, which may be written to
 _cube = function_op("cube", grad=lambda g, x: g * (x.square() * 3))
 _round = function_op("round", grad=_zeros)
 _logit = function_op(  # NaN outside [0, 1], infinite at its ends
@@ -393,7 +394,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     return _pow(input, _legal_power(input, exponent))
 
 
-_POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: sqrt, -1: reciprocal}
+_POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: _root, -1: reciprocal}
 
 
 def _legal_power(a: Operand, b: Operand) -> Any:

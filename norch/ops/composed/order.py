@@ -6,6 +6,7 @@ from ..._handle import Handle
 from ..._lib import constants, lib
 from ..._numbers import flag, int64
 from ..._typing import Any, Operand, Tensor
+from ...autograd.differentiable import differentiable
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
@@ -15,7 +16,7 @@ from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
 from ..op import OPCODES, method
-from ..pointwise import isnan, lt, mul, ne, sub, where
+from ..pointwise import eq, isfinite, isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
 from ..sort import order_of, searchsorted, sort
@@ -38,6 +39,20 @@ def quantile(
     tensor([1.5000, 2.0000])
     """
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@differentiable(
+    broadcast=True,
+    grad_a=lambda g, weight: g * (1 - weight),
+    grad_b=lambda g, weight: g * weight,
+    grad_weight=lambda g, a, b: g * (b - a),
+)
+def _between(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
+    """a + (b - a) * weight, b exactly at weight 1. Where an end or the difference is infinite, an end that has the
+    weight 0 does not count: the result is a at weight 0, also beside an infinite b."""
+    step = b - a
+    close = where(lt(weight, 0.5), a + step * weight, b - step * (1 - weight))
+    return where(isfinite(step), close, where(eq(weight, 0), a, a * (1 - weight) + b * weight))
 
 
 @method(numpy=True)
@@ -81,8 +96,7 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
     if interpolation in ("linear", "midpoint"):
         above = ordered.gather(-1, rank.detach().ceil().to(int64_))
         weight = rank - below if interpolation == "linear" else where(ne(rank.detach(), below), 0.5, 0.0)
-        step = above - out
-        out = where(lt(weight, 0.5), out + step * weight, above - step * (1 - weight))
+        out = _between(out, above, weight)
     if whole:
         out = out.reshape(-1, *[1] * (x.ndim if keepdim else 0))
     else:  # (..., q), the last axis at dim, becomes (q, ..., 1, ...)
