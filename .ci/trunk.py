@@ -12,7 +12,7 @@ TRUNK = {
     "declaration": "norch/ops/__init__.py norch/ops/op.py norch/ops/_rows.py norch/ops/_operand.py",
     "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/save_plan.py "
     "norch/autograd/record.py norch/autograd/inplace.py",
-    "engine": "norch/autograd/engine.py norch/autograd/broadcast.py",
+    "engine": "norch/autograd/engine.py norch/autograd/broadcast.py norch/autograd/halves.py",
 }
 # Which devices there are, messages of errors, conversions of copies, the text of norch.h, what only devices have,
 # memory of others, copies between host and device; declarations of CPython, x[...], sequences of tensors as arguments,

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._typing import Any
+from .halves import computed_wide, is_composite, kept_wide
 from .node import Node
 from .save_plan import SavePlan
 from .saved import add_saved_names, freed, pytorch_names, saved_intact
@@ -65,6 +66,7 @@ def derivative(
     shares_grad: bool = False,
     depends_on: int = 0,
     holomorphic: bool = True,
+    rounds_once: bool = False,
     **grads: Gradient | None,
 ) -> type[OpNode]:
     """The node class of the operation name. grad_x=, grad_weight= ... compute the gradient of each of up to three
@@ -80,6 +82,8 @@ def derivative(
     shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
     depends_on    see Node.depends_on
     holomorphic   see Node.holomorphic
+    rounds_once   the gradient functions compute halves as halves.py asks already: each gradient is one kernel's, or
+                  elements are moved only. Of others that is seen, and those of several operations compute in float32
     """
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
@@ -87,14 +91,21 @@ def derivative(
     if backward is not None and unread is not None:
         needed = [tuple(one for one in needed[0] if one not in unread.get(name, ())) for name in inputs]
     plan = SavePlan(inputs, needed, layout, others, tensors, unread or {})
-    if backward is not None:
-        propagate = _all_at_once(backward, parameters[0], plan)
-    else:
+    # meta tensors are of the input's dtype, in which what takes them places elements of the gradient
+    rounds_once = rounds_once or any(name[-4:] in ("meta", "etas") for listed in parameters for name in listed)
+
+    def propagate_by(wrap: Callable[[Gradient], Gradient]) -> Any:
+        if backward is not None:
+            return _all_at_once(wrap(backward), parameters[0], plan)
         each = [
-            (lambda node, g: None) if function is None else _gradient(function, listed, plan)
+            (lambda node, g: None) if function is None else _gradient(wrap(function), listed, plan)
             for function, listed in zip(functions, needed, strict=True)
         ]
-        propagate = (_one, _two, _three)[len(each) - 1](*each)
+        return (_one, _two, _three)[len(each) - 1](*each)
+
+    def by_rule(function: Gradient) -> Gradient:
+        return function if rounds_once or not is_composite(function) else computed_wide(function)
+
     attributes = {
         "__slots__": (),
         "__module__": __name__,
@@ -102,7 +113,8 @@ def derivative(
         "shares_grad": shares_grad,
         "depends_on": depends_on,
         "holomorphic": holomorphic,
-        "propagate": propagate,
+        "propagate": propagate_by(by_rule),
+        "propagate_wide": None if rounds_once else staticmethod(lambda: propagate_by(kept_wide)),
     }
     if plan.frees:
         attributes["release"] = _release
@@ -114,12 +126,12 @@ def derivative(
 
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
     """derivative() of a view, for record_view(). Gradient functions may name x_meta, step and arguments."""
-    return derivative(name, layout=("x_meta", "step", "arguments"), shares_grad=True, **declared)
+    return derivative(name, layout=("x_meta", "step", "arguments"), shares_grad=True, rounds_once=True, **declared)
 
 
 def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
     """derivative() of a write of values into x, for record_write()."""
-    return derivative(name, ("x", "values"), layout=("values_meta", *layout), **declared)
+    return derivative(name, ("x", "values"), layout=("values_meta", *layout), rounds_once=True, **declared)
 
 
 def _by_input(name: str, inputs: tuple[str, ...], grads: dict[str, Gradient | None]) -> list[Gradient | None]:

@@ -24,6 +24,7 @@ from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode, set_grad_enabled
+from .halves import broadcast_gradients
 from .hooks import add_to_grad, call_after, call_hooks, call_post_accumulate_hooks, check_gradient, retaining
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
@@ -192,7 +193,10 @@ def visit(
             node = None
             continue
         edges = node.edges  # propagate may give the node others, for later walks (program/joint.py)
-        grad_inputs = _conjugated(node, g) if may_be_complex and node.holomorphic else node.propagate(g)
+        if may_be_complex and node.holomorphic:
+            grad_inputs = _conjugated(node, g)
+        else:
+            grad_inputs = node.propagate(g) if node.metas is None else broadcast_gradients(node, g)
         if node.metas is not None:
             grad_inputs = unbroadcast(grad_inputs, node.metas)
         if create_graph and node.depends_on:
@@ -275,7 +279,7 @@ def _conjugated(node: Node, g: Any) -> Sequence[Any]:
     """The gradients of a holomorphic node, in PyTorch's convention: the gradient of a real L by z = x + iy is
     dL/dx + i dL/dy. So for w = f(z), g is multiplied by the conjugate of f'(z)."""
     if getattr(g, "_dtype", 0) < _COMPLEX:  # Outputs, which has no dtype, needs no conjugate
-        return node.propagate(g)
+        return node.propagate(g) if node.metas is None else broadcast_gradients(node, g)
     return [None if grad is None else grad.conj() for grad in node.propagate(g.conj())]
 
 

@@ -9,6 +9,7 @@ from .._exports import publish
 from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
+from ..ops._halves import composed
 from ..ops._operand import tensor_of
 from ..ops.attention import attention_mask, scaled_dot_product_attention
 from ..ops.matmul import linear
@@ -20,6 +21,16 @@ from .module import Module
 from .parameter import add_parameters
 
 __all__ = ["MultiheadAttention"]
+
+
+@composed
+def _attended(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, dropout_p: float, average: bool
+) -> tuple[Tensor, Tensor]:
+    """What each query sees of v, and the weights with which it does, of each head or the mean of the heads."""
+    scores = q @ k.mT * scale
+    weights = dropout_((scores if mask is None else scores + mask).softmax(-1), dropout_p, True)
+    return weights @ v, weights.mean(1) if average else weights
 
 
 class MultiheadAttention(Module):
@@ -123,10 +134,8 @@ class MultiheadAttention(Module):
         weights = None
         if need_weights:
             mask = self._mask(q, k, attn_mask, key_padding_mask)
-            scores = q @ k.mT * self.head_dim**-0.5
-            weights = dropout_((scores if mask is None else scores + mask).softmax(-1), self.dropout, self.training)
-            out = weights @ v
-            weights = weights.mean(1) if average_attn_weights else weights
+            p = self.dropout if self.training else 0.0
+            out, weights = _attended(q, k, v, mask, self.head_dim**-0.5, p, average_attn_weights)
             weights = weights if batched else weights.squeeze(0)
         else:
             causal = is_causal and key_padding_mask is None

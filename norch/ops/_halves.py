@@ -1,4 +1,9 @@
-"""float16 and bfloat16 in functions composed of several steps: computed in float32, rounded once."""
+"""The rule for float16 and bfloat16: what is composed of several operations is computed in float32 and rounded once.
+
+A function of operations is declared with @composed, and @method(composed=True) for methods: whatever it calls sees
+float32. The kernels of single operations widen inside, and need no declaration. Gradients follow the same rule:
+autograd/derivative.py applies it to gradient functions of more than one operation.
+"""
 
 from __future__ import annotations
 
@@ -8,37 +13,55 @@ from collections.abc import Callable
 from .._handle import Handle
 from .._lib import constants
 from .._typing import Any, TypeVar, cast
+from ..autograd.halves import HALVES, widened
 from ._operand import RENAMED_ERRORS, renamed_error
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
+_WIDE = tuple(constants[name] for name in ("FLOAT32", "FLOAT64"))
 
 
-def rounded_once(function: F, mixed: bool = False) -> F:
-    """rename_errors() of a function that computes halves in float32, rounded once; mixed: also beside other floats."""
+def composed(function: F, mixed: bool = False) -> F:
+    """rename_errors() of a function that computes: of halves in float32, rounded once. mixed: also beside other
+    floats, by which halves are otherwise promoted, or refused."""
 
     @functools.wraps(function)
     def once(*arguments: Any, **named: Any) -> Any:
-        first = arguments[0] if arguments else next(iter(named.values()), None)
         try:
-            if not isinstance(first, Handle) or first._dtype not in HALVES:
+            if (arguments and getattr(arguments[0], "_dtype", -1) in _WIDE) or (
+                kind := _halves_among((*arguments, *named.values()), mixed)
+            ) is None:
                 return function(*arguments, **named)
-            kind: Any = first.dtype
-            floats = [x for x in (*arguments, *named.values()) if _is_float(x)]
-            if not mixed and any(x.dtype is not kind for x in floats):
-                return function(*arguments, **named)  # which says what is wrong, or promotes
-            out = function(*map(_wide, arguments), **{name: _wide(x) for name, x in named.items()})
+            out = function(*map(widened, arguments), **{name: widened(x) for name, x in named.items()})
+            return _rounded(out, kind, (*arguments, *named.values()))
         except RENAMED_ERRORS as error:
             raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
-        return (out[0].to(kind), *out[1:]) if isinstance(out, tuple) else out.to(kind)
 
     return cast(F, once)
 
 
-def _is_float(x: Any) -> bool:
-    return isinstance(x, Handle) and x.dtype.is_floating_point
+def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
+    """The dtype of the halves among the values, and in sequences of them; None if there are none, or if there are
+    floats of several dtypes (mixed: the first one's)."""
+    kind: Any = None
+    for x in values:
+        for one in x if type(x) in (list, tuple) else (x,):
+            if not isinstance(one, Handle) or not one.dtype.is_floating_point:  # type: ignore[attr-defined]
+                continue
+            if kind is None:
+                kind = one.dtype  # type: ignore[attr-defined]
+            elif one.dtype is not kind and not mixed:  # type: ignore[attr-defined]
+                return None
+    return kind if kind is not None and kind.code in HALVES else None
 
 
-def _wide(x: Any) -> Any:
-    return x.float() if _is_float(x) else x
+def _rounded(out: Any, kind: Any, given: tuple[Any, ...]) -> Any:
+    """The results of float32 in the dtype of the halves; all as they are where the call names a dtype."""
+    if any(type(x) is type(kind) for x in given):
+        return out
+    if isinstance(out, Handle):
+        return out.to(kind) if out._dtype == _WIDE[0] else out  # type: ignore[attr-defined]
+    if isinstance(out, tuple):
+        parts = [_rounded(x, kind, ()) for x in out]
+        return type(out)(*parts) if hasattr(out, "_fields") else type(out)(parts)
+    return [_rounded(x, kind, ()) for x in out] if isinstance(out, list) else out

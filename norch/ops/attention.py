@@ -17,6 +17,7 @@ from ..dtype import bool_, finfo, float32
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..random import Generator
+from ._halves import composed
 from ._operand import tensor_of
 from .composed.shape import broadcast_shapes
 from .copy import padded
@@ -121,6 +122,7 @@ def _fused_backward(
     return grads
 
 
+@composed
 def _grouped(
     query: Any, key: Any, value: Any, scale: float, is_causal: bool, mask: Any, dropout_p: float, seed: Any
 ) -> Any:
@@ -149,6 +151,7 @@ def _repeated(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
     backward=_fused_backward,
     unread=_UNREAD,
     tensors=("logsumexp", "mask", "seed"),
+    rounds_once=True,
 )
 def _fused(
     query: Any,
@@ -234,9 +237,16 @@ def scaled_dot_product_attention(
             return _attend_fused(*operands, attn_mask, factor, is_causal, dropout_p)
     if grouped:
         key, value = _repeated(query, key, value)
+    return _attend(query, key, value, factor, is_causal, attn_mask, dropout_p)
+
+
+@composed
+def _attend(
+    query: Any, key: Any, value: Any, scale: float, is_causal: bool, attn_mask: Any, dropout_p: float
+) -> Tensor:
     if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
-        return attention(query, key, value, factor, is_causal)
-    return _composed(query, key, value, factor, is_causal, attn_mask, dropout_p)
+        return attention(query, key, value, scale, is_causal)
+    return _composed(query, key, value, scale, is_causal, attn_mask, dropout_p)
 
 
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:

@@ -168,7 +168,7 @@ def batch_norm(
     shape = channels("batch_norm", input, 2, **others)
     if eps < 0:
         raise ArgumentError(f"batch_norm: eps must not be negative, got {eps}")
-    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:  # rounded_once would write to copies of running_*
+    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:  # @composed would write to copies of running_*
         wide = input.float()
         weight, bias = (x.float() if x is not None and x.dtype is input.dtype else x for x in (weight, bias))
         return batch_norm(wide, *running, weight, bias, training, momentum, eps).to(input.dtype)

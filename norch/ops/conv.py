@@ -20,7 +20,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.recorders import record_affine
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._arguments import as_fixed_operand, checked_once, named_function, rename_errors
-from ._halves import rounded_once
+from ._halves import composed
 from .complex import complex
 from .copy import cat
 from .reduce import sum_over
@@ -214,7 +214,7 @@ def _all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> b
 def _rounding(axes: int, several: bool = False) -> Callable[[Any], Any]:
     """The library rounds halves once; over three axes several calls of it are summed. several: sizes are counted before
     the call."""
-    return rounded_once if axes == 3 else rename_errors if several else checked_once
+    return composed if axes == 3 else rename_errors if several else checked_once
 
 
 def _fixed(name: str, *tensors: Any) -> list[Any]:

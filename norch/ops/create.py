@@ -492,7 +492,7 @@ def _new(make: Any, what: str) -> Any:
 new_empty, new_zeros, new_ones = _new(empty, "Undefined elements"), _new(zeros, "Zeros"), _new(ones, "Ones")
 
 
-@method(composed=True)
+@method(moves=True)
 def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
     """fill_value in the given shape, in this dtype and on this device unless given."""
     return full(size, fill_value, **_options_of(self, more))

@@ -326,7 +326,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return index_read(x.reshape(-1), AdvancedIndex((index,), (0,), 0), KINDS["TAKE"])
 
 
-@method(composed=True)
+@method(moves=True)
 def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Writes source into x, as if it were flat, at the given indices; with accumulate it is added there."""
     index, source = check_index(index, "put_"), source_for(x, source, "put_")
@@ -358,7 +358,7 @@ def _mask(mask: Tensor, name: str) -> Tensor:
     return mask
 
 
-@method(composed=True)
+@method(moves=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
     x = as_operand(input, "masked_fill")
@@ -396,7 +396,7 @@ _MaskedFill = write_derivative(
 )
 
 
-@method(composed=True)
+@method(moves=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
     x, mask = as_fixed_operand(input, "masked_select"), _mask(mask, "masked_select")
@@ -414,7 +414,7 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
     return AdvancedIndex(nonzero(mask, as_tuple=True), FIRST_AXES[: mask.ndim], 0)
 
 
-@method(composed=True)
+@method(moves=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
     x, mask = as_fixed_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")

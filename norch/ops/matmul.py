@@ -48,13 +48,18 @@ def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool =
 
 
 _Matmul = derivative(
-    "matmul", ("a", "b"), grad_a=lambda g, b: product(g, b, False, True), grad_b=lambda g, a: product(a, g, True, False)
+    "matmul",
+    ("a", "b"),
+    grad_a=lambda g, b: product(g, b, False, True),
+    grad_b=lambda g, a: product(a, g, True, False),
+    rounds_once=True,
 )
 _TransposedMatmul = derivative(
     "matmul",
     ("a", "b"),
     grad_a=lambda g, b, ta, tb: product(b, g, tb, True) if ta else product(g, b, False, not tb),
     grad_b=lambda g, a, ta, tb: product(g, a, True, ta) if tb else product(a, g, not ta, False),
+    rounds_once=True,
 )
 
 
@@ -154,6 +159,7 @@ _Linear = derivative(
     grad_x=lambda g, weight: product(g, weight),
     grad_weight=_weight_grad,
     grad_bias=_bias_grad,
+    rounds_once=True,
 )
 
 

@@ -19,7 +19,7 @@ from ..autograd.record import record
 from ..dtype import finfo, float32
 from ..errors import REFUSALS, ArgumentError, DTypeError, Error, ShapeError
 from ._arguments import as_fixed_tensor, rename_errors
-from ._halves import rounded_once
+from ._halves import composed
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
 from .copy import result_type
@@ -66,7 +66,7 @@ def _normalize_backward(
     return grad_x if to_x else None, grad_weight, grad_bias
 
 
-@partial(rounded_once, mixed=True)
+@partial(composed, mixed=True)
 def _normalize_formula(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
     """normalized(), composed of recorded operations."""
     shape, dims = x.shape, tuple(range(-axes, 0))

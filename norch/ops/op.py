@@ -17,7 +17,7 @@ from collections.abc import Callable
 from .._lib import lib
 from .._typing import Any, Operation, TypeVar, overload
 from ..autograd.derivative import derivative
-from . import _rows
+from . import _halves, _rows
 from ._arguments import named_function, rename_errors
 from ._inplace_methods import inplace_form
 from ._operand import numpy_names
@@ -76,12 +76,15 @@ function_op = functools.partial(op, is_method=False)  # the function alone
 @overload
 def method(function: F, *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...) -> F: ...
 @overload
-def method(*, composed: bool = ..., numpy: bool = ..., **declared: Any) -> Callable[[F], F]: ...
-def method(function: Any = None, *, composed: bool = False, numpy: bool = False, **declared: Any) -> Any:
+def method(*, composed: bool = ..., moves: bool = ..., numpy: bool = ..., **declared: Any) -> Callable[[F], F]: ...
+def method(
+    function: Any = None, *, composed: bool = False, moves: bool = False, numpy: bool = False, **declared: Any
+) -> Any:
     """Decorates a function, or a property, that is a method of Tensor too. name: that of the method, if it differs;
-    inplace: Tensor has the in-place method name_ too; composed, numpy: after rename_errors() or numpy_names()."""
+    inplace: Tensor has the in-place method name_ too; composed: of operations that compute (_halves.py), moves: of such
+    as move elements, numpy: after numpy_names()."""
     if function is None:
-        wrap = rename_errors if composed else numpy_names if numpy else None
+        wrap = _halves.composed if composed else rename_errors if moves else numpy_names if numpy else None
         return lambda function: _declared(wrap(function) if wrap else function, **declared)
     return _declared(function, **declared)
 

@@ -19,7 +19,7 @@ from ..device import device_code
 from ..dtype import int32 as index_dtype
 from ..errors import ArgumentError, ShapeError
 from ._arguments import named_function, optional_results
-from ._halves import rounded_once
+from ._halves import composed
 from ._operand import tensor_of
 from .conv import per_axis, plane_sizes
 
@@ -158,7 +158,7 @@ def _max_pool(axes: int, about: str) -> Any:
     ) -> Any:
         return max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
-    return rounded_once(named_function(function, name, about))
+    return composed(named_function(function, name, about))
 
 
 max_pool1d = _max_pool(1, "The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d.")
@@ -201,7 +201,7 @@ def avg_pool(
     return out.squeeze(-2) if axes == 1 else out
 
 
-@rounded_once
+@composed
 def avg_pool1d(
     input: Tensor,
     kernel_size: Sizes,
@@ -229,7 +229,7 @@ def _avg_pool_of_planes(axes: int, about: str) -> Any:
     ) -> Tensor:
         return avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-    return rounded_once(named_function(function, name, about))
+    return composed(named_function(function, name, about))
 
 
 avg_pool2d = _avg_pool_of_planes(

@@ -263,7 +263,7 @@ def _ones_with_probability(name: str, x: Tensor, p: Any, generator: Generator | 
     return cast(lib.norch_bernoulli(state_of(generator), chances), x.dtype)
 
 
-@method(composed=True)
+@method(moves=True)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:

@@ -19,7 +19,8 @@ from ..autograd.record import record, record_view
 from ..dtype import dtype as DType
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
-from ._arguments import as_fixed_operand, named_function, public, rename_errors
+from ._arguments import as_fixed_operand, named_function, public
+from ._halves import composed
 from ._operand import as_operand, numpy_names, operand
 from ._results import aminmax_result, max_result, min_result
 from .copy import cat
@@ -351,7 +352,7 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
         return out, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
     both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).")
-    return method(numpy_names(named_function(moment, name, about))), numpy_names(both)
+    return method(numpy_names(named_function(moment, name, about))), numpy_names(composed(both))
 
 
 var, var_mean = _moment(
@@ -361,7 +362,7 @@ std, std_mean = _moment(_std, "The standard deviation: the square root of var().
 
 
 @method(numpy=True)
-@rename_errors
+@composed
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
 

@@ -18,6 +18,7 @@ from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import DTypeError
 from ._arguments import as_fixed_operand, named_function, public, rename_errors
+from ._halves import composed
 from ._operand import as_operand
 from ._results import cummax_result, cummin_result
 from ._rows import snapshot
@@ -146,12 +147,14 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
 
 @method(numpy=True)
+@composed
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype."""
     return _running(_cumprod, "cumprod", input, dim, dtype)
 
 
 @method(numpy=True)
+@composed
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its
     own."""
@@ -185,7 +188,8 @@ def _inplace(function: Any) -> Any:
         check_writable(self, name)
         if dtype is not None and dtype_named(dtype) is not self.dtype:
             raise DTypeError(f"{name}: dtype {dtype} for a tensor of {self.dtype}")
-        result = function(snapshot(self) if mode.enabled else self, dim, dtype=self.dtype)
+        same = {} if self.dtype.is_floating_point else {"dtype": self.dtype}  # integers would be added up in int64
+        result = function(snapshot(self) if mode.enabled else self, dim, **same)
         lib.norch_copy(self, result)
         node = result._node
         if node is not None and node.save_plan.out:  # of what was written, not of the result that was copied

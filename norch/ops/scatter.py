@@ -42,7 +42,7 @@ def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
 Gather = derivative("gather", layout=("x_meta", "index", "dim"), tensors=("index",), grad=_gather_grad)
 
 
-@method(composed=True)
+@method(moves=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather() whose other axes are broadcast, and whose indices may be negative; without dim of the flattened x."""
     x, indices = as_fixed_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
@@ -214,7 +214,7 @@ _ScatterExtreme = derivative("scatter_reduce", ("x", "src", "index"), backward=_
 _ScatterProd = derivative("scatter_reduce", ("x", "src", "index"), backward=_scatter_prod_grad)
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, moves=True)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -249,7 +249,7 @@ def scatter_reduce(
     return total / counts if x.dtype.kind in "fc" else cast(total // counts, x.dtype)
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, moves=True)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

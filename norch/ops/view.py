@@ -164,7 +164,7 @@ def reversed_axes(x: Tensor) -> Tensor:
 _Reversed = view_derivative("permute", grad=lambda g: reversed_axes(g))
 
 
-@method(composed=True)
+@method(moves=True)
 def t(input: Tensor) -> Tensor:
     """A matrix transposed; vectors and numbers as they are."""
     out = reversed_axes(input)
@@ -180,13 +180,13 @@ def expand(x: Tensor, *shape: Any, size: Any = None) -> Tensor:
     return record_view(Expand, lib.norch_expand(x, wanted), x, expand, (wanted,))
 
 
-@method(composed=True)
+@method(moves=True)
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
     """x broadcast to the shape of other."""
     return expand(x, tuple(tensor_of(other, "expand_as").shape))
 
 
-@method(composed=True)
+@method(moves=True)
 def broadcast_to(input: Tensor, *sizes_: Any, size: Any = None) -> Tensor:
     """input.expand(size)."""
     return expand(input, *sizes_, size=size)
@@ -281,7 +281,7 @@ _Unfold = view_derivative("unfold", grad=_unfold_grad)
 # ---- any strides ----------------------------------------------------------------------------------------------------
 
 
-@method(composed=True)
+@method(moves=True)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
 

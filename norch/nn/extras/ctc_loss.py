@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ...dtype import float32, float64, int64
 from ...errors import ArgumentError, ShapeError
-from ...ops._arguments import rename_errors
+from ...ops._halves import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.pad import pad
 from ...ops.copy import stack
@@ -22,7 +22,7 @@ from ..functional._loss import reduced
 _LOG_ZERO = -1e30  # in place of -inf: its sums and differences are finite
 
 
-@rename_errors
+@composed
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

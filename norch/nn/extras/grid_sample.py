@@ -12,7 +12,7 @@ from typing import Any
 from ..._numbers import int64 as int_
 from ...dtype import float32, float64, int64
 from ...errors import DTypeError, ShapeError, one_of
-from ...ops._arguments import rename_errors
+from ...ops._halves import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.grid import meshgrid
 from ...ops.copy import cat, stack
@@ -23,7 +23,7 @@ from ...tensor import Tensor
 _MODES = ("bilinear", "nearest")
 
 
-@rename_errors
+@composed
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid theta @ (x, y, 1) of the pixels (x, y) of images of size (N, C, H, W), with theta (N, 2, 3), for
     grid_sample(): (N, H, W, 2). For size (N, C, D, H, W) and theta (N, 3, 4): (N, D, H, W, 3).
@@ -62,7 +62,7 @@ def _one(x: Tensor) -> Tensor:
     return sign - sign.detach() + 1
 
 
-@rename_errors
+@composed
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

@@ -16,8 +16,9 @@ from ...dtype import dtype as DType
 from ...errors import ArgumentError, DivisionError, DTypeError, Error, ShapeError, one_of, rename_error
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
-from ...ops._arguments import as_fixed_operand, rename_errors
+from ...ops._arguments import as_fixed_operand
 from ...ops._checks import floats_of
+from ...ops._halves import composed
 from ...ops._inplace_methods import inplace_form
 from ...ops._operand import as_operand, tensor_of
 from ...ops.composed.pointwise import hardshrink as hardshrink
@@ -149,6 +150,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _apply("celu", _rows.elu, inplace, floats_of(input, "celu"), alpha, 1.0 / alpha)
 
 
+@composed
 def _selu(input: Tensor) -> Tensor:
     return mul(_rows.elu(input, 1.6732632423543772848170429916717, 1.0), 1.0507009873554804934193349852946)
 
@@ -199,6 +201,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _apply("hardsigmoid", _hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
 
 
+@composed
 def _hardsigmoid(input: Any) -> Any:
     return _rows.hardtanh(input + 3.0, 0.0, 6.0) / 6.0
 
@@ -208,7 +211,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _apply("hardswish", _rows.hardswish, inplace, input)
 
 
-@rename_errors
+@composed
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a * sigmoid(b), with a and b the halves of the input along dim (Dauphin et al. 2016). Floats only.
 
@@ -226,6 +229,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return _rows.glu(input, dim)
 
 
+@composed
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
     input = as_fixed_operand(input, "tanhshrink")
@@ -254,7 +258,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return _softmax.softmax(input, dim, dtype)
 
 
-@rename_errors
+@composed
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along dim."""
     return _softmax.softmax(-input, _softmax_dim("softmin", input, dim, 4), dtype)
@@ -266,7 +270,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     return _softmax.log_softmax(input, dim, dtype)
 
 
-@rename_errors
+@composed
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A sample softmax((logits + noise) / tau) along dim, with Gumbel noise: differentiable in the logits.
 

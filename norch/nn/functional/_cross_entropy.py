@@ -7,7 +7,8 @@ from ..._numbers import int64 as int_
 from ...autograd.levels import holds
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._arguments import as_fixed_tensor, rename_errors
+from ...ops._arguments import as_fixed_tensor
+from ...ops._halves import composed
 from ...ops.copy import cat
 from ...ops.cross_entropy import cross_entropy as _of_rows
 from ...ops.loss import logit_cross_entropy, probability_cross_entropy
@@ -96,7 +97,7 @@ class _Picked:
         return loss.sum() / (self.at.count if self.weight is None else where(valid, self.weight, 0.0).sum())
 
 
-@rename_errors
+@composed
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -126,7 +127,7 @@ def nll_loss(
     return _Picked(classes).loss(input)
 
 
-@rename_errors
+@composed
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -202,7 +203,7 @@ def _of_one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Ten
     return input, target
 
 
-@rename_errors
+@composed
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -229,7 +230,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@rename_errors
+@composed
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -16,8 +16,9 @@ from ..._typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
-from ...ops._arguments import as_fixed_operand, as_fixed_tensor, rename_errors
+from ...ops._arguments import as_fixed_operand, as_fixed_tensor
 from ...ops._checks import at_least, real_of
+from ...ops._halves import composed
 from ...ops._operand import as_operand
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
@@ -76,6 +77,7 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     return difference
 
 
+@composed
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -119,7 +121,7 @@ def _check_weight(weight: Tensor, input: Tensor) -> None:
         raise ShapeError(f"weight has shape {tuple(weight.shape)}, and input {tuple(input.shape)}: they must be equal")
 
 
-@rename_errors
+@composed
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -134,7 +136,7 @@ def l1_loss(
     return reduced(loss, reduction) if weight is None else _weighted(loss, weight, input, reduction)
 
 
-@rename_errors
+@composed
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -158,7 +160,7 @@ def smooth_l1_loss(
     return loss if beta == 1 else loss / beta
 
 
-@rename_errors
+@composed
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -173,7 +175,7 @@ def huber_loss(
 # ---- distributions --------------------------------------------------------------------------------------------------
 
 
-@rename_errors
+@composed
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -202,7 +204,7 @@ def kl_div(
     return reduced(loss, reduction)
 
 
-@rename_errors
+@composed
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -228,7 +230,7 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
-@rename_errors
+@composed
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Operand, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -258,7 +260,7 @@ def gaussian_nll_loss(
 # ---- margins --------------------------------------------------------------------------------------------------------
 
 
-@rename_errors
+@composed
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -274,7 +276,7 @@ def hinge_embedding_loss(
     return reduced(dissimilar + where(target == -1, 0.0, input), reduction)
 
 
-@rename_errors
+@composed
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -287,7 +289,7 @@ def soft_margin_loss(
     return reduced(-logsigmoid(target * input), reduction)
 
 
-@rename_errors
+@composed
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -308,7 +310,7 @@ def margin_ranking_loss(
     return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
 
 
-@rename_errors
+@composed
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -333,7 +335,7 @@ def cosine_embedding_loss(
     return reduced(similar + dissimilar, reduction)
 
 
-@rename_errors
+@composed
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -361,7 +363,7 @@ def triplet_margin_loss(
     )
 
 
-@rename_errors
+@composed
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -388,7 +390,7 @@ def triplet_margin_with_distance_loss(
     return reduced((margin + distance(anchor, positive) - to_negative).clamp(min=0), reduction)
 
 
-@rename_errors
+@composed
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -410,7 +412,7 @@ def multilabel_soft_margin_loss(
     return reduced(loss / input.shape[classes], reduction)
 
 
-@rename_errors
+@composed
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -442,7 +444,7 @@ def multilabel_margin_loss(
     return reduced(excess.where(wanted, 0.0).sum((-2, -1)) / input.shape[-1], reduction)
 
 
-@rename_errors
+@composed
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...errors import ArgumentError
-from ...ops._arguments import rename_errors
 from ...ops._checks import at_least, real_of
+from ...ops._halves import composed
 from ...ops._operand import tensor_of
 from ...ops._out import written
 from ...ops.composed.pad import pad
@@ -13,7 +13,7 @@ from ...tensor import Tensor
 __all__ = ["local_response_norm", "normalize"]
 
 
-@rename_errors
+@composed
 def normalize(
     input: Tensor,
     p: float = 2.0,
@@ -31,7 +31,7 @@ def normalize(
     return tensor_of(input, "normalize") / input.norm(p, dim, keepdim=True).clamp(min=eps)
 
 
-@rename_errors
+@composed
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """input / (k + alpha * mean)^beta, with mean the mean of the squares of `size` neighbouring channels
     (Krizhevsky et al. 2012, section 3.3).

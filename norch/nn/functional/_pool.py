@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from ...dtype import check_numbers
 from ...errors import ArgumentError
-from ...ops._arguments import named_function, rename_errors
+from ...ops._arguments import named_function
+from ...ops._halves import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
 from ...ops.conv import per_axis
@@ -41,13 +42,13 @@ def _lp_pool(axes: int, input: Tensor, p: float, kernel_size: Any, stride: Any, 
     return where(zero, 0.0 if p > 0 else math.inf, (where(zero, 1.0, mean) * count) ** (1 / p))
 
 
-@rename_errors
+@composed
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, L) or (C, L), with p = norm_type; see lp_pool2d()."""
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@rename_errors
+@composed
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, H, W) or (C, H, W), with p = norm_type.
 
@@ -60,7 +61,7 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@rename_errors
+@composed
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, D, H, W) or (C, D, H, W), with p = norm_type; see
     lp_pool2d()."""

@@ -10,6 +10,7 @@ from ...dtype import float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._arguments import rename_errors
 from ...ops._checks import with_ndim
+from ...ops._halves import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ...ops.composed.pad import pad
@@ -44,7 +45,7 @@ def _per_axis(value: Any, count: int, what: str) -> tuple[Any, ...]:
 # ---- resampling -----------------------------------------------------------------------------------------------------
 
 
-@rename_errors
+@composed
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -134,7 +135,7 @@ def _windows(name: str, size: Any, kernel: Any, dilation: Any, padding: Any, str
     return k, d, p, s, counts
 
 
-@rename_errors
+@composed
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The patches of input (N, C, H, W) or (C, H, W) that conv2d() reads, as columns: (N, C * kh * kw, patches).
 
@@ -153,7 +154,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return x.movedim((-2, -1), (-4, -3)).reshape(*batch, x.shape[-5] * k[0] * k[1], counts[0] * counts[1])
 
 
-@rename_errors
+@composed
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..._typing import Any, Tensor
 from ...errors import ShapeError
 from .._arguments import named_function, optional_results
-from .._halves import rounded_once
+from .._halves import composed
 from .._operand import tensor_of
 from ..conv import per_axis
 from ..copy import cat
@@ -65,13 +65,13 @@ def _adaptive_avg(name: str, axes: int, x: Tensor, output_size: Any) -> Tensor:
     return x
 
 
-@rounded_once
+@composed
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """input (N, C, L) or (C, L): means of windows that divide the last axis into output_size parts."""
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@rounded_once
+@composed
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """input (N, C, H, W) or (C, H, W): means of windows that divide the last two axes; None keeps a size.
 
@@ -83,7 +83,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@rounded_once
+@composed
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """input (N, C, D, H, W) or (C, D, H, W): means of windows as those of adaptive_avg_pool2d."""
     return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
@@ -135,7 +135,7 @@ def _adaptive_max_pool(axes: int, shapes: str) -> Any:
         return _adaptive_max(name, axes, input, output_size, return_indices)
 
     about = f"input {shapes}: the largest of windows as those of adaptive_avg_pool{axes}d."
-    return rounded_once(named_function(function, name, about))
+    return composed(named_function(function, name, about))
 
 
 adaptive_max_pool1d = _adaptive_max_pool(1, "(N, C, L) or (C, L)")

@@ -18,7 +18,7 @@ from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
 
 
-@method(composed=True)
+@method(moves=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal.
 
@@ -31,13 +31,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return diag_embed(input, diagonal) if vector else clone(_diagonal(input, diagonal))
 
 
-@method(composed=True)
+@method(moves=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements on a diagonal."""
     return diag_embed(reshape(tensor_of(input, "diagflat"), -1), offset)
 
 
-@method(composed=True)
+@method(moves=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
     input = at_least(1, as_fixed_tensor(input, "diag_embed"), "diag_embed")
@@ -66,7 +66,7 @@ def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
     return where(columns <= rows if name == "tril" else columns >= rows, input, False)
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, moves=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros above.
 
@@ -77,7 +77,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(input, diagonal, "tril")
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, moves=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal on; zeros below."""
     return _triangle(input, diagonal, "triu")

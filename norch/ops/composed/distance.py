@@ -9,8 +9,9 @@ from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError, one_of
-from .._arguments import as_fixed_operand, rename_errors
+from .._arguments import as_fixed_operand
 from .._checks import at_least, floats_of, with_ndim
+from .._halves import composed
 from ..copy import cat, result_type
 from ..create import triu_indices
 from ..index import index_select, on_common_device
@@ -97,7 +98,7 @@ def _euclidean(a: Tensor, b: Tensor) -> Tensor:
     return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
 
 
-@rename_errors
+@composed
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
 
@@ -123,7 +124,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     return _cdist(a, b, p, rows)
 
 
-@rename_errors
+@composed
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last axis; two numbers count as vectors of one."""
     difference = as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps
@@ -147,7 +148,7 @@ def _pdist(x: Tensor, p: float) -> Tensor:
     return _norm(index_select(x, 0, i) - index_select(x, 0, j), p)
 
 
-@rename_errors
+@composed
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
 
@@ -161,7 +162,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return _pdist(x, p)
 
 
-@rename_errors
+@composed
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along dim, whose lengths count as eps at least; the others broadcast.
 

@@ -25,6 +25,7 @@ from ..._typing import Any, Tensor
 from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._arguments import as_fixed_operand
 from .._checks import on_one_device
+from .._halves import composed
 from .._operand import as_operand
 from ..matmul import product
 from ..pointwise import mul
@@ -67,7 +68,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         tensors = [alias_of(as_operand(operands[0], "einsum"))]
     else:
         tensors = [as_fixed_operand(x, "einsum") for x in operands]
-    return _run(_plan_of(equation, tuple([lib.norch_shape(x) for x in tensors])), tensors)
+    plan = _plan_of(equation, tuple([lib.norch_shape(x) for x in tensors]))
+    return _run(plan, tensors) if len(tensors) < 3 else _chain(plan, tensors)
 
 
 def contract(name: str, tensors: Sequence[Tensor], inputs: tuple[Labels, ...], output: Labels) -> Tensor:
@@ -91,6 +93,11 @@ def _run(plan: Plan, work: list[Any]) -> Tensor:
         rename_error(error, name)
         raise
     return work[result]
+
+
+@composed  # of two operands a product rounds once, of more each would
+def _chain(plan: Plan, work: list[Any]) -> Tensor:
+    return _run(plan, list(work))
 
 
 def _sum_same_dtype(x: Tensor, dims: tuple[int, ...]) -> Tensor:

@@ -17,6 +17,7 @@ from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._arguments import as_fixed_operand, as_fixed_tensor, as_fixed_tensors, rename_errors, tensors_of
 from .._checks import on_one_device, with_ndim
+from .._halves import composed
 from ..copy import cast, cat, stack
 from ..create import empty, ones_like
 from ..index import index_select
@@ -95,7 +96,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return reshape(index_select(input, 0, reshape(at, -1)), count, r)
 
 
-@rename_errors
+@composed
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector from N - 1 down to 0 (up, when increasing) as columns; N: its length unless given.
 

@@ -6,8 +6,8 @@ from ..._typing import Any
 from ...autograd.levels import occurs
 from ...dtype import int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from .._arguments import rename_errors
 from .._checks import floats_of, numbers_of
+from .._halves import composed
 from .._operand import as_operand
 from ..copy import cat, result_type
 from ..op import method
@@ -28,7 +28,7 @@ def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
     return given[0], given[1]
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, moves=True)
 def gcd(input: Any, other: Any) -> Any:
     """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm.
 
@@ -43,7 +43,7 @@ def gcd(input: Any, other: Any) -> Any:
     return a.to(dtype)
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, moves=True)
 def lcm(input: Any, other: Any) -> Any:
     """The least common multiples of integers, not negative; 0 where one of both is 0.
 
@@ -67,7 +67,7 @@ def heaviside(input: Any, values: Any) -> Any:
     return where(x == 0, values.detach().to(dtype), (x > 0).to(dtype))
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, moves=True)
 def nextafter(input: Any, other: Any) -> Any:
     """The next number of the dtype after input in the direction of other. Floats of one dtype.
 
@@ -86,7 +86,7 @@ def nextafter(input: Any, other: Any) -> Any:
     return where(isnan(a), a, where((a == b) | isnan(b), b, where(a == 0, least, stepped)))
 
 
-@rename_errors
+@composed
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
     """The derivatives of samples along the axes dim (None: all), a tensor each, by differences of neighbours.
 

@@ -259,7 +259,7 @@ def diff(
     return x
 
 
-@method(composed=True)
+@method(moves=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
 

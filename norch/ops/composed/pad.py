@@ -9,6 +9,7 @@ from ..._numbers import int64
 from ..._typing import Any, Tensor
 from ...errors import ArgumentError, ShapeError
 from .._arguments import as_fixed_tensor, rename_errors
+from .._halves import composed
 from ..copy import cat, clone, padded
 from ..view import connect, expand, slice_
 
@@ -53,6 +54,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return clone(out) if lib.norch_shares_storage(out, input) else out
 
 
+@composed  # an element that is copied gets the sum of several gradients
 def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
     """x with elements from the other end; ends: (axis, before, after)."""
     for dim, before, after in ends:
@@ -65,6 +67,7 @@ def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
     return x
 
 
+@composed
 def _mirrored(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
     """x with elements mirrored at its ends ("reflect"), or with copies of the outermost ones ("replicate")."""
     x = connect(x)

@@ -14,6 +14,7 @@ from .. import activation
 from .. import pointwise as rows
 from .._arguments import as_fixed_operand, named_function, public, rename_errors
 from .._checks import check_count, floats_of, numbers_of, real_of
+from .._halves import composed
 from .._inplace_methods import inplace_form
 from .._results import frexp_result
 from ..complex import complex
@@ -74,7 +75,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return rows._logit(input)
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, moves=True)
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
 
@@ -152,7 +153,7 @@ def _mvlgamma(x: Tensor, p: int) -> Tensor:
     return out + p * (p - 1) / 4 * math.log(math.pi)
 
 
-@method(composed=True)
+@method(moves=True)
 def frexp(input: Tensor) -> frexp_result:
     """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
 
@@ -192,7 +193,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 # ---- two and more -------------------------------------------------------------------------------------------------
 
 
-@rename_errors
+@composed
 def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input."""
     return rows._sub(other, input) if alpha == 1 else rows.with_factor(rows._sub, "rsub", alpha, other, input)

@@ -16,9 +16,9 @@ from ...autograd.levels import zeros_of
 from ...autograd.record import record
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._arguments import as_fixed_operand, rename_errors
+from .._arguments import as_fixed_operand
 from .._checks import on_one_device
-from .._halves import rounded_once
+from .._halves import composed
 from .._operand import as_operand
 from ..copy import stack
 from ..create import eye
@@ -78,7 +78,7 @@ def _one_pass(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1, **others: A
         return None
 
 
-@rounded_once
+@composed
 def _scaled_matmul(a: Any, b: Any, alpha: float) -> Any:
     return matmul(a, b) * alpha
 
@@ -99,7 +99,7 @@ _Addmm = derivative(
 
 @method(inplace=True)
 @_in_one_pass(2)
-@rounded_once
+@composed
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product. What has the factor 0 is not read, so that
     its NaNs are none of the result's; but for baddbmm() and addr(), of which this holds for beta only.
@@ -112,7 +112,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha
 
 
 @method(inplace=True)
-@rounded_once
+@composed
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), as addmm()."""
     return _added(input, _blas(mv(mat, vec), alpha), beta, alpha, "addmv")
@@ -120,14 +120,14 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: 
 
 @method(inplace=True)
 @_in_one_pass(3)
-@rounded_once
+@composed
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
     return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
 
 
 @method(inplace=True)
-@rounded_once
+@composed
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
     products = bmm(batch1, batch2)
@@ -135,7 +135,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, 
 
 
 @method(inplace=True)
-@rounded_once
+@composed
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
     given = [as_fixed_operand(x, "addr") for x in (input, vec1, vec2)]
@@ -190,7 +190,7 @@ def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:
 # ---- contractions -----------------------------------------------------------------------------------------------
 
 
-@method(aliases=("ger",), composed=True)
+@method(aliases=("ger",), moves=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """out[i][j] = input[i] * vec2[j] for two vectors."""
     a, b = as_fixed_operand(input, "outer"), as_fixed_operand(vec2, "outer")
@@ -216,7 +216,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return _over(a, b, [a.ndim - 1], [b.ndim - 1], "inner")
 
 
-@rename_errors
+@composed
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tensor:
     """The sum of products over several axes of a and as many of b; the axes left, a's first, are those of the result.
 
@@ -273,7 +273,7 @@ def _over(a: Tensor, b: Tensor, of_a: list[int], of_b: list[int], name: str) -> 
     return contract(name, (a, b), (labels_a, labels_b), tuple(kept))
 
 
-@rounded_once
+@composed
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """out[..., o] = sum of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o].
 
@@ -310,7 +310,7 @@ def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
 
 
-@rename_errors
+@composed
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sum of products along an axis, x conjugated; the others broadcast."""
     x, y = as_fixed_operand(x, "vecdot"), as_fixed_operand(y, "vecdot")
@@ -338,7 +338,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return reshape(blocks, tuple(p * q for p, q in zip(of_a, of_b, strict=True)))
 
 
-@method
+@method(composed=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
     a, b = as_fixed_operand(input, "cross"), as_fixed_operand(other, "cross")
@@ -349,6 +349,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return linalg_cross(a, b, dim=dim)
 
 
+@composed
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along dim; the other axes broadcast.
 
@@ -371,7 +372,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 # ---- many factors -----------------------------------------------------------------------------------------------
 
 
-@rename_errors
+@composed
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices one after the other, in the order that costs least."""
     if not matrices:
@@ -385,7 +386,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return _chain(listed, "chain_matmul")
 
 
-@rename_errors
+@composed
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices in the order that costs least; the first and the last may be vectors.
 
@@ -429,7 +430,7 @@ def _between(factors: list[Any], cut: dict[tuple[int, int], int], first: int, la
     return matmul(_between(factors, cut, first, k), _between(factors, cut, k + 1, last))
 
 
-@method
+@method(composed=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n.
     LinAlgError if there is no inverse, ShapeError if a matrix is not square.

@@ -67,7 +67,7 @@ def ravel(input: Tensor) -> Tensor:
     return view(contiguous(tensor_of(input, "ravel")), -1)
 
 
-@method(composed=True)
+@method(moves=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One axis as several, of the given sizes, one of which may be -1.
 
@@ -92,7 +92,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return record_view(Reshape, lib.norch_view(fixed, shape), input, view, (shape,))
 
 
-@method(composed=True)
+@method(moves=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """transpose(input, axis0, axis1)."""
     return transpose(input, axis0, axis1)
@@ -234,7 +234,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 # ---- flips and repetitions ------------------------------------------------------------------------------------------
 
 
-@method(composed=True)
+@method(moves=True)
 def flip(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     """A copy with the order along these axes reversed; x[::-1] is the view.
 
@@ -264,7 +264,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(at_least(1, as_fixed_tensor(input, "flipud"), "flipud"), 0)
 
 
-@method(composed=True)
+@method(moves=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if not hasattr(dims, "__len__"):
@@ -278,7 +278,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     return clone(transpose(flipped, a, b) if rotations % 2 else flipped)
 
 
-@method(composed=True)
+@method(moves=True)
 def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     """A copy whose elements moved on by shifts along dims, those from the end to the front; over all without dims.
 
@@ -305,7 +305,7 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     return clone(out) if out is input else out
 
 
-@method(composed=True)
+@method(moves=True)
 def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
     """A copy made of so many copies along each axis; more numbers than axes put new ones in front.
 
@@ -326,7 +326,7 @@ def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
     return reshape(clone(repeated), [count * size for count, size in zip(counts, shape)])
 
 
-@method(composed=True)
+@method(moves=True)
 def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     """repeat(), where missing numbers in front count as 1.
 
@@ -410,13 +410,13 @@ def _replaced(input: Tensor, src: Tensor, name: str, take: Any) -> Tensor:
     return out
 
 
-@method(composed=True)
+@method(moves=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of input whose part select(dim, index) is src."""
     return _replaced(input, src, "select_scatter", lambda x: select(x, dim, index))
 
 
-@method(composed=True)
+@method(moves=True)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -427,13 +427,13 @@ def slice_scatter(
     return _replaced(input, src, "slice_scatter", lambda x: slice_(x, int64(dim, "dim"), *bounds, step))
 
 
-@method(composed=True)
+@method(moves=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of input whose diagonal is src."""
     return _replaced(input, src, "diagonal_scatter", lambda x: diagonal(x, offset, dim1, dim2))
 
 
-@method(composed=True)
+@method(moves=True)
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
     out = clone_for(as_operand(input, "as_strided_scatter"), src)

@@ -69,7 +69,7 @@ def axis_and_size(x: Tensor, dim: int, name: str, error: type[Error] = ShapeErro
     return at, shape[at]
 
 
-@method(composed=True)
+@method(moves=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
     fixed = lib.norch_alias(tensor_of(input, "split_with_sizes"))

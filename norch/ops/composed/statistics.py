@@ -9,8 +9,9 @@ from ..._typing import Any, Tensor
 from ...dtype import dtype as DType
 from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._arguments import as_fixed_operand, rename_errors
+from .._arguments import as_fixed_operand
 from .._checks import numbers_of
+from .._halves import composed
 from ..complex import complex
 from ..matmul import matmul
 from ..op import method
@@ -83,7 +84,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1)) if c.is_complex() else found.clamp(-1, 1)
 
 
-@rename_errors
+@composed
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along dim by the trapezoidal rule, of samples y at x, or dx (1) apart. Integers become floats.
 
@@ -94,7 +95,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     return sum_(parts, dim).to(dtype)
 
 
-@rename_errors
+@composed
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """trapezoid() up to the second sample, the third, and so on."""
     parts, dtype = _trapezoids(y, x, dx, dim, "cumulative_trapezoid")

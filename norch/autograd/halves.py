@@ -1,0 +1,88 @@
+"""float16 and bfloat16 in gradients: a gradient function of several operations computes in float32, and so do the sums
+over the axes that an operation broadcast; the gradient of an input is rounded once, to its dtype."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from opcode import opmap
+from types import FunctionType
+
+from .._handle import Handle
+from .._lib import constants
+from .._typing import Any
+
+HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
+
+# Instructions that may be an operation on tensors, by their names in Python 3.10 to 3.14.
+_OPERATIONS = {
+    code
+    for name, code in opmap.items()
+    if name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_INVERT", "BINARY_OP")
+    or name[:13] == "CALL_FUNCTION"
+    or name == "CALL_METHOD"
+    or (name[:7] in ("BINARY_", "INPLACE") and name not in ("BINARY_SUBSCR", "BINARY_SLICE"))
+}
+
+
+def widened(x: Any) -> Any:
+    """x, or halves as float32, in a list or tuple too."""
+    if isinstance(x, Handle):
+        return x.float() if x._dtype in HALVES else x  # type: ignore[attr-defined]
+    if type(x) in (list, tuple):
+        return type(x)(widened(one) for one in x)
+    return x
+
+
+def is_composite(function: Any) -> bool:
+    """Whether a gradient function computes with more than one operation, itself or in the function that it calls."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "row"):  # a function of ops/op.py, which has a kernel
+        return False
+    calls = [op for op in code.co_code[::2] if op in _OPERATIONS]
+    if len(calls) != 1:
+        return len(calls) > 1
+    called = function.__globals__.get(code.co_names[0]) if code.co_names else None
+    return type(called) is FunctionType and is_composite(called)
+
+
+def computed_wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient function that computes in float32 where the gradient is of halves, and rounds what comes out."""
+    wide = kept_wide(function)
+
+    @functools.wraps(function)
+    def rounded(g: Any, *values: Any) -> Any:
+        if getattr(g, "_dtype", -1) not in HALVES:
+            return function(g, *values)
+        out = wide(g.float(), *values)
+        if isinstance(out, (tuple, list)):
+            return tuple([x if x is None else x.to(g.dtype) for x in out])
+        return out if out is None else out.to(g.dtype)
+
+    return rounded
+
+
+def kept_wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient function that computes of what is saved in float32."""
+
+    @functools.wraps(function)
+    def wide(g: Any, *values: Any) -> Any:
+        return function(g, *map(widened, values))
+
+    return wide
+
+
+def broadcast_gradients(node: Any, g: Any) -> list[Any]:
+    """The gradients of a node that broadcast, where g may be of halves: in float32, as unbroadcast() adds and rounds
+    them."""
+    kind = type(node)
+    if kind.propagate_wide is None or getattr(g, "_dtype", -1) not in HALVES:
+        return node.propagate(g)
+    made = _MADE.get(kind)
+    if made is None:
+        made = _MADE[kind] = kind.propagate_wide()
+    grads = made(node, g.float())
+    return [x if x is None or meta is not None else x.to(g.dtype) for x, meta in zip(grads, node.metas)]  # of as many
+
+
+_MADE: dict[type, Any] = {}  # by node class, what propagate_wide() gave
