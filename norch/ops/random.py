@@ -135,7 +135,7 @@ def randint(
 def _representable(low: Any, high: Any, dtype: DType) -> tuple[Any, Any]:
     """The bounds to which integers of [low, high), rounded to a float dtype, are clamped: low and high where all are
     exact. ArgumentError where the dtype has none of them, or not the bounds."""
-    low, high = int64(low, "randint: low"), int64(high, "randint: high")
+    low, high = int64(low, "randint:"), int64(high, "randint:")
     exact = 1 << dtype.digits
     if dtype.kind != "f" or low >= high or (-exact <= low and high <= exact + 1):
         return low, high
@@ -416,7 +416,7 @@ def _uniform_between(x: Tensor, low: float, high: float, generator: Generator | 
     """Uniform numbers of [low, high) in the shape of x, whatever rounding to its dtype does."""
     if x.is_complex():
         return view_as_complex(_uniform_between(view_as_real(x), low, high, generator))
-    largest = finfo(x.dtype).max
+    low, high, largest = float(low), float(high), finfo(x.dtype).max
     if not (abs(low) <= largest and abs(high) <= largest and high - low <= largest):
         raise ArgumentError(f"uniform_: [{low}, {high}) exceeds {x.dtype.name}, whose largest number is {largest:g}")
     drawn = _drawn(lib.norch_rand, generator, x.shape, x.dtype, x.device, False)
