@@ -364,7 +364,8 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
         const nr_leaf_mode mode = r->log.modes && i < c->first_leaves ? r->log.modes[i] : nr_mode_of(object);
         leaf->needs = mode.needs;
         leaf->type = Py_NewRef(leaf->tensor.type);
-        leaf->is_graph_leaf = mode.is_graph_leaf;
+        leaf->node_type = mode.node_type;
+        leaf->bytes = leaf->tensor.storage->bytes;
         leaf->later = used_later(r->program, leaf->tensor.storage);
         for (int32_t k = (int32_t)i - 1; k >= 0; k--)
             if (c->leaves[k].is_tensor && c->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;

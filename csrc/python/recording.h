@@ -30,9 +30,10 @@ typedef struct nr_grad_before {
     norch_storage *storage;
 } nr_grad_before;
 
-/* Whether an argument requires a gradient, and is a leaf of the graph. */
+/* Whether an argument requires a gradient, and the class of its node, which is not a reference. */
 typedef struct nr_leaf_mode {
-    bool needs, is_graph_leaf;
+    bool needs;
+    void *node_type;
 } nr_leaf_mode;
 
 /* What is known only while it records; empty afterwards. */
@@ -67,7 +68,8 @@ typedef struct nr_leaf {
     int32_t shares;               /* the first argument over the same storage */
     int32_t twin;                 /* the first argument that is the same object */
     void *type;                   /* the class of the tensor */
-    bool is_graph_leaf;
+    size_t bytes;                 /* of its storage */
+    void *node_type;              /* the class of its node; not a reference */
 } nr_leaf;
 
 /* A condition on a value of Python. Its row is the tuple (container, kind, key, value), without the value if it is absent:
@@ -163,7 +165,13 @@ typedef struct nr_recording {
 static inline bool nr_is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
 
 /* What Python reads of tensors besides shapes and dtypes. */
-enum { NR_READS_GRAD = 1, NR_READS_HISTORY = 2 };
+enum {
+    NR_READS_GRAD = 1,
+    NR_READS_HISTORY = 2, /* is_leaf, grad_fn */
+    NR_READS_STRIDES = 4,
+    NR_READS_STORAGE = 8, /* storage_offset(), untyped_storage() */
+    NR_READS_ATTRIBUTES = 16,
+};
 
 extern void *nr_recording_type;
 /* The class of the nodes of leaves, and the offset of `hooks` in nodes. */
@@ -171,7 +179,7 @@ extern void *nr_leaf_class;
 extern int64_t nr_hooks_offset;
 static inline bool nr_is_graph_leaf(const norch_tensor *x) { return ((nr_object *)x->node)->type == nr_leaf_class; }
 static inline nr_leaf_mode nr_mode_of(const norch_tensor *x) {
-    return (nr_leaf_mode){x->node != NR_NONE, nr_is_graph_leaf(x)};
+    return (nr_leaf_mode){x->node != NR_NONE, ((nr_object *)x->node)->type};
 }
 /* The hooks on the gradient of a leaf, a borrowed reference; NULL: it is none. */
 static inline void *nr_hooks_of(const norch_tensor *x) {

@@ -40,13 +40,23 @@ static bool is_held(const nr_conditions *c, const norch_storage *storage) {
     return low > 0 && c->held[low - 1].to > from;
 }
 
+/* Whether what else Python reads of an argument is as it was; of .grad and attributes, that there are none. */
+static bool same_metadata(const norch_tensor *x, const nr_leaf *leaf, int64_t reads) {
+    const norch_tensor *as = &leaf->tensor;
+    if (reads & NR_READS_GRAD && x->grad != NR_NONE) return false;
+    if (reads & NR_READS_HISTORY && ((nr_object *)x->node)->type != leaf->node_type) return false;
+    if (reads & NR_READS_STRIDES && memcmp(x->strides, as->strides, (size_t)x->ndim * sizeof *x->strides)) return false;
+    if (reads & NR_READS_STORAGE && (x->offset != as->offset || x->storage->bytes != leaf->bytes)) return false;
+    return !(reads & NR_READS_ATTRIBUTES) || !x->attributes || !PyDict_Size(x->attributes);
+}
+
 static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *const *given) {
     void *object = given[leaf - c->leaves];
     if (leaf->object) return leaf->is_tensor ? leaf->object == object : nr_same_object(leaf->object, object);
     if (!nr_is_tensor(object) || ((nr_object *)object)->type == nr_batched_class) return false;
     const norch_tensor *x = object;
     if (!same_layout(x, &leaf->tensor) || (x->node != NR_NONE) != leaf->needs || x->type != leaf->type) return false;
-    if (c->reads & NR_READS_HISTORY && nr_is_graph_leaf(x) != leaf->is_graph_leaf) return false;
+    if (c->reads && !same_metadata(x, leaf, c->reads)) return false;
     const nr_leaf *first = &c->leaves[leaf->shares];
     if (first != leaf) {
         const norch_tensor *other = given[leaf->shares];

@@ -38,7 +38,7 @@ _ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
 
 # {text in a refusal: advice to the user}
 _ADVICE = {
-    "Python reads": "return the tensor, and read it after the call",
+    "Python reads the": "return the tensor, and read it after the call",
     "the shape of a result": "use where() or multiply by a mask, or leave this part out of the function",
     "the memory of a tensor": "write into it with copy_()",
     "a tensor is made over": "pass it as an argument",

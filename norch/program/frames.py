@@ -16,9 +16,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from inspect import CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, ModuleType
 from typing import Any
 
+from .._handle import Device, DType
 from ..errors import PACKAGE
 from .bytecode import Reads, reads_of
 
@@ -41,6 +43,8 @@ _SAME = frozenset(
     "marshal _contextvars _warnings _pickle _decimal _datetime _codecs _locale _imp _tracemalloc faulthandler array "
     "_typing _signal _symtable _ast _io io itertools _csv _statistics errno atexit types".split()
 )
+# Recordings are for one of the first two; the others say whether a function is recorded.
+_MODES = ("is_grad_enabled", "get_default_dtype", "is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing")
 _ONLY_WRITE = frozenset("fspath write mkdir fsync close isatty get_terminal_size sleep".split())
 
 
@@ -60,12 +64,14 @@ def kind_of(file: str) -> int:
 
 class Frames:
     """codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
+    settings  {function of norch that was called without arguments: its result}
     refusal   (text, file, line) of the first call that cannot be repeated; None: there was none
     """
 
     def __init__(self) -> None:
         self.codes: dict[tuple[int, int], tuple[CodeType, dict[str, Any], dict[str, Any], int]] = {}
         self.refusal: tuple[str, str, int] | None = None
+        self.settings: dict[Any, Any] = {}
         self._before: Any = None
 
     @contextmanager
@@ -90,6 +96,9 @@ class Frames:
                 kind = _kind_here(frame)
                 if kind != QUIET and not (gc.callbacks and _collects_garbage(frame)):
                     self.codes[key] = (code, frame.f_globals, frame.f_builtins, kind)
+        elif event == "return":
+            if argument is not None and frame.f_back is not None and kind_of(code.co_filename) < LIBRARY:
+                self._note_setting(frame, code, argument)
         elif event == "c_call" and self.refusal is None and kind_of(code.co_filename) >= LIBRARY:
             what = _reads(argument)
             if what is not None and _kind_here(frame) >= LIBRARY and not _collects_garbage(frame):
@@ -97,14 +106,19 @@ class Frames:
                     frame = frame.f_back
                 self.refusal = (what, frame.f_code.co_filename, frame.f_lineno)
 
-    def add(self, function: Any) -> None:
-        """Notes the code of a function as if it had run."""
-        code, variables = function.__code__, function.__globals__
-        kind = kind_of(code.co_filename)
-        builtins = variables.get("__builtins__", {})
-        builtins = builtins.__dict__ if isinstance(builtins, ModuleType) else builtins
-        if kind != QUIET:
-            self.codes.setdefault((id(code), id(variables)), (code, variables, builtins, kind))
+    def _note_setting(self, frame: Any, code: CodeType, result: Any) -> None:
+        """Notes a function of norch that code outside it has called without arguments, and that gave no tensor."""
+        if code.co_argcount or code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR):
+            return
+        function = frame.f_globals.get(code.co_name)
+        if (
+            kind_of(frame.f_back.f_code.co_filename) >= LIBRARY
+            and getattr(function, "__code__", None) is code
+            and code.co_filename.startswith(PACKAGE)
+            and isinstance(result, (bool, int, float, str, DType, Device))
+            and code.co_name not in _MODES
+        ):
+            self.settings[function] = result
 
     def reads(self) -> Iterator[tuple[Reads, CodeType, dict[str, Any], dict[str, Any], int]]:
         for code, variables, builtins, kind in self.codes.values():
@@ -137,15 +151,15 @@ def _reads(function: Any) -> str | None:
     if isinstance(owner, ModuleType):
         module = owner.__name__
         if (module, name) in (("_io", "open"), ("io", "open"), ("builtins", "input")):
-            return f"Python reads a file ({name})"
+            return f"it reads a file ({name})"
         if module in _SAME or name in _ONLY_WRITE or module not in sys.stdlib_module_names:
             return None
-        return f"Python calls {module}.{name}, whose result may change"
+        return f"it calls {module}.{name}, whose result may change"
     randoms = sys.modules.get("_random")
     if randoms is not None and isinstance(owner, randoms.Random):
-        return f"Python draws random numbers ({name})"
+        return f"it draws random numbers of Python's ({name})"
     if isinstance(owner, type):
-        return f"Python reads the clock ({name})" if name in ("now", "utcnow", "today") else None
+        return f"it reads the clock ({name})" if name in ("now", "utcnow", "today") else None
     if type(owner).__module__ == "_io" and name.startswith("read"):
-        return f"Python reads a file ({name})"
+        return f"it reads a file ({name})"
     return None

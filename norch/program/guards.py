@@ -12,7 +12,7 @@ import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -67,6 +67,8 @@ _CONSTANT = (
     MethodWrapperType, GenericAlias, type(int | str), type(dict.__dict__["fromkeys"]), type(object().__str__),
     Size, Device, DType,
 )  # fmt: skip
+_UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions"))  # of tensors and their nodes
+_CACHE = type(lru_cache(len))
 _OWN = ("norch", "torch")  # modules of norch's classes; the second by norch.as_torch()
 # Types of other modules whose instances do not change, or of which programs read nothing that does.
 _INERT = {
@@ -79,6 +81,7 @@ _INERT = {
     "_abc": ("_abc_data",),
     "functools": ("_lru_list_elem",),
     "_collections": ("_tuplegetter",),
+    "collections": ("_tuplegetter",),
     "ctypes": ("PyDLL", "CDLL"),
 }
 _QUIET_MODULES = ("typing", "_typing", "logging", "warnings", "_pytest", "unittest", "threading")
@@ -109,7 +112,7 @@ class Guards:
         self._names: dict[str, Place] = {}  # attributes that are read
         self._written: dict[str, Place] = {}
         self.names: set[str] = set()
-        self._texts: set[str] = set()
+        self._texts: dict[str, Place] = {}
         self._any = False
         self._ran: set[int] = set()
         self._known: dict[tuple[int, bool], Any] = {}
@@ -118,17 +121,39 @@ class Guards:
 
     # ---- from what ran -------------------------------------------------------------------------------------------
 
-    def collect(self, function: Any, arguments: Iterable[Any]) -> None:
+    def collect(self, function: Any, arguments: Iterable[Any], is_joint: bool) -> None:
         """Finds the guards. Raises Refused."""
         self._note_names()
+        for name in _UNSEEN & self.names:
+            raise Refused(f"it reads {name} of a tensor, which a replay does not set", self._names.get(name))
         self._reach(function, _place_of(function))
         for value in arguments:
-            self._reach(value, _place_of(function))
+            if isinstance(value, Handle):
+                self._check_argument(value, is_joint)
+            else:
+                self._reach(value, _place_of(function))
+        for one in self._frames.settings:
+            self._unchanged(lambda setting: (setting(),), one, _place_of(function))
         for reads, code, variables, builtins, kind in list(self._frames.reads()):
             if kind >= LIBRARY:
                 self._read_variables(reads, code, variables, builtins)
         self._walk()
         self._find_functions()
+
+    @property
+    def asks_for_attributes(self) -> bool:
+        """Whether code reads attributes that need not be there."""
+        return self._any or bool(self._texts)
+
+    def _check_argument(self, x: Any, is_joint: bool) -> None:
+        """Refuses what is read of a tensor that another call passes another for."""
+        if "grad" in self.names and x._grad is not None and (is_joint or not x.requires_grad):
+            raise Refused("it reads .grad of an argument", self._names.get("grad"))
+        read = [name for name in x.__dict__ if self.asks_for_attributes or name in self.names]
+        if read:
+            raise Refused(
+                f"it reads an attribute ({read[0]}) of an argument", self._names.get(read[0], self._texts.get(read[0]))
+            )
 
     def _note_names(self) -> None:
         for reads, code, _, _, kind in self._frames.reads():
@@ -141,7 +166,7 @@ class Guards:
                 self.names |= reads.attributes.keys()
                 self.names |= reads.texts
                 self._any |= reads.any
-                self._texts |= reads.texts
+                self._texts.update(dict.fromkeys(reads.texts, (code.co_filename, code.co_firstlineno)))
 
     def _read_variables(self, reads: Any, code: CodeType, variables: dict[str, Any], builtins: dict[str, Any]) -> None:
         for one in reads.variables:
@@ -243,7 +268,7 @@ class Guards:
         if isinstance(x, Handle):
             self.tensors.append(x)
             attributes = x.__dict__
-            if attributes or not self._texts.isdisjoint(self.names):
+            if attributes or self.asks_for_attributes:
                 self._attributes(attributes, place)
         elif isinstance(x, Module):
             for module in x.modules():
@@ -269,7 +294,7 @@ class Guards:
             self._item(x, None, contents_of(x), place)
             self._reach(contents_of(x), place)
         elif x is sys.modules:
-            for name in self._texts & x.keys():
+            for name in self._texts.keys() & x.keys():
                 self._item(x, name, x[name], place)
                 self._reach(x[name], place)
         else:
@@ -300,7 +325,7 @@ class Guards:
     def _look_into_module(self, module: ModuleType, place: Place | None) -> None:
         variables = module.__dict__
         known = self._is_standard(module.__name__)
-        names = variables.keys() if self._any and not known else self._names.keys() | self._texts
+        names = variables.keys() if self._any and not known else self._names.keys() | self._texts.keys()
         for name in list(names):
             if name in variables or name in self._texts:
                 value = variables.get(name, absent)
@@ -399,7 +424,7 @@ class Guards:
             self._contents_of_others(x, base, place)
 
     def _contents_of_others(self, x: Any, base: type, place: Place | None) -> None:
-        module = base.__module__
+        module = str(base.__module__)
         if issubclass(base, ref):
             if isinstance(x(), type):
                 self._reach(x(), place)
@@ -411,7 +436,7 @@ class Guards:
             self._reach(self._unchanged(lambda x: (x.get(absent),), x, place)[0], place)
         elif (module, base.__name__) == ("_thread", "_local"):
             self._pairs(lambda x: x.__dict__.items(), x, place)
-        elif (module, base.__name__) == ("functools", "_lru_cache_wrapper"):
+        elif base is _CACHE:
             for value in self._unchanged(lambda x: tuple(sorted(gc.get_referents(x), key=id)), x, place):
                 self._reach(value, place)
         elif module == "numpy" and base.__name__ == "ndarray":
@@ -465,7 +490,7 @@ class Guards:
                 self._item(attributes, name, value, place)
                 if type(value) not in (list, set, deque, dict):
                     self._reach(value, self._written[name])
-        for name in self._texts if names is None else self._texts & names:
+        for name in self._texts if names is None else self._texts.keys() & names:
             if name not in attributes:
                 self._item(attributes, name, absent, place)
 

@@ -22,7 +22,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import _recording
-from .._handle import Handle
 from .._lib import lib
 from .._nvrtc import name_nvrtc
 from .._recording import here, unseen
@@ -35,8 +34,14 @@ from .conditions import FIELD, ITEM, KEYS, SIZE, Row, changed
 from .frames import Frames
 from .guards import Guards, Place, Refused
 
-_READS_GRAD, _READS_HISTORY = 1, 2  # csrc/python/recording.h
-_HISTORY = frozenset(("is_leaf", "grad_fn", "retains_grad"))
+# What is read of tensors by these names; the numbers are those of csrc/python/recording.h.
+_READS = {
+    1: frozenset(("grad",)),
+    2: frozenset(("is_leaf", "grad_fn", "retains_grad", "output_nr")),
+    4: frozenset(("stride", "strides")),
+    8: frozenset(("storage_offset", "untyped_storage", "typed_storage", "storage")),
+}
+_READS_ATTRIBUTES = 16
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -126,7 +131,7 @@ class Trace:
         try:
             if frames.refusal is not None:
                 raise Refused(frames.refusal[0], frames.refusal[1:])
-            found.collect(function, [leaf for leaf in leaves if not isinstance(leaf, Handle)])
+            found.collect(function, leaves, self.is_joint)
             known: dict[int, Module] = {}
             while modules := [m for m in {**self.modules, **found.modules}.values() if id(m) not in known]:
                 for module in modules:
@@ -141,7 +146,8 @@ class Trace:
         self.places.update(found.places)
         for module in known.values():
             self._guard_module(module)
-        reads = _READS_GRAD * ("grad" in found.names) + _READS_HISTORY * (not _HISTORY.isdisjoint(found.names))
+        reads = sum(number for number, names in _READS.items() if not names.isdisjoint(found.names))
+        reads += _READS_ATTRIBUTES * found.asks_for_attributes
         lib.norch_record_read(recording, found.tensors, reads)
         return None
 

@@ -15,7 +15,8 @@ def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None 
     """The structure of tree, which includes all values but its leaves; these are appended to leaves."""
     kind = type(tree)
     if kind is dict:
-        return (kind, tuple(tree), tuple([flatten(part, leaves, is_leaf) for part in tree.values()]))
+        types = () if all(type(key) is str for key in tree) else tuple(map(type, tree))  # 1, 1.0 and True are equal
+        return (kind, tuple(tree), types, tuple([flatten(part, leaves, is_leaf) for part in tree.values()]))
     if kind is tuple or kind is list or (isinstance(tree, tuple) and hasattr(tree, "_fields")):  # a named tuple
         return (kind, tuple([flatten(part, leaves, is_leaf) for part in tree]))
     if is_leaf is not None and not is_leaf(tree):
@@ -50,7 +51,7 @@ def rebuild(description: Any, leaves: Iterator[Any]) -> Any:
     if kind is _VALUE:
         return rest[0]
     if kind is dict:
-        keys, parts = rest
+        keys, _, parts = rest
         return dict(zip(keys, [rebuild(part, leaves) for part in parts], strict=True))
     parts = [rebuild(part, leaves) for part in rest[0]]
     return kind(parts) if kind in (tuple, list) else kind(*parts)
