@@ -347,8 +347,8 @@ def test_divergences_at_the_edges() -> None:
     p, q = D.Categorical(weights), D.Categorical(weights.flip(0))
     assert kl(p, q)[0].item() == pytest.approx(math.log(2), rel=1e-5) and kl(p, q)[1].item() == math.inf
     assert kl(p, p).abs().max().item() == 0
-    with pytest.raises(NotImplementedError, match="no formula for Normal and Laplace"):
-        kl(D.Normal(0.0, 1.0), D.Laplace(0.0, 1.0))
+    with pytest.raises(NotImplementedError, match="no formula for Normal and StudentT"):
+        kl(D.Normal(0.0, 1.0), D.StudentT(3.0))
     with pytest.raises(TypeError, match="register_kl: expected subclasses of Distribution"):
         D.register_kl(int, D.Normal)
     nested = D.Independent(D.Normal(norch.zeros(2, 2), 1.0), 2)
@@ -524,8 +524,3 @@ def test_cdf_of_gamma(torch: Any) -> None:
     gamma = D.Gamma(2.5, 0.5)
     gamma.cdf(value).sum().backward()
     same(value.grad, gamma.log_prob(value.detach()).exp(), 1e-6)
-
-
-def test_transforms_tell_what_is_left_out() -> None:
-    with pytest.raises(AttributeError, match="leaves out 'SoftplusTransform' of PyTorch: further random distributions"):
-        D.transforms.SoftplusTransform  # noqa: B018

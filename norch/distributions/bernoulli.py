@@ -8,16 +8,17 @@ from typing import Any
 
 from .._typing import Operand
 from ..autograd import no_grad
-from ..nn.functional import binary_cross_entropy_with_logits
+from ..nn.functional import binary_cross_entropy_with_logits, softplus
 from ..ops.create import arange
 from ..ops.pointwise import where
 from ..ops.random import bernoulli
 from ..tensor import Tensor
 from . import constraints
 from .distribution import ByProbs, broadcast_all
+from .exp_family import ExponentialFamily
 
 
-class Bernoulli(ByProbs):
+class Bernoulli(ByProbs, ExponentialFamily):
     """1 with probability probs, else 0. probs or logits: a number or a tensor.
 
     >>> coin = norch.distributions.Bernoulli(norch.tensor(0.25))
@@ -33,6 +34,15 @@ class Bernoulli(ByProbs):
         (given,) = broadcast_all(self._choose(probs, logits))
         self.__dict__[self._by] = given
         super().__init__(given.shape, validate_args=validate_args)
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Any:
+        return softplus(natural_params[0])
 
     @property
     def mean(self) -> Tensor:

@@ -9,10 +9,11 @@ from ..ops.copy import stack
 from ..tensor import Tensor
 from . import constraints
 from .dirichlet import Dirichlet
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
+from .exp_family import ExponentialFamily
 
 
-class Beta(Distribution):
+class Beta(ExponentialFamily):
     """A probability x with a density proportional to x^(concentration1 - 1) (1 - x)^(concentration0 - 1).
 
     Both: positive numbers, or tensors that broadcast. It is the Dirichlet distribution of two classes.
@@ -32,6 +33,15 @@ class Beta(Distribution):
     @property
     def _of_both(self) -> Dirichlet:
         return Dirichlet(stack([self.concentration1, self.concentration0], -1), validate_args=False)
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration1 - 1, self.concentration0 - 1
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Any:
+        return Dirichlet(stack(natural_params, -1) + 1, validate_args=False)._log_beta()
 
     @property
     def mean(self) -> Tensor:

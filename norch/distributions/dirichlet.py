@@ -10,11 +10,11 @@ from ..errors import ShapeError
 from ..ops.pointwise import where, xlogy
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .gamma import log_standard_gamma
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """Probabilities x of classes, with a density proportional to the product of x^(concentration - 1).
 
     concentration: positive, (..., classes). Draws are draws of gamma distributions divided by their sum,
@@ -33,6 +33,15 @@ class Dirichlet(Distribution):
             raise ShapeError("Dirichlet: concentration is a tensor of 1 dimension or more, the last over the classes")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration - 1,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Any:
+        return Dirichlet(natural_params[0] + 1, validate_args=False)._log_beta()
 
     @property
     def mean(self) -> Tensor:
@@ -58,13 +67,13 @@ class Dirichlet(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         x, a = self._validate_sample(value), self.concentration
-        return xlogy(a - 1, x).sum(-1) - self._log_normalizer()
+        return xlogy(a - 1, x).sum(-1) - self._log_beta()
 
-    def _log_normalizer(self) -> Tensor:
+    def _log_beta(self) -> Tensor:
         """The logarithm of the multivariate beta function."""
         return self.concentration.lgamma().sum(-1) - self.concentration.sum(-1).lgamma()
 
     def entropy(self) -> Tensor:
         a, total = self.concentration, self.concentration.sum(-1)
         of_classes = ((a - 1) * a.digamma()).sum(-1)
-        return self._log_normalizer() + (total - a.shape[-1]) * total.digamma() - of_classes
+        return self._log_beta() + (total - a.shape[-1]) * total.digamma() - of_classes

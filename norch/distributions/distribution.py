@@ -17,7 +17,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.composed.shape import broadcast_tensors
 from ..ops.values import as_tensor
 from ..tensor import Tensor
-from .constraints import Constraint
+from .constraints import Constraint, is_dependent
 
 __all__ = ["Distribution"]
 
@@ -45,7 +45,8 @@ class Distribution:
         self._validate_args = self._default if validate_args is None else validate_args
         if self._validate_args:
             for name in self._given():
-                self._check(name, getattr(self, name), self.arg_constraints[name])
+                if not is_dependent(constraint := self.arg_constraints[name]):
+                    self._check(name, getattr(self, name), constraint)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -55,8 +56,9 @@ class Distribution:
         Distribution._default = value
 
     def _given(self) -> list[str]:
-        """The names of the parameters that were given to the constructor."""
-        return list(self.arg_constraints)
+        """The names of the parameters that were given to the constructor, and not computed from others when read."""
+        lazy, state = cached_property, self.__dict__
+        return [x for x in self.arg_constraints if x in state or not isinstance(getattr(type(self), x, None), lazy)]
 
     def _check(self, what: str, x: Tensor, constraint: Constraint) -> None:
         good = constraint.check(x)
@@ -144,11 +146,23 @@ class Distribution:
         """The distribution with its batch_shape broadcast to another one, without a copy."""
         rank, wanted = len(self.batch_shape), tuple(batch_shape)
         given = {name: getattr(self, name) for name in self._given()}
-        made = type(self)(
-            **{name: x.expand(wanted + tuple(x.shape[rank:])) for name, x in given.items()}, validate_args=False
-        )
+        wide = {name: x.expand(wanted + tuple(x.shape[rank:])) for name, x in given.items()}
+        # A class of a program may have another constructor: it passes the object that it has made.
+        cls = type(self) if _instance is None else declared(type(self))
+        made = self._filled(cls(**wide, **self._options(), validate_args=False), _instance)
         made._validate_args = self._validate_args
         return made
+
+    def _options(self) -> dict[str, Any]:
+        """The arguments of the constructor that are no parameters."""
+        return {}
+
+    def _filled(self, made: Any, instance: Any) -> Any:
+        """made; or instance, which takes its attributes."""
+        if instance is None:
+            return made
+        instance.__dict__.update(made.__dict__)
+        return instance
 
     def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
         """The object that expand() of a subclass fills: _instance, or a new one; NotImplementedError in a subclass of
@@ -175,6 +189,11 @@ class Distribution:
     def _rounded(self, drawn: Tensor) -> Tensor:
         """What is computed of _noise() in the dtype of the parameters."""
         return drawn.to(getattr(self, self._given()[0]).dtype)
+
+    def _finite(self, drawn: Tensor) -> Tensor:
+        """The same, where rounding could give infinity: the largest number."""
+        most = finfo(getattr(self, self._given()[0]).dtype).max
+        return self._rounded(drawn.clamp(-most, most))
 
     def _tensor(self, value: Operand) -> Tensor:
         """value as a tensor; a number gets the dtype and the device of the parameters."""
@@ -203,6 +222,11 @@ class Distribution:
             for name, x in given.items()
         ]
         return f"{self._name()}({', '.join(shown)})"
+
+
+def declared(cls: type) -> Any:
+    """The class of norch that cls is or derives from."""
+    return next(each for each in cls.__mro__ if each.__module__.startswith(f"{__package__}."))
 
 
 def sum_rightmost(value: Tensor, dim: int) -> Tensor:

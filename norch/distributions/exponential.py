@@ -11,10 +11,11 @@ from ..ops.create import full_like
 from ..ops.random import standard_exponential
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
+from .exp_family import ExponentialFamily
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """The density rate exp(-rate x) for x >= 0. rate: a positive number or tensor.
 
     >>> norch.distributions.Exponential(norch.tensor([1.0, 2.0])).mean
@@ -28,6 +29,15 @@ class Exponential(Distribution):
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Any:
+        return -(-natural_params[0]).log()
 
     @property
     def mean(self) -> Tensor:

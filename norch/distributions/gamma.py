@@ -13,7 +13,8 @@ from ..ops.random import rand_like, randn_like
 from ..ops.special import igamma, igammac
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
+from .exp_family import ExponentialFamily
 
 
 class _StandardGamma(Function):
@@ -103,7 +104,7 @@ def standard_gamma_slope(concentration: Tensor, z: Tensor) -> Tensor:
     return where(lost, 0.0, (-by_a * (-log_density).exp()).to(z.dtype))
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """The density rate^concentration x^(concentration - 1) exp(-rate x) / gamma(concentration) for x > 0.
 
     concentration, rate: positive numbers, or tensors that broadcast.
@@ -119,6 +120,16 @@ class Gamma(Distribution):
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Any:
+        a, b = natural_params
+        return (a + 1).lgamma() - (a + 1) * (-b).log()
 
     @property
     def mean(self) -> Tensor:

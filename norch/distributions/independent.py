@@ -70,7 +70,7 @@ class Independent(Distribution):
     def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> Independent:
         n = self.reinterpreted_batch_ndims
         base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
-        return Independent(base, n, validate_args=self._validate_args)
+        return self._filled(Independent(base, n, validate_args=self._validate_args), _instance)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"

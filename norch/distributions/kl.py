@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from .._exports import publish
 from ..errors import ShapeError
-from ..linalg import solve_triangular
 from ..nn.functional import softplus
 from ..ops.pointwise import where, xlogy
 from ..tensor import Tensor
@@ -16,17 +15,23 @@ from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
 from .categorical import Classes
+from .cauchy import Cauchy
 from .dirichlet import Dirichlet
-from .distribution import Distribution, holds
-from .exponential import Exponential
+from .distribution import Distribution, holds, sum_rightmost
+from .exp_family import ExponentialFamily
 from .gamma import Gamma
+from .geometric import Geometric
 from .independent import Independent
+from .inverse_gamma import InverseGamma
 from .laplace import Laplace
 from .log_normal import LogNormal
+from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .multivariate_normal import MultivariateNormal
 from .normal import Normal
+from .pareto import Pareto
 from .poisson import Poisson
-from .uniform import Uniform
+from .transformed_distribution import TransformedDistribution
+from .wishart import Wishart
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -88,12 +93,6 @@ def _laplace(p: Laplace, q: Laplace) -> Tensor:
     return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
 
 
-@register_kl(Exponential, Exponential)
-def _exponential(p: Exponential, q: Exponential) -> Tensor:
-    ratio = q.rate / p.rate
-    return ratio - ratio.log() - 1
-
-
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
     a, b = p.concentration, q.concentration
@@ -105,7 +104,7 @@ def _gamma(p: Gamma, q: Gamma) -> Tensor:
 def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, total = p.concentration, p.concentration.sum(-1, True)
     away = ((a - q.concentration) * (a.digamma() - total.digamma())).sum(-1)
-    return q._log_normalizer() - p._log_normalizer() + away
+    return q._log_beta() - p._log_beta() + away
 
 
 @register_kl(Beta, Beta)
@@ -119,19 +118,21 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _multivariate_normal(p: Any, q: Any) -> Tensor:
     if p.event_shape != q.event_shape:
         raise ShapeError(f"kl_divergence: events of shapes {tuple(p.event_shape)} and {tuple(q.event_shape)}")
-    scale = q.scale_tril
-    trace = solve_triangular(scale, p.scale_tril, upper=False).square().sum((-2, -1))
-    away = solve_triangular(scale, (q.loc - p.loc).unsqueeze(-1), upper=False).square().sum((-2, -1))
-    return q._half_log_det() - p._half_log_det() + (trace + away - p.event_shape[0]) / 2
+    away = q._distances((q.loc - p.loc).unsqueeze(-1)).squeeze(-1)
+    for factor in p._factors():
+        away = away + q._distances(factor).sum(-1)
+    return q._half_log_det() - p._half_log_det() + (away - p.event_shape[0]) / 2
 
 
-@register_kl(Uniform, Uniform)
-def _uniform(p: Uniform, q: Uniform) -> Tensor:
-    inside = (q.low <= p.low) & (q.high >= p.high)
-    return where(inside, ((q.high - q.low) / (p.high - p.low)).log(), math.inf)
+@register_kl(Wishart, Wishart)
+def _wishart(p: Wishart, q: Wishart) -> Tensor:
+    return q._cross_entropy(p) - p.entropy()
 
 
 def _weighed(weight: Tensor, log_ratio: Tensor, other: Tensor) -> Tensor:
@@ -166,6 +167,53 @@ def _independent(p: Independent, q: Independent) -> Tensor:
         axes = f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}"
         raise NotImplementedError(f"kl_divergence: events of {axes} axes of the batch")
     return p.summed(kl_divergence(p.base_dist, q.base_dist))
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("kl_divergence: of transformed distributions with different transforms")
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_families(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    """The Bregman divergence of the natural parameters (Nielsen and Nock 2010)."""
+    if type(p) is not type(q):
+        raise NotImplementedError(f"kl_divergence: no formula for {type(p).__name__} and {type(q).__name__}")
+    params, normalizer, expected = p._expectations()
+    found = q._log_normalizer(*q._natural_params) - normalizer
+    for mine, other, t in zip(params, q._natural_params, expected, strict=True):
+        found = found - sum_rightmost((other - mine) * t, other.ndim - len(q.batch_shape))
+    return found
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
+    """Chyzak and Nielsen, A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions
+    (2019)."""
+    return ((p.scale + q.scale).square() + (p.loc - q.loc).square()).log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(InverseGamma, InverseGamma)
+def _inverse_gamma(p: InverseGamma, q: InverseGamma) -> Tensor:
+    return _gamma(p.base_dist, q.base_dist)
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Pareto, q: Pareto) -> Tensor:
+    ratio = q.alpha / p.alpha
+    return where(p.scale < q.scale, math.inf, q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
+    return q.rate - p.probs * q.rate.log() - p.entropy()
 
 
 publish(globals())

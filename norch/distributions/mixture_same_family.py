@@ -44,7 +44,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        return self.component_distribution.support
+        return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def _weighed(self, x: Tensor) -> Tensor:
         """The sum over the components, an axis in front of the event's, times their probabilities."""
@@ -83,7 +83,8 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> MixtureSameFamily:
         wanted = tuple(batch_shape)
         components = self.component_distribution.expand((*wanted, self.component_distribution.batch_shape[-1]))
-        return MixtureSameFamily(self.mixture_distribution.expand(wanted), components, self._validate_args)
+        made = MixtureSameFamily(self.mixture_distribution.expand(wanted), components, self._validate_args)
+        return self._filled(made, _instance)
 
     def _tensor(self, value: Any) -> Tensor:
         return self.component_distribution._tensor(value)

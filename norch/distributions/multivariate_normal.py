@@ -18,7 +18,55 @@ from . import constraints
 from .distribution import Distribution
 
 
-class MultivariateNormal(Distribution):
+class ByCovariance(Distribution):
+    """A distribution by a covariance matrix, the matrix of the precision, its inverse, or its lower triangular factor:
+    one is given, the others are computed when they are read."""
+
+    _by: str
+
+    def _choose(self, **matrices: Tensor | None) -> Tensor:
+        """The matrix that is given; ValueError unless one is."""
+        given = {name: x for name, x in matrices.items() if x is not None}
+        if len(given) != 1:
+            raise ValueError(f"{self._name()}: give one of {', '.join(matrices)}, not {len(given)}")
+        ((self._by, matrix),) = given.items()
+        if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
+            raise ShapeError(f"{self._name()}: {self._by} is (..., n, n), not {tuple(matrix.shape)}")
+        return matrix
+
+    @cached_property
+    @enable_grad()  # the first caller may be sample(), under no_grad()
+    def scale_tril(self) -> Tensor:
+        """The lower triangular factor L of the covariance L L^T."""
+        if self._by == "covariance_matrix":
+            return linalg.cholesky(self.covariance_matrix)
+        # The precision is U U^T, with U upper triangular: the factor of the matrix turned around. L is U^-T.
+        lower = linalg.cholesky(self.precision_matrix.flip(-2, -1)).flip(-2, -1).mT
+        return linalg.solve_triangular(lower, lower.new_ones(lower.shape[-1:]).diag_embed(), upper=False)
+
+    @cached_property
+    @enable_grad()
+    def covariance_matrix(self) -> Tensor:
+        """The covariance, (..., n, n)."""
+        return self.scale_tril @ self.scale_tril.mT
+
+    @cached_property
+    @enable_grad()
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance, (..., n, n)."""
+        return cholesky_inverse(self.scale_tril)
+
+    def _distances(self, away: Tensor) -> Tensor:
+        """x^T covariance^-1 x of each column x of away (..., n, k): (..., k)."""
+        batch = broadcast_shapes(away.shape[:-2], self.scale_tril.shape[:-2])
+        scale = self.scale_tril.expand(*batch, *self.scale_tril.shape[-2:])
+        return linalg.solve_triangular(scale, away.expand(*batch, *away.shape[-2:]), upper=False).square().sum(-2)
+
+    def _half_log_det(self) -> Tensor:
+        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+class MultivariateNormal(ByCovariance):
     """Normal vectors (..., n) of the mean loc, and one of: covariance_matrix or precision_matrix, its inverse, both
     symmetric and positive definite, or scale_tril, the lower triangular factor of the covariance, all (..., n, n).
 
@@ -46,16 +94,11 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        matrices = {
-            "covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril
-        }  # fmt: skip
-        given = {name: x for name, x in matrices.items() if x is not None}
-        if len(given) != 1:
-            raise ValueError(f"MultivariateNormal: give one of {', '.join(matrices)}, not {len(given)}")
-        ((self._by, matrix),) = given.items()
-        if loc.ndim < 1 or matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
-            shapes = f"{tuple(loc.shape)} and {tuple(matrix.shape)}"
-            raise ShapeError(f"MultivariateNormal: loc is (..., n), {self._by} (..., n, n), not {shapes}")
+        matrix = self._choose(
+            covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
+        )
+        if loc.ndim < 1:
+            raise ShapeError(f"MultivariateNormal: loc is (..., n), not {tuple(loc.shape)}")
         batch = broadcast_shapes(loc.shape[:-1], matrix.shape[:-2])
         if loc.shape[-1] != matrix.shape[-1]:
             raise ShapeError(f"MultivariateNormal: {loc.shape[-1]} means for a matrix of {matrix.shape[-1]} rows")
@@ -65,28 +108,6 @@ class MultivariateNormal(Distribution):
 
     def _given(self) -> list[str]:
         return ["loc", self._by]
-
-    @cached_property
-    @enable_grad()  # the first caller may be sample(), under no_grad()
-    def scale_tril(self) -> Tensor:
-        """The lower triangular factor L of the covariance L L^T."""
-        if self._by == "covariance_matrix":
-            return linalg.cholesky(self.covariance_matrix)
-        # The precision is U U^T, with U upper triangular: the factor of the matrix turned around. L is U^-T.
-        lower = linalg.cholesky(self.precision_matrix.flip(-2, -1)).flip(-2, -1).mT
-        return linalg.solve_triangular(lower, lower.new_ones(lower.shape[-1:]).diag_embed(), upper=False)
-
-    @cached_property
-    @enable_grad()
-    def covariance_matrix(self) -> Tensor:
-        """The covariance, (..., n, n)."""
-        return self.scale_tril @ self.scale_tril.mT
-
-    @cached_property
-    @enable_grad()
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance, (..., n, n)."""
-        return cholesky_inverse(self.scale_tril)
 
     @property
     def mean(self) -> Tensor:
@@ -105,13 +126,12 @@ class MultivariateNormal(Distribution):
         return self._rounded(self.loc + (self.scale_tril.to(noise.dtype) @ noise.unsqueeze(-1)).squeeze(-1))
 
     def log_prob(self, value: Any) -> Tensor:
-        away = (self._validate_sample(value) - self.loc).unsqueeze(-1)
-        scale = self.scale_tril.expand(*away.shape[:-2], *self.scale_tril.shape[-2:])
-        distance = linalg.solve_triangular(scale, away, upper=False).square().sum((-2, -1))
+        distance = self._distances((self._validate_sample(value) - self.loc).unsqueeze(-1)).squeeze(-1)
         return -(self.event_shape[0] * math.log(2 * math.pi) + distance) / 2 - self._half_log_det()
 
-    def _half_log_det(self) -> Tensor:
-        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    def _factors(self) -> list[Tensor]:
+        """Matrices whose products with their transposes sum to the covariance."""
+        return [self.scale_tril]
 
     def entropy(self) -> Tensor:
         return self.event_shape[0] * (1 + math.log(2 * math.pi)) / 2 + self._half_log_det()

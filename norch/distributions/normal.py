@@ -11,6 +11,7 @@ from ..ops.random import randn
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all
+from .exp_family import ExponentialFamily
 
 _LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
@@ -19,7 +20,7 @@ class LocationScale(Distribution):
     """A distribution with a location, its mean, and a positive scale: numbers, or tensors that broadcast."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
+    support: Any = constraints.real
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -35,7 +36,7 @@ class LocationScale(Distribution):
         return self.loc
 
 
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """The density exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)). loc, scale: numbers, or tensors that broadcast.
 
     >>> normal = norch.distributions.Normal(0.0, norch.tensor([1.0, 2.0]))
@@ -44,6 +45,16 @@ class Normal(LocationScale):
     >>> normal.rsample((3,)).shape
     norch.Size([3, 2])
     """
+
+    _mean_carrier_measure = 0.0
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.loc / self.scale.square(), -self.scale.square().reciprocal() / 2
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Any:
+        a, b = natural_params
+        return -a.square() / (4 * b) + (-math.pi / b).log() / 2
 
     @property
     def stddev(self) -> Tensor:

@@ -10,10 +10,11 @@ from ..ops.pointwise import xlogy
 from ..ops.random import poisson
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
+from .exp_family import ExponentialFamily
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """The probability rate^k exp(-rate) / k! for k = 0, 1, ... rate: a number or tensor, not negative.
 
     >>> norch.distributions.Poisson(2.0).log_prob(norch.tensor(0.0))
@@ -26,6 +27,13 @@ class Poisson(Distribution):
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Any:
+        return natural_params[0].exp()
 
     @property
     def mean(self) -> Tensor:

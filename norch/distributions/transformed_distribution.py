@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..autograd import no_grad
+from ..errors import ShapeError
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, sum_rightmost
+from .distribution import Distribution, declared, sum_rightmost
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
 
@@ -17,7 +18,7 @@ class TransformedDistribution(Distribution):
     """The distribution of f(x) for x from base_distribution; transforms: a Transform, or several, the first one first.
 
     Where parameters of a transform have a larger shape, the base distribution is expanded to it. log_prob(y) is that of
-    x = f^-1(y) less log |df / dx| (change of variables). Values are not checked.
+    x = f^-1(y) less log |df / dx| (change of variables).
 
     >>> d = norch.distributions
     >>> log_normal = d.TransformedDistribution(d.Normal(0.0, 1.0), d.ExpTransform())
@@ -35,14 +36,18 @@ class TransformedDistribution(Distribution):
         for one in self.transforms:
             if not isinstance(one, Transform):
                 raise TypeError(f"TransformedDistribution: expected transforms, not {type(one).__name__}")
-        self._transform = ComposeTransform(self.transforms)
-        shape = base_distribution.batch_shape + base_distribution.event_shape
-        wider = tuple(self._transform.forward_shape(shape))
+        self._transform = f = ComposeTransform(self.transforms)
+        shape, event = base_distribution.batch_shape + base_distribution.event_shape, len(base_distribution.event_shape)
+        needed, given = f.domain.event_dim, f.codomain.event_dim
+        if len(shape) < needed:
+            raise ShapeError(f"TransformedDistribution: events of {needed} axes of a distribution of {tuple(shape)}")
+        image = tuple(f.forward_shape(shape))
+        wider = tuple(f.inverse_shape(image))
         if wider != tuple(shape):  # an independent draw for each element of the batch
-            base_distribution = base_distribution.expand(wider[: len(wider) - len(base_distribution.event_shape)])
-        more = max(0, self._transform.event_dim - len(base_distribution.event_shape))
-        self.base_dist = Independent(base_distribution, more) if more else base_distribution
-        super().__init__(self.base_dist.batch_shape, self.base_dist.event_shape, validate_args)
+            base_distribution = base_distribution.expand(wider[: len(wider) - event])
+        self.base_dist = Independent(base_distribution, needed - event) if needed > event else base_distribution
+        cut = len(image) - given - max(event - needed, 0)
+        super().__init__(image[:cut], image[cut:], validate_args)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -50,7 +55,11 @@ class TransformedDistribution(Distribution):
 
     @property
     def support(self) -> constraints.Constraint:
-        return constraints.independent(constraints.real, len(self.event_shape))
+        if not self.transforms:
+            return self.base_dist.support
+        found = self.transforms[-1].codomain
+        more = len(self.event_shape) - found.event_dim
+        return constraints.independent(found, more) if more > 0 else found
 
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         with no_grad():
@@ -60,16 +69,17 @@ class TransformedDistribution(Distribution):
         return self._transform(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        y, event = self._tensor(value), len(self.event_shape)
+        y, event = self._validate_sample(value), len(self.event_shape)
         lost: Any = 0.0
         for one in reversed(self.transforms):
             x = one._inv_call(y)
-            lost = lost + sum_rightmost(one.log_abs_det_jacobian(x, y), event - one.event_dim)
+            event += one.domain.event_dim - one.codomain.event_dim
+            lost = lost + sum_rightmost(one.log_abs_det_jacobian(x, y), event - one.domain.event_dim)
             y = x
-        return self.base_dist.log_prob(y) - lost
+        return sum_rightmost(self.base_dist.log_prob(y), event - len(self.base_dist.event_shape)) - lost
 
     def cdf(self, value: Any) -> Tensor:
-        below = self.base_dist.cdf(self._transform._inv_call(self._tensor(value)))
+        below = self.base_dist.cdf(self._transform._inv_call(self._validate_sample(value)))
         return self._of_increasing(below)
 
     def icdf(self, value: Any) -> Tensor:
@@ -81,7 +91,10 @@ class TransformedDistribution(Distribution):
         return sign * (p - 0.5) + 0.5
 
     def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> TransformedDistribution:
-        return TransformedDistribution(self.base_dist.expand(batch_shape), self.transforms, self._validate_args)
+        wider = tuple(self._transform.inverse_shape((*batch_shape, *self.event_shape)))
+        base = self.base_dist.expand(wider[: len(wider) - len(self.base_dist.event_shape)])
+        made = TransformedDistribution(base, self.transforms, self._validate_args)
+        return self._filled(made, self._get_checked_instance(declared(type(self)), _instance))
 
     def _tensor(self, value: Any) -> Tensor:
         return self.base_dist._tensor(value)

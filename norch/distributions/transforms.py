@@ -8,162 +8,46 @@ from typing import Any
 
 from .._exports import publish
 from ..dtype import finfo
-from ..errors import ArgumentError
-from ..nn.functional import softplus
+from ..errors import ShapeError
+from ..nn.functional import pad, softplus
 from ..ops.composed.shape import broadcast_shapes
+from ..ops.create import arange
 from ..tensor import Tensor
-from .distribution import holds, sum_rightmost
+from . import constraints
+from ._transform_base import Increasing, Transform
+from ._transform_shapes import (
+    CatTransform,
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    StackTransform,
+)
+from .distribution import sum_rightmost
+from .utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
-    "AffineTransform", "ComposeTransform", "ExpTransform", "PowerTransform", "SigmoidTransform", "TanhTransform",
-    "Transform", "identity_transform",
+    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
+    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
+    "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
+    "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform",
 ]  # fmt: skip
 publish(globals())
 
 
-class Transform:
-    """A one-to-one function of tensors. A subclass has _call(x), _inverse(y) and log_abs_det_jacobian(x, y), the
-    logarithm of |dy / dx| summed over the last event_dim axes; sign is that of the derivative, where it has one.
-
-    cache_size: 1 keeps the last x and y, so that the inverse of y is that very x, where computing it would lose digits,
-    as of tanh near 1; 0 keeps none.
-
-    >>> exp = norch.distributions.ExpTransform()
-    >>> exp.inv(exp(norch.tensor(2.0)))
-    tensor(2.)
-    """
-
-    bijective = True
-    _cached: tuple[Tensor | None, Tensor | None] = None, None  # the last x and y
-    _cache_size = 0
-
-    def __init__(self, cache_size: int = 0):
-        if cache_size not in (0, 1):
-            raise ArgumentError(f"{type(self).__name__}: cache_size is 0 or 1, not {cache_size!r}")
-        self._cache_size = cache_size
-
-    @property
-    def event_dim(self) -> int:
-        """How many last axes belong to one event."""
-        return 0
-
-    @property
-    def sign(self) -> Any:
-        """1 where it increases, -1 where it decreases."""
-        return 1
-
-    def __call__(self, x: Tensor) -> Tensor:
-        if not self._cache_size:
-            return self._call(x)
-        known, image = self._cached
-        if x is not known or image is None:
-            image = self._call(x)
-            self._cached = x, image
-        return image
-
-    def _inv_call(self, y: Tensor) -> Tensor:
-        """The inverse of y, from the cache if y is in it."""
-        if not self._cache_size:
-            return self._inverse(y)
-        x, known = self._cached
-        if y is not known or x is None:
-            x = self._inverse(y)
-            self._cached = x, y
-        return x
-
-    @property
-    def inv(self) -> Transform:
-        """The inverse transform."""
-        return _InverseTransform(self)
-
-    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of the result for a tensor of this shape."""
-        return shape
-
-    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of the inverse for a tensor of this shape."""
-        return shape
-
-    def _call(self, x: Tensor) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__}: no _call")
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__}: no _inverse")
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """log |dy / dx| at x, with y its image."""
-        raise NotImplementedError(f"{type(self).__name__}: no log_abs_det_jacobian")
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and _same(_parameters(self), _parameters(other))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickles: without the cache."""
-        return {name: x for name, x in self.__dict__.items() if name != "_cached"}
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-
-def _parameters(transform: object) -> dict[str, Any]:
-    return {name: x for name, x in transform.__dict__.items() if name not in ("_cached", "_cache_size")}
-
-
-def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    return a.keys() == b.keys() and all(
-        holds(x == b[key]) if isinstance(x, Tensor) else x == b[key] for key, x in a.items()
-    )
-
-
-class _InverseTransform(Transform):
-    def __init__(self, transform: Transform):
-        super().__init__()
-        self.transform = transform
-
-    @property
-    def event_dim(self) -> int:
-        return self.transform.event_dim
-
-    @property
-    def sign(self) -> Any:
-        return self.transform.sign
-
-    @property
-    def inv(self) -> Transform:
-        return self.transform
-
-    def _call(self, x: Tensor) -> Tensor:
-        return self.transform._inv_call(x)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return self.transform(y)
-
-    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        return self.transform.inverse_shape(shape)
-
-    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        return self.transform.forward_shape(shape)
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return -self.transform.log_abs_det_jacobian(y, x)
-
-    def __repr__(self) -> str:
-        return f"{self.transform!r}.inv"
-
-
 class AffineTransform(Transform):
     """loc + scale x. loc, scale: numbers or tensors; event_dim: how many last axes belong to one event."""
+
+    bijective = True
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
     @property
-    def event_dim(self) -> int:
-        return self._event_dim
+    def domain(self) -> Any:
+        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+
+    codomain = domain
 
     @property
     def sign(self) -> Any:
@@ -186,8 +70,10 @@ class AffineTransform(Transform):
     inverse_shape = forward_shape
 
 
-class ExpTransform(Transform):
+class ExpTransform(Increasing):
     """exp(x)."""
+
+    codomain = constraints.positive
 
     def _call(self, x: Tensor) -> Tensor:
         return x.exp()
@@ -201,6 +87,14 @@ class ExpTransform(Transform):
 
 class PowerTransform(Transform):
     """x^exponent of positive x."""
+
+    bijective = True
+
+    domain = codomain = constraints.positive
+
+    @property
+    def sign(self) -> Any:
+        return self.exponent.sign() if isinstance(self.exponent, Tensor) else math.copysign(1, self.exponent)
 
     def __init__(self, exponent: Any, cache_size: int = 0):
         super().__init__(cache_size)
@@ -221,12 +115,19 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
-class SigmoidTransform(Transform):
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    """The sigmoid, away from 0 and 1."""
+    info = finfo(x.dtype)
+    return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+
+
+class SigmoidTransform(Increasing):
     """1 / (1 + exp(-x))."""
 
+    codomain = constraints.unit_interval
+
     def _call(self, x: Tensor) -> Tensor:
-        info = finfo(x.dtype)
-        return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         info = finfo(y.dtype)
@@ -236,8 +137,25 @@ class SigmoidTransform(Transform):
         return -softplus(-x) - softplus(x)
 
 
-class TanhTransform(Transform):
+class SoftplusTransform(Increasing):
+    """log(1 + exp(x))."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return softplus(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (-(-y).expm1()).log() + y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -softplus(-x)
+
+
+class TanhTransform(Increasing):
     """tanh(x)."""
+
+    codomain = constraints.interval(-1.0, 1.0)
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
@@ -250,51 +168,162 @@ class TanhTransform(Transform):
         return 2 * (math.log(2.0) - x - softplus(-2 * x))
 
 
-class ComposeTransform(Transform):
-    """The transforms in parts, the first one first."""
+class AbsTransform(Transform):
+    """|x|, whose inverse is taken to be y."""
 
-    def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
-        super().__init__(cache_size)
-        self.parts = list(parts)
-
-    @property
-    def event_dim(self) -> int:
-        return max((part.event_dim for part in self.parts), default=0)
-
-    @property
-    def sign(self) -> Any:
-        return math.prod((part.sign for part in self.parts), start=1)
+    codomain = constraints.positive
 
     def _call(self, x: Tensor) -> Tensor:
-        for part in self.parts:
-            x = part(x)
-        return x
+        return x.abs()
 
     def _inverse(self, y: Tensor) -> Tensor:
-        for part in reversed(self.parts):
-            y = part._inv_call(y)
         return y
 
-    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        for part in self.parts:
-            shape = part.forward_shape(shape)
-        return shape
 
-    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        for part in reversed(self.parts):
-            shape = part.inverse_shape(shape)
-        return shape
+def _with_axes(shape: Sequence[int], count: int, name: str) -> Sequence[int]:
+    if len(shape) < count:
+        raise ShapeError(f"{name}: a shape of {tuple(shape)} for events of {count} axes")
+    return shape
+
+
+class SoftmaxTransform(Transform):
+    """softmax(x) along the last axis; the inverse is log(y), of the x that give y one."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.softmax(-1)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return _with_axes(shape, 1, "SoftmaxTransform")
+
+    inverse_shape = forward_shape
+
+
+class StickBreakingTransform(Transform):
+    """Vectors of n numbers to n + 1 probabilities: each is the part sigmoid(x - log(numbers left)) of what those before
+    it leave of 1, so that 0 gives equal ones."""
+
+    bijective = True
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    def _parts(self, x: Tensor) -> Tensor:
+        n = x.shape[-1]
+        return x - arange(n, 0, -1, dtype=x.dtype, device=x.device).log()
+
+    def _call(self, x: Tensor) -> Tensor:
+        part = _clipped_sigmoid(self._parts(x))
+        return pad(part, (0, 1), value=1.0) * pad((1 - part).cumprod(-1), (1, 0), value=1.0)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        first = y[..., :-1]
+        left = (1 - first.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
+        return first.log() - left.log() + (first - self._parts(first))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        found = x.new_zeros(())
-        for part in self.parts:
-            image = part(x)
-            found = found + sum_rightmost(part.log_abs_det_jacobian(x, image), self.event_dim - part.event_dim)
-            x = image
-        return found
+        parts = self._parts(x)
+        return (y[..., :-1].log() - parts - softplus(-parts)).sum(-1)
 
-    def __repr__(self) -> str:
-        return f"ComposeTransform({self.parts})"
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        *batch, n = _with_axes(shape, 1, "StickBreakingTransform")
+        return (*batch, n + 1)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        *batch, n = _with_axes(shape, 1, "StickBreakingTransform")
+        return (*batch, n - 1)
+
+
+class LowerCholeskyTransform(Transform):
+    """Square matrices to lower triangular ones with a positive diagonal, exp() of theirs."""
+
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+
+
+class PositiveDefiniteTransform(Transform):
+    """Square matrices to L L^T, with the L of LowerCholeskyTransform."""
+
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
+
+    def _call(self, x: Tensor) -> Tensor:
+        lower = LowerCholeskyTransform()(x)
+        return lower @ lower.mT
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        from ..linalg import cholesky
+
+        return LowerCholeskyTransform().inv(cholesky(y))
+
+
+class CorrCholeskyTransform(Transform):
+    """Vectors of n (n - 1) / 2 numbers to the lower triangular factors (n, n) of correlation matrices: tanh(x) are
+    partial correlations, row by row (Lewandowski, Kurowicka and Joe 2009)."""
+
+    bijective = True
+
+    domain, codomain = constraints.real_vector, constraints.corr_cholesky
+
+    def _call(self, x: Tensor) -> Tensor:
+        eps = finfo(x.dtype).eps
+        partial = vec_to_tril_matrix(x.tanh().clamp(-1 + eps, 1 - eps), -1)
+        left = (1 - partial.square()).sqrt().cumprod(-1)
+        unit = x.new_ones(partial.shape[-1:]).diag_embed()
+        return (partial + unit) * pad(left[..., :-1], (1, 0), value=1.0)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        left = pad(1 - y.square().cumsum(-1)[..., :-1], (1, 0), value=1.0)
+        return (tril_matrix_to_vec(y, -1) / tril_matrix_to_vec(left, -1).sqrt()).atanh()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        left = tril_matrix_to_vec(1 - y.square().cumsum(-1), -2)
+        return left.log().sum(-1) / 2 + TanhTransform().log_abs_det_jacobian(x, x).sum(-1)
+
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        *batch, count = _with_axes(shape, 1, "CorrCholeskyTransform")
+        n = round((0.25 + 2 * count) ** 0.5 + 0.5)
+        if n * (n - 1) // 2 != count:
+            raise ShapeError(f"CorrCholeskyTransform: {count} is no n (n - 1) / 2")
+        return (*batch, n, n)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        *batch, rows, columns = _with_axes(shape, 2, "CorrCholeskyTransform")
+        if rows != columns:
+            raise ShapeError(f"CorrCholeskyTransform: a matrix of {rows} rows and {columns} columns is not square")
+        return (*batch, rows * (rows - 1) // 2)
+
+
+class CumulativeDistributionTransform(Increasing):
+    """The cumulative distribution function of a distribution."""
+
+    codomain = constraints.unit_interval
+
+    def __init__(self, distribution: Any, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:
+        return self.distribution.support
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.distribution.log_prob(x)
 
 
 identity_transform = ComposeTransform([])
+for _name in __all__[:-1]:
+    globals()[_name].__module__ = __name__

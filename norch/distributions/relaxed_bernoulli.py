@@ -1,0 +1,86 @@
+"""RelaxedBernoulli: numbers between 0 and 1 near one of them (Maddison et al. 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .._typing import Operand
+from ..nn.functional import softplus
+from ..ops.random import rand
+from ..ops.values import as_tensor
+from ..tensor import Tensor
+from . import constraints
+from .distribution import ByProbs, Distribution, broadcast_all
+from .transformed_distribution import TransformedDistribution
+from .transforms import SigmoidTransform
+from .utils import clamp_probs
+
+
+class LogitRelaxedBernoulli(ByProbs):
+    """The distribution of (logits + log(u / (1 - u))) / temperature for a uniform u. temperature: a positive number or
+    tensor; probs or logits: a number or a tensor."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.real
+    has_rsample, has_enumerate_support = True, False
+    _to_probs, _to_logits = staticmethod(Tensor.sigmoid), staticmethod(Tensor.logit)
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        (given,) = broadcast_all(self._choose(probs, logits))
+        self.__dict__[self._by] = given
+        self.temperature = as_tensor(temperature, dtype=given.dtype, device=given.device)
+        super().__init__(given.shape, validate_args=validate_args)
+
+    def _options(self) -> dict[str, Any]:
+        return {"temperature": self.temperature}
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        u = clamp_probs(self._noise(rand, self._extended_shape(sample_shape)))
+        return self._finite((self.logits + u.logit()) / self.temperature)
+
+    def log_prob(self, value: Operand) -> Tensor:
+        away = self.logits - self._validate_sample(value) * self.temperature
+        return self.temperature.log() + away - 2 * softplus(away)
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """The sigmoid of LogitRelaxedBernoulli: a number in (0, 1), the nearer to 0 or 1 the lower the temperature, whose
+    draws have derivatives. Its arguments are those of LogitRelaxedBernoulli.
+
+    >>> norch.distributions.RelaxedBernoulli(0.1, probs=0.9).log_prob(norch.tensor(0.5)).shape
+    norch.Size([])
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    has_rsample = True
+    base_dist: LogitRelaxedBernoulli
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args)
+
+    def _given(self) -> list[str]:
+        return self.base_dist._given()
+
+    @property
+    def temperature(self) -> Tensor:
+        """The temperature."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """log(probs / (1 - probs))."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities of numbers near 1."""
+        return self.base_dist.probs
+
+    __repr__ = Distribution.__repr__

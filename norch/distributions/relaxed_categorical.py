@@ -1,0 +1,92 @@
+"""RelaxedOneHotCategorical: probabilities near a one-hot vector (Maddison et al., Jang et al. 2017)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from .._typing import Operand
+from ..ops.random import rand
+from ..ops.values import as_tensor
+from ..tensor import Tensor
+from . import constraints
+from .categorical import Classes
+from .distribution import Distribution
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
+from .utils import clamp_probs
+
+
+class ExpRelaxedCategorical(Classes):
+    """The logarithm of a softmax of (logits + g) / temperature for Gumbel numbers g. temperature: a positive number or
+    tensor; probs or logits (..., classes)."""
+
+    support = constraints.real_vector
+    has_rsample, has_enumerate_support = True, False
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        super().__init__(probs, logits, True, validate_args)
+        self.temperature = as_tensor(temperature, dtype=self.logits.dtype, device=self.logits.device)
+
+    def _options(self) -> dict[str, Any]:
+        return {"temperature": self.temperature}
+
+    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        u = clamp_probs(self._noise(rand, self._extended_shape(sample_shape)))
+        return self._finite(((self.logits - (-u.log()).log()) / self.temperature).log_softmax(-1))
+
+    def log_prob(self, value: Operand) -> Tensor:
+        more = self._classes - 1
+        scores = (self.logits - self._validate_sample(value) * self.temperature).log_softmax(-1)
+        return scores.sum(-1) + math.lgamma(more + 1) + more * self.temperature.log()
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """The exponential of ExpRelaxedCategorical: probabilities, the nearer to a one-hot vector the lower the
+    temperature, whose draws have derivatives. Its arguments are those of ExpRelaxedCategorical.
+
+    >>> norch.distributions.RelaxedOneHotCategorical(0.5, norch.tensor([1.0, 3.0])).event_shape
+    norch.Size([2])
+    """
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+    has_rsample = True
+    base_dist: ExpRelaxedCategorical
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
+        super().__init__(base, ExpTransform(), validate_args)
+
+    def _given(self) -> list[str]:
+        return self.base_dist._given()
+
+    @property
+    def temperature(self) -> Tensor:
+        """The temperature."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of probs."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities of the classes."""
+        return self.base_dist.probs
+
+    __repr__ = Distribution.__repr__
