@@ -143,6 +143,20 @@ def test_shapes_draws_and_copies(name):
         assert all(leaf.grad is not None and bool(leaf.grad.isfinite().all()) for leaf in x if leaf.grad is not None)
 
 
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16, norch.float32])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("LKJCholesky", "Wishart", "LogisticNormal")])
+def test_draws_of_other_dtypes_are_in_the_support(name, dtype):
+    norch.manual_seed(0)
+    given, others, _ = CASES[name]
+    leaves = {key: norch.tensor(VALUES[of], dtype=dtype) for key, of in given.items()}
+    if name == "LowRankMultivariateNormal":
+        leaves = {key: x.float() for key, x in leaves.items()}  # linear algebra has no 16 bits
+    p = getattr(D, name.split()[0])(**leaves, **others)
+    drawn = p.sample((2000,))
+    assert drawn.dtype is next(iter(leaves.values())).dtype and bool(drawn.isfinite().all())
+    assert bool(p.support.check(drawn).all()) or name == "RelaxedOneHotCategorical"
+
+
 def test_modes_that_torch_has_not():
     assert D.Weibull(2.0, 0.7).mode.item() == 0
     found = D.Kumaraswamy(norch.tensor(2.0).double(), norch.tensor(3.0).double())

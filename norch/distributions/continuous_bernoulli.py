@@ -90,7 +90,7 @@ class ContinuousBernoulli(ByProbs, ExponentialFamily):
         return where(near, powers, x.square().reciprocal() - (2 * (x / 2).sinh()).square().reciprocal())
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        return self._rounded(self.icdf(self._noise(rand, self._extended_shape(sample_shape))))
+        return self._rounded(self.icdf(self._noise(rand, self._extended_shape(sample_shape)))).clamp(0, 1)
 
     def log_prob(self, value: Operand) -> Tensor:
         logits, x = broadcast_all(self.logits, self._validate_sample(value))

@@ -25,7 +25,7 @@ class VonMises(Distribution):
     (1979).
 
     >>> norch.distributions.VonMises(0.0, 1.0).log_prob(norch.tensor(0.0))
-    tensor(-1.0739)
+    tensor(-1.0738)
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
