@@ -104,7 +104,7 @@ CALLS = [
     (TypeError, "mse_loss: expected a tensor or a number, not NoneType", lambda: nn.MSELoss()(x, None)),
     (TypeError, "clamp: expected a tensor or a number, not str", lambda: norch.clamp(x, "a")),
     (TypeError, "clamp: expected a tensor or a number, not str", lambda: x.clamp(max="a")),
-    (norch.DTypeError, "softmin: 3 is no dtype", lambda: F.softmin(x, -1, 3)),
+    (norch.DTypeError, "softmin: 3 is no dtype", lambda: F.softmin(x, -1, dtype=3)),
     (TypeError, "takes 2 positional arguments", lambda: x.mul_(1, 2)),
     (MemoryError, "zeros: out of memory", lambda: norch.zeros(2**45, device="cpu")),
     *(

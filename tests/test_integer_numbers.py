@@ -375,3 +375,45 @@ def test_linspace_of_complex_numbers(torch: Any) -> None:
     for dtype in (norch.float32, norch.int32):
         with pytest.raises(norch.DTypeError, match="linspace: not defined for dtype .* of complex numbers"):
             norch.linspace(1j, 2, 3, dtype=dtype)
+
+
+@pytest.mark.parametrize("name", INTEGERS[:4])
+@pytest.mark.parametrize("captured", [False, True])
+def test_tensors_without_dimensions_are_compared_and_bound_by_value(name: str, captured: bool) -> None:
+    """They have no part in promotion, and PyTorch wraps them to the dtype of the others."""
+    least, most = held(name)
+    x = norch.tensor(elements(name), dtype=name)
+    for number in (least - 1, most + 1, 2 * most + 7, most, least, 2):
+        scalar = norch.tensor(number)
+        for call, exact in (
+            (operator.lt, operator.lt), (operator.eq, operator.eq), (norch.ge, operator.ge),
+            (lambda x, n: n > x, lambda x, n: n > x), (lambda x, n: x.clamp(max=n), min),
+            (norch.maximum, max), (lambda x, n: x.clamp(n, most), lambda x, n: min(max(x, n), most)),
+        ):  # fmt: skip
+            wanted = [exact(each, number) for each in x.tolist()]
+            if not all(isinstance(each, bool) or least <= each <= most for each in wanted):
+                continue
+            function = norch.capture(call) if captured else call
+            for _ in range(5 if captured else 1):
+                found = function(x, scalar)
+                assert found.tolist() == wanted and found.dtype in (x.dtype, norch.bool)
+
+
+def test_comparisons_with_numbers_beyond_64_bits() -> None:
+    for name in INTEGERS:
+        x = norch.tensor(held(name), dtype=name)
+        for number in (1 << 63, -(1 << 63) - 1, 10**400, -(10**400)):
+            for compare in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge):
+                assert compare(x, number).tolist() == [compare(each, number) for each in held(name)]
+                assert compare(number, x).tolist() == [compare(number, each) for each in held(name)]
+    with pytest.raises(OverflowError, match="lt: .* does not fit 64 bits"):
+        norch.ones(1) < 10**400  # noqa: B015
+
+
+def test_functions_of_several_calls_take_no_number_beyond_the_dtype() -> None:
+    x = norch.tensor([0, 5, 250], dtype=norch.uint8)
+    for name in ("gcd", "lcm", "heaviside"):
+        with pytest.raises(ValueError, match=f"{name}: 300 does not fit uint8"):
+            getattr(norch, name)(x, 300)
+    with pytest.raises(ValueError, match="tensor: 300 does not fit uint8"):
+        norch.tensor(np.int64(300), dtype=norch.uint8)

@@ -1,9 +1,10 @@
 /* numbers: Python numbers beside tensors of an integer dtype that cannot hold them. An integer acts by its value, in
  * int64, where the dtype holds every result (x == 300, x.clamp(max=300), x // 300); elsewhere the call is refused, and
- * so is the storage of the number. It is never wrapped. */
+ * so is the storage of the number. It is never wrapped. A 0-d tensor acts by its value in the same operations. */
 #include <math.h>
 #include <string.h>
 
+#include "../core/observer.h"
 #include "ops.h"
 
 enum { NONE = 0, BELOW = 1, ABOVE = 2, EITHER = 3 };
@@ -36,14 +37,19 @@ static int sides_in_range(int32_t op, int operand, bool is_signed) {
 
 static bool is_integer(int32_t dtype) { return nr_dtypes[dtype].kind == 'i' || nr_dtypes[dtype].kind == 'u'; }
 
-/* On which side of the range of an integer dtype an operand is, if it is a Python integer. */
+/* On which side of the range of an integer dtype a number is. */
+static int side_of_integer(int64_t value, int32_t dtype) {
+    const int64_t most = (int64_t)(((uint64_t)1 << nr_dtypes[dtype].digits) - 1);
+    const int64_t least = nr_dtypes[dtype].kind == 'i' ? -most - 1 : 0;
+    return value < least ? BELOW : value > most ? ABOVE : NONE;
+}
+
+/* The same of an operand, if it is a Python integer. */
 static int side_of(const norch_tensor *x, int32_t dtype) {
     if (!x->weak || x->dtype != NORCH_INT64 || x->device_type != NORCH_CPU) return NONE;
     int64_t value;
     memcpy(&value, x->data, sizeof value);
-    const int64_t most = (int64_t)(((uint64_t)1 << nr_dtypes[dtype].digits) - 1);
-    const int64_t least = nr_dtypes[dtype].kind == 'i' ? -most - 1 : 0;
-    return value < least ? BELOW : value > most ? ABOVE : NONE;
+    return side_of_integer(value, dtype);
 }
 
 static int32_t refuse(const char *op, const char *mark, const norch_tensor *x, int32_t dtype) {
@@ -69,11 +75,31 @@ int32_t nr_check_stored(const char *op, const norch_tensor *x, int32_t dtype) {
     return fits ? NORCH_OK : refuse(op, "", x, dtype);
 }
 
+static int64_t read_integer(const norch_tensor *x) {
+    switch (x->dtype) {
+    case NORCH_UINT8: return *(const uint8_t *)x->data;
+    case NORCH_INT8: return *(const int8_t *)x->data;
+    case NORCH_INT16: return *(const int16_t *)x->data;
+    case NORCH_INT32: return *(const int32_t *)x->data;
+    default: return *(const int64_t *)x->data;
+    }
+}
+
+/* Whether a 0-d tensor of a wider dtype, which has no part in promotion, is beyond the dtype where operands act by
+ * their values. */
+static bool is_beyond(int32_t op, const norch_tensor *x, int32_t dtype) {
+    if (x->weak || x->ndim || !is_integer(x->dtype) || nr_promote(x->dtype, dtype) == dtype) return false;
+    if (sides_in_range(op, 1, true) == NONE) return false;
+    if (nr_records() || x->device_type != NORCH_CPU) return true; /* a replay may find any value there */
+    return x->data && side_of_integer(read_integer(x), dtype) != NONE;
+}
+
 int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
                          bool *by_value) {
     *by_value = false;
     if (!is_integer(dtype) || dtype == NORCH_INT64) return NORCH_OK; /* int64 holds each integer that comes here */
     for (int i = 0; i < n; i++) {
+        *by_value |= is_beyond(op, operands[i], dtype);
         const int side = side_of(operands[i], dtype);
         if (side == NONE) continue;
         bool held = sides_in_range(op, i, nr_dtypes[dtype].kind == 'i') & side;

@@ -6,6 +6,8 @@ a row does not need is decided when its function is made, not when it runs.
 
 from __future__ import annotations
 
+import math
+
 from .. import _handle
 from .._handle import Handle, alias, meta_of, next_seq
 from .._header import listed
@@ -101,13 +103,20 @@ def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False
     (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
     saves_out = out_for_a or out_for_b
     saves = saves_out or a_for_a or b_for_a or a_for_b or b_for_b
+    is_comparison = name in ("eq", "ne", "lt", "le", "gt", "ge")
 
     def function(input: Any, other: Any) -> Tensor:
         tensor = _handle.result_class
         a = input if type(input) is tensor else kernel_operand(input, name)
         b = other
         if type(b) is not tensor:
-            if (b := as_tensor(b, name)) is NotImplemented:
+            try:
+                b = as_tensor(b, name)
+            except OverflowError:
+                if not is_comparison or a.dtype.kind not in "iu":
+                    raise
+                b = operand(math.inf if other > 0 else -math.inf)  # beyond 64 bits, and so beyond every element
+            if b is NotImplemented:
                 return b
             if b is not other and isinstance(
                 input, (int, float, complex)

@@ -168,6 +168,8 @@ def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, req
     elif hasattr(data, "__array_interface__"):
         import numpy  # lazy import: such an object comes from NumPy
 
+        if wanted is not None and isinstance(data, numpy.integer):
+            check_fits(int(data), wanted, "tensor")
         plain = numpy.asarray(data)  # of a masked array its data; of what has the interface alone, an array
         made = from_bytes(plain.tobytes(), plain.shape, _array_dtype(plain.dtype.str))
     elif _is_buffer(data):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._typing import Any
 from ...autograd.levels import occurs
-from ...dtype import int16, int32, int64
+from ...dtype import check_fits, int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import floats_of, numbers_of
 from .._halves import composed
@@ -20,8 +20,18 @@ from .statistics import as_float
 __all__ = ["gcd", "gradient", "heaviside", "lcm", "nextafter"]
 
 
+def _common(input: Any, other: Any, name: str) -> tuple[Any, Any, Any]:
+    """Both as tensors, and their common dtype, which must hold what is a number."""
+    x, y = as_operand(input, name), as_operand(other, name)
+    dtype = result_type(x, y)
+    for number in (input, other):
+        if type(number) is int:
+            check_fits(number, dtype, name)
+    return x, y, dtype
+
+
 def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
-    given = [as_operand(x, name) for x in (input, other)]
+    given = _common(input, other, name)[:2]
     for x in given:
         if x.dtype.kind not in "iu":
             raise DTypeError(f"{name}: not defined for dtype {x.dtype.name}")
@@ -62,8 +72,7 @@ def heaviside(input: Any, values: Any) -> Any:
     >>> norch.heaviside(norch.tensor([-1.5, 0.0, 2.0]), norch.tensor(0.5))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    x, values = as_operand(input, "heaviside"), as_operand(values, "heaviside")
-    dtype = result_type(x, values)
+    x, values, dtype = _common(input, values, "heaviside")
     return where(x == 0, values.detach().to(dtype), (x > 0).to(dtype))
 
 
