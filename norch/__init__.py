@@ -30,6 +30,7 @@ from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .errors import *  # noqa: F403
 from .ops._deferred import FUNCTIONS as _DEFERRED
+from .ops._out import GUARDED as _GUARDED
 from .ops._out import NAMES as _TAKE_OUT
 from .ops._out import take_out_late as _take_out_late
 from .ops.complex import *  # noqa: F403
@@ -68,9 +69,9 @@ _METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj
 
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
-    "__config__ accelerator amp array_api backends compiler cpu cuda distributed distributions errors fft func fx hub "
-    "jit linalg memory multiprocessing nn onnx optim profiler random serialization special storage testing utils "
-    "version"
+    "__config__ accelerator amp array_api backends compiler cpu cuda distributed distributions errors fft func fx "
+    "hub jit linalg memory multiprocessing nn onnx optim overrides profiler random serialization special storage "
+    "testing utils version"
 )
 _LAZY = {
     ".": _MODULES,
@@ -98,7 +99,8 @@ if _start.is_traced:
 
     _trace.start()
 
-_take_out, _takers = _take_out_late(globals(), _TAKE_OUT), frozenset(_TAKE_OUT.split())
+_take_out = _take_out_late(globals(), _TAKE_OUT, _GUARDED)
+_takers = frozenset((_TAKE_OUT + _GUARDED).split())
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:

@@ -2,9 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from norch import accelerator as accelerator, amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, profiler as profiler, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils, version as version
-from norch._metadata import numel as numel
-from norch._protocols import is_nonzero as is_nonzero
+from norch import accelerator as accelerator, amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils, version as version
 from norch._repr import set_printoptions as set_printoptions
 from norch._size import Size as Size
 from norch._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
@@ -22,43 +20,36 @@ from norch.device import device as device, get_default_device as get_default_dev
 from norch.dtype import can_cast as can_cast, dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, memory_format as memory_format, promote_types as promote_types, set_default_dtype as set_default_dtype
 from norch.errors import ArgumentError as ArgumentError, BoundsError as BoundsError, CaptureError as CaptureError, DTypeError as DTypeError, DeviceError as DeviceError, DivisionError as DivisionError, Error as Error, LinAlgError as LinAlgError, MetaError as MetaError, OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError
 from norch.func import vmap as vmap
-from norch.nn.functional._activation import celu as celu, rrelu as rrelu, selu as selu
-from norch.nn.functional._dropout import alpha_dropout as alpha_dropout, dropout as dropout
+from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
-from norch.ops.complex import conj as conj, imag as imag, is_complex as is_complex, real as real, view_as_complex as view_as_complex, view_as_real as view_as_real
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d
-from norch.ops.composed.diagonal import diag_embed as diag_embed, diagflat as diagflat, trace as trace
+from norch.ops.composed.diagonal import diag_embed as diag_embed, diagflat as diagflat
 from norch.ops.composed.distance import cdist as cdist, cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist
-from norch.ops.composed.einsum import einsum as einsum
 from norch.ops.composed.grid import cartesian_prod as cartesian_prod, combinations as combinations, meshgrid as meshgrid, unravel_index as unravel_index, vander as vander
 from norch.ops.composed.numeric import gradient as gradient
 from norch.ops.composed.order import bincount as bincount
-from norch.ops.composed.pad import constant_pad_nd as constant_pad_nd
-from norch.ops.composed.pointwise import dist as dist, equal as equal, fill as fill, hardshrink as hardshrink, isreal as isreal, positive as positive, prelu as prelu, rsub as rsub, threshold as threshold
+from norch.ops.composed.pointwise import dist as dist, prelu as prelu, rsub as rsub, threshold as threshold
 from norch.ops.composed.products import bilinear as bilinear
-from norch.ops.composed.shape import adjoint as adjoint, as_strided_scatter as as_strided_scatter, block_diag as block_diag, broadcast_shapes as broadcast_shapes, broadcast_tensors as broadcast_tensors, diagonal_scatter as diagonal_scatter, flip as flip, fliplr as fliplr, flipud as flipud, movedim as movedim, ravel as ravel, repeat_interleave as repeat_interleave, roll as roll, rot90 as rot90, select_scatter as select_scatter, slice_scatter as slice_scatter, swapaxes as swapaxes, tile as tile, unflatten as unflatten
-from norch.ops.composed.split import chunk as chunk, split as split, split_with_sizes as split_with_sizes, tensor_split as tensor_split, unbind as unbind
+from norch.ops.composed.shape import as_strided_scatter as as_strided_scatter, block_diag as block_diag, broadcast_shapes as broadcast_shapes, broadcast_tensors as broadcast_tensors, diagonal_scatter as diagonal_scatter, flip as flip, repeat_interleave as repeat_interleave, roll as roll, rot90 as rot90, select_scatter as select_scatter, slice_scatter as slice_scatter, swapaxes as swapaxes, tile as tile, unflatten as unflatten
+from norch.ops.composed.split import chunk as chunk, split_with_sizes as split_with_sizes, tensor_split as tensor_split, unbind as unbind
 from norch.ops.composed.statistics import corrcoef as corrcoef, cov as cov, cumulative_trapezoid as cumulative_trapezoid, trapezoid as trapezoid
-from norch.ops.composed.type_properties import is_same_size as is_same_size, is_signed as is_signed, typename as typename
+from norch.ops.composed.type_properties import typename as typename
 from norch.ops.conv import Sizes
-from norch.ops.copy import clone as clone, is_floating_point as is_floating_point, result_type as result_type
-from norch.ops.create import empty_like as empty_like, empty_strided as empty_strided, full_like as full_like, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices
-from norch.ops.getitem import index_put as index_put
-from norch.ops.index import argwhere as argwhere, index_fill as index_fill, masked_fill as masked_fill, masked_scatter as masked_scatter, put as put
+from norch.ops.create import empty_strided as empty_strided, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices
+from norch.ops.index import masked_fill as masked_fill, masked_scatter as masked_scatter
 from norch.ops.linalg import factor
 from norch.ops.linalg.householder import geqrf_result
-from norch.ops.linalg.lobpcg import lobpcg as lobpcg
-from norch.ops.linalg.solve import det as det, logdet as logdet, matrix_exp as matrix_exp, slogdet as slogdet
-from norch.ops.linalg.torch_names import lu as lu, pca_lowrank as pca_lowrank, pinverse as pinverse, svd_lowrank as svd_lowrank, svd_result, triangular_solve_result
+from norch.ops.linalg.solve import slogdet_result
+from norch.ops.linalg.torch_names import svd_result, triangular_solve_result
 from norch.ops.normalization import group_norm as group_norm, layer_norm as layer_norm, rms_norm as rms_norm
 from norch.ops.pointwise import allclose as allclose, isclose as isclose
 from norch.ops.pool import Sizes, avg_pool1d as avg_pool1d
-from norch.ops.random import poisson as poisson, randint_like as randint_like
+from norch.ops.random import randint_like as randint_like
 from norch.ops.reduce import Dims, count_nonzero as count_nonzero
 from norch.ops.sort import argsort as argsort
 from norch.ops.values import as_tensor as as_tensor, asarray as asarray, from_numpy as from_numpy, tensor as tensor
-from norch.ops.view import as_strided as as_strided, broadcast_to as broadcast_to, diagonal as diagonal, flatten as flatten, narrow as narrow, permute as permute, reshape as reshape, select as select, squeeze as squeeze, t as t, transpose as transpose, unsqueeze as unsqueeze
+from norch.ops.view import Axes, as_strided as as_strided, broadcast_to as broadcast_to, t as t
 from norch.program.captured import capture as capture
 from norch.program.compiled import compile as compile
 from norch.random import Generator as Generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
@@ -91,7 +82,9 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = ..., *
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor: """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product. What has the factor 0 is not read, so that its NaNs are none of the result's; but for baddbmm() and addr(), of which this holds for beta only."""
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor: """beta * input + alpha * (mat @ vec), as addmm()."""
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor: """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
+def adjoint(input: Tensor) -> Tensor: """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real."""
 def all(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
+def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """Dropout that keeps mean 0 and variance 1 of the output of selu(): dropped elements take the limit of selu() at -inf, and the result is scaled and shifted (Klambauer et al. 2017)."""
 def amax(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
 def amin(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
 def aminmax(input: Tensor, *, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., out: tuple[Tensor, ...] | None = ...) -> aminmax_result: """(min, max): amin() and amax(), of all or over the axis dim."""
@@ -107,6 +100,7 @@ def arctan2(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tens
 def arctanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Inverse hyperbolic tangent; NaN outside [-1, 1]."""
 def argmax(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
 def argmin(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
+def argwhere(input: Tensor) -> Tensor: """The indices of all elements that are not 0, a row each."""
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Arc sine in radians; NaN outside [-1, 1]."""
 def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Inverse hyperbolic sine."""
 def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Arc tangent in radians."""
@@ -130,6 +124,7 @@ def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: builtins.bool = .
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor: """The tensors one after the other along dim (axis, as NumPy says); all other sizes must agree, dtypes are promoted."""
 cdouble: dtype
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The smallest integer not below x."""
+def celu(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor: """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017). Floats only; DivisionError if alpha is 0."""
 def celu_(input: Tensor, alpha: builtins.float = ..., inplace: builtins.bool = ...) -> Tensor: """celu() in place."""
 cfloat: dtype
 def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor: """The product of matrices one after the other, in the order that costs least."""
@@ -142,13 +137,16 @@ def clamp(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor: """input, at most max (a number or a tensor); NaN stays."""
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor: """input, at least min (a number or a tensor); NaN stays."""
 def clip(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
+def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor: """A copy, C-ordered; the gradient passes through."""
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors side by side; vectors count as columns."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor: """real + i imag, of two tensors of one dtype, float32 or float64, which are broadcast."""
 complex128: dtype
 complex64: dtype
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor: """The tensors one after the other along dim (axis, as NumPy says); all other sizes must agree, dtypes are promoted."""
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor: """The tensors one after the other along dim (axis, as NumPy says); all other sizes must agree, dtypes are promoted."""
+def conj(input: Tensor) -> Tensor: """The complex conjugates, a new tensor; a real tensor itself."""
 def conj_physical(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """conj(), which computes at once."""
+def constant_pad_nd(input: Tensor, pad: Sequence[builtins.int], value: builtins.float = ...) -> Tensor: """pad(input, pad, "constant", value)."""
 contiguous_format: memory_format
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: builtins.int = ...) -> Tensor: """input (N, C, L) or (C, L) with weight (O, C / groups, K) and bias (O): (N, O, L') or (O, L')."""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes | str = ..., dilation: Sizes = ..., groups: builtins.int = ...) -> Tensor: """input (N, C, H, W) or (C, H, W) with weight (O, C / groups, KH, KW) and bias (O); otherwise as conv1d."""
@@ -166,7 +164,9 @@ def cumprod(input: Tensor, dim: builtins.int, *, dtype: dtype | None = ..., out:
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The sums of all elements up to each along dim. Integers and bool add up in int64, or in dtype."""
 default_generator: Generator
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Degrees as radians. Integers become floats."""
+def det(A: Tensor) -> Tensor: """The determinants (...) of A (..., N, N); with a derivative for singular matrices too."""
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal."""
+def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor: """The diagonal of two axes, as the last axis; offset above it (or, negative, below)."""
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor: """Each element less the one before it along dim, n times over; for bool, whether they differ."""
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Derivative of lgamma; NaN at negative integers."""
 def div(input: Tensor, other: Operand, *, rounding_mode: str | None = ..., out: Tensor | None = ...) -> Tensor: """input / other as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
@@ -176,8 +176,11 @@ double: dtype
 def dsplit(input: Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the third axis, into equal sections or cut before indices."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors one behind the other, along the third axis."""
 e: builtins.float
+def einsum(equation: Any, *operands: Any) -> Tensor: """The product of the operands' elements, summed over all labels that the output lacks."""
 def empty(*shape: Any, size: Any = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor: """A tensor of undefined elements: whatever the memory held."""
+def empty_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Undefined elements in the shape and dtype of input, on its device."""
 def eq(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a == b."""
+def equal(input: Tensor, other: Tensor) -> builtins.bool: """Whether both have one shape and the same elements; NaN equals nothing."""
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
 def erfc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """1 - erf(x)."""
 def erfinv(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The number whose erf is x; infinite at -1 and 1, NaN beyond."""
@@ -185,7 +188,11 @@ def exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """e**x. Integers
 def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """2**x. Integers become floats."""
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """e**x - 1, exact near 0. Integers become floats."""
 def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """An (n, m) matrix with ones on its diagonal; m is n unless given."""
+def fill(input: Tensor, value: Any) -> Tensor: """A copy of input with every element set to value, a number or a 0-d tensor."""
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x without its fraction."""
+def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor: """The axes from start_dim to end_dim as one."""
+def fliplr(input: Tensor) -> Tensor: """flip(input, 1)."""
+def flipud(input: Tensor) -> Tensor: """flip(input, 0)."""
 float: dtype
 float16: dtype
 float32: dtype
@@ -199,6 +206,7 @@ def fmod(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor:
 def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """input - trunc(input). Floats only."""
 def frexp(input: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> frexp_result: """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only."""
 def full(size: Any, fill_value: Operand, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool."""
+def full_like(input: Tensor, fill_value: builtins.float, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """fill_value in the shape and dtype of input, on its device, with its strides where input is dense in memory."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
 def gcd(input: Any, other: Any, *, out: Any = ...) -> Any: """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm."""
 def ge(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
@@ -208,6 +216,7 @@ def greater(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tens
 def greater_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
 def gt(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a > b."""
 half: dtype
+def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor: """input, but 0 where |input| <= lambd. Floats only."""
 def heaviside(input: Any, values: Any, *, out: Any = ...) -> Any: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
 def histc(input: Any, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Any = ...) -> Any: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
 def histogram(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: builtins.bool = ..., out: Any = ...) -> Any: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
@@ -217,8 +226,11 @@ def hypot(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor
 def i0(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Modified Bessel function of the first kind, of order 0; even, from 1 at 0. Integers become floats."""
 def igamma(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Regularised lower incomplete gamma function P(a, x), in [0, 1]; NaN where an argument is negative. Differentiable by x."""
 def igammac(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where small. Differentiable by x."""
+def imag(input: Tensor) -> Tensor: """The imaginary parts, a view. DTypeError for a real tensor."""
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor: """A copy of x to whose parts at the given indices (1-d) of an axis alpha times those of source are added."""
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor: """A copy of x whose parts at the given indices (1-d) of an axis are source's."""
+def index_fill(input: Tensor, dim: builtins.int, index: Tensor, value: Operand) -> Tensor: """A copy of x whose parts at the given indices (1-d) of an axis are value, a number or a 0-d tensor."""
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor: """index_put_() into a copy."""
 def index_reduce(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, reduce: str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod", "mean", "amax" or "amin", together with what is there, or without it."""
 def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor: """The parts of x at the given indices (1-d) of an axis, in their order."""
 inf: builtins.float
@@ -229,12 +241,18 @@ int32: dtype
 int64: dtype
 int8: dtype
 def inverse(A: Tensor, *, out: Tensor | None = ...) -> Tensor: """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B, and more accurate."""
+def is_complex(input: Tensor) -> builtins.bool: """Whether the dtype of a tensor is complex."""
+def is_floating_point(input: Any) -> builtins.bool: """Whether the dtype of a tensor is a floating one."""
+def is_nonzero(input: Tensor) -> builtins.bool: """Whether the only element is not zero; ValueError where there is not exactly one."""
+def is_same_size(input: Tensor, other: Tensor) -> builtins.bool: """Whether two tensors have one shape."""
+def is_signed(input: Tensor) -> builtins.bool: """Whether the dtype has negative numbers."""
 def isfinite(input: Tensor) -> Tensor: """Where x is neither infinite nor NaN."""
 def isin(elements: Operand, test_elements: Tensor, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Where elements are among test_elements; with invert where they are not. Either may be a number."""
 def isinf(input: Tensor) -> Tensor: """Where x is infinite."""
 def isnan(input: Tensor) -> Tensor: """Where x is NaN."""
 def isneginf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where input is -inf."""
 def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where input is +inf."""
+def isreal(input: Tensor) -> Tensor: """Where the imaginary part is 0: everywhere in a real tensor."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """The Kronecker product: every element of input times all of other, block by block along each axis."""
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> kthvalue_result: """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest."""
 def lcm(input: Any, other: Any, *, out: Any = ...) -> Any: """The least common multiples of integers, not negative; 0 where one of both is 0."""
@@ -245,6 +263,7 @@ def less(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor:
 def less_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a <= b."""
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Logarithm of the absolute value of the gamma function."""
 def linspace(start: Operand, end: Operand, steps: builtins.int, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """steps evenly spaced numbers from start to end, both included."""
+def lobpcg(A: Tensor, k: builtins.int | None = ..., B: Tensor | None = ..., X: Tensor | None = ..., n: builtins.int | None = ..., iK: Tensor | None = ..., niter: builtins.int | None = ..., tol: builtins.float | None = ..., largest: builtins.bool | None = ..., method: str | None = ..., tracker: None = ..., ortho_iparams: dict[str, builtins.int] | None = ..., ortho_fparams: dict[str, builtins.float] | None = ..., ortho_bparams: dict[str, builtins.bool] | None = ...) -> tuple[Tensor, Tensor]: """The k largest eigenvalues E (..., k), in descending order, and vectors (..., m, k) of A x = E B x for symmetric A (..., m, m) and positive definite B (None: I); the smallest, in ascending order, with largest=False. B-orthonormal vectors are returned."""
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Natural logarithm; -inf at 0, NaN below. Integers become floats."""
 def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Logarithm to base 10. Integers become floats."""
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """log(1 + x), exact near 0. Integers become floats."""
@@ -253,6 +272,7 @@ def log_softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = ..., *, 
 def logaddexp(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """log(e**a + e**b), without overflow. Floats and complex numbers."""
 def logaddexp2(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """log2(2**a + 2**b), without overflow. Floats only."""
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor: """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its own."""
+def logdet(A: Tensor) -> Tensor: """The logarithms of the determinants of A (..., N, N): NaN for negative ones, -inf for 0."""
 def logical_and(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where both are non-zero."""
 def logical_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where x is 0 or False."""
 def logical_or(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where one is non-zero."""
@@ -262,10 +282,12 @@ def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, ba
 def logsumexp(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats."""
 long: dtype
 def lt(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a < b."""
+def lu(A: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> tuple[Tensor, ...]: """linalg.lu_factor(): (LU, pivots), and info with get_infos."""
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.lu_solve() with the right side first."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: Any = ...) -> Any: """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
 def matmul(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
+def matrix_exp(A: Tensor) -> Tensor: """The sums of A^k / k! over all k, for A (..., N, N)."""
 def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor: """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n. LinAlgError if there is no inverse, ShapeError if a matrix is not square."""
 @overload
 def max(input: Tensor, dim: None = ..., keepdim: builtins.bool = ..., *, other: None = ..., out: Tensor | None = ...) -> Tensor: ...
@@ -310,7 +332,8 @@ def min(input: Tensor, *, other: Tensor, out: Tensor | None = ...) -> Tensor: ..
 def minimum(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The smaller of a and b; NaN wins. Equal ones share the gradient."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor: """The product of two matrices, (M, K) and (K, N)."""
 def mode(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> mode_result: """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
-moveaxis = movedim
+def moveaxis(input: Tensor, source: Axes, destination: Axes) -> Tensor: """The axes of source at the positions of destination; the others keep their order."""
+def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor: """The axes of source at the positions of destination; the others keep their order."""
 def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The values of sort() along the first axis."""
 def mul(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a * b."""
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor: """Draws num_samples categories, int64, from each row of weights, which are not negative and need not sum to 1."""
@@ -326,6 +349,7 @@ def nanmedian(input: Tensor, dim: None = ..., keepdim: builtins.bool = ..., *, o
 def nanmedian(input: Tensor, dim: builtins.int, keepdim: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> nanmedian_result: ...
 def nanquantile(input: Tensor, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: """quantile() of the elements that are not NaN."""
 def nansum(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The sum of the elements that are not NaN, over all or over the axes dim."""
+def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor: """length elements of an axis, from start on."""
 def ne(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a != b."""
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """-x. Not for bool."""
 def negative(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """-x. Not for bool."""
@@ -338,17 +362,24 @@ def nonzero(input: Tensor, *, as_tuple: Literal[True], out: tuple[Tensor, ...] |
 def norm(input: Tensor, p: Any = ..., dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The p-norm of all elements, or over the axes dim, taken as one vector; "fro" is 2."""
 def normal(mean: Operand = ..., std: Operand = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size; in a complex dtype these are as in normal_()."""
 def not_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a != b."""
+def numel(input: Tensor) -> builtins.int: """The number of elements."""
 def ones(*shape: Any, size: Any = ..., dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Ones, of the default dtype unless given."""
 def ones_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Ones in the shape and dtype of input, on its device."""
 def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor: """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of A (..., M, N), M >= N, and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes."""
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
+def pca_lowrank(A: Tensor, q: builtins.int | None = ..., center: builtins.bool = ..., niter: builtins.int = ...) -> svd_result: """svd_lowrank() of observations, the rows of A (..., m, n), less the means of the columns unless center=False: the columns of V are the principal directions. q: None stands for min(6, m, n)."""
+def permute(input: Tensor, *dims_: Any, dims: Any = ...) -> Tensor: """The axes in another order."""
 pi: builtins.float
+def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor: """linalg.pinv() with singular values up to rcond times the largest taken as 0."""
+def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor: """Numbers drawn from the Poisson distributions whose rates input holds, in its shape and dtype."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor: """abs e**(i angle): complex numbers of absolute values and angles in radians."""
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats."""
+def positive(input: Tensor) -> Tensor: """input itself. Not for bool."""
 def pow(input: Operand, exponent: Operand, *, out: Tensor | None = ...) -> Tensor: """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
 preserve_format: memory_format
 def prod(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor: """put_() into a copy."""
 def qr(input: Tensor, some: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> factor.qr_result: """linalg.qr(): "reduced", or "complete" without some."""
 def quantile(input: Tensor, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one."""
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Radians as degrees. Integers become floats."""
@@ -358,18 +389,25 @@ def randint(low: Any = ..., high: Any = ..., size: Any = ..., *, generator: Gene
 def randn(*shape: Any, size: Any = ..., generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from the normal distribution of mean 0 and variance 1."""
 def randn_like(input: Tensor, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """randn() in the shape and dtype of input, on its device."""
 def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
+def ravel(input: Tensor) -> Tensor: """All elements in one axis: a view of a contiguous tensor, else a copy."""
+def real(input: Tensor) -> Tensor: """The real parts, a view; of a real tensor the tensor itself."""
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """1 / x. Integers become floats."""
 def relu(input: Tensor) -> Tensor: """The larger of x and 0; NaN stays."""
 def remainder(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a - b * floor(a / b): the sign of b. An integer divisor 0 raises."""
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor: """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
+def reshape(input: Tensor, *sizes_: Any, shape: Any = ...) -> Tensor: """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
+def result_type(tensor1: Tensor, tensor2: Tensor) -> dtype: """The dtype of an operation on two tensors or numbers."""
 def round(input: Tensor, *, decimals: builtins.int = ..., out: Tensor | None = ...) -> Tensor: """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors one below the other; vectors count as rows."""
+def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both otherwise (Xu et al. 2015). Floats only."""
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """rrelu() in place."""
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """1 / sqrt(x). Integers become floats."""
 def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Operand | None = ..., *, value: Any = ..., reduce: str | None = ..., out: Tensor | None = ...) -> Tensor: """A copy of x with out[index[i][j]][j] = src[i][j] for dim 0, and so on; the last of several stays."""
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Operand, *, out: Tensor | None = ...) -> Tensor: """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
 def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """A copy of x into which src[i][j] is reduced at index[i][j] of dim 0, and so on: by "sum", "prod", "mean", "amax" or "amin", together with what is there or, without include_self, instead of it."""
 def searchsorted(sorted_sequence: Tensor, input: Operand, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor: """Where each value of input is to be put into the sorted last axis of sorted_sequence, before its equals (side "left") or behind them ("right")."""
+def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor: """The part at one index of an axis, without that axis; IndexError when out of range."""
+def selu(input: Tensor, inplace: builtins.bool = ...) -> Tensor: """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only."""
 def selu_(input: Tensor, inplace: builtins.bool = ...) -> Tensor: """selu() in place."""
 set_anomaly_enabled = _set_detect_anomaly
 def sgn(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """-1, 0 or 1 as sign(); of complex numbers x / |x|, 0 at 0."""
@@ -380,10 +418,13 @@ def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where the 
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Sine of x radians. Integers become floats."""
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0."""
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic sine."""
+def slogdet(A: Tensor) -> slogdet_result: """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular matrix has 0 and -inf. The sign of a complex determinant has absolute value 1."""
 def softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = ..., *, out: Tensor | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ..., *, out: tuple[Tensor, ...] | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest."""
+def split(tensor: Tensor, split_size_or_sections: Any = ..., dim: builtins.int = ..., *, split_size: Any = ...) -> tuple[Tensor, ...]: """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes."""
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Square root; NaN below 0. Integers become floats."""
 def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x * x."""
+def squeeze(input: Tensor, dim: Any = ...) -> Tensor: """Without the axes of size 1: all of them, or those of dim that are."""
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor: """Tensors of one shape along a new axis dim (or axis, as NumPy says)."""
 def std(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor: """The standard deviation: the square root of var()."""
 def std_mean(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> tuple[Tensor, Tensor]: """(std(), mean())."""
@@ -391,7 +432,8 @@ def sub(input: Operand, other: Operand, second: Any = ..., *, alpha: Any = ..., 
 def subtract(input: Operand, other: Operand, second: Any = ..., *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor: """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
 def sum(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The sum over all elements, or over the axes dim. Integers and bool add up in int64."""
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> svd_result: """(U, S, V) with input = U diag(S) V^H: linalg.svd() with V in place of V^H, reduced with some. Without compute_uv U and V are zeros."""
-swapdims = transpose
+def svd_lowrank(A: Tensor, q: builtins.int | None = ..., niter: builtins.int | None = ..., M: Tensor | None = ...) -> svd_result: """(U, S, V) with A - M = U diag(S) V^H nearly, for the q largest singular values of matrices (..., m, n): U (..., m, q), S (..., q), V (..., n, q). M broadcasts to A (None: 0)."""
+def swapdims(input: Tensor, dim0: Any, dim1: builtins.int | None = ...) -> Tensor: """Two axes exchanged; or, with a sequence of all axes as dim0, in another order, as NumPy has it."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = ...) -> Tensor: """The elements of x, as if it were flat, at the given indices; the shape of index."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor: """gather() whose other axes are broadcast, and whose indices may be negative; without dim of the flattened x."""
 def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Tangent of x radians. Integers become floats."""
@@ -399,6 +441,8 @@ def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic ta
 def tensordot(a: Tensor, b: Tensor, dims: Any = ..., *, axes: Any = ..., out: Tensor | None = ...) -> Tensor: """The sum of products over several axes of a and as many of b; the axes left, a's first, are those of the result."""
 def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor: """threshold() in place."""
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> topk_result: """The k largest (or smallest) elements along dim in order, and their indices: (values, indices)."""
+def trace(input: Tensor) -> Tensor: """The sum over the diagonal of a matrix."""
+def transpose(input: Tensor, dim0: Any, dim1: builtins.int | None = ...) -> Tensor: """Two axes exchanged; or, with a sequence of all axes as dim0, in another order, as NumPy has it."""
 trapz = trapezoid
 def triangular_solve(b: Tensor, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> triangular_solve_result: """(solution, A) of A X = b, or A^T X = b with transpose; linalg.solve_triangular() has the other order."""
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """The lower triangle of matrices, up to a diagonal; zeros above."""
@@ -426,9 +470,12 @@ def unique_consecutive(input: Tensor, *, return_inverse: Literal[False] = ..., r
 def unique_consecutive(input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: builtins.int | None = ...) -> tuple[Tensor, Tensor, Tensor]: ...
 @overload
 def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any: ...
+def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor: """With a new axis of size 1 at dim."""
 def var(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor: """The variance over all elements, or over the axes dim: the sum of squared deviations / (n - correction)."""
 def var_mean(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> tuple[Tensor, Tensor]: """(var(), mean())."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """dot() with input conjugated."""
+def view_as_complex(input: Tensor) -> Tensor: """A view of pairs (..., 2) of float32 or float64 as complex numbers (...): the inverse of view_as_real()."""
+def view_as_real(input: Tensor) -> Tensor: """A view of complex numbers (...) as their real and imaginary parts (..., 2). DTypeError for real tensors."""
 def vsplit(input: Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the first axis, into equal sections or cut before indices."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors one below the other; vectors count as rows."""
 @overload

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from . import _handle
 from ._handle import Handle
 from ._lib import lib
@@ -13,10 +15,27 @@ from .storage import Storage
 T = TypeVar("T", bound="Tensor")
 
 
+def overriding() -> Any:
+    """The module of __torch_function__, which is imported when it is first needed."""
+    return import_module("norch._override")
+
+
+def _disabled(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The __torch_function__ of classes whose instances override nothing, as Parameter."""
+    return overriding().without_subclasses(func, args, kwargs)
+
+
+_disabled.__name__ = "_disabled_torch_function_impl"
+disabled_torch_function: Any = _disabled
+
+
 def adopt(cls: type[T], tensor: Tensor) -> T:
     """An instance of cls, a Tensor class, over the elements of tensor and outside any graph."""
-    if cls is _handle.result_class and type(tensor) is cls and tensor._node is None:
-        return tensor
+    if cls is _handle.result_class:
+        if type(tensor) is cls and tensor._node is None:
+            return tensor
+    elif getattr(cls, "__torch_function__", None) is not disabled_torch_function:
+        overriding().begin(cls)
     out = lib.norch_adopt(cls, tensor)
     out._version_counter = _handle.version_counter_of(tensor)
     return out

@@ -8,6 +8,15 @@ from types import ModuleType
 
 from ._typing import Any
 
+# Called with a module, a name and what it is, when a name that waited is first read.
+watchers: list[Callable[[str, str, Any], None]] = []
+
+
+def _read(module: str, key: str, thing: Any) -> Any:
+    for watch in watchers:
+        watch(module, key, thing)
+    return thing
+
 
 def exported(namespace: dict[str, Any], *more: str) -> list[str]:
     """The `__all__` of a package with these globals(): what it has imported, but for modules and private names; more:
@@ -55,7 +64,7 @@ def publish(
             raise AttributeError(f"module {namespace['__name__']!r} has no attribute {key!r}")
         if key not in module_of:
             if missing is not None:
-                return missing(key)
+                return _read(namespace["__name__"], key, missing(key))
             from ._left_out import lookup
 
             return lookup(name or namespace["__name__"], key)
@@ -65,7 +74,7 @@ def publish(
             namespace[key] = import_module(f".{key}", namespace["__name__"])
         else:
             namespace[key] = wrap(key, getattr(import_module(module, namespace["__name__"]), key))
-        return namespace[key]
+        return _read(namespace["__name__"], key, namespace[key])
 
     namespace["__dir__"] = lambda: sorted({*listed(), *(key for key in module_of if key[0] != "_")})
     namespace["__getattr__"] = __getattr__

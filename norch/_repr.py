@@ -63,8 +63,9 @@ def set_printoptions(
 
 
 def text(x: Any) -> str:
-    """The repr of a tensor."""
-    prefix = "tensor("
+    """The repr of a tensor, which begins with the name of its class where that is a subclass."""
+    kind = type(x).__name__
+    prefix = "tensor(" if kind in ("Tensor", "Parameter") else f"{kind}("
     notes = _notes(x)
     plain = x.detach()
     body = "..." if x.is_meta else "[]" if x.numel() == 0 else _body(plain, len(prefix))

@@ -81,7 +81,7 @@ def rename_error(error: Error | TypeError | OverflowError, name: str) -> None:
         error.args = (f"{name}: {rest if colon and ' ' not in inner else error}",)
 
 
-PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE: str = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def frame_of_user(frame: Any) -> Any:

@@ -7,7 +7,8 @@ from types import FunctionType
 
 from . import _handle, _left_out
 from ._autograd_methods import AutogradMethods
-from ._copying import CopyMethods, adopt
+from ._copying import CopyMethods, adopt, overriding
+from ._copying import disabled_torch_function as disabled_torch_function
 from ._copying import rebuilt as rebuilt  # files of save() name it here
 from ._handle import Size as Size  # files of save() may name it here
 from ._lib import lib
@@ -15,6 +16,8 @@ from ._metadata import MetadataMethods
 from ._protocols import ProtocolMethods
 from ._typing import TYPE_CHECKING, Any, TypeVar
 from .autograd import engine
+from .autograd.node import Leaf
+from .autograd.record import gradient_edge
 from .ops import complex as _complex  # noqa: F401
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
@@ -28,8 +31,9 @@ from .ops.composed import pointwise as _pointwise  # noqa: F401
 from .ops.composed import products as _products  # noqa: F401
 from .ops.composed import shape as _shape  # noqa: F401
 from .ops.composed import type_properties as _type_properties  # noqa: F401
-from .ops.create import legacy_tensor
+from .ops.create import empty, empty_strided, legacy_tensor
 from .ops.op import METHODS
+from .ops.view import alias_of
 
 if TYPE_CHECKING:
     from ._methods import DeclaredMethods  # a stub: what follows the class makes of METHODS
@@ -55,6 +59,39 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
 
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
         return adopt(cls, legacy_tensor(data)).requires_grad_(requires_grad)
+
+    def as_subclass(self, cls: type[T]) -> T:
+        """An instance of cls, a subclass of Tensor, over the same elements and at the same place of the graph."""
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+            raise TypeError(f"as_subclass: expected a subclass of Tensor, not {cls!r}")
+        x = alias_of(self) if type(gradient_edge(self)) is Leaf else self
+        out = adopt(cls, x)
+        if out is not x:
+            out._node, out._view = x._node, x._view
+        return out
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What func gives, its tensors as instances of cls: subclasses override it (docs/overrides.md)."""
+        return overriding().by_default(cls, func, types, args, kwargs)
+
+    @staticmethod
+    def _make_wrapper_subclass(
+        cls: type[T],
+        size: Any,
+        strides: Any = None,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        **_: Any,
+    ) -> T:
+        """An instance of cls without elements, on the device "meta", whatever device is."""
+        if strides is None:
+            made = empty(size, dtype=dtype, device="meta")
+        else:
+            made = empty_strided(size, strides, dtype=dtype, device="meta")
+        return adopt(cls, made).requires_grad_(requires_grad)
 
     @staticmethod
     def _make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:
@@ -84,6 +121,8 @@ for _name, _method in deferred_methods().items():
     METHODS.setdefault(_name, _method)
 for _name, _function in METHODS.items():
     setattr(Tensor, _name, _function)
+    if _name[:2] == "__" and METHODS.get(_function.__name__) is not _function:
+        _function.__name__ = _name
 for _base in Tensor.__mro__[1:-1]:  # so that Python's TypeErrors name Tensor
     for _method in vars(_base).values():
         if isinstance(_method, FunctionType) and _method.__qualname__.startswith(f"{_base.__name__}."):

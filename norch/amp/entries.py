@@ -1,9 +1,8 @@
 """How autocast casts: while it is on in any thread, the functions of lists.py run an *entry* first.
 
-The entry replaces the __code__ of a function. So the function stays the same object, under all names that programs have
-imported, and costs nothing more while autocast is off. An entry reads the setting of its thread. If autocast is off
-there, it runs the original code. Otherwise it casts the arguments by the policy of the operation and runs the original
-code with autocast off, so that a composed operation is cast as one.
+_entries.py explains entries. One reads the setting of its thread. If autocast is off there, it runs the original code.
+Otherwise it casts the arguments by the policy of the operation and runs the original code with autocast off, so that a
+composed operation is cast as one.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from importlib import import_module
 from operator import and_, attrgetter
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
+from .._entries import entry_of
 from .._guard import Guard
 from .._handle import Handle
 from .._lib import lib
@@ -106,41 +106,16 @@ def _kept_cast(x: Any, to: DType, kept: dict[Any, Any]) -> Any:
 # ---- entries ---------------------------------------------------------------------------------------------------------
 
 
-@cache
-def _template(cells: int) -> CodeType:
-    """The code of an entry, without the entry itself; with as many free variables as the code that it replaces."""
-    names = ", ".join(f"cell{i}" for i in range(cells))
-    text = f"""
-def around({names}):
-    def begin(*arguments, **named): return 'entry'.run(arguments, named); {names}
-    return begin
-"""
-    namespace: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec"), namespace)  # noqa: S102
-    return namespace["around"](*range(cells)).__code__
-
-
 class _Entry:
     """A function, and how it begins while autocast is on for one of devices."""
 
     def __init__(self, function: FunctionType, *devices: bool):
-        self.function, self.original_code, self.devices = function, (code := function.__code__), devices
-        self.original = FunctionType(
-            code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-        )
-        self.original.__kwdefaults__ = function.__kwdefaults__
-        template = _template(len(code.co_freevars))
-        constants = tuple([self if constant == "entry" else constant for constant in template.co_consts])
-        self.casting_code = template.replace(
-            co_consts=constants,
-            co_name=code.co_name,
-            co_filename=code.co_filename,  # tracebacks show the first line of the function
-            co_firstlineno=code.co_firstlineno,
-        )
+        self.function, self.entry, self.devices = function, entry_of(function), devices
+        self.original = self.entry.original
 
     def exchange(self, begin: bool) -> None:
         """Makes the function begin here, or as it did."""
-        self.function.__code__ = self.casting_code if begin else self.original_code
+        self.entry.change(cast=self.run if begin else None)
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A call of the function through its entry."""

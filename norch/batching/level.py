@@ -18,7 +18,7 @@ from ..autograd.levels import BatchedBase, Level
 from ..autograd.record import record_one, record_view
 from ..errors import BoundsError, Error, ShapeError, stacklevel_of_user
 from ..ops.op import OPCODES
-from ..tensor import Tensor
+from ..tensor import Tensor, disabled_torch_function
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -50,6 +50,7 @@ class Batched(Tensor, BatchedBase):
     """A tensor that represents one of the samples that vmap maps a function over."""
 
     __slots__ = ()
+    __torch_function__ = disabled_torch_function
     _physical: Any
     _level: Level
 

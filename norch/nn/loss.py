@@ -34,7 +34,9 @@ def _with_legacy_reduction(init: Any) -> Any:
             older = {"size_average": size_average, "reduce": reduce}
             named |= {name: value for name, value in older.items() if value is not None}
             function: Any = getattr(self, "_function", F.mse_loss)  # bases of losses of programs have none
-            names = getattr(function, "__wrapped__", function).__code__.co_varnames
+            while hasattr(function, "__wrapped__"):
+                function = function.__wrapped__
+            names = function.__code__.co_varnames
             order = [x for x in names if x in self._options or x in ("size_average", "reduce")]
             first = len(given) == 1 and isinstance(given[0], str) and order[0] == "size_average"
             by_position = {"reduction": given[0]} if first else dict(zip(order, given))

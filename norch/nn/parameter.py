@@ -7,7 +7,7 @@ from typing import Any
 from .._exports import publish
 from ..errors import Error, rename_error
 from ..ops.create import empty
-from ..tensor import Tensor, adopt
+from ..tensor import Tensor, adopt, disabled_torch_function
 
 __all__ = ["Parameter"]
 
@@ -22,6 +22,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled_torch_function
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:

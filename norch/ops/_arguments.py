@@ -11,6 +11,7 @@ from .._lib import lib
 from .._typing import Any, Tensor, TypeVar, cast
 from ..autograd.record import gradient_edge
 from ..errors import REFUSALS
+from ._instead import instead
 from ._operand import RENAMED_ERRORS, as_operand, renamed_error, tensor_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,7 +56,9 @@ def rename_errors(function: F) -> F:
         try:
             return function(*arguments, **named)
         except RENAMED_ERRORS as error:
-            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+            return instead(
+                composed, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
+            )
 
     return cast(F, composed)
 
@@ -69,9 +72,14 @@ def checked_once(function: F) -> F:
         try:
             return function(*arguments, **named)
         except REFUSALS:
-            return again(*[fixed(x) for x in arguments], **{key: fixed(x) for key, x in named.items()})
+            try:
+                return again(*[fixed(x) for x in arguments], **{key: fixed(x) for key, x in named.items()})
+            except TypeError as error:
+                return instead(composed, arguments, named, error)
         except RENAMED_ERRORS as error:  # no memory, or a failure of the device: computed again it might pass unseen
-            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+            return instead(
+                composed, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
+            )
 
     def fixed(x: Any) -> Any:
         return as_fixed_operand(x, function.__name__) if isinstance(x, Handle) else x

@@ -14,6 +14,7 @@ from .._handle import Handle
 from .._lib import constants
 from .._typing import Any, TypeVar, cast
 from ..autograd.halves import HALVES, widened
+from ._instead import instead
 from ._operand import RENAMED_ERRORS, renamed_error
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,7 +36,9 @@ def composed(function: F, mixed: bool = False) -> F:
             out = function(*map(widened, arguments), **{name: widened(x) for name, x in named.items()})
             return _rounded(out, kind, (*arguments, *named.values()))
         except RENAMED_ERRORS as error:
-            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+            return instead(
+                once, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
+            )
 
     return cast(F, once)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from .._handle import Handle
 from .._typing import Any, Operand, Tensor, TypeVar, cast
 from ..errors import Error, rename_error
+from ._instead import instead, others
 from ._out import written
 from .values import number_or_array
 
@@ -84,6 +85,19 @@ def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exceptio
 RENAMED_ERRORS = (Error, TypeError, OverflowError, AttributeError)  # what renamed_error() takes
 
 
+def refused(function: Any, name: str, is_operator: bool, *given: Any) -> Any:
+    """What an operand of a row that is no tensor, number or array makes of the call; else NotImplemented for an
+    operator, or a TypeError."""
+    try:
+        return instead(
+            function, given, {}, _no_operand(next(x for x in given if operand(x, name) is NotImplemented), name)
+        )
+    except TypeError:
+        if is_operator and not any(hasattr(type(x), "__torch_function__") for x in others(given)):
+            return NotImplemented
+        raise
+
+
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 
@@ -101,7 +115,9 @@ def numpy_names(function: F) -> F:
         try:
             return function(*arguments, **named)
         except RENAMED_ERRORS as error:
-            raise renamed_error(error, function.__name__, (*arguments, *named.values())) from error.__cause__
+            return instead(
+                renamed, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
+            )
 
     renamed.has_out = True  # type: ignore[attr-defined]  # for take_out()
     return cast(F, renamed)

@@ -8,8 +8,9 @@ names handle out= in the wrapper that they already have (numpy_names() of _opera
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
+from types import CellType, FunctionType
 
+from .._entries import code_of
 from .._handle import Handle
 from .._lib import lib
 from .._typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge
 from ..dtype import can_cast
 from ..errors import REFUSALS, CaptureError, DeviceError, DTypeError, Error, stacklevel_of_user
+from ._instead import guarded, instead
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -42,6 +44,15 @@ scatter_reduce searchsorted sgn sigmoid sign signbit sin sinc sinh softmax sort 
 take take_along_dim tan tanh tensordot topk tril triu true_divide trunc var vdot vstack where xlogy zeros
 """
 
+# Those without out= that notice objects with __torch_function__ (_instead.py); functions with out= do anyway.
+GUARDED = """
+adjoint argwhere atleast_1d atleast_2d atleast_3d clone conj constant_pad_nd det diagonal einsum empty_like equal fill
+flatten fliplr flipud full_like hardshrink imag index_fill index_put is_complex is_floating_point is_nonzero
+is_same_size is_signed isreal lobpcg logdet lu matrix_exp moveaxis movedim narrow numel ones_like pca_lowrank permute
+pinverse poisson positive put ravel real reshape result_type select slogdet split squeeze svd_lowrank swapdims trace
+transpose unsqueeze view_as_complex view_as_real zeros_like
+"""
+
 
 def take_out(namespace: dict[str, Any], names: str) -> None:
     """Replaces functions in the globals() of a module by functions that take out=, too."""
@@ -56,15 +67,19 @@ def take_out(namespace: dict[str, Any], names: str) -> None:
         namespace[name] = wrapped[function]
 
 
-def take_out_late(namespace: dict[str, Any], names: str) -> Callable[..., Any]:
+def take_out_late(namespace: dict[str, Any], names: str, more: str) -> Callable[..., Any]:
     """take_out() of each function when it is first read: all at once would be a twentieth of the time of `import
     norch`. Removes the functions from the globals() of a module. Returns the function that puts the one of a name back;
-    it takes those that were not there, too: f(name, function)."""
-    plain = {name: namespace.pop(name) for name in names.split() if name in namespace}
+    it takes those that were not there, too: f(name, function). more: those that are guarded() instead."""
+    plain = {name: namespace.pop(name) for name in (names + more).split() if name in namespace}
+    without_out = frozenset(more.split())
 
     def put(name: str, function: Any = None) -> Any:
         function = plain.get(name, function)
-        alike = [one for one, other in plain.items() if other is function] or [name]
+        if name in without_out:
+            namespace[name] = guarded(function, namespace["__name__"])
+            return namespace[name]
+        alike = [one for one, other in plain.items() if other is function and one not in without_out] or [name]
         wrapped = {"__name__": namespace["__name__"], **dict.fromkeys(alike, function)}
         take_out(wrapped, " ".join(alike))
         namespace.update((one, wrapped[one]) for one in alike)
@@ -75,17 +90,20 @@ def take_out_late(namespace: dict[str, Any], names: str) -> Callable[..., Any]:
 
 def _with_out(function: Any, name: str, module: str) -> Function:
     """function(..., out=None) of that name in a module, with the same names and defaults of its arguments."""
-    code: Any = function.__code__
+    code: Any = code_of(function)
     count, options, inner = code.co_argcount, code.co_kwonlyargcount, function
     if hasattr(function, "has_out"):  # it needs no other wrapper, only to say so
-        made = FunctionType(code, function.__globals__, closure=function.__closure__)
+        itself = CellType()  # in place of the cell that holds function
+        cells = [itself if cell.cell_contents is function else cell for cell in function.__closure__]
+        made = itself.cell_contents = FunctionType(code, function.__globals__, closure=tuple(cells))
         inner = function.__wrapped__
     elif code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
         made = _of_any(function)
     else:
         made = _WRAPPERS[count, options](function)
         names = code.co_varnames[: count + options]
-        made.__code__ = made.__code__.replace(co_varnames=(*names[:count], "more", *names[count:], "out"))
+        own = made.__code__.co_varnames[count + options + 2 :]
+        made.__code__ = made.__code__.replace(co_varnames=(*names[:count], "more", *names[count:], "out", *own))
         made.__defaults__ = (*(function.__defaults__ or ()), *made.__defaults__)
     made.__dict__.update(function.__dict__, __wrapped__=Signed(inner), takes_out=True)
     made.__name__ = made.__qualname__ = name
@@ -99,42 +117,77 @@ _TAKES_MORE = 4 | 8  # of code.co_flags: *arguments, **named
 # are ordinary ones here, behind `more`. What is given by position in their places comes into it: _asked() refuses it.
 
 
+# A TypeError may be of an object with __torch_function__: instead().
+
+
 def _of_one(function: Function) -> Any:
-    return lambda x, more=..., out=None: (
-        function(x) if out is None and more is ... else _asked(function, (x,), more, out)
-    )
+    def made(x: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            return function(x) if out is None and more is ... else _asked(function, (x,), more, out)
+        except TypeError as error:
+            return instead(made, (x,), {} if out is None else {"out": out}, error)
+
+    return made
 
 
 def _of_two(function: Function) -> Any:
-    return lambda x, y, more=..., out=None: (
-        function(x, y) if out is None and more is ... else _asked(function, (x, y), more, out)
-    )
+    def made(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            return function(x, y) if out is None and more is ... else _asked(function, (x, y), more, out)
+        except TypeError as error:
+            return instead(made, (x, y), {} if out is None else {"out": out}, error)
+
+    return made
 
 
 def _of_three(function: Function) -> Any:
-    return lambda x, y, z, more=..., out=None: (
-        function(x, y, z) if out is None and more is ... else _asked(function, (x, y, z), more, out)
-    )
+    def made(x: Any, y: Any, z: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            return function(x, y, z) if out is None and more is ... else _asked(function, (x, y, z), more, out)
+        except TypeError as error:
+            return instead(made, (x, y, z), {} if out is None else {"out": out}, error)
+
+    return made
 
 
 def _of_two_and_option(function: Function) -> Any:
-    return lambda x, y, more=..., option=..., out=None: (
-        function(x, y) if out is None and more is ... and option is ... else _asked(function, (x, y), more, out, option)
-    )
+    def made(x: Any, y: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and option is ...:
+                return function(x, y)
+            return _asked(function, (x, y), more, out, option)
+        except TypeError as error:
+            return instead(made, (x, y), _options(function, option, out), error)
+
+    return made
 
 
 def _of_three_and_option(function: Function) -> Any:
-    return lambda x, y, z, more=..., option=..., out=None: (
-        function(x, y, z)
-        if out is None and more is ... and option is ...
-        else _asked(function, (x, y, z), more, out, option)
-    )
+    def made(x: Any, y: Any, z: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and option is ...:
+                return function(x, y, z)
+            return _asked(function, (x, y, z), more, out, option)
+        except TypeError as error:
+            return instead(made, (x, y, z), _options(function, option, out), error)
+
+    return made
+
+
+def _options(function: Any, option: Any, out: Any) -> dict[str, Any]:
+    code = code_of(function)
+    named = {} if option is ... else {code.co_varnames[code.co_argcount]: option}
+    return named if out is None else {**named, "out": out}
 
 
 def _of_any(function: Function) -> Any:
-    return lambda *given, out=None, **named: (
-        function(*given, **named) if out is None else written(function, given, named, out)
-    )
+    def made(*given: Any, out: Any = None, **named: Any) -> Any:
+        try:
+            return function(*given, **named) if out is None else written(function, given, named, out)
+        except TypeError as error:
+            return instead(made, given, named if out is None else {**named, "out": out}, error)
+
+    return made
 
 
 # By the numbers of parameters, and of keyword-only ones. The others are called less.
@@ -148,7 +201,7 @@ _WRAPPERS = {
 
 
 def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, option: Any = ...) -> Any:
-    code = function.__code__
+    code = code_of(function)
     named = {} if option is ... else {code.co_varnames[code.co_argcount]: option}
     if more is not ...:
         return function(*arguments, more, **named)  # which says that it takes less

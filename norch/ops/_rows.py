@@ -18,7 +18,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge, record
 from ..dtype import get_default_dtype
-from ._operand import kernel_operand, operand
+from ._operand import kernel_operand, operand, refused
 
 OPCODES = {name: op for op, name in enumerate(listed(lib.norch_op_name))}
 UNARY_LAYOUT: tuple[str, ...] = ("x", "out")
@@ -43,7 +43,10 @@ def unary(name: str, node_class: type[OpNode] | None) -> Any:
     ((saves_x, saves_out),) = _needed(node_class, "x")
 
     def function(input: Tensor) -> Tensor:  # PyTorch's name
-        x = input if type(input) is _handle.result_class else kernel_operand(input, name)
+        if type(input) is _handle.result_class:
+            x = input
+        elif (x := operand(input, name)) is NotImplemented:
+            return refused(function, name, False, input)
         out = call(op, x)
         to_x = x._node if x._view is None else gradient_edge(x)
         if to_x is not None and mode.enabled and node_class is not None:
@@ -99,7 +102,6 @@ def snapshot(x: Tensor) -> Tensor:
 def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
     """The function of a BINARY row. As an operator it gives NotImplemented for what is no tensor, number or array."""
     op, call = OPCODES[name], lib.norch_binary
-    as_tensor = operand if is_operator else kernel_operand
     (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
     saves_out = out_for_a or out_for_b
     saves = saves_out or a_for_a or b_for_a or a_for_b or b_for_b
@@ -107,17 +109,20 @@ def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False
 
     def function(input: Any, other: Any) -> Tensor:
         tensor = _handle.result_class
-        a = input if type(input) is tensor else kernel_operand(input, name)
+        if type(input) is tensor:
+            a = input
+        elif (a := operand(input, name)) is NotImplemented:
+            return refused(function, name, is_operator, input, other)
         b = other
         if type(b) is not tensor:
             try:
-                b = as_tensor(b, name)
+                b = operand(b, name)
             except OverflowError:
                 if not is_comparison or a.dtype.kind not in "iu":
                     raise
                 b = operand(math.inf if other > 0 else -math.inf)  # beyond 64 bits, and so beyond every element
             if b is NotImplemented:
-                return b
+                return refused(function, name, is_operator, input, other)
             if b is not other and isinstance(
                 input, (int, float, complex)
             ):  # two numbers give what is promoted as any tensor is

@@ -11,6 +11,7 @@ from ..autograd.record import gradient_edge, record
 from ..autograd.recorders import record_affine, record_product
 from ..errors import ShapeError
 from ._arguments import as_fixed_operand
+from ._instead import instead
 from ._operand import as_operand, operand
 from .op import METHODS, method
 from .reduce import sum_over
@@ -104,6 +105,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         out = lib.norch_linear(x, weight, bias, _NO_EPILOGUE)
     except ShapeError as error:
         return _linear_of_other_shapes(x, weight, bias, error)
+    except TypeError as error:
+        return instead(linear, (input, weight) if bias is None else (input, weight, bias), {}, error)
     return record_affine(_Linear, out, x, weight, bias)
 
 

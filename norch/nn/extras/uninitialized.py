@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ...dtype import dtype as DType
 from ...errors import Error
 from ...ops.create import empty
-from ...tensor import Tensor, adopt
+from ...tensor import Tensor, adopt, disabled_torch_function
 from ..parameter import Parameter, is_lazy
 from .buffer import as_buffer
 
@@ -18,6 +18,7 @@ class UninitializedTensorMixin(Tensor):
     be moved and copied; `shape` raises an Error, and methods that compute a ValueError."""
 
     __slots__ = ()
+    __torch_function__ = disabled_torch_function
     cls_to_become: ClassVar[Any]  # the class afterwards
 
     def materialize(self, shape: Sequence[int], device: Any = None, dtype: DType | None = None) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._exports import publish
+from ...ops._instead import guarded
 from ...ops.attention import scaled_dot_product_attention
 from ...ops.composed.adaptive_pool import (
     adaptive_avg_pool1d,
@@ -49,6 +50,16 @@ __all__ = [
 for _file in (_activation, _cross_entropy, _dropout, _embedding, _loss, _normalize, _pool, _vision):
     __all__ += _file.__all__
 
+_GUARDED = """
+adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices alpha_dropout celu
+dropout1d dropout2d dropout3d elu embedding feature_alpha_dropout gelu hardshrink hardsigmoid hardswish hardtanh
+instance_norm leaky_relu log_softmax max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices mish
+mse_loss relu6 rrelu scaled_dot_product_attention selu silu softmax softplus softshrink tanhshrink threshold upsample
+upsample_bilinear upsample_nearest
+"""
+for _name in _GUARDED.split():
+    globals()[_name] = guarded(globals()[_name], __name__)
+
 
 def _missing(name: str) -> Any:
     """In-place functions are methods of Tensor; norch leaves out any other name."""
@@ -64,4 +75,5 @@ _LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
 _LAZY |= {"..extras.unpool": "max_unpool1d max_unpool2d max_unpool3d"}
 _LAZY |= {"..extras.fractional_pool": "fractional_max_pool2d fractional_max_pool3d"}
 __all__ += " ".join(_LAZY.values()).split()
-publish(globals(), _LAZY, _missing)
+_OF_OVERRIDES = "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic"
+publish(globals(), {**_LAZY, "...overrides": _OF_OVERRIDES}, _missing)

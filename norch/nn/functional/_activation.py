@@ -13,13 +13,23 @@ from typing import Any
 from ..._numbers import flag
 from ...dtype import check_numbers
 from ...dtype import dtype as DType
-from ...errors import ArgumentError, DivisionError, DTypeError, Error, ShapeError, one_of, rename_error
+from ...errors import (
+    ArgumentError,
+    DivisionError,
+    DTypeError,
+    Error,
+    ShapeError,
+    one_of,
+    rename_error,
+    stacklevel_of_user,
+)
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
 from ...ops._arguments import as_fixed_operand
 from ...ops._checks import floats_of
 from ...ops._halves import composed
 from ...ops._inplace_methods import inplace_form
+from ...ops._instead import instead
 from ...ops._operand import as_operand, tensor_of
 from ...ops.composed.pointwise import hardshrink as hardshrink
 from ...ops.composed.pointwise import prelu as prelu
@@ -68,7 +78,10 @@ def _apply(name: str, function: Any, inplace: bool, input: Tensor, *arguments: A
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(0, x); NaN stays NaN."""
-    return _relu(input) if inplace is False or not is_true(inplace, "relu: inplace") else relu_(input)
+    try:
+        return _relu(input) if inplace is False or not is_true(inplace, "relu: inplace") else relu_(input)
+    except TypeError as error:
+        return instead(relu, (input,), {"inplace": inplace}, error)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -239,12 +252,12 @@ def tanhshrink(input: Tensor) -> Tensor:
 # ---- softmax ------------------------------------------------------------------------------------------------------
 
 
-def _softmax_dim(name: str, input: Tensor, dim: int | None, level: int = 3) -> int:
+def _softmax_dim(name: str, input: Tensor, dim: int | None) -> int:
     """dim; for None PyTorch's choice by the number of dimensions, with its warning."""
     if dim is not None:
         return dim
     tensor_of(input, name)
-    warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=level)
+    warnings.warn(f"{name}: implicit dimension choice is deprecated, pass dim=X", stacklevel=stacklevel_of_user())
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
@@ -261,7 +274,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 @composed
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along dim."""
-    return _softmax.softmax(-input, _softmax_dim("softmin", input, dim, 4), dtype)
+    return _softmax.softmax(-input, _softmax_dim("softmin", input, dim), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:

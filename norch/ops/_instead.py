@@ -1,0 +1,49 @@
+"""Objects that are no tensors and have __torch_function__: a function notices them where it refuses them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+
+from .._handle import Handle
+from .._typing import Any
+from ..errors import PACKAGE
+
+_FUNCTIONS = tuple(PACKAGE + path for path in ("ops", "nn/functional", "fft.py", "_stft.py"))
+
+
+def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
+    """What the arguments of a refused call of public make of it by __torch_function__; else raises error. A call within
+    another function leaves it to that function."""
+    if any(hasattr(type(x), "__torch_function__") for x in others((*arguments, *named.values()))):
+        caller = sys._getframe(1)
+        while caller.f_code.co_name in ("refused", "instead") or caller.f_code is getattr(public, "__code__", None):
+            caller = caller.f_back  # type: ignore[assignment]
+        if not caller.f_code.co_filename.startswith(_FUNCTIONS):
+            return import_module("norch._override").instead(public, arguments, named, error)
+    raise error from error.__cause__
+
+
+def others(values: Iterable[Any]) -> Iterator[Any]:
+    """Values, and those in lists and tuples among them, but for tensors."""
+    for x in values:
+        if isinstance(x, (list, tuple)):
+            yield from (one for one in x if not isinstance(one, Handle))
+        elif not isinstance(x, Handle):
+            yield x
+
+
+def guarded(function: Any, module: str) -> Any:
+    """A function of a module that calls function, and notices such objects among its arguments."""
+
+    @functools.wraps(function)
+    def made(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except TypeError as error:
+            return instead(made, arguments, named, error)
+
+    made.__module__ = module
+    return made

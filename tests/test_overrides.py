@@ -1,0 +1,289 @@
+"""__torch_function__: subclasses of Tensor keep their class, override functions, methods and attributes as in PyTorch;
+objects that are no tensors, modes, and what norch.overrides offers."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import threading
+from typing import Any
+
+import pytest
+
+import norch
+from norch import nn, overrides
+
+F = nn.functional
+
+
+class Kept(norch.Tensor):
+    """Does as Tensor."""
+
+
+class Meta(norch.Tensor):
+    """Has metadata that its results get."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(found, Meta):
+            found.about = next((x.about for x in args if hasattr(x, "about")), None)
+        return found
+
+
+def logging(lib: Any, log: list[Any]) -> Any:
+    class Logged(lib.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            log.append((func, func.__name__, types))
+            return super().__torch_function__(func, types, args, kwargs)
+
+    return Logged
+
+
+CALLS = """
+x+p p+x x+1 1+x 1-x x-1 x-p p-x x*2 2*x x/2 x**2 2**x x@p p@x -x +x abs(x) x>0 x==1 1<x x!=p x//2 2//x x%2 2%x
+x.exp() x.sum() lib.exp(x) lib.add(p,x) p.add(x) lib.cat([p,x]) lib.stack((x,p)) F.linear(p,x) F.relu(x) F.softmax(x,0)
+F.layer_norm(x,(3,)) lib.sum(x) x[0] x[x>0] x.T x.mT x.data x.view(-1) x.reshape(-1) lib.reshape(x,(-1,)) list(x)[0]
+x.to('cpu') x.float() x.clone() x.detach() x.requires_grad_() x.add_(1) lib.max(x,0)[0] x.max(0).values x.unbind()[0]
+lib.where(x>0,x,p) lib.zeros_like(x) x.new_zeros(2) lib.einsum('ij->i',x) lib.split(x,1)[0] x.split(1)[0] x.cpu()
+lib.linalg.norm(x) lib.linalg.inv(x+lib.eye(3)) x.real x.contiguous() lib.broadcast_tensors(x,p)[0] F.pad(x,(1,1))
+F.interpolate(x[None,None],size=(2,2)) x.masked_fill(x>0,1) x.copy_(p) p+x*p x.pow(2) lib.square(x) x.sigmoid()
+x.half()
+x.unflatten(0,(3,1)) x.shape x.dtype x.size() x.numel() x.dim() len(x) x.tolist() x[0,0].item() float(x[0,0]) x.ndim
+bool(x[0,0]>0) x.numpy() x.device x.requires_grad x.is_leaf x.stride() lib.equal(x,p) x.is_contiguous() x.type
+lib.is_floating_point(x) x.data_ptr() lib.fft.fft(x) repr(x) x.__setitem__(0,1) lib.meshgrid(x[0],x[1]) hash(x)
+"""
+
+
+def seen(lib: Any, call: str) -> tuple[str, list[str], int]:
+    """The class of the result of a call, the names of the functions that are overridden, and the calls' types."""
+    log: list[Any] = []
+    kind = logging(lib, log)
+    x, p = lib.full((3, 3), 0.5).as_subclass(kind), lib.full((3, 3), 0.25)
+    found = eval(call, {"x": x, "p": p, "lib": lib, "F": lib.nn.functional})
+    same = {"linalg_norm": "norm", "linalg_inv": "inv", "fft_fft": "fft", "dim": "", "__rdiv__": "__rtruediv__"}
+    names = [same.get(name, name) for _, name, _ in log]
+    return type(found).__name__, [name for name in names if name], len({types for *_, types in log})
+
+
+@pytest.mark.parametrize("call", CALLS.split())
+def test_like_torch(torch: Any, call: str) -> None:
+    ours, theirs = seen(norch, call), seen(torch, call)
+    assert ours[1] == theirs[1]
+    if not ("type" in call or "max(" in call):
+        assert ours[0] == theirs[0].replace("builtin_function_or_method", "method")
+
+
+def test_functions_are_the_public_ones() -> None:
+    log: list[Any] = []
+    kind = logging(norch, log)
+    x = norch.ones(2).as_subclass(kind)
+    for call, wanted in [
+        (lambda: norch.add(x, 1), norch.add),
+        (lambda: x.add(1), norch.Tensor.add),
+        (lambda: x + 1, norch.Tensor.add),
+        (lambda: F.linear(x, norch.ones(3, 2)), F.linear),
+        (lambda: x.shape, norch.Tensor.shape.__get__),
+        (lambda: x.grad, norch.Tensor.grad.__get__),
+        (lambda: x[0], norch.Tensor.__getitem__),
+        (lambda: norch.linalg.norm(x), norch.linalg.norm),
+        (lambda: nn.init.zeros_(x), nn.init.zeros_),
+        (lambda: norch.ones(2).copy_(x), norch.Tensor.copy_),
+    ]:
+        log.clear()
+        call()
+        assert log[0][0] == wanted
+        assert wanted in {wanted: 1}
+        assert overrides.resolve_name(log[0][0]) is not None
+
+
+def test_metadata_go_on() -> None:
+    x = norch.ones(2, 2).as_subclass(Meta)
+    x.about = "a"
+    assert (x * 2).about == x.mean().about == norch.stack([x.T[0], x[1]], 0).__class__ and 0 or (x * 2).about == "a"
+    assert norch.sin(x)[0].t().about == "a"
+    y = copy.deepcopy(x)
+    assert (type(y), y.about) == (Meta, "a")
+    y = pickle.loads(pickle.dumps(x))
+    assert (type(y), y.about) == (Meta, "a")
+
+
+def test_results_keep_the_class_and_the_graph() -> None:
+    p = norch.ones(2, requires_grad=True)
+    x = p.as_subclass(Kept)
+    assert not x.is_leaf
+    y = (x * 3).sum()
+    assert type(y) is Kept
+    y.backward()
+    assert p.grad.tolist() == [3.0, 3.0]
+    leaf = norch.Tensor._make_subclass(Kept, norch.ones(2), True)
+    (leaf.exp() + leaf).sum().backward()
+    assert type(leaf.grad) is norch.Tensor
+    assert leaf.is_leaf
+    assert type(nn.Linear(2, 2)(norch.ones(1, 2).as_subclass(Kept))) is Kept
+    assert type(Kept([1.0]) + nn.Parameter(norch.ones(1))) is Kept
+    assert type(nn.Parameter(norch.ones(1)) * 2) is norch.Tensor
+    assert repr(norch.ones(1).as_subclass(Kept)) == "Kept([1.])"
+    assert type(norch.ones(2).as_subclass(Kept).as_subclass(norch.Tensor)) is norch.Tensor
+    with pytest.raises(TypeError, match="as_subclass: expected a subclass of Tensor"):
+        norch.ones(2).as_subclass(int)  # type: ignore[type-var]
+    whole = norch.Tensor._make_wrapper_subclass(Kept, (2, 3), dtype=norch.int64, requires_grad=False)
+    assert (type(whole), tuple(whole.shape), whole.dtype) == (Kept, (2, 3), norch.int64)
+
+
+def test_classes() -> None:
+    class Below(Kept):
+        pass
+
+    class Apart(norch.Tensor):
+        pass
+
+    below, kept, apart = (norch.ones(2).as_subclass(kind) for kind in (Below, Kept, Apart))
+    assert type(kept + below) is type(below + kept) is Below
+    with pytest.raises(TypeError, match="no implementation found"):
+        kept + apart
+    with pytest.raises(TypeError, match="no implementation found for 'norch.add'"):
+        norch.add(kept, apart)
+
+    class Off(norch.Tensor):
+        __torch_function__ = norch._C._disabled_torch_function_impl
+
+    assert type(norch.ones(2).as_subclass(Off) + 1) is norch.Tensor
+
+    class Own(norch.Tensor):
+        def exp(self) -> Any:
+            return "mine"
+
+    assert norch.ones(2).as_subclass(Own).exp() == "mine"
+    assert kept + "a" if False else pytest.raises(TypeError, lambda: kept + "a")
+
+
+class Duck:
+    """No tensor; answers with what it was asked."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func, types, args, kwargs or {}
+
+
+@pytest.mark.parametrize(
+    ("call", "public"),
+    [
+        (lambda d: norch.add(d, 1), norch.add),
+        (lambda d: norch.add(1, d), norch.add),
+        (lambda d: norch.exp(d), norch.exp),
+        (lambda d: norch.cat([d, d]), norch.cat),
+        (lambda d: norch.stack((norch.ones(1), d)), norch.stack),
+        (lambda d: norch.sum(d), norch.sum),
+        (lambda d: norch.mean(d, dim=0), norch.mean),
+        (lambda d: norch.matmul(norch.ones(1), d), norch.matmul),
+        (lambda d: norch.where(norch.ones(1) > 0, d, 0), norch.where),
+        (lambda d: norch.relu(d), norch.relu),
+        (lambda d: norch.ones(1) + d, norch.Tensor.add),
+        (lambda d: F.linear(d, norch.ones(1, 1)), F.linear),
+        (lambda d: F.gelu(d), F.gelu),
+        (lambda d: F.mse_loss(d, norch.ones(1)), F.mse_loss),
+        (lambda d: F.cross_entropy(d, d), F.cross_entropy),
+        (lambda d: F.conv2d(d, norch.ones(1, 1, 1, 1)), F.conv2d),
+        (lambda d: F.max_pool2d(d, 2), F.max_pool2d),
+        (lambda d: F.layer_norm(d, (1,)), F.layer_norm),
+        (lambda d: F.dropout(d), F.dropout),
+        (lambda d: F.softmax(d, 0), F.softmax),
+        (lambda d: norch.linalg.norm(d), norch.linalg.norm),
+        (lambda d: norch.flatten(d), norch.flatten),
+        (lambda d: norch.reshape(d, (1,)), norch.reshape),
+        (lambda d: norch.einsum("i->", d), norch.einsum),
+        (lambda d: norch.zeros_like(d), norch.zeros_like),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_objects_that_are_no_tensors(call: Any, public: Any, first: bool) -> None:
+    if not first:  # functions look for them once one has been met
+        norch.exp(Duck())
+    func, types, args, kwargs = call(Duck())
+    assert func is public
+    assert types == (Duck,)
+    assert any(isinstance(x, Duck) for x in overrides_in(args))
+
+
+def overrides_in(args: Any) -> Any:
+    return [x for one in args for x in (one if isinstance(one, (list, tuple)) else [one])]
+
+
+def test_modes() -> None:
+    log: list[str] = []
+
+    class Mode(overrides.TorchFunctionMode):
+        def __init__(self, name: str):
+            self.name = name
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            log.append(f"{self.name} {func.__name__}")
+            return func(*args, **(kwargs or {}))
+
+    x = norch.ones(2)
+    with Mode("outer"):
+        y = x.exp() + 1
+        with Mode("inner"):
+            norch.zeros(2)
+        with overrides.DisableTorchFunctionSubclass():
+            x * 2
+        with overrides.DisableTorchFunction():
+            x / 2
+        other = threading.Thread(target=lambda: x.sin())
+        other.start()
+        other.join()
+    x - 1
+    assert log == ["outer exp", "outer add", "inner zeros", "outer zeros", "outer mul"]
+    assert y.tolist() == (norch.ones(2).exp() + 1).tolist()
+    with pytest.raises(NotImplementedError), overrides.TorchFunctionMode():
+        x + 1
+
+
+def test_disabled() -> None:
+    x = norch.ones(2).as_subclass(Kept)
+    with norch._C.DisableTorchFunctionSubclass():
+        assert type(x + 1) is norch.Tensor
+        assert not overrides.has_torch_function((x,))
+    assert type(x + 1) is Kept
+
+
+def test_functions_of_ones_own() -> None:
+    def scaled(x: Any, by: Any = 2) -> Any:
+        if overrides.has_torch_function_unary(x):
+            return overrides.handle_torch_function(scaled, (x,), x, by=by)
+        return x * by
+
+    func, types, args, kwargs = scaled(Duck(), by=3)
+    assert (func, types, kwargs) == (scaled, (Duck,), {"by": 3})
+    assert type(scaled(norch.ones(2).as_subclass(Kept))) is Kept
+    assert type(scaled(norch.ones(2))) is norch.Tensor
+    wrapped = overrides.wrap_torch_function(lambda x: (x,))(lambda x: x)
+    assert wrapped(Duck())[0] is wrapped
+    assert wrapped(3) == 3
+    assert overrides.has_torch_function_variadic(norch.ones(1), Duck())
+    assert not overrides.has_torch_function([norch.ones(1), nn.Parameter(norch.ones(1)), 3])
+    assert overrides.is_tensor_like(Duck())
+    assert not overrides.is_tensor_like(3)
+    assert norch.Tensor.grad.__get__ in overrides.get_default_nowrap_functions()
+    assert overrides.is_tensor_method_or_property(norch.Tensor.shape.__get__)
+    assert norch.add in overrides.get_overridable_functions()[norch]
+    assert norch.manual_seed in overrides.get_ignored_functions()
+
+
+def test_autocast_and_overrides() -> None:
+    x = norch.ones(2, 2).as_subclass(Kept)
+    with norch.autocast("cpu"):
+        y = norch.matmul(x, x)
+        assert (type(y), y.dtype) == (Kept, norch.bfloat16)
+        assert norch.matmul(norch.ones(2, 2), norch.ones(2, 2)).dtype is norch.bfloat16
+    assert norch.matmul(x, x).dtype is norch.float32
+
+
+def test_files() -> None:
+    file = io.BytesIO()
+    norch.save(norch.ones(2).as_subclass(Kept), file)
+    file.seek(0)
+    assert type(norch.load(file, weights_only=False)) is Kept
