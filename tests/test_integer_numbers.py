@@ -333,8 +333,13 @@ def test_numpy_integers_are_numbers() -> None:
     x = norch.tensor([1, 44], dtype=norch.uint8)
     assert (x == np.int64(300)).tolist() == [False, False] and (x + np.int16(1)).dtype is norch.uint8
     assert (norch.tensor(1, dtype=norch.uint8) + np.int64(1)).dtype is norch.uint8
-    with pytest.raises(ValueError, match="add: 300 does not fit uint8"):
-        x + np.int64(300)
+    for call, name in (
+        (lambda n: x + n, "add"), (lambda n: x.clone().fill_(n), "fill_"),
+        (lambda n: x.masked_fill(x > 1, n), "masked_fill"), (lambda n: x.scatter(0, x.long() * 0, n), "scatter"),
+        (lambda n: x.index_fill(0, norch.tensor([0]), n), "index_fill"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"^{name}: 300 does not fit uint8"):
+            call(np.int64(300))
 
 
 def test_tensors_still_wrap() -> None:

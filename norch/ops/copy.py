@@ -151,6 +151,8 @@ def fill_(x: Tensor, value: Any) -> Tensor:
     number, value = value, kernel_operand(value, "fill_")
     if isinstance(number, (int, float)):
         check_fits(number, x.dtype, "fill_")
+    elif value._weak and not value.is_complex():  # a number of NumPy
+        check_fits(value.item(), x.dtype, "fill_")
     if value.ndim:
         raise ArgumentError(f"fill_: expected a number or a 0-d tensor, got shape {tuple(value.shape)}")
     return copy_(x, value)

@@ -47,9 +47,10 @@ def check_index(index: Tensor, name: str) -> Tensor:
 
 def values_for(x: Tensor, value: Operand, name: str) -> Tensor:
     """The values of a write into x, in the dtype of x; numbers must fit it."""
-    if isinstance(value, (int, float)):
-        check_fits(value, x.dtype, name)
-    return to_device_of(cast(kernel_operand(value, name), x.dtype), x)
+    given = kernel_operand(value, name)
+    if given._weak and not given.is_complex():
+        check_fits(given.item(), x.dtype, name)
+    return to_device_of(cast(given, x.dtype), x)
 
 
 def source_for(x: Tensor, src: Operand, name: str) -> Tensor:
