@@ -70,8 +70,8 @@ _METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
     "__config__ accelerator amp array_api backends compiler cpu cuda distributed distributions errors fft func fx "
-    "hub jit linalg memory multiprocessing nn onnx optim overrides profiler random serialization special storage "
-    "testing utils version"
+    "hub jit linalg memory multiprocessing nn onnx optim overrides profiler quasirandom random serialization special "
+    "storage testing utils version"
 )
 _LAZY = {
     ".": _MODULES,

@@ -11,12 +11,12 @@ from .ops.composed.pointwise import logit, mvlgamma, polygamma, round
 from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy, zeta
 from .ops.reduce import logsumexp
 from .ops.softmax import log_softmax, softmax
-from .ops.special import entr, i0, i0e, i1, i1e, igamma, igammac, ndtr, xlog1py
+from .ops.special import entr, erfcx, i0, i0e, i1, i1e, igamma, igammac, log_ndtr, ndtr, ndtri, xlog1py
 
 __all__ = [
-    "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0",
-    "i0e", "i1", "i1e", "log1p", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "polygamma", "psi",
-    "round", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
+    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln",
+    "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr",
+    "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
 psi, gammaln, multigammaln, expit = digamma, lgamma, mvlgamma, sigmoid

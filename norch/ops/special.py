@@ -3,13 +3,15 @@ csrc/cpu/math_special.h; and functions composed for ``norch.special`` alone."""
 
 from __future__ import annotations
 
+import functools
 import math
 
-from .._typing import Operand, Operation, Tensor
+from .._typing import Any, Operand, Operation, Tensor
 from ..autograd.differentiable import differentiable
+from ..dtype import get_default_dtype
 from ._arguments import as_fixed_operand
 from .op import function_op, op
-from .pointwise import erfc, log1p, where, xlogy
+from .pointwise import erfc, erfinv, log1p, where, xlogy
 
 __all__ = ["i0", "igamma", "igammac"]
 
@@ -84,3 +86,95 @@ def xlog1py(input: Operand, other: Operand) -> Tensor:
     """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
     x, y = as_fixed_operand(input, "xlog1py"), as_fixed_operand(other, "xlog1py")
     return where((x == 0) & (y == y), 0, x * log1p(where((x == 0) & (y == y), 0, y)))
+
+
+# ---- tails of the normal distribution, computed in float64 whatever the dtype ----------------------------------------
+
+
+def _in_float64(function: Any) -> Any:
+    @functools.wraps(function)
+    def wide(x: Tensor) -> Tensor:
+        kind = x.dtype if x.dtype.is_floating_point else get_default_dtype()
+        return function(x.detach().double()).to(kind)
+
+    return wide
+
+
+_SPLIT = 2.0**27 + 1  # of the 53 bits of a number into two halves (Dekker 1971)
+_FAR = 5.0  # from which on the continued fraction has all digits after _TERMS
+_TERMS = 40
+
+
+@differentiable("erfcx", grad=lambda g, x, out: g * (2 * x * out - 2 / math.sqrt(math.pi)))
+@_in_float64
+def _erfcx(x: Tensor) -> Tensor:
+    near, far = x.clamp(max=_FAR), x.clamp(min=_FAR)
+    # exp(x^2) erfc(x), with the error of rounding x^2, as exp() takes that times x^2
+    head = near * _SPLIT
+    head = head - (head - near)
+    tail, square = near - head, near * near
+    lost = ((head * head - square) + 2 * head * tail) + tail * tail
+    direct = square.exp() * (1 + lost.where(square.isfinite(), 0.0)) * erfc(near)
+    # 1 / sqrt(pi) / (x + (1 / 2) / (x + (2 / 2) / (x + ...)))
+    fraction = far
+    for k in range(_TERMS, 0, -1):
+        fraction = far + k / 2 / fraction
+    return where(x > _FAR, 1 / (fraction * math.sqrt(math.pi)), direct)
+
+
+def erfcx(input: Tensor) -> Tensor:
+    """exp(input^2) erfc(input), which neither vanishes nor overflows for large numbers. Integers become floats.
+
+    >>> norch.special.erfcx(norch.tensor([0.0, 1.0, 1000.0]))
+    tensor([1.0000e+00, 4.2758e-01, 5.6419e-04])
+    """
+    return _erfcx(as_fixed_operand(input, "erfcx"))
+
+
+def _log_ndtr_of(x: Tensor) -> Tensor:
+    left = x.clamp(max=-1.0)
+    tail = (_erfcx(left * -math.sqrt(0.5)) / 2).log() - left * left / 2
+    return where(x < -1, tail, log1p(-erfc(x.clamp(min=-1.0) * math.sqrt(0.5)) / 2))
+
+
+@differentiable("log_ndtr", grad=lambda g, x: g * math.sqrt(2 / math.pi) / erfcx(x * -math.sqrt(0.5)))
+@_in_float64
+def _log_ndtr(x: Tensor) -> Tensor:
+    return _log_ndtr_of(x)
+
+
+def log_ndtr(input: Tensor) -> Tensor:
+    """log(ndtr(input)), exact far to the left, too, where ndtr() is 0. Integers become floats.
+
+    >>> norch.special.log_ndtr(norch.tensor([-50.0, 0.0]))
+    tensor([-1.2548e+03, -6.9315e-01])
+    """
+    return _log_ndtr(as_fixed_operand(input, "log_ndtr"))
+
+
+@differentiable("ndtri", grad=lambda g, x, out: g * math.sqrt(2 * math.pi) * (out.square() / 2).exp())
+@_in_float64
+def _ndtri(p: Tensor) -> Tensor:
+    middle = erfinv((2 * p - 1).clamp(-0.9, 0.9)) * math.sqrt(2)
+    rest = p.minimum(1 - p)
+    small = rest.clamp(5e-324, 0.1)
+    t = (-2 * small.log()).sqrt()
+    # Abramowitz and Stegun 26.2.23, to 4.5e-4; then Newton's method for log(ndtr(x)) = log(p)
+    over, under = 2.515517 + t * (0.802853 + t * 0.010328), 1 + t * (1.432788 + t * (0.189269 + t * 0.001308))
+    x = over / under - t
+    for _ in range(3):
+        slope = math.sqrt(2 / math.pi) / _erfcx(x * -math.sqrt(0.5))
+        x = x - (_log_ndtr_of(x) - small.log()) / slope
+    tail = where(rest == 0, -math.inf, x)
+    found = where((p - 0.5).abs() < 0.4, middle, where(p < 0.5, tail, -tail))
+    return where((p >= 0) & (p <= 1), found, math.nan)
+
+
+def ndtri(input: Tensor) -> Tensor:
+    """The inverse of ndtr(), the quantile function of the standard normal distribution: NaN outside [0, 1]. Integers
+    become floats.
+
+    >>> norch.special.ndtri(norch.tensor([0.0, 0.025, 0.5]))
+    tensor([   -inf, -1.9600,  0.0000])
+    """
+    return _ndtri(as_fixed_operand(input, "ndtri"))
