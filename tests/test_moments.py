@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import norch
+from norch.nn import functional as F
 
 SHAPES = [(7, 5), (3, 64), (40, 130), (1000, 33), (5, 20_000), (20_000, 5)]
 OFFSETS = [0.0, 1e4, 1e6, 1e7, -1e9]
@@ -108,6 +109,63 @@ def test_an_origin_far_from_the_rest():
     for dtype, digits in ((norch.float32, 1e-6), (norch.float64, 1e-10)):
         x = norch.cat([norch.tensor([1e6], dtype=dtype), numbers((99_999,), dtype)])
         assert x.var().item() == pytest.approx(x.double().numpy().astype(np.longdouble).var(ddof=1), rel=digits)
+
+
+NORMALIZATIONS = {
+    "layer_norm": (lambda x: F.layer_norm(x, x.shape[1:], eps=1e-12), (1, 2)),
+    "group_norm": (lambda x: F.group_norm(x, 1, eps=1e-12), (1, 2)),
+    "instance_norm": (lambda x: F.instance_norm(x, eps=1e-12), (2,)),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True, eps=1e-12), (0, 2)),
+}
+
+
+@pytest.mark.parametrize("shape", [(6, 3, 40), (64, 20, 7), (3, 2, 700)], ids=str)
+@pytest.mark.parametrize("name", NORMALIZATIONS)
+def test_normalization_far_from_0_and_of_any_size(name, shape):
+    call, axes = NORMALIZATIONS[name]
+    for offset, scale in ((0, 1), (1e4, 1), (1e6, 1), (1e7, 1), (0, 1e-4), (0, 1e20), (0, 1e30), (3e30, 1e28)):
+        x = numbers(shape, norch.float32, offset, scale).requires_grad_()
+        wide = x.detach().double().requires_grad_()
+        exact = wide.detach().numpy()
+        wanted = (exact - exact.mean(axes, keepdims=True)) / np.sqrt(exact.var(axes, keepdims=True) + 1e-12)
+        out = call(x)
+        assert np.abs(out.detach().numpy() - wanted).max() < 2e-6, (offset, scale)
+        g = (norch.arange(x.numel()) * 0.7).sin().reshape(shape)
+        out.backward(g)
+        call(wide).backward(g.double())
+        most = np.abs(wide.grad.numpy()).max()
+        assert np.abs(x.grad.double().numpy() - wide.grad.numpy()).max() < 4e-6 * most, (offset, scale)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e20, 1e30])
+def test_distances_and_angles_of_any_size(scale):
+    x, y = numbers((8, 30), norch.float32, 0.0, scale), numbers((8, 30), norch.float32, 0.5 * scale, scale)
+    for call in (
+        lambda a, b: norch.cosine_similarity(a, b, eps=1e-38),
+        lambda a, b: F.pairwise_distance(a, b, eps=0.0),
+        lambda a, b: F.normalize(a, eps=1e-38),
+        lambda a, b: F.normalize(a, 3.0, eps=1e-38),
+        lambda a, b: norch.linalg.vector_norm(a, 4, 1),
+        lambda a, b: norch.corrcoef(a),
+        lambda a, b: norch.hypot(a, b),
+        lambda a, b: norch.complex(a, b).abs(),
+        lambda a, b: norch.linalg.vector_norm(norch.complex(a, b), dim=1),
+    ):
+        found, wanted = call(x, y).double(), call(x.double(), y.double())
+        assert bool(((found - wanted).abs() <= 1e-6 * wanted.abs().max()).all())
+
+
+def test_distances_far_from_0():
+    for offset in (0.0, 1e4, 1e6):
+        x = numbers((40, 8), norch.float32, offset)
+        wanted = norch.cdist(x.double(), x.double(), compute_mode="donot_use_mm_for_euclid_dist")
+        for mode in ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist", None):
+            found = norch.cdist(x, x.clone(), compute_mode=mode)
+            off_diagonal = (found.double() - wanted).abs() * (1 - norch.eye(40, dtype=norch.float64))
+            assert off_diagonal.max() < 1e-5
+        exact = x.double().numpy()[:6]
+        assert np.abs(norch.cov(x[:6]).numpy() - np.cov(exact)).max() < 2e-6
+        assert np.abs(norch.corrcoef(x[:6]).numpy() - np.corrcoef(exact)).max() < 2e-6
 
 
 @pytest.mark.parametrize("name", ["var", "std", "norm"])

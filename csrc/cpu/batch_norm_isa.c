@@ -6,7 +6,7 @@
  *   tile                         lane 0 | lane 1 | ... | lane LANES - 1: rows of LANES elements of each sample, summed
  *                                lane by lane, and then over the lanes of each channel
  *
- * Ioffe and Szegedy, "Batch Normalization" (2015). Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for
+ * Ioffe and Szegedy, "Batch Normalization" (2015). Shifted sums for a variance: Chan, Golub and LeVeque, "Algorithms for
  * Computing the Sample Variance" (1983). */
 #ifndef __clang__
 #pragma GCC optimize("no-unswitch-loops") /* the copies of loops double the code and gain nothing here */
@@ -20,6 +20,7 @@
 #define LANES 64    /* contiguous elements that are summed side by side */
 #define STEPS 64    /* rows of LANES that are added before they go into double-precision sums */
 #define CHUNK 16384 /* elements a thread takes at a time */
+#define NEAR 4      /* of a variance: the square of an origin's distance from the mean, at most */
 
 /* Some channels: runs of `length` elements, one a sample. */
 typedef struct tile {
@@ -53,7 +54,6 @@ static tile tile_of(const job *j, int64_t number) {
 #define ONCE static __attribute__((noinline))
 
 #define NAME OF_DTYPE
-#define SQRT _Generic((T)0, float: sqrtf, double: sqrt)
 #define TEMPLATE "batch_norm_loops.h"
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"

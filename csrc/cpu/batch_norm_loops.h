@@ -1,7 +1,7 @@
 /* batch_norm_loops: the tiles of batch_norm_isa.c, where their picture is, for a float type, a template of
  * each_dtype.h: Ioffe and Szegedy, "Batch Normalization" (2015).
  *
- *   TRAINING   1. mean = sum / n    2. the squares about it, without cancellation    3. (x - mean) scale weight + bias
+ *   TRAINING   1. the sums of d = x - x[0] and of d^2    2. (x - mean) scale weight + bias
  *   BACKWARD   1. the sums of g and of g (x - mean)    2. scale weight (g - mean(g) - h mean(g h)) */
 
 typedef struct NAME(lanes) {
@@ -52,17 +52,51 @@ ONCE void NAME(deviations)(const nr_batch_norm_plan *p, const tile *t, const NAM
     NAME(flush)(squares, &part_squares);
 }
 
+/* The statistics of a channel whose squares T does not hold, or not to all its digits. */
+ONCE void NAME(find_wide_moments)(const nr_batch_norm_plan *p, int64_t channel, double *mean, double *variance) {
+    const double n = (double)(p->batch * p->inner);
+    double sum = 0, squares = 0;
+    for (int64_t pass = 0; pass < 2; pass++)
+        for (int64_t sample = 0; sample < p->batch; sample++) {
+            const T *x = (const T *)p->x + (sample * p->channels + channel) * p->inner;
+            for (int64_t i = 0; i < p->inner; i++) {
+                if (pass == 0)
+                    sum += (double)x[i];
+                else
+                    squares += ((double)x[i] - sum / n) * ((double)x[i] - sum / n);
+            }
+        }
+    *mean = sum / n;
+    *variance = squares / n;
+}
+
+/* In double precision: from sums about an element of each channel, or where one is too far from its mean, about the
+ * means. */
 static void NAME(find_moments)(const nr_batch_norm_plan *p, const tile *t, double *mean, double *variance) {
     const double n = (double)(p->batch * p->inner);
-    double sums[LANES], squares[LANES];
+    double sums[LANES], squares[LANES], origin[LANES] = {0};
     NAME(lanes) center = {{0}};
-    NAME(deviations)(p, t, &center, sums, squares);
-    NAME(fold)(t, sums, mean);
-    for (int64_t c = 0; c < t->channels; c++) mean[c] = (double)(T)(mean[c] / n);
-    NAME(spread)(t, mean, &center);
-    NAME(deviations)(p, t, &center, sums, squares);
-    NAME(fold)(t, squares, variance);
-    for (int64_t c = 0; c < t->channels; c++) variance[c] /= n;
+    bool near = false;
+    for (int64_t c = 0; c < t->channels && n > 0; c++)
+        origin[c] = (double)((const T *)p->x)[(t->channel + c) * p->inner];
+    for (int64_t pass = 0; pass < 2 && !near; pass++) {
+        NAME(spread)(t, origin, &center);
+        NAME(deviations)(p, t, &center, sums, squares);
+        NAME(fold)(t, sums, mean);
+        NAME(fold)(t, squares, variance);
+        near = true;
+        for (int64_t c = 0; c < t->channels; c++) {
+            const double away = mean[c] / n;
+            variance[c] = variance[c] / n - away * away;
+            near &= away * away <= NEAR * variance[c];
+            mean[c] = origin[c] + away;
+            origin[c] = (double)(T)mean[c];
+        }
+    }
+    for (int64_t c = 0; c < t->channels; c++) {
+        if (variance[c] < 0) variance[c] = 0;
+        if (IS_OUT_OF_RANGE(T, variance[c], p->eps)) NAME(find_wide_moments)(p, t->channel + c, &mean[c], &variance[c]);
+    }
 }
 
 INLINE void NAME(move)(void *running, int64_t channel, double momentum, double to) {
@@ -90,7 +124,7 @@ static void NAME(load_moments)(const nr_batch_norm_plan *p, const tile *t, doubl
     }
 }
 
-static T NAME(scale_of)(const nr_batch_norm_plan *p, double variance) { return (T)1 / SQRT((T)variance + (T)p->eps); }
+static T NAME(scale_of)(const nr_batch_norm_plan *p, double variance) { return (T)(1 / sqrt(variance + p->eps)); }
 
 static T NAME(weight_of)(const nr_batch_norm_plan *p, int64_t channel) {
     return p->weight ? ((const T *)p->weight)[channel] : (T)1;
@@ -104,6 +138,7 @@ static void NAME(forward)(const nr_batch_norm_plan *p, const tile *t, const doub
         const int64_t channel = t->channel + c;
         scale[c] = (double)(NAME(scale_of)(p, variance[c]) * NAME(weight_of)(p, channel));
         bias[c] = p->bias ? (double)((const T *)p->bias)[channel] : 0;
+        bias[c] -= (mean[c] - (double)(T)mean[c]) * scale[c]; /* x is taken from the rounded mean */
     }
     NAME(lanes) center = {{0}}, factor = {{0}}, shift = {{0}};
     NAME(spread)(t, mean, &center);
@@ -119,26 +154,33 @@ static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const dou
     const T *restrict x = p->x, *restrict g = p->g;
     T *restrict out = p->grad_x;
     const double n = (double)(p->batch * p->inner);
-    double of_g[LANES] = {0}, of_gd[LANES] = {0}, sum[LANES], product[LANES];
+    double of_g[LANES] = {0}, of_gd[LANES] = {0}, of_d[LANES] = {0}, sum[LANES], product[LANES], rest[LANES];
     double factor[LANES] = {0}, slope[LANES] = {0};
-    NAME(lanes) part_g = {{0}}, part_gd = {{0}}, center = {{0}};
+    NAME(lanes) part_g = {{0}}, part_gd = {{0}}, part_d = {{0}}, center = {{0}};
     NAME(spread)(t, mean, &center);
     int64_t rows = 0;
     EACH_ROW(p, *t, {
         for (int64_t k = 0; k < width; k++) {
+            const T d = x[at + k] - center.v[k];
             part_g.v[k] += g[at + k];
-            part_gd.v[k] += g[at + k] * (x[at + k] - center.v[k]);
+            part_gd.v[k] += g[at + k] * d;
+            part_d.v[k] += d;
         }
         if (++rows % STEPS == 0) {
             NAME(flush)(of_g, &part_g);
             NAME(flush)(of_gd, &part_gd);
+            NAME(flush)(of_d, &part_d);
         }
     })
     NAME(flush)(of_g, &part_g);
     NAME(flush)(of_gd, &part_gd);
+    NAME(flush)(of_d, &part_d);
     NAME(fold)(t, of_g, sum);
     NAME(fold)(t, of_gd, product);
+    NAME(fold)(t, of_d, rest);
     for (int64_t c = 0; c < t->channels; c++) {
+        rest[c] = training ? rest[c] / n : 0; /* of the mean, which is stored rounded */
+        product[c] -= rest[c] * sum[c];
         const double scale = (double)NAME(scale_of)(p, variance[c]);
         if (p->grad_affine) {
             ((T *)p->grad_affine)[t->channel + c] = (T)(product[c] * scale);
@@ -146,7 +188,7 @@ static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const dou
         }
         factor[c] = scale * (double)NAME(weight_of)(p, t->channel + c);
         slope[c] = training ? product[c] * scale * scale / n : 0;
-        sum[c] = training ? sum[c] / n : 0;
+        sum[c] = training ? sum[c] / n - rest[c] * slope[c] : 0;
     }
     NAME(lanes) factors = {{0}}, means = {{0}}, slopes = {{0}};
     NAME(spread)(t, factor, &factors);
@@ -166,6 +208,9 @@ static void NAME(run)(const nr_batch_norm_plan *p, int32_t kind, const tile *t) 
         NAME(store_moments)(p, t, mean, variance);
     } else {
         NAME(load_moments)(p, t, mean, variance);
+        for (int64_t c = 0; c < t->channels && kind == NR_BATCH_NORM_TRAINING_BACKWARD; c++)
+            if (IS_OUT_OF_RANGE(T, variance[c], p->eps))
+                NAME(find_wide_moments)(p, t->channel + c, &mean[c], &variance[c]);
     }
     if (kind == NR_BATCH_NORM_TRAINING || kind == NR_BATCH_NORM_EVALUATION)
         NAME(forward)(p, t, mean, variance);

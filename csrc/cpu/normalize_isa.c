@@ -14,12 +14,14 @@
 #include <string.h>
 #include "../families/normalize.h"
 #include "cpu.h"
+#include "math.h"
 
 #define CHUNK 16384   /* elements a thread takes at a time */
 #define VECTOR 32     /* bytes of a row that are added up side by side */
 #define AT_ONCE 8     /* rows, of PIECE elements together, that take the same step one after the other */
 #define PIECE 1024    /* elements after which those go into a sum of double precision */
 #define MOST_ROWS 256 /* that a thread takes at a time: their sums make the gradient of the weight ... */
+#define NEAR 4        /* of a variance: the square of an origin's distance from the mean, at most */
 #define LEAST_ROWS 16 /* ... for which memory is needed beside those of x */
 
 typedef struct job {

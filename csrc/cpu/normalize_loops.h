@@ -5,10 +5,11 @@
  *        v0 v1 v2 v3 ... rest                                   vectors of VECTOR bytes, in registers:
  *        even = v0 + v2 + ...   odd = v1 + v3 + ...             total, a double, += across(even + odd) + rest (fold.h)
  *
- *   1. mean = total / n    2. the squares about it, so that nothing cancels    3. out = (x - mean) scale weight + bias
- *   back: 1 and 2 again, then the sums of f and f h (f = g weight, h = (x - mean) scale), then out
+ *   1. the sums of d = x - x[0] and of d^2, or where x[0] is far from the mean, of d = x - mean: nothing cancels
+ *   2. out = (x - mean) scale weight + bias
+ *   back: 1 again, then the sums of f and f h (f = g weight, h = (x - mean) scale), then out
  *
- * Two passes for a variance: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983). */
+ * Shifted sums: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983). */
 
 typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__alignof__(T))));
 #include "fold.h"
@@ -35,34 +36,83 @@ typedef T NAME(vec) __attribute__((vector_size(VECTOR), may_alias, aligned(__ali
         }                                                      \
     } while (0)
 
-/* h[i] = (x[i] - mean) * scale */
+/* The sums of x - mean and of its square over a row, as ROW_SUM adds. */
+INLINE void NAME(deviations)(const T *restrict x, const int64_t n, const T mean, double *of_d, double *of_squares) {
+    *of_d = *of_squares = 0;
+    for (int64_t begin = 0; begin < n; begin += PIECE) {
+        const int64_t end = least(begin + PIECE, n);
+        int64_t i = begin;
+        NAME(vec) even = {0}, odd = {0}, even2 = {0}, odd2 = {0};
+        T rest = 0, rest2 = 0;
+        for (; i + 2 * LANES <= end; i += 2 * LANES) {
+            const NAME(vec) d = MANY(x, i) - mean, e = MANY(x, i + LANES) - mean;
+            even += d;
+            odd += e;
+            even2 += d * d;
+            odd2 += e * e;
+        }
+        for (; i < end; i++) {
+            rest += x[i] - mean;
+            rest2 += (x[i] - mean) * (x[i] - mean);
+        }
+        even += odd;
+        even2 += odd2;
+        *of_d += (double)(NAME(sum_across)(&even) + rest);
+        *of_squares += (double)(NAME(sum_across)(&even2) + rest2);
+    }
+}
+
+/* h[i] = (x[i] - mean) * scale + shift: shift is what rounding the mean leaves, a part of the deviation far from 0. */
 typedef struct NAME(moments) {
-    T mean, scale;
+    T mean, scale, shift;
 } NAME(moments);
+
+/* Those of a row whose squares T does not hold, or not to all its digits. */
+static void NAME(find_wide_moments)(const nr_normalize_plan *p, const T *restrict x, NAME(moments) *restrict m) {
+    double mean = 0, squares = 0;
+    for (int64_t i = 0; i < p->n && p->centered; i++) mean += (double)x[i];
+    mean /= (double)p->n;
+    for (int64_t i = 0; i < p->n; i++) squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+    m->mean = (T)mean;
+    const double scale = 1 / sqrt(squares / (double)p->n + p->eps);
+    m->scale = (T)scale;
+    m->shift = (T)(((double)m->mean - mean) * scale);
+}
 
 /* Those of some rows, AT_ONCE at most. A step is done for all of them before the next: those of one row wait for one
  * another. */
 static inline void NAME(find_moments)(const nr_normalize_plan *p, const T *restrict rows, int64_t count,
                                       NAME(moments) *restrict m) {
-    double total;
-    T variance[AT_ONCE];
-#define ITSELF(LOAD, i) LOAD(x, i)
-#define SQUARE(LOAD, i) ((LOAD(x, i) - m[r].mean) * (LOAD(x, i) - m[r].mean))
+    double apart[AT_ONCE], squares[AT_ONCE];
     for (int64_t r = 0; r < count; r++) {
         const T *x = rows + r * p->n;
-        m[r].mean = 0;
-        if (!p->centered) continue;
-        ROW_SUM(total, p->n, ITSELF);
-        m[r].mean = (T)(total / (double)p->n);
-    }
-    for (int64_t r = 0; r < count; r++) {
-        const T *x = rows + r * p->n;
-        ROW_SUM(total, p->n, SQUARE);
-        variance[r] = (T)(total / (double)p->n);
-    }
-#undef ITSELF
+        m[r].mean = p->centered ? x[0] : 0;
+        if (p->centered) {
+            NAME(deviations)(x, p->n, m[r].mean, &apart[r], &squares[r]);
+        } else {
+#define SQUARE(LOAD, i) (LOAD(x, i) * LOAD(x, i))
+            ROW_SUM(squares[r], p->n, SQUARE);
 #undef SQUARE
-    for (int64_t r = 0; r < count; r++) m[r].scale = (T)1 / SQRT(variance[r] + (T)p->eps);
+            apart[r] = 0;
+        }
+    }
+    for (int64_t r = 0; r < count; r++) {
+        const double n = (double)p->n;
+        double away = apart[r] / n, variance = squares[r] / n - away * away;
+        if (!(away * away <= NEAR * variance)) { /* too much of the squares cancels */
+            m[r].mean = (T)((double)m[r].mean + away);
+            NAME(deviations)(rows + r * p->n, p->n, m[r].mean, &apart[r], &squares[r]);
+            away = apart[r] / n, variance = squares[r] / n - away * away;
+        }
+        if (IS_OUT_OF_RANGE(T, variance, p->eps)) {
+            NAME(find_wide_moments)(p, rows + r * p->n, &m[r]);
+            continue;
+        }
+        const double mean = (double)m[r].mean + away;
+        m[r].mean = (T)mean;
+        m[r].scale = (T)1 / SQRT((T)(variance < 0 ? 0 : variance) + (T)p->eps);
+        m[r].shift = (T)((double)m[r].mean - mean) * m[r].scale;
+    }
 }
 
 /* weight and bias: those of the row, or NULL. */
@@ -70,17 +120,17 @@ static void NAME(forward_row)(const nr_normalize_plan *p, NAME(moments) m, const
                               const T *restrict weight, const T *restrict bias, T *restrict out) {
     if (p->inner > 1)
         for (int64_t i = 0, end = 0, c = 0; i < p->n; c++) {
-            const T scale = weight ? m.scale * weight[c] : m.scale, shift = bias ? bias[c] : 0;
-            for (end += p->inner; i < end; i++) out[i] = (x[i] - m.mean) * scale + shift;
+            const T w = weight ? weight[c] : 1, scale = m.scale * w, shift = m.shift * w + (bias ? bias[c] : 0);
+            for (end += p->inner; i < end; i++) out[i] = NR_FMA(x[i] - m.mean, scale, shift);
         }
     else if (weight && bias)
-        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale * weight[i] + bias[i];
+        for (int64_t i = 0; i < p->n; i++) out[i] = NR_FMA(NR_FMA(x[i] - m.mean, m.scale, m.shift), weight[i], bias[i]);
     else if (weight)
-        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale * weight[i];
+        for (int64_t i = 0; i < p->n; i++) out[i] = NR_FMA(x[i] - m.mean, m.scale, m.shift) * weight[i];
     else if (bias)
-        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale + bias[i];
+        for (int64_t i = 0; i < p->n; i++) out[i] = NR_FMA(x[i] - m.mean, m.scale, m.shift) + bias[i];
     else
-        for (int64_t i = 0; i < p->n; i++) out[i] = (x[i] - m.mean) * m.scale;
+        for (int64_t i = 0; i < p->n; i++) out[i] = NR_FMA(x[i] - m.mean, m.scale, m.shift);
 }
 
 /* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was; and to
@@ -91,14 +141,14 @@ INLINE void NAME(backward_rows)(const nr_normalize_plan *p, const NAME(moments) 
     const int64_t n = p->n;
     T mean[AT_ONCE], slope[AT_ONCE];
     double sum = 0, product;
-#define H(LOAD, i) ((LOAD(x, i) - mr.mean) * mr.scale)
-#define F(LOAD, i) (weighted ? LOAD(g, i) * LOAD(weight, i) : LOAD(g, i) * (T)1)
-#define FH(LOAD, i) (F(LOAD, i) * H(LOAD, i))
+#define H(LOAD, i) ((LOAD(x, i) - mr.mean) * mr.scale + mr.shift)
+#define WEIGHTED(LOAD, i) (weighted ? LOAD(g, i) * LOAD(weight, i) : LOAD(g, i) * (T)1)
+#define FH(LOAD, i) (WEIGHTED(LOAD, i) * H(LOAD, i))
     for (int64_t r = 0; r < count; r++) {
         const T *x = xs + r * n, *g = gs + r * n,
                 *weight = weighted ? (const T *)p->weight + weights_of(p, first + r) : g;
         const NAME(moments) mr = m[r];
-        if (p->centered) ROW_SUM(sum, n, F);
+        if (p->centered) ROW_SUM(sum, n, WEIGHTED);
         ROW_SUM(product, n, FH);
         mean[r] = (T)(sum / (double)n);
         slope[r] = (T)(product / (double)n);
@@ -111,14 +161,14 @@ INLINE void NAME(backward_rows)(const nr_normalize_plan *p, const NAME(moments) 
         const NAME(moments) mr = m[r];
         for (int64_t i = 0; i < n; i++) {
             const T h = H(ONE, i);
-            out[i] = mr.scale * (F(ONE, i) - mean[r] - h * slope[r]);
+            out[i] = mr.scale * (WEIGHTED(ONE, i) - mean[r] - h * slope[r]);
             if (!sums) continue;
             sums[i] += g[i] * h;
             sums[p->weights + i] += g[i];
         }
     }
 #undef H
-#undef F
+#undef WEIGHTED
 #undef FH
 }
 
@@ -128,7 +178,7 @@ static void NAME(backward_channels)(const nr_normalize_plan *p, NAME(moments) m,
                                     T *restrict sums) {
     const int64_t each = p->inner, channels = p->n / each;
     double sum = 0, product = 0;
-#define H(LOAD, i) ((LOAD(x, i) - m.mean) * m.scale)
+#define H(LOAD, i) ((LOAD(x, i) - m.mean) * m.scale + m.shift)
 #define G(LOAD, i) LOAD(g, i)
 #define GH(LOAD, i) (LOAD(g, i) * H(LOAD, i))
     for (int64_t c = 0; c < channels; c++) {
@@ -145,7 +195,8 @@ static void NAME(backward_channels)(const nr_normalize_plan *p, NAME(moments) m,
     const T mean = (T)(sum / (double)p->n), slope = (T)(product / (double)p->n);
     for (int64_t c = 0, i = 0, end = 0; c < channels; c++) {
         const T w = weight ? weight[c] : 1;
-        for (end += each; i < end; i++) out[i] = m.scale * (grad[i] * w - mean - (row[i] - m.mean) * m.scale * slope);
+        for (end += each; i < end; i++)
+            out[i] = m.scale * (grad[i] * w - mean - ((row[i] - m.mean) * m.scale + m.shift) * slope);
     }
 #undef H
 #undef G

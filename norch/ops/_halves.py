@@ -49,11 +49,11 @@ def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
     kind: Any = None
     for x in values:
         for one in x if type(x) in (list, tuple) else (x,):
-            if not isinstance(one, Handle) or not one.dtype.is_floating_point:  # type: ignore[attr-defined]
+            if not isinstance(one, Handle) or not one.dtype.is_floating_point:
                 continue
             if kind is None:
-                kind = one.dtype  # type: ignore[attr-defined]
-            elif one.dtype is not kind and not mixed:  # type: ignore[attr-defined]
+                kind = one.dtype
+            elif one.dtype is not kind and not mixed:
                 return None
     return kind if kind is not None and kind.code in HALVES else None
 
@@ -63,7 +63,7 @@ def _rounded(out: Any, kind: Any, given: tuple[Any, ...]) -> Any:
     if any(type(x) is type(kind) for x in given):
         return out
     if isinstance(out, Handle):
-        return out.to(kind) if out._dtype == _WIDE[0] else out  # type: ignore[attr-defined]
+        return out.to(kind) if out._dtype == _WIDE[0] else out
     if isinstance(out, tuple):
         parts = [_rounded(x, kind, ()) for x in out]
         return type(out)(*parts) if hasattr(out, "_fields") else type(out)(parts)

@@ -59,7 +59,11 @@ def vector_norm(
         if math.isinf(ord):
             out = (amax if ord > 0 else amin)(abs(x), axes, keepdim)
         else:
-            out = sum(abs(x).pow(ord), axes, keepdim).pow(1 / ord)
+            size = abs(x)
+            top = amax(size, axes, True) if x.numel() else size.new_ones(())
+            top = where((top > 0) & (top < math.inf), top, 1.0)  # so that no power overflows
+            out = sum((size / top).pow(ord), axes, True).pow(1 / ord) * top
+            out = out if keepdim else sum(out, axes)  # of one element each
     node_class = _MaxNorm if math.isinf(ord) else _VectorNorm
     return record(node_class, out, (x,), (axes, keepdim, float(ord)))
 
@@ -72,8 +76,8 @@ def max_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -
 def vector_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
     """Of sum(|x| ** p) ** (1 / p); 0 where the slope is infinite, and at 0."""
     if p >= 1:
-        slope = x.sign() * x.abs().pow(p - 1)
-        return slope * expand_reduced(g / out.where(out != 0, math.inf).pow(p - 1), x, axes, keepdim)
+        share = x.abs() / expand_reduced(out.where(out != 0, math.inf), x, axes, keepdim)  # of which no power overflows
+        return x.sign() * share.pow(p - 1) * expand_reduced(g, x, axes, keepdim)
     size = x.abs().where(x != 0, math.inf)
     return x.sign() * size.pow(p - 1) * expand_reduced(g * out.pow(1 - p), x, axes, keepdim)
 

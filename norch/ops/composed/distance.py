@@ -93,6 +93,8 @@ def _weighted_differences(a: Tensor, slope: Tensor, b: Tensor) -> Tensor:
 @differentiable("euclidean", inputs=("a", "b"), broadcast=True, backward=_euclidean_backward)
 def _euclidean(a: Tensor, b: Tensor) -> Tensor:
     """_cdist() of order 2, by a product of matrices."""
+    middle = a.mean(-2, True).mean(tuple(range(a.ndim - 1)), True)  # near which squares are small
+    a, b = a - middle, b - middle
     size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
     square = size - matmul(a * 2, b.transpose(-1, -2))
     return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
@@ -103,7 +105,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
 
     With p=2 and more than 25 rows the squares come from a product of matrices, as in PyTorch, |a|^2 - 2 ab + |b|^2:
-    much faster, but distances that are small beside |a| + |b| are less exact, and 0 where rounding hides them.
+    much faster, but distances that are small beside the spread of the rows are less exact, and 0 where rounding hides
+    them; |a| and |b| are those about the mean of x1.
     compute_mode "use_mm_for_euclid_dist" asks for that always, "donot_use_mm_for_euclid_dist" never.
 
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
@@ -174,8 +177,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         *(floats_of(as_fixed_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
     )
     a, b = broadcast_tensors(a, b)  # dim counts the axes of both
-    lengths = sum_(a * a, dim).clamp(min=eps * eps).sqrt() * sum_(b * b, dim).clamp(min=eps * eps).sqrt()
-    return sum_(a * b, dim) / lengths
+    of_a, of_b = (vector_norm(x, 2, dim, True).clamp(min=eps) for x in (a, b))
+    return sum_((a / of_a) * (b / of_b), dim)  # products of unit vectors stay in range, as a * b may not
 
 
 @method(inplace=True, composed=True)

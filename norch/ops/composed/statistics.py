@@ -14,9 +14,10 @@ from .._checks import numbers_of
 from .._halves import composed
 from ..complex import complex
 from ..matmul import matmul
+from ..norm import vector_norm
 from ..op import method
 from ..reduce import sum as sum_
-from ..view import narrow, reshape, unsqueeze
+from ..view import narrow, reshape
 
 __all__ = ["corrcoef", "cov", "cumulative_trapezoid", "trapezoid", "trapz"]
 
@@ -61,10 +62,12 @@ def cov(
         total, mean = x.detach().real.new_full((), count), x.mean(1, True)
         left = total - correction
         centred = x - mean
+        centred = centred - centred.mean(1, True)  # what rounding the mean left
         product = matmul(centred, centred.mH)
     else:
         total = weights.sum()
         centred = x - (x * weights).sum(1, True) / total
+        centred = centred - (centred * weights).sum(1, True) / total  # what rounding the mean left
         squares = total if aweights is None else (weights * aweights).sum()
         left = total - correction * squares / total if aweights is not None else total - correction
         product = matmul(centred * weights, centred.mH)
@@ -79,8 +82,11 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if c.ndim == 0:
         return c / c
-    deviations = c.diagonal().real.sqrt()
-    found = c / unsqueeze(deviations, 1) / deviations
+    x = as_float(input, "corrcoef")
+    centred = x - x.mean(1, True)
+    centred = centred - centred.mean(1, True)
+    units = centred / vector_norm(centred, 2, 1, True)  # whose squares stay in range, as variances may not
+    found = matmul(units, units.mH)
     return complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1)) if c.is_complex() else found.clamp(-1, 1)
 
 
