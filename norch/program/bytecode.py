@@ -14,10 +14,12 @@ WRITES = frozenset(("append", "appendleft", "extend", "extendleft", "add", "inse
 # Functions that read attributes whose names do not stand in the code.
 _ANY = frozenset(
     "vars dir __dict__ __getattribute__ attrgetter methodcaller dumps eval exec locals __getstate__ __reduce__ "
-    "__reduce_ex__".split()
+    "__reduce_ex__ format format_map".split()
 )
 # Functions that read variables whose names do not stand in the code as such.
-_ANY_VARIABLE = frozenset(("eval", "exec", "globals", "f_globals", "__globals__", "modules", "import_module"))
+_ANY_VARIABLE = frozenset(("eval", "exec", "globals", "f_globals", "__globals__"))
+# Functions that find modules by names which do not stand in the code.
+_ANY_MODULE = frozenset(("modules", "import_module", "__import__"))
 
 _BY_TEXT = frozenset(("getattr", "hasattr", "setattr", "delattr"))
 
@@ -53,6 +55,7 @@ class Reads:
     texts          constants that are names of attributes, or of variables
     any            whether it reads attributes whose names it computes
     any_variable   whether texts can be names of variables
+    any_module     whether it finds modules by names that it computes
     """
 
     variables: list[Read] = field(default_factory=list)
@@ -61,6 +64,7 @@ class Reads:
     texts: set[str] = field(default_factory=set)
     any: bool = False
     any_variable: bool = False
+    any_module: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -97,6 +101,7 @@ def reads_of(code: CodeType) -> Reads:
         attributes = None
         if one.opname == "MATCH_CLASS":
             by_text = True
+    found.any_module = not _ANY_MODULE.isdisjoint(code.co_names)
     texts = set(_texts(code.co_consts))
     found.any = found.any or not _ANY.isdisjoint(texts)
     if by_text or found.any or found.any_variable or not _BY_TEXT.isdisjoint(code.co_names):

@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from inspect import CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
-from types import CodeType, ModuleType
+from types import CodeType, MethodType, ModuleType
 from typing import Any
 
-from .._handle import Device, DType
+from .._handle import Device, DType, Handle, Size
 from ..errors import PACKAGE
+from ..nn.module import Module
 from .bytecode import Reads, reads_of
 
 QUIET, LAYERS, LIBRARY, USER = range(4)
@@ -39,10 +40,11 @@ _PACKAGES = tuple(
 # Python's own modules in C whose functions give the same for the same arguments, or which are looked into (guards.py).
 _SAME = frozenset(
     "builtins math cmath operator _operator itertools _functools _collections _struct _json unicodedata _bisect _heapq "
-    "_weakref _abc _thread sys zlib binascii _hashlib _md5 _sha1 _sha2 _sha256 _sha512 _blake2 _sre _string _stat "
-    "marshal _contextvars _warnings _pickle _decimal _datetime _codecs _locale _imp _tracemalloc faulthandler array "
-    "_typing _signal _symtable _ast _io io itertools _csv _statistics errno atexit types".split()
+    "_weakref _abc _thread zlib binascii _hashlib _md5 _sha1 _sha2 _sha256 _sha512 _blake2 _sre _string _stat marshal "
+    "_warnings _pickle _codecs _imp array _typing _ast _io io _csv _statistics errno atexit types".split()
 )
+_ALSO_SAME = frozenset("intern getsizeof exc_info exception setprofile settrace audit getfilesystemencoding".split())
+_NOT_SAME = frozenset("_io.open io.open builtins.input _thread.get_ident _thread._count".split())
 # Recordings are for one of the first two; the others say whether a function is recorded.
 _MODES = ("is_grad_enabled", "get_default_dtype", "is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing")
 _ONLY_WRITE = frozenset("fspath write mkdir fsync close isatty get_terminal_size sleep".split())
@@ -107,17 +109,25 @@ class Frames:
                 self.refusal = (what, frame.f_code.co_filename, frame.f_lineno)
 
     def _note_setting(self, frame: Any, code: CodeType, result: Any) -> None:
-        """Notes a function of norch that code outside it has called without arguments, and that gave no tensor."""
-        if code.co_argcount or code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR):
-            return
-        function = frame.f_globals.get(code.co_name)
+        """Notes a function of norch, or a method of one of its objects, that code outside it has called without
+        arguments, and that gave a number or a text."""
         if (
-            kind_of(frame.f_back.f_code.co_filename) >= LIBRARY
-            and getattr(function, "__code__", None) is code
-            and code.co_filename.startswith(PACKAGE)
-            and isinstance(result, (bool, int, float, str, DType, Device))
-            and code.co_name not in _MODES
+            not isinstance(result, (bool, int, float, str, DType, Device))
+            or not code.co_filename.startswith(PACKAGE)
+            or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR)
+            or code.co_argcount + code.co_kwonlyargcount > 1
+            or kind_of(frame.f_back.f_code.co_filename) < LIBRARY
         ):
+            return
+        function: Any = frame.f_globals.get(code.co_name)
+        if code.co_varnames[:1] == ("self",):
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, (Handle, Module, Size, DType, Device)) or owner is None:
+                return
+            function = getattr(type(owner), code.co_name, None)
+            if getattr(function, "__code__", None) is code:
+                self.settings[MethodType(function, owner)] = result
+        elif not code.co_argcount and getattr(function, "__code__", None) is code and code.co_name not in _MODES:
             self.settings[function] = result
 
     def reads(self) -> Iterator[tuple[Reads, CodeType, dict[str, Any], dict[str, Any], int]]:
@@ -150,16 +160,15 @@ def _reads(function: Any) -> str | None:
     owner, name = getattr(function, "__self__", None), function.__name__
     if isinstance(owner, ModuleType):
         module = owner.__name__
-        if (module, name) in (("_io", "open"), ("io", "open"), ("builtins", "input")):
-            return f"it reads a file ({name})"
-        if module in _SAME or name in _ONLY_WRITE or module not in sys.stdlib_module_names:
-            return None
-        return f"it calls {module}.{name}, whose result may change"
+        same = module in _SAME or module not in sys.stdlib_module_names or name in _ONLY_WRITE or name in _ALSO_SAME
+        return (
+            None if same and (module, name) not in _NOT_SAME else f"it calls {module}.{name}, whose result may change"
+        )
     randoms = sys.modules.get("_random")
     if randoms is not None and isinstance(owner, randoms.Random):
         return f"it draws random numbers of Python's ({name})"
     if isinstance(owner, type):
         return f"it reads the clock ({name})" if name in ("now", "utcnow", "today") else None
-    if type(owner).__module__ == "_io" and name.startswith("read"):
+    if type(owner).__module__ == "_io" and name.startswith(("read", "get")):
         return f"it reads a file ({name})"
     return None

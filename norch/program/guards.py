@@ -13,6 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import cached_property, lru_cache, partial
+from operator import attrgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -30,7 +31,7 @@ from types import (
     WrapperDescriptorType,
 )
 from typing import Any
-from weakref import ref
+from weakref import CallableProxyType, ProxyType, ref
 
 from .._handle import Device, DType, Handle, Size
 from ..nn._registry import Registry
@@ -67,6 +68,7 @@ _CONSTANT = (
     MethodWrapperType, GenericAlias, type(int | str), type(dict.__dict__["fromkeys"]), type(object().__str__),
     Size, Device, DType,
 )  # fmt: skip
+_OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _parameters _buffers".split())
 _UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions"))  # of tensors and their nodes
 _CACHE = type(lru_cache(len))
 _OWN = ("norch", "torch")  # modules of norch's classes; the second by norch.as_torch()
@@ -77,14 +79,14 @@ _INERT = {
     "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
     "_thread": ("lock", "RLock"),
     "_io": ("TextIOWrapper", "BufferedWriter", "FileIO", "StringIO", "BytesIO"),
-    "operator": ("itemgetter", "attrgetter", "methodcaller"),
+    "operator": ("itemgetter",),
     "_abc": ("_abc_data",),
     "functools": ("_lru_list_elem",),
     "_collections": ("_tuplegetter",),
     "collections": ("_tuplegetter",),
     "ctypes": ("PyDLL", "CDLL"),
 }
-_QUIET_MODULES = ("typing", "_typing", "logging", "warnings", "_pytest", "unittest", "threading")
+_QUIET_MODULES = ("typing", "_typing", "logging", "warnings", "_pytest", "unittest")
 
 
 class Refused(Exception):
@@ -95,25 +97,30 @@ class Refused(Exception):
         self.place = place
 
 
+class AnyName(Exception):
+    """The names of attributes that are read stand in an object: any may be read."""
+
+
 class Guards:
     """rows      the guards
     places    {id of a container of rows: where it is read}
     tensors   tensors that Python reads
     modules   {id: module} of modules that it reads
     names     names of attributes that code outside norch reads
+    places_of_names  where attributes of a name are read
     """
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: Frames, any_name: bool = False) -> None:
         self.rows: list[Row] = []
         self.places: dict[int, Place | None] = {}
         self.tensors: list[Any] = []
         self.modules: dict[int, Module] = {}
         self._frames = frames
-        self._names: dict[str, Place] = {}  # attributes that are read
+        self.places_of_names: dict[str, Place] = {}  # attributes that are read
         self._written: dict[str, Place] = {}
         self.names: set[str] = set()
         self._texts: dict[str, Place] = {}
-        self._any = False
+        self._any = any_name  # whether names of attributes are computed
         self._ran: set[int] = set()
         self._known: dict[tuple[int, bool], Any] = {}
         self._open: list[tuple[Any, Place | None]] = []
@@ -122,10 +129,10 @@ class Guards:
     # ---- from what ran -------------------------------------------------------------------------------------------
 
     def collect(self, function: Any, arguments: Iterable[Any], is_joint: bool) -> None:
-        """Finds the guards. Raises Refused."""
+        """Finds the guards. Raises Refused, and AnyName if they are to be found again, with any_name."""
         self._note_names()
         for name in _UNSEEN & self.names:
-            raise Refused(f"it reads {name} of a tensor, which a replay does not set", self._names.get(name))
+            raise Refused(f"it reads {name} of a tensor, which a replay does not set", self.places_of_names.get(name))
         self._reach(function, _place_of(function))
         for value in arguments:
             if isinstance(value, Handle):
@@ -148,18 +155,19 @@ class Guards:
     def _check_argument(self, x: Any, is_joint: bool) -> None:
         """Refuses what is read of a tensor that another call passes another for."""
         if "grad" in self.names and x._grad is not None and (is_joint or not x.requires_grad):
-            raise Refused("it reads .grad of an argument", self._names.get("grad"))
+            raise Refused("it reads .grad of an argument", self.places_of_names.get("grad"))
         read = [name for name in x.__dict__ if self.asks_for_attributes or name in self.names]
         if read:
             raise Refused(
-                f"it reads an attribute ({read[0]}) of an argument", self._names.get(read[0], self._texts.get(read[0]))
+                f"it reads an attribute ({read[0]}) of an argument",
+                self.places_of_names.get(read[0], self._texts.get(read[0])),
             )
 
     def _note_names(self) -> None:
         for reads, code, _, _, kind in self._frames.reads():
             self._ran.add(id(code))
             for name, line in reads.attributes.items():
-                self._names.setdefault(name, (code.co_filename, line))
+                self.places_of_names.setdefault(name, (code.co_filename, line))
             for name, line in reads.written.items():
                 self._written.setdefault(name, (code.co_filename, line))
             if kind >= LIBRARY:
@@ -191,6 +199,12 @@ class Guards:
             else:  # with the function
                 continue
             self._follow(value, one.attributes, place)
+        if reads.any_module:
+            for name, module in list(sys.modules.items()):
+                file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else ""
+                if name in reads.texts or file is None or (file and kind_of(file) == USER):
+                    self._item(sys.modules, name, module, (code.co_filename, code.co_firstlineno))
+                    self._reach(module, (code.co_filename, code.co_firstlineno))
         if reads.any_variable:
             for name in reads.texts:
                 value = variables.get(name, absent)
@@ -203,6 +217,8 @@ class Guards:
             if not isinstance(value, ModuleType):
                 if name in WRITES and type(value) in (list, set, deque, dict):
                     return
+                break
+            if name == "__dict__":
                 break
             variables = value.__dict__
             found = variables.get(name, absent)
@@ -265,6 +281,10 @@ class Guards:
 
     def _look_into(self, x: Any, place: Place | None) -> None:
         kind = type(x)
+        if kind in (ProxyType, CallableProxyType):
+            raise Refused("it reads a weak reference", place)
+        if x is sys.modules:
+            return  # _read_variables() has those that the code can find
         if isinstance(x, Handle):
             self.tensors.append(x)
             attributes = x.__dict__
@@ -293,10 +313,9 @@ class Guards:
         elif kind is CellType:
             self._item(x, None, contents_of(x), place)
             self._reach(contents_of(x), place)
-        elif x is sys.modules:
-            for name in self._texts.keys() & x.keys():
-                self._item(x, name, x[name], place)
-                self._reach(x[name], place)
+        elif kind in (attrgetter, methodcaller):
+            if not self._any:
+                raise AnyName
         else:
             self._look_into_instance(x, kind, place)
 
@@ -308,30 +327,41 @@ class Guards:
             self._reach(getattr(function, "__wrapped__", None), place)  # by one of norch's decorators
             return
         self._attributes(function.__dict__, place, everything=True)
-        if id(code) not in self._ran:
-            return
-        self._functions.add(id(code))
-        place = (code.co_filename, code.co_firstlineno)
+        self._about(function, place)
         self._row(place, function, FIELD, CODE, code)
         for offset, value in ((DEFAULTS, function.__defaults__), (KEYWORDS, function.__kwdefaults__)):
             self._row(place, function, FIELD, offset, *([] if value is None else [value]))
-            self._reach(value, place)
+            if id(code) in self._ran or not self.names.isdisjoint(("__defaults__", "__kwdefaults__")):
+                self._reach(value, place)
+        if "__closure__" in self.names:
+            self._reach(function.__closure__, place)
+        if id(code) not in self._ran:
+            return
+        self._functions.add(id(code))
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             for one in _reads_of_cell(code, name, self._ran):
                 value = contents_of(cell)
                 self._item(cell, None, value, (code.co_filename, one.line))
                 self._follow(value, one.attributes, (code.co_filename, one.line))
 
+    def _about(self, definition: Any, place: Place | None) -> None:
+        """Guards the name and the texts of a function or a class."""
+        names = [name for name in ("__name__", "__qualname__", "__doc__", "__module__") if name in self.names]
+        if names:
+            self._unchanged(lambda x: tuple([getattr(x, name) for name in names]), definition, place)
+        if "__annotations__" in self.names:
+            self._reach(getattr(definition, "__annotations__", None), place)
+
     def _look_into_module(self, module: ModuleType, place: Place | None) -> None:
         variables = module.__dict__
         known = self._is_standard(module.__name__)
-        names = variables.keys() if self._any and not known else self._names.keys() | self._texts.keys()
+        names = variables.keys() if self._any and not known else self.places_of_names.keys() | self._texts.keys()
         for name in list(names):
             if name in variables or name in self._texts:
                 value = variables.get(name, absent)
                 self._item(variables, name, value, place)
                 if not known:
-                    self._reach(value, self._names.get(name, place))
+                    self._reach(value, self.places_of_names.get(name, place))
 
     def _look_into_class(self, cls: type, place: Place | None) -> None:
         """Guards what is read of a class, as itself or through its instances."""
@@ -340,6 +370,7 @@ class Guards:
                 self._known[id(one), True] = one
                 if is_python(one) and not self._is_standard(one.__module__):
                     self._row(place, *guard_of_bases(one))
+                    self._about(one, place)
                     self._attributes(dict_of_class(one), place, special=True)
         if not self._is_standard(cls.__module__):
             meta = type(cls)
@@ -382,10 +413,12 @@ class Guards:
         for one in kind.__mro__:
             slots = one.__dict__ if is_python(one) and "__slots__" in one.__dict__ else {}
             for name, slot in slots.items():
-                if type(slot) is MemberDescriptorType and (self._any or name in self._names or name in self._texts):
+                if type(slot) is MemberDescriptorType and (
+                    self._any or name in self.places_of_names or name in self._texts
+                ):
                     value = slot_of(slot, x)
                     self._row(place, x, FIELD, offset_of(slot), *([] if value is absent else [value]))
-                    self._reach(value, self._names.get(name, place))
+                    self._reach(value, self.places_of_names.get(name, place))
 
     def _contents(self, x: Any, base: type, place: Place | None) -> None:
         """Guards what a container holds, and reaches that. base: the class in C that its class is, or inherits from."""
@@ -396,7 +429,7 @@ class Guards:
             for i, value in enumerate(list.__iter__(x)):
                 self._item(x, i, value, place)
                 self._reach(value, place)
-        elif base is tuple:
+        elif issubclass(base, tuple):  # also sys.version_info and the like
             for value in tuple.__iter__(x):
                 self._reach(value, place)
         elif issubclass(base, dict):
@@ -475,30 +508,29 @@ class Guards:
         everything: bool = False,
         names: set[str] | None = None,
     ) -> None:
-        """Guards those entries of an object's __dict__ that the code names, and how many there are. special: also those
+        """Guards those entries of an object's __dict__ that the code names, and which there are. special: also those
         that Python reads by itself, such as __getitem__; names: in place of those of all code."""
-        self._row(place, attributes, SIZE, len(attributes))
+        self._row(place, attributes, KEYS, None, tuple(attributes))
         everything = everything or (self._any and not special and names is None)
         for name, value in list(attributes.items()):
             if names is not None and name not in names:
                 continue
-            named = everything or name in self._names or name in self._texts
+            named = everything or name in self.places_of_names or name in self._texts
             if named or (special and name[:2] == "__" and name not in _NOT_READ):
                 self._item(attributes, name, value, place)
-                self._reach(value, self._names.get(name, place))
+                self._reach(value, self.places_of_names.get(name, place))
             elif name in self._written:
                 self._item(attributes, name, value, place)
                 if type(value) not in (list, set, deque, dict):
                     self._reach(value, self._written[name])
-        for name in self._texts if names is None else self._texts.keys() & names:
-            if name not in attributes:
-                self._item(attributes, name, absent, place)
 
     def look_into_module(self, module: Module) -> None:
         """Reaches what is read of a module's attributes; Trace guards its parameters, buffers, children and hooks."""
         self._look_into_class(type(module), None)
         if not self._is_standard(type(module).__module__):
             self._row(None, module, FIELD, CLASS, type(module))
+        if not _OF_PARAMETERS.isdisjoint(self.names):
+            self.tensors += [x for x in (*module._parameters.values(), *module._buffers.values()) if x is not None]
         private = self._any and self._is_standard(type(module).__module__)
         self._attributes(module.__dict__, None, names=self.names if private else None)
         self._walk()

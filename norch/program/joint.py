@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from .._handle import Handle, next_seq, version_counter_of
@@ -302,7 +302,8 @@ class TracedNode(_CallNode):
         here.trace = traced.trace if resumed else outer
         try:
             roots = [(gradient_edge(self.outs[i]), one) for i, one in grads.items()]
-            gradients = walk_apart(self.edges, roots, True, False, self.sources)
+            with traced.trace.frames.noted() if resumed else nullcontext():
+                gradients = walk_apart(self.edges, roots, True, False, self.sources)
         except BaseException as error:
             self.finish = None  # half a gradient is not recorded
             if not isinstance(error, Error) or len(arrived) == len(grads):
@@ -318,6 +319,8 @@ class TracedNode(_CallNode):
         if self.gradients is not None:
             traced.leave("backward() goes through a call of it twice")
         if resumed:
+            if (why := traced.trace.add_guards(self.recording, None, ())) is not None:
+                traced.leave(why)
             self.gradients = gradients
             self.grad_outputs = tuple(grads[i] for i in self.differentiated)
         return traced.only_reached(gradients, arrived)

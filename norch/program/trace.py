@@ -4,7 +4,7 @@ before_run, after_run  functions to call before and after each replay: they upda
 watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
 frames                 the code of Python that ran
 guards                 conditions for a replay: the rows of conditions.py
-places                 {id of a container of guards: file and line that read it}
+places                 {id of a container of guards: file and line that read it}; places_of_names: of attributes
 fitted                 recordings of earlier calls that fitted before this one
 changes                {recording of an earlier call: why this call shows that it cannot be replayed}
 modules                {id: module} of the modules that were called
@@ -32,7 +32,7 @@ from ..nn._watch import watching
 from ..nn.module import Module
 from .conditions import FIELD, ITEM, KEYS, SIZE, Row, changed
 from .frames import Frames
-from .guards import Guards, Place, Refused
+from .guards import AnyName, Guards, Place, Refused
 
 # What is read of tensors by these names; the numbers are those of csrc/python/recording.h.
 _READS = {
@@ -58,6 +58,7 @@ class Trace:
         self.frames = Frames()
         self.guards: list[Row] = []
         self.places: dict[int, Place | None] = {}
+        self.places_of_names: dict[str, Place] = {}
         self.fitted: list[Any] = []
         self.changes: dict[Any, str] = {}
         self.kept: list[Any] = []
@@ -126,30 +127,38 @@ class Trace:
 
     def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
         """Adds guards for all that Python read. A text: what it read cannot be compared."""
-        found, frames = Guards(self.frames), self.frames
-        self.frames = Frames()
+        frames, self.frames = self.frames, Frames()
         try:
             if frames.refusal is not None:
                 raise Refused(frames.refusal[0], frames.refusal[1:])
-            found.collect(function, leaves, self.is_joint)
-            known: dict[int, Module] = {}
-            while modules := [m for m in {**self.modules, **found.modules}.values() if id(m) not in known]:
-                for module in modules:
-                    known[id(module)] = module
-                    found.look_into_module(module)
+            try:
+                found = self._collect(Guards(frames), function, leaves)
+            except AnyName:
+                found = self._collect(Guards(frames, any_name=True), function, leaves)
         except Refused as error:
             text = f"the function cannot be replayed, as {error}"
             return text if error.place is None else f"{text}\n  at {error.place[0]}:{error.place[1]}"
-        self.modules.update(known)
+        self.modules = found.modules
         self.guard(anomaly.__dict__, "check", anomaly.check)
         self.guards += found.rows
         self.places.update(found.places)
-        for module in known.values():
+        self.places_of_names.update(found.places_of_names)
+        for module in found.modules.values():
             self._guard_module(module)
         reads = sum(number for number, names in _READS.items() if not names.isdisjoint(found.names))
         reads += _READS_ATTRIBUTES * found.asks_for_attributes
         lib.norch_record_read(recording, found.tensors, reads)
         return None
+
+    def _collect(self, found: Guards, function: Any, leaves: tuple[Any, ...]) -> Guards:
+        found.modules.update(self.modules)
+        found.collect(function, leaves, self.is_joint)
+        done: set[int] = set()
+        while modules := [module for key, module in found.modules.items() if key not in done]:
+            for module in modules:
+                done.add(id(module))
+                found.look_into_module(module)
+        return found
 
     def compare(self, candidates: list[Any]) -> None:
         """Notes in self.changes which recordings fitted before this run and do not after it: the function changes what
@@ -158,10 +167,15 @@ class Trace:
         for program in candidates:
             if not lib.norch_guards_hold(program.recording):
                 row = changed(program.trace.guards)
-                place = row and program.trace.places.get(id(row[0]))
+                place = row and program.trace.place_of(row)
                 what = f" ({row[2]!r})" if row and type(row[2]) is str else ""
                 text = f"the function changes a value of Python's that it reads{what}, which a replay would not"
                 self.changes[program] = text if not place else f"{text}\n  at {place[0]}:{place[1]}"
+
+    def place_of(self, row: Row) -> Place | None:
+        """File and line that read what a guard compares."""
+        by_name = self.places_of_names.get(row[2]) if type(row[2]) is str else None
+        return self.places.get(id(row[0])) or by_name
 
     def _guard_module(self, module: Module) -> None:
         """Parameters, buffers and children are attributes too (nn/_registry.py)."""

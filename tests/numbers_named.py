@@ -1,0 +1,163 @@
+"""More ways to read a number in a captured function: by names that do not stand in it, and by counting its own calls
+(test_capture_reads.py)."""
+
+import operator
+import sys
+
+from numbers_held import Plain, of_attribute, way
+from numbers_read import fresh_module
+
+import norch
+from norch import nn
+
+# ---- by other names -------------------------------------------------------------------------------------------------
+
+
+@way
+def attribute_getter():
+    holder, get = Plain(), operator.attrgetter("k")
+    return of_attribute(holder, lambda x: x * get(holder))
+
+
+@way
+def method_caller():
+    holder = type("Holder", (), {"k": 2.0, "number": lambda self: self.k})()
+    call = operator.methodcaller("number")
+    return of_attribute(holder, lambda x: x * call(holder))
+
+
+@way
+def format_of_an_attribute():
+    holder = Plain()
+    return of_attribute(holder, lambda x: x * float(f"{holder.k}"))
+
+
+@way
+def module_of_computed_name():
+    module = sys.modules["norch_test_cfg"] = fresh_module("k = 2.0")
+    return of_attribute(module, lambda x: x * sys.modules["norch_test_" + "cfg"[: len(x) + 2]].k)
+
+
+@way
+def dict_of_a_module():
+    module = fresh_module("k = 2.0")
+    return of_attribute(module, lambda x: x * module.__dict__["k"])
+
+
+@way
+def name_of_a_class():
+    cls = type("AB", (), {})
+    return (lambda x: x * float(len(cls.__name__))), lambda value: setattr(cls, "__name__", "A" * int(value))
+
+
+@way
+def constant_of_a_function():
+    def h():
+        return 2.0
+
+    def change(value):
+        h.__code__ = h.__code__.replace(co_consts=(None, value))
+
+    return (lambda x: x * h.__code__.co_consts[-1]), change
+
+
+@way
+def attribute_in_place_of_another():
+    holder = Plain()
+    holder.unread = 1
+
+    def f(x):
+        try:
+            return x * holder.later
+        except AttributeError:
+            return x * 2.0
+
+    return f, lambda value: (vars(holder).pop("unread", None), setattr(holder, "later", value))
+
+
+@way
+def seed_of_a_generator():
+    generator = norch.Generator()
+    generator.manual_seed(2)
+    return (lambda x: x * float(generator.initial_seed())), lambda value: generator.manual_seed(int(value))
+
+
+@way
+def frozen_parameters():
+    layer = nn.Linear(2, 2)
+    f = lambda x: x * float(1 + sum(p.requires_grad for p in layer.parameters()))  # noqa: E731
+    return f, lambda value: layer.bias.requires_grad_(value == 5.0)
+
+
+@way
+def number_in_the_gradient():
+    holder = Plain()
+    holder.k = 2.0
+
+    class Scale(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * holder.k
+
+    return of_attribute(holder, Scale.apply)
+
+
+@way
+def limit_of_the_interpreter():
+    return (lambda x: x * float(sys.getrecursionlimit())), lambda value: None
+
+
+# ---- counted by the function itself ---------------------------------------------------------------------------------
+
+
+def counted(count):
+    return (lambda x: x * (2.0 if count() < 8 else 3.0)), lambda value: None
+
+
+@way
+def counter_in_a_closure():
+    calls = 0
+
+    def count():
+        nonlocal calls
+        calls += 1
+        return calls
+
+    return counted(count)
+
+
+@way
+def counter_in_a_list():
+    calls = []
+    return counted(lambda: calls.append(1) or len(calls))
+
+
+@way
+def counter_in_defaults():
+    def count(calls=[0]):  # noqa: B006
+        calls[0] += 1
+        return calls[0]
+
+    return counted(count)
+
+
+@way
+def counter_in_an_attribute():
+    def count():
+        count.calls = getattr(count, "calls", 0) + 1
+        return count.calls
+
+    return counted(count)
+
+
+@way
+def counter_in_a_module():
+    def forward(self, x):
+        self.calls = getattr(self, "calls", 0) + 1
+        return x * (2.0 if self.calls < 8 else 3.0)
+
+    return type("Counts", (nn.Module,), {"forward": forward})(), lambda value: None
