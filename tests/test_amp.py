@@ -202,12 +202,12 @@ def test_a_weight_is_cast_once_and_again_when_it_was_written_to() -> None:
         assert a.grad_fn.next_functions[1][0] is b.grad_fn.next_functions[1][0]
         with norch.autocast("cpu"):
             assert (x @ w).grad_fn.next_functions[1][0] is a.grad_fn.next_functions[1][0]
+        w.data = ones(2, 2) * 4  # which, as w before, was never written to
+        assert (x @ w)[0, 0].item() == 8
         with norch.no_grad():
-            assert (x @ w)[0, 0].item() == 2
+            assert (x @ w)[0, 0].item() == 8
             w.fill_(3.0)
         assert (x @ w)[0, 0].item() == 6
-        w.data = ones(2, 2)
-        assert (x @ w)[0, 0].item() == 2
         norch.clear_autocast_cache()
         assert (x @ w).grad_fn.next_functions[1][0] is not a.grad_fn.next_functions[1][0]
     with norch.autocast("cpu"):

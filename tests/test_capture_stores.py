@@ -213,3 +213,60 @@ def test_small_results_of_numbers_are_computed_once(function, left):
     assert operations(captured) == left
     for x in given:
         assert bits(captured(x)) == bits(function(x))
+
+
+@pytest.mark.parametrize("kind", ["argument", "closure", "gradient"])
+def test_another_view_of_the_same_storage_is_another_tensor(kind):
+    both = norch.arange(1.0, 5.0)
+    w, x = norch.nn.Parameter(both[:2]), norch.zeros(2)
+    w.grad = both[:2]
+    functions = {
+        "argument": lambda x, w=w: (x + w).detach(),
+        "closure": lambda x: (x + w).detach(),
+        "gradient": lambda x: x + w.grad,
+    }
+    step = norch.capture(functions[kind])
+    for place in (both[:2], both[2:], both[1:3], both[:2]):
+        with norch.no_grad():
+            if kind == "gradient":
+                w.grad = place
+            else:
+                w.data = place
+            for _ in range(5):
+                assert step(x).tolist() == place.tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "value"),
+    [
+        (norch.optim.Adam, "amsgrad", True),
+        (norch.optim.AdamW, "amsgrad", True),
+        (norch.optim.SGD, "momentum", 0.9),
+        (norch.optim.SGD, "nesterov", True),
+        (norch.optim.SGD, "maximize", True),
+        (norch.optim.Adam, "weight_decay", 0.5),
+        (norch.optim.Adam, "betas", (0.5, 0.6)),
+        (norch.optim.RMSprop, "centered", True),
+        (norch.optim.RMSprop, "momentum", 0.9),
+    ],
+)
+@pytest.mark.parametrize("replayed", [5, 1])
+def test_an_option_that_is_set_after_the_recording(make, option, value, replayed):
+    found = []
+    for wrap in (lambda f: f, norch.capture):
+        w = norch.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = make([w], lr=0.1, **({"momentum": 0.5} if option == "nesterov" else {}))
+
+        def step(x, w=w, optimizer=optimizer):
+            optimizer.zero_grad()
+            ((w * x) ** 2).sum().backward()
+            optimizer.step()
+            return w.detach() * 1
+
+        called, seen = wrap(step), []
+        for i in range(14):
+            if i == replayed + 3:
+                optimizer.param_groups[0][option] = value
+            seen.append([called(norch.tensor([4.0 / (i + 1), 1.0 + i % 3])).tolist(), w.grad.tolist()])
+        found.append(seen)
+    assert found[0] == found[1]

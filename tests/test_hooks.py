@@ -190,3 +190,30 @@ def test_hooks_of_nodes_return_tuples(given, error, message):
         with pytest.raises(error, match=f"{register}: .*{message}"):
             y.sum().backward()
     assert x.grad is None
+
+
+def test_a_tensor_that_a_hook_of_a_node_returns_stays_its_own():
+    x, own = norch.ones(2, requires_grad=True), norch.full((2,), 5.0)
+    for i in range(3):
+        y = x.exp()  # whose gradient would be .grad itself
+        y.grad_fn.register_hook(lambda g, of: (own,))
+        y.sum().backward()
+        assert x.grad.tolist() == [5.0 * (i + 1)] * 2 and own.tolist() == [5.0, 5.0]
+    z = norch.ones(4, requires_grad=True) * 1.0
+    other, part = z[1:3], z[:2]  # the gradient of the one is added in place to that of the other
+    whole = norch.full((4,), 5.0)
+    part.grad_fn.register_hook(lambda g, of: (whole,))
+    (other.sum() + part.sum()).backward()
+    assert whole.tolist() == [5.0] * 4
+
+
+@pytest.mark.parametrize(
+    "part", [lambda x: x[0], lambda x: x[0:1], lambda x: x.narrow(0, 0, 1), lambda x: x.unbind()[0]]
+)
+def test_hooks_of_a_leaf_see_each_gradient_of_a_part_of_it(part):
+    x, seen = norch.ones(3, requires_grad=True), []
+    x.register_hook(lambda g: seen.append(g.tolist()) or g * 10)
+    for i in range(3):
+        part(x).sum().backward()  # added in place to .grad from the second on
+        assert x.grad.tolist() == [10.0 * (i + 1), 0.0, 0.0]
+    assert seen == [[1.0, 0.0, 0.0]] * 3

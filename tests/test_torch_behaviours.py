@@ -281,3 +281,17 @@ def test_signature_of_a_buffer():
     assert str(inspect.signature(norch.nn.Buffer.__new__)).partition(" ->")[0].endswith("*, persistent: 'bool' = True)")
     with pytest.raises(TypeError, match="Buffer: data must be a norch.Tensor, got list"):
         norch.nn.Buffer([1.0])
+
+
+def test_modules_under_several_names(torch):
+    def named(lib):
+        shared = lib.nn.ReLU()
+        net = lib.nn.Sequential(shared, lib.nn.Sequential(lib.nn.Linear(1, 1), shared), shared)
+        once = [(name, type(one).__name__) for name, one in net.named_modules(prefix="net")]
+        each = [(name, type(one).__name__) for name, one in net.named_modules(remove_duplicate=False)]
+        within = [name for name, _ in net.named_modules({shared} if lib is torch else {id(shared)})]
+        return once, each, within, [name for name, _ in net.named_children()], len(list(net.modules()))
+
+    assert named(norch) == named(torch)
+    once, each, *_ = named(norch)
+    assert [name for name, _ in each] == ["", "0", "1", "1.0", "1.1", "2"] and len(once) == 4

@@ -229,7 +229,7 @@ def visit(
                 g = g + grad_input
             else:
                 _add(gradients, waiting, edge, grad_input)
-                if node.partial and hooks is None:
+                if node.partial:  # it has one edge, so that this is a sum
                     owned.add(edge)
         if not retain_graph:
             node.release()
