@@ -104,7 +104,7 @@ def machine(steps, state, kept):
             elif kind == "drop" and len(pool) > 3:
                 del pool[3 + j % (len(pool) - 3)]
             elif kind == "constant":
-                numbers.append(norch.zeros(1) + j)
+                numbers.append(norch.zeros(1, device=x.device) + j)
             elif kind == "matmul" and b.ndim == 2 and b.shape[0] == 2:
                 numbers.append((b @ b.T)[0, 1])
             elif kind == "turned" and b.ndim == 2:
@@ -125,24 +125,28 @@ def programs(draw):
     return draw(st.sampled_from(SIZES)), draw(st.sampled_from(DTYPES)), draw(st.integers(0, 2)), steps, kept
 
 
-def arguments(n, dtype, alias, seed):
+def arguments(n, dtype, alias, seed, device):
     norch.manual_seed(seed)
-    x, y = ((norch.rand(n) * 20 - 10).to(dtype) for _ in range(2))
+    x, y = ((norch.rand(n) * 20 - 10).to(device, dtype) for _ in range(2))
     return x, x if alias == 1 else y
 
 
-def check(drawn, calls=5):
+def on_host(results):
+    return [on_host(part) if isinstance(part, (tuple, list)) else part.cpu() for part in results]
+
+
+def check(drawn, calls=5, device="cpu"):
     n, dtype, alias, steps, kept = drawn
     found = []
     for wrap in (lambda f: f, norch.capture, lambda f: norch.capture(f, fuse=False), norch.compile):
         norch.manual_seed(7)
-        state = (norch.rand(n) * 20 - 10).to(dtype)
+        state = (norch.rand(n) * 20 - 10).to(device, dtype)
         run, seen = wrap(machine(steps, state, kept)), []
         with norch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("error")
             for call in range(calls):
-                given = arguments(n, dtype, alias, call)
-                seen.append([bits(run(*given)), bits(given), bits(state)])
+                given = arguments(n, dtype, alias, call, device)
+                seen.append(bits(on_host([*run(*given), *given, state])))
         found.append(seen)
     for other in found[1:]:
         assert other == found[0]

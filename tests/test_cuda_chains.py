@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_capture_dependences import check, programs
 from test_capture_fusion import KINDS, gelu, layer_norm, machine, softmax
 from test_cuda_capture import SIMULATION, bits, chains, launches, replayed
 
@@ -54,6 +55,13 @@ def test_every_operation_in_a_chain_gives_the_bits_that_it_gives_alone(name):
         assert bits(mine) == bits(theirs)
     alone = {name for name, *_ in rows_of(dtype)} - set(sum(chains(captured), []))
     assert len(alone) <= 2  # what a full chain leaves over
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs())
+def test_random_dependences(drawn):
+    n, *others = drawn
+    check((n // 8 + 1, *others), device="cuda")  # a block has 256 elements
 
 
 @settings(max_examples=40, deadline=None)

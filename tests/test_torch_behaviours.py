@@ -283,7 +283,7 @@ def test_signature_of_a_buffer():
         norch.nn.Buffer([1.0])
 
 
-def test_modules_under_several_names(torch):
+def test_modules_under_several_names():
     def named(lib):
         shared = lib.nn.ReLU()
         net = lib.nn.Sequential(shared, lib.nn.Sequential(lib.nn.Linear(1, 1), shared), shared)

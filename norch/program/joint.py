@@ -406,7 +406,7 @@ class ReplayedNode(_CallNode):
         counters: dict[int, Any] = {}  # of the saved tensors that the function itself made and wrote
         written = {id(version_counter_of(x)) for x in lib.norch_written_tensors(self.replay.recording)}
         for node in inside:
-            for value in getattr(node, "_saved", ()):
+            for value in getattr(node, "_saved", None) or ():
                 for x in value.tensors() if isinstance(value, TensorHolder) else (value,):
                     if isinstance(x, Tensor) and x._version > start and id(x._version_counter) not in written:
                         counters[id(x._version_counter)] = x._version_counter
