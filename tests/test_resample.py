@@ -28,6 +28,26 @@ def both(torch: Any, call: Any, array: Any) -> None:
     assert_close(x.grad, norch.tensor(y.grad.numpy(), device=DEVICE), rtol=1e-10, atol=1e-12)
 
 
+SMOOTH = [{"size": (3, 4)}, {"size": (20, 2)}, {"size": (7, 9)}, {"scale_factor": 0.6}, {"scale_factor": (1.7, 0.3)}]
+
+
+@pytest.mark.parametrize("how", SMOOTH, ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_interpolate_with_antialias_and_of_bytes_like_torch(torch: Any, mode: str, how: Any) -> None:
+    draw = np.random.default_rng(0)
+    for align in (False, True) if "size" in how else (False,):
+        given = {"mode": mode, "align_corners": align, **how}
+        array = draw.normal(size=(2, 3, 7, 9))
+        both(torch, lambda m, x, given=given: m.nn.functional.interpolate(x, antialias=True, **given), array)
+        for channels in (3, 5):  # PyTorch has a kernel for each
+            image = draw.integers(0, 256, (2, channels, 7, 9), dtype=np.uint8)
+            for smooth in (False, True):
+                x, y = norch.tensor(image, device=DEVICE), torch.tensor(image)
+                found = F.interpolate(x, antialias=smooth, **given)
+                wanted = torch.nn.functional.interpolate(y, antialias=smooth, **given)
+                assert found.dtype is norch.uint8 and found.tolist() == wanted.tolist()
+
+
 @pytest.mark.parametrize("how", SIZES, ids=str)
 @pytest.mark.parametrize("mode", SHAPES)
 def test_interpolate_like_torch(torch: Any, mode: str, how: Any) -> None:
@@ -113,7 +133,8 @@ BAD: Any = [
     (lambda: F.interpolate(X, 0), ValueError, "sizes must be positive"),
     (lambda: F.interpolate(norch.ones(2, 2), 2), norch.ShapeError, "interpolate: expected"),
     (lambda: F.interpolate(X.long(), 2), norch.DTypeError, "interpolate: expected floats"),
-    (lambda: F.interpolate(X, 2, mode="bilinear", antialias=True), NotImplementedError, "antialias"),
+    (lambda: F.interpolate(X, 2, mode="nearest", antialias=True), ValueError, "antialias is of the modes .*, not"),
+    (lambda: F.interpolate(X.byte(), 2, mode="area"), norch.DTypeError, "expected floats for mode 'area'"),
     (lambda: F.interpolate([1.0], 2), TypeError, "interpolate: expected a tensor, not list"),
     (lambda: F.unfold(X, 5), norch.ShapeError, r"unfold: a kernel of \(5, 5\) .* does not fit \(4, 4\)"),
     (lambda: F.unfold(X, (2, 2, 2)), ValueError, "unfold: expected one kernel_size or 2"),

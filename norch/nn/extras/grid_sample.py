@@ -20,7 +20,7 @@ from ...ops.create import empty, linspace, ones
 from ...ops.pointwise import where
 from ...tensor import Tensor
 
-_MODES = ("bilinear", "nearest")
+_MODES = ("bilinear", "nearest", "bicubic")
 
 
 @composed
@@ -56,6 +56,14 @@ def _reflect(x: Tensor, low: float, high: float) -> Tensor:
     return low + span - ((x - low) % (2 * span) - span).abs() if span > 0 else x * 0.0
 
 
+def _cubic(t: Tensor) -> list[Tensor]:
+    """The weights of the four pixels around a place, a part t behind the second."""
+    a = -0.75
+    inner = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
+    outer = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
+    return [outer[0], *inner, outer[1]]
+
+
 def _one(x: Tensor) -> Tensor:
     """1 for every element, NaN too, with the gradient 0."""
     sign = x.sign()
@@ -69,7 +77,8 @@ def grid_sample(
     """input (N, C, H, W) sampled at the coordinates grid (N, H', W', 2), with (x, y) in [-1, 1] over the image: (N, C,
     H', W'). In three dimensions input (N, C, D, H, W) and grid (N, D', H', W', 3).
 
-    mode: "bilinear" (linear between pixels) or "nearest". padding_mode, the values outside the image: "zeros",
+    mode: "bilinear" (linear between pixels), "nearest" or, of images, "bicubic" (Keys 1981, a = -0.75).
+    padding_mode, the values outside the image: "zeros",
     "border" (the nearest pixel) or "reflection". align_corners as in affine_grid(). With "nearest" the gradient of the
     grid is 0. A coordinate that is not finite
     gives NaN for "bilinear" with "zeros" (in PyTorch not in three dimensions), 0 for "nearest" with "zeros", and
@@ -86,6 +95,8 @@ def grid_sample(
         raise ShapeError(f"grid_sample: expected (N, C, H, W) and (N, H', W', 2), or one axis more, got {shapes}")
     if mode not in _MODES:
         raise NotImplementedError(f"grid_sample: mode is one of {_MODES}, not {mode!r}")
+    if mode == "bicubic" and axes != 2:
+        raise NotImplementedError(f"grid_sample: mode 'bicubic' takes images (N, C, H, W), not {tuple(x.shape)}")
     one_of("grid_sample: padding_mode", padding_mode, ("zeros", "border", "reflection"))
     if not (x.is_floating_point() and points.is_floating_point()):
         raise DTypeError(f"grid_sample: expected floats, got {x.dtype} and {points.dtype}")
@@ -100,13 +111,23 @@ def grid_sample(
     outside = math.prod(sizes)  # the index of an added pixel with value 0, so that a weight of NaN gives NaN
     for axis, (size, coordinate) in enumerate(zip(sizes, reversed(points.to(x.dtype).unbind(-1)), strict=True)):
         at = (coordinate + 1) / 2 * (size - 1) if align_corners else ((coordinate + 1) * size - 1) / 2
-        if padding_mode == "reflection":
-            at = _reflect(at, 0, size - 1) if align_corners else _reflect(at, -0.5, size - 0.5)
-        if padding_mode != "zeros":
-            at = where(at > 0, at, 0.0)  # gradient 0 at the edges, and NaN to 0, as in PyTorch
-            at = where(at < size - 1, at, float(size - 1))
+
+        def inside(at: Tensor, size: int = size) -> Tensor:
+            if padding_mode == "reflection":
+                at = _reflect(at, 0, size - 1) if align_corners else _reflect(at, -0.5, size - 0.5)
+            if padding_mode != "zeros":
+                at = where(at > 0, at, 0.0)  # gradient 0 at the edges, and NaN to 0, as in PyTorch
+                at = where(at < size - 1, at, float(size - 1))
+            return at
+
+        at = at if mode == "bicubic" else inside(at)  # whose neighbours are put inside instead
         low = at.detach().round() if mode == "nearest" else at.detach().floor()
-        ends = [(low, _one(at))] if mode == "nearest" else [(low, 1 - (at - low)), (low + 1, at - low)]
+        if mode == "nearest":
+            ends = [(low, _one(at))]
+        elif mode == "bilinear":
+            ends = [(low, 1 - (at - low)), (low + 1, at - low)]
+        else:
+            ends = [(inside(low + k), weight) for k, weight in zip(range(-1, 3), _cubic(at - low), strict=True)]
         step = math.prod(sizes[axis + 1 :])
         along.append(
             [

@@ -32,6 +32,8 @@ _MODES: dict[str, tuple[int | None, bool]] = {
     "bicubic": (2, True),
     "trilinear": (3, True),
 }
+_SMOOTH = ("bilinear", "bicubic")
+_OF_BYTES = ("nearest", "nearest-exact", *_SMOOTH)
 
 
 def _per_axis(value: Any, count: int, what: str) -> tuple[Any, ...]:
@@ -57,11 +59,12 @@ def interpolate(
 ) -> Tensor:
     """input (N, C, ...) with its one to three spatial axes resampled to `size`, or to scale_factor times their sizes.
 
-    Floats only. Exactly one of size and scale_factor is given, as one number or one per axis. mode: "nearest" (index
-    rounded down), "nearest-exact" (nearest centre), "linear", "bilinear" and "trilinear" (for 1, 2 and 3 axes),
-    "bicubic" (2 axes; Keys 1981, a = -0.75) or "area" (means of windows). align_corners: the centres of the outer
-    elements coincide, instead of their edges. recompute_scale_factor: use the ratio of the sizes instead of
-    scale_factor. antialias=True raises NotImplementedError.
+    Floats; the nearest elements, and "bilinear" and "bicubic", of uint8 too, rounded after each axis. Exactly one of size
+    and scale_factor is given, as one number or one per axis. mode: "nearest" (index rounded down), "nearest-exact"
+    (nearest centre), "linear", "bilinear" and "trilinear" (for 1, 2 and 3 axes), "bicubic" (2 axes; Keys 1981, a =
+    -0.75) or "area" (means of windows). align_corners: the centres of the outer elements coincide, instead of their
+    edges. recompute_scale_factor: use the ratio of the sizes instead of scale_factor. antialias, of "bilinear" and
+    "bicubic" (a = -0.5): a smaller image is of means, as Pillow computes them.
 
     >>> norch.nn.functional.interpolate(norch.tensor([[[0.0, 2.0]]]), scale_factor=2, mode="linear")
     tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
@@ -73,10 +76,11 @@ def interpolate(
         raise NotImplementedError(f"interpolate: shape {tuple(x.shape)} takes the modes {known}, not {mode!r}")
     if align_corners is not None and not _MODES[mode][1]:
         raise ArgumentError(f"interpolate: mode {mode!r} has no align_corners")
-    if not (x.is_floating_point() or x.dtype is uint8 and mode.startswith("nearest")):
-        raise DTypeError(f"interpolate: expected floats, or for the nearest element uint8, got {x.dtype}")
-    if antialias:
-        raise NotImplementedError("interpolate: antialias is not supported")
+    if not (x.is_floating_point() or x.dtype is uint8 and mode in _OF_BYTES):
+        kinds = "floats or uint8" if mode in _OF_BYTES else "floats"
+        raise DTypeError(f"interpolate: expected {kinds} for mode {mode!r}, got {x.dtype}")
+    if antialias and mode not in _SMOOTH:
+        raise ArgumentError(f"interpolate: antialias is of the modes {_SMOOTH} over two axes, not of {mode!r}")
     if (size is None) == (scale_factor is None):
         raise ArgumentError("interpolate: give either size or scale_factor")
     old = x.shape[2:]
@@ -89,6 +93,10 @@ def interpolate(
         raise ArgumentError(f"interpolate: sizes must be positive, not {tuple(old)} to {tuple(new)}")
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[count - 1](x, new)
+    if antialias or (x.dtype is uint8 and mode in _SMOOTH):
+        from ..extras.antialias import resized  # lazy: few programs ask for it
+
+        return resized(x, new, scales, mode, bool(align_corners), antialias)
     out = x if x.dtype in (float32, float64) else x.float()
     of_images = mode == "nearest" and count == 2  # of one and three axes PyTorch goes by the scale alone
     for dim, (n, m, scale) in enumerate(zip(old, new, scales, strict=True), 2):

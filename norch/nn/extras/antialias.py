@@ -1,0 +1,105 @@
+"""Images resampled by matrices of weights, a product an axis: with antialias, and of bytes.
+
+The weights are those of Pillow's Resample.c and of PyTorch's UpSampleKernel.cpp: a triangle or a cubic (Keys, "Cubic
+convolution interpolation", 1981), as wide as the scale where an image gets smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...dtype import float32, float64, uint8
+from ...ops.create import zeros
+from ...ops.values import tensor
+from ...tensor import Tensor
+
+Row = dict[int, float]  # the weights of a new element: {old one: weight}
+
+
+def _triangle(x: float) -> float:
+    return max(0.0, 1.0 - abs(x))
+
+
+def _cubic(x: float, a: float) -> float:
+    x = abs(x)
+    if x < 1:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+    return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
+
+
+def _smoothed(old: int, new: int, scale: float, cubic: bool) -> list[Row]:
+    """The weights of old elements in each new one, with antialias. scale: old elements per new one."""
+    stretch, reach = max(scale, 1.0), 2.0 if cubic else 1.0
+    rows = []
+    for i in range(new):
+        center = scale * (i + 0.5)
+        first = max(int(center - reach * stretch + 0.5), 0)
+        last = min(int(center + reach * stretch + 0.5), old)
+        places = [(j - center + 0.5) / stretch for j in range(first, last)]
+        taps = [_cubic(place, -0.5) if cubic else _triangle(place) for place in places]
+        total = sum(taps)
+        rows.append({first + j: tap / total if total else tap for j, tap in enumerate(taps)})
+    return rows
+
+
+def _between(old: int, new: int, scale: float, cubic: bool, align: bool) -> list[Row]:
+    """The weights without antialias: those of 2 or 4 neighbours, of which the edges stand for what is outside."""
+    rows = []
+    for i in range(new):
+        at = scale * i if align else scale * (i + 0.5) - 0.5
+        at = at if cubic else max(at, 0.0)
+        low = min(math.floor(at), old - 1)
+        t = min(max(at - low, 0.0), 1.0)
+        row: Row = {}
+        for k in range(-1, 3) if cubic else range(2):
+            at_edge = min(max(low + k, 0), old - 1)
+            row[at_edge] = row.get(at_edge, 0.0) + (_cubic(k - t, -0.75) if cubic else _triangle(k - t))
+        rows.append(row)
+    return rows
+
+
+def _integers(rows: list[Row]) -> tuple[list[Row], int]:
+    """Weights as integers of 16 bits, and how many binary digits of them are behind the point."""
+    largest, digits = max(max(row.values()) for row in rows), 0
+    while digits < 22 and 0.5 + largest * (1 << (digits + 1)) < 1 << 15:
+        digits += 1
+    one = 1 << digits
+    return [{j: float(math.trunc(w * one + math.copysign(0.5, w))) for j, w in row.items()} for row in rows], digits
+
+
+def _matrix(rows: list[Row], old: int, **like: Any) -> Tensor:
+    """The weights as (new, old)."""
+    most = max(map(len, rows))
+    index = tensor([[*row, *[0] * (most - len(row))] for row in rows], device=like["device"])
+    taps = tensor([[*row.values(), *[0.0] * (most - len(row))] for row in rows], **like)
+    return zeros(len(rows), old, **like).scatter_add(1, index, taps)
+
+
+def _axis(x: Tensor, dim: int, rows: list[Row]) -> Tensor:
+    """The product of the weights with an axis of x, the last or the one before it."""
+    like: Any = {"dtype": x.dtype if x.dtype is not uint8 else float64, "device": x.device}
+    if x.dtype is not uint8:
+        weights = _matrix(rows, x.shape[dim], **like)
+        return weights @ x if dim == 2 else x @ weights.t()
+    whole, digits = _integers(rows)
+    weights, wide = _matrix(whole, x.shape[dim], **like), x.double()  # exact: sums of 8 and 16 bits
+    product = weights @ wide if dim == 2 else wide @ weights.t()
+    return ((product + (1 << digits >> 1)) / (1 << digits)).floor().clamp(0, 255).to(uint8)
+
+
+def resized(x: Tensor, new: list[int], scales: Any, mode: str, align: bool, antialias: bool) -> Tensor:
+    """x (N, C, H, W) of floats or bytes in the size new. scales: new elements per old one as given, or None."""
+    out = x if x.dtype in (float32, float64, uint8) else x.float()
+    cubic = mode == "bicubic"
+    for dim in (3, 2):
+        n, m, given = x.shape[dim], new[dim - 2], scales[dim - 2]
+        if align:
+            ratio = (n - 1) / (m - 1) if m > 1 else 0.0
+        else:
+            ratio = n / m if given is None else 1 / given
+        if m == n and ratio in (0.0, 1.0):
+            continue
+        rows = _smoothed(n, m, ratio, cubic) if antialias else _between(n, m, ratio, cubic, align)
+        out = _axis(out, dim, rows)
+    return x.clone() if out is x else out.to(x.dtype)
