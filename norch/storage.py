@@ -33,6 +33,29 @@ class Storage:
     def __init__(self, elements: Any):
         self.elements = elements  # all of them, as uint8
 
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int | None = None) -> Storage:
+        """The bytes of a file, or its first nbytes, mapped into memory: they are read when they are needed, and writes
+        do not reach the file. NotImplementedError with shared, by which they would."""
+        from importlib import import_module  # by name: of a module that imports this one
+
+        if shared:
+            raise NotImplementedError("from_file: shared=True would write to the file; save the tensor instead")
+        with open(filename, "rb") as file:
+            mapping = import_module("norch._mapping").Mapping(file)
+        found = mapping.storage(0, nbytes or mapping.size)
+        assert found is not None  # as pages are aligned
+        return found
+
+    def __getitem__(self, index: Any) -> Any:
+        """A byte; of a slice without steps the Storage of these bytes, which it shares."""
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise ValueError(f"Storage: a slice has no steps, not {index.step}")
+            start, stop, _ = index.indices(self.nbytes())
+            return Storage(lib.norch_slice(self.elements, 0, start, max(start, stop), 1))
+        return self.elements[index].item()
+
     def data_ptr(self) -> int:
         """The address of the first byte; 0 on the device "meta", where there are none."""
         return 0 if self.elements.is_meta else self.elements._data
@@ -42,6 +65,12 @@ class Storage:
         return self.elements._numel
 
     size = __len__ = nbytes
+
+    def untyped(self) -> Storage:
+        """Itself."""
+        return self
+
+    _untyped = untyped
 
     @property
     def device(self) -> Device:

@@ -9,6 +9,8 @@ from typing import Any
 
 import norch
 
+from ..ops import copy
+
 timeout = timedelta(minutes=30)
 TensorMeta = type(norch.Tensor)
 
@@ -67,3 +69,9 @@ class DispatchKeySet(frozenset[Any]):
 
     def __new__(cls, *keys: Any) -> DispatchKeySet:
         return frozenset.__new__(cls, keys)
+
+
+def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """What Tensor.to() is asked for: device, dtype, non_blocking, memory format."""
+    dtype, device, non_blocking, _ = copy.parse_to(*args, **kwargs)
+    return None if device is None else norch.device(device), dtype, non_blocking, kwargs.get("memory_format")

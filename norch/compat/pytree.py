@@ -6,7 +6,7 @@ class that was registered. All else is a leaf, None and classes derived from the
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -14,8 +14,10 @@ from .._exports import publish
 from ..errors import ArgumentError
 
 __all__ = [
-    "TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_iter", "tree_leaves",
-    "tree_map", "tree_map_", "tree_map_only", "tree_structure", "tree_unflatten",
+    "GetAttrKey", "LeafSpec", "MappingKey", "SequenceKey", "TreeSpec", "keystr", "register_constant",
+    "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_flatten_with_path", "tree_iter", "tree_leaves",
+    "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_with_path", "tree_structure",
+    "tree_unflatten",
 ]  # fmt: skip
 publish(globals(), name="norch.utils._pytree")
 
@@ -40,6 +42,23 @@ _NODES: dict[Any, _Node] = {
     deque: _Node(lambda x: (x, x.maxlen), lambda children, maxlen: deque(children, maxlen)),
 }
 _NAMED = _Node(lambda x: (x, type(x)), lambda children, cls: cls(*children))
+
+
+SUPPORTED_NODES = _NODES  # by class, as libraries ask whether a class is there
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The class of a node; of a named tuple collections.namedtuple."""
+    return namedtuple if _node_of(tree, None) is _NAMED else type(tree)
+
+
+def _is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
+    return _node_of(tree, is_leaf) is None
+
+
+def register_constant(cls: type) -> None:
+    """Makes instances of cls nodes without children, which compare by their own equality."""
+    register_pytree_node(cls, lambda x: ((), x), lambda _, x: x)
 
 
 def register_pytree_node(
@@ -122,6 +141,11 @@ class TreeSpec:
         return f"TreeSpec({name}{f'({inside})' if self._node else ''})"
 
 
+def LeafSpec() -> TreeSpec:  # noqa: N802  (PyTorch's name)
+    """The TreeSpec of a leaf."""
+    return TreeSpec()
+
+
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves in order, and the rest; is_leaf(node): True for nodes that are leaves, too.
 
@@ -194,3 +218,90 @@ def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether pred(leaf) holds for a leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+# ---- paths ----------------------------------------------------------------------------------------------------------
+
+
+class SequenceKey(NamedTuple):
+    """The place of a part in a list or tuple."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+class MappingKey(NamedTuple):
+    """The key of a part in a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+class GetAttrKey(NamedTuple):
+    """The field of a part in a named tuple."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+def keystr(kp: Iterable[Any]) -> str:
+    """A path as a text, "['a'][0]"."""
+    return "".join(map(str, kp))
+
+
+def _keys(tree: Any, node: _Node) -> list[Any]:
+    if node is _NAMED:
+        return [GetAttrKey(name) for name in tree._fields]
+    if isinstance(tree, dict):
+        return [MappingKey(key) for key in tree]
+    return [SequenceKey(i) for i in range(len(list(node.flatten(tree)[0])))]
+
+
+def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+    """tree_flatten(), with the path of each leaf: (path, leaf)."""
+    found: list[tuple[tuple[Any, ...], Any]] = []
+
+    def walk(tree: Any, path: tuple[Any, ...]) -> None:
+        node = _node_of(tree, is_leaf)
+        if node is None:
+            found.append((path, tree))
+            return
+        for key, part in zip(_keys(tree, node), node.flatten(tree)[0]):
+            walk(part, (*path, key))
+
+    walk(tree, ())
+    return found, tree_structure(tree, is_leaf)
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves in order, each with its path."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+    """tree with func(path, leaf, *parts) for each leaf."""
+    paths = [path for path, _ in tree_flatten_with_path(tree, is_leaf)[0]]
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten(map(func, paths, leaves, *(spec.flatten_up_to(rest) for rest in rests)))
+
+
+def _list_flatten(d: list[Any]) -> tuple[list[Any], None]:
+    return d, None
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: Iterable[Any]) -> dict[Any, Any]:
+    return dict(zip(context, values))

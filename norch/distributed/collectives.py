@@ -29,6 +29,7 @@ class ReduceOp:
     floating-point dtypes."""
 
     SUM, AVG, PRODUCT, MIN, MAX = "sum", "avg", "product", "min", "max"
+    BAND, BOR, BXOR, PREMUL_SUM = "band", "bor", "bxor", "premul_sum"  # by name only: collectives refuse them
     RedOpType = str
 
 

@@ -5,6 +5,7 @@ Operations convert their arguments with this module, so it imports no operation.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import warnings
 from array import array
@@ -31,6 +32,7 @@ from ..dtype import bool_ as norch_bool
 from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
+from ..storage import Storage
 
 _PLAIN = {float, int, bool, complex}
 _DEPTH = 64  # of nested lists
@@ -271,6 +273,36 @@ def from_numpy(array: Any) -> Tensor:
     return _over_array(array)
 
 
+def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-d tensor of dtype over the bytes of a Python buffer, as bytearray, memoryview or mmap, from offset on: count
+    elements, or all there are. Writes go both ways; of a read-only or unaligned buffer it is a copy. ArgumentError where
+    there are fewer elements, or bytes are left over.
+
+    >>> norch.frombuffer(bytearray([1, 0, 2, 0]), dtype=norch.int16)
+    tensor([1, 2], dtype=norch.int16)
+    """
+    found = dtype_named(dtype)
+    memory = memoryview(buffer)
+    if not memory.c_contiguous:
+        raise ArgumentError("frombuffer: the buffer's bytes are not contiguous")
+    memory = memory.cast("B") if memory.nbytes else memory
+    left = memory.nbytes - offset
+    if memory.nbytes == 0 or count == 0 or not 0 <= offset < memory.nbytes:
+        raise ArgumentError(f"frombuffer: no element of {memory.nbytes} bytes from {offset} on (count={count})")
+    if count < 0 and left % found.itemsize:
+        raise ArgumentError(f"frombuffer: {left} bytes are no whole number of elements of {found.itemsize}")
+    size = left // found.itemsize if count < 0 else count
+    if size * found.itemsize > left:
+        raise ArgumentError(f"frombuffer: {size} elements of {found.itemsize} bytes, but {left} bytes from {offset} on")
+    part = memory[offset : offset + size * found.itemsize]
+    owner: Any = bytearray(part) if memory.readonly else part
+    first = (ctypes.c_ubyte * part.nbytes).from_buffer(owner)
+    if ctypes.addressof(first) % found.itemsize:
+        first = (ctypes.c_ubyte * part.nbytes).from_buffer(bytearray(part))
+    out = over_memory(ctypes.addressof(first), (size,), ints((1,)), found.code, first)
+    return out.requires_grad_() if requires_grad else out
+
+
 def _warn_of_read_only(name: str, level: int) -> None:
     warnings.warn(f"{name}: this array is read-only, and a tensor is not; do not write to it", stacklevel=level)
 
@@ -312,6 +344,8 @@ def asarray(
 ) -> Tensor:
     """obj as a tensor, which shares memory with obj where possible (copy None), never (True), or always (False, with an
     ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False."""
+    if isinstance(obj, Storage):
+        obj = obj.elements.detach()
     if copy is not None and flag(copy, "asarray: copy") and not isinstance(obj, Handle):
         made = tensor(obj, dtype=dtype, device=device)
     elif copy:
