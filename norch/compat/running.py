@@ -31,8 +31,8 @@ def run_script(path: str, arguments: list[str]) -> None:
     except OSError as error:
         raise SystemExit(f"python -m norch: can't open file {path!r}: {error.strerror}") from None
     sys.path[0] = os.path.dirname(os.path.realpath(path))
-    file = os.path.abspath(path)
-    exec(compile(source, file, "exec"), _main(__file__=file, __spec__=None, __package__=None, __cached__=None))
+    full = os.path.abspath(path)
+    exec(compile(source, full, "exec"), _main(__file__=full, __spec__=None, __package__=None, __cached__=None))
 
 
 def run_module(name: str, arguments: list[str]) -> None:

@@ -275,8 +275,8 @@ def from_numpy(array: Any) -> Tensor:
 
 def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor of dtype over the bytes of a Python buffer, as bytearray, memoryview or mmap, from offset on: count
-    elements, or all there are. Writes go both ways; of a read-only or unaligned buffer it is a copy. ArgumentError where
-    there are fewer elements, or bytes are left over.
+    elements, or all there are. Writes go both ways; of a read-only or unaligned buffer it is a copy. ArgumentError
+    where there are fewer elements, or bytes are left over.
 
     >>> norch.frombuffer(bytearray([1, 0, 2, 0]), dtype=norch.int16)
     tensor([1, 2], dtype=norch.int16)

@@ -59,8 +59,8 @@ def interpolate(
 ) -> Tensor:
     """input (N, C, ...) with its one to three spatial axes resampled to `size`, or to scale_factor times their sizes.
 
-    Floats; the nearest elements, and "bilinear" and "bicubic", of uint8 too, rounded after each axis. Exactly one of size
-    and scale_factor is given, as one number or one per axis. mode: "nearest" (index rounded down), "nearest-exact"
+    Floats; the nearest elements, and "bilinear" and "bicubic", of uint8 too, rounded after each axis. Exactly one of
+    size and scale_factor is given, as one number or one per axis. mode: "nearest" (index rounded down), "nearest-exact"
     (nearest centre), "linear", "bilinear" and "trilinear" (for 1, 2 and 3 axes), "bicubic" (2 axes; Keys 1981, a =
     -0.75) or "area" (means of windows). align_corners: the centres of the outer elements coincide, instead of their
     edges. recompute_scale_factor: use the ratio of the sizes instead of scale_factor. antialias, of "bilinear" and
