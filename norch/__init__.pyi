@@ -48,7 +48,7 @@ from norch.ops.pool import Sizes, avg_pool1d as avg_pool1d
 from norch.ops.random import randint_like as randint_like
 from norch.ops.reduce import Dims, count_nonzero as count_nonzero
 from norch.ops.sort import argsort as argsort
-from norch.ops.values import as_tensor as as_tensor, asarray as asarray, from_numpy as from_numpy, tensor as tensor
+from norch.ops.values import as_tensor as as_tensor, asarray as asarray, from_numpy as from_numpy, frombuffer as frombuffer, tensor as tensor
 from norch.ops.view import Axes, as_strided as as_strided, broadcast_to as broadcast_to, t as t
 from norch.program.captured import capture as capture
 from norch.program.compiled import compile as compile
