@@ -31,6 +31,13 @@ bool nr_same_object(void *a, void *b) {
     return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
 }
 
+/* PyListObject. */
+typedef struct list {
+    nr_object object;
+    int64_t size;
+    void **items;
+} list;
+
 static inline bool same(void *a, void *b) { return a == b || nr_same_object(a, b); }
 
 /* Whether the keys of a dict are those of a tuple, in its order. */
@@ -56,6 +63,11 @@ static int holds(const nr_container *container, const nr_guard *guard) {
     switch (container->kind) {
     case NR_DICT: return dict_holds(object, guard);
     case NR_LIST:
+        if (nr_dicts_have_versions) { /* layouts are known: no call for each item */
+            const list *items = object;
+            if (guard->kind == NR_GUARD_SIZE) return items->size == guard->number;
+            return guard->number < items->size && same(items->items[guard->number], guard->value);
+        }
         if (guard->kind == NR_GUARD_SIZE) return PyList_Size(object) == guard->number;
         found = PyList_GetItem(object, guard->number);
         if (!found) PyErr_Clear(); /* it is shorter now */
