@@ -1,4 +1,5 @@
-"""Collectives on tensors. Each rank of the group calls the same one, with tensors of the same shapes and dtypes.
+"""Collectives on tensors. Each rank of the group calls the same one, with tensors of the same shapes and dtypes; where
+MPI moves them and ranks differ, all of them raise an Error (agreement.py).
 
 Elements are passed to MPI or NCCL in memory, without pickling (transfer.py). float16 and bfloat16 are added in
 float32. Names and arguments are those of torch.distributed; src and dst are numbers in the world, also in a group, and
@@ -16,6 +17,7 @@ from ..tensor import Tensor
 from .process_group import GroupMember, group_of
 from .rendezvous import meet
 from .transfer import Bytes, Call, Joined, Numbers, Work, checked
+from .watch import Note
 
 __all__ = [
     "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single",
@@ -46,11 +48,18 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     return call("Allreduce", call.link.in_place, x.spec, x.op, done=[x])
 
 
+def all_reduce_as(note: Note, tensor: Tensor, op: Any, group: Any) -> Work:
+    """all_reduce() that has begun, and that ranks with another note do not share."""
+    call = Call("all_reduce", group, True, tensor, op, note)
+    x = Numbers(call, tensor, op)
+    return call.begun("Allreduce", call.link.in_place, x.spec, x.op, done=[x])
+
+
 def broadcast(
     tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
     """Gives all ranks the tensor of rank src, in place."""
-    call = Call("broadcast", group, async_op, tensor, group_src if src is None else src)
+    call = Call("broadcast", group, async_op, tensor)
     root, x = call.root(src, group_src), Bytes(call, tensor)
     return call("Bcast", x.spec, root, done=[x])
 
@@ -60,7 +69,7 @@ def reduce(
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Combines the tensors of all ranks into that of rank dst, in place. Those of the others do not change."""
-    call = Call("reduce", group, async_op, tensor, op, group_dst if dst is None else dst)
+    call = Call("reduce", group, async_op, tensor, op)
     root, x = call.root(dst, group_dst), Numbers(call, tensor, op)
     if call.group.rank() == root:
         return call("Reduce", call.link.in_place, x.spec, x.op, root, done=[x])
@@ -120,8 +129,9 @@ def all_to_all(
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Sends tensor i of the input list to rank i, and writes what rank i sends to tensor i of the output list."""
-    call = Call("all_to_all", group, async_op, shapes=False)
-    call.check_list("output_tensor_list", output_tensor_list, input_tensor_list[0] if input_tensor_list else None)
+    first = input_tensor_list[0] if input_tensor_list else None
+    call = Call("all_to_all", group, async_op, first, shapes=False)
+    call.check_list("output_tensor_list", output_tensor_list, first)
     call.check_list("input_tensor_list", input_tensor_list, output_tensor_list[0])
     x, out = Joined(call, input_tensor_list), Joined(call, output_tensor_list)
     return call("Alltoallv", x.spec_by_rank, out.spec_by_rank, done=[out])
@@ -152,7 +162,7 @@ def gather(
     async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Writes the tensors of all ranks into the gather_list of rank dst, 0 by default; the others give None."""
-    call = Call("gather", group, async_op, tensor, group_dst if dst is None else dst)
+    call = Call("gather", group, async_op, tensor)
     root = call.root(dst, group_dst, 0)
     x = Bytes(call, tensor)
     listed = call.one_list("gather_list", gather_list, root, tensor)
@@ -168,7 +178,7 @@ def scatter(
 ) -> Work | None:  # fmt: skip
     """Writes into tensor the part, with this rank's number, of the scatter_list of rank src, 0 by default; the others
     give None."""
-    call = Call("scatter", group, async_op, tensor, group_src if src is None else src)
+    call = Call("scatter", group, async_op, tensor)
     root, out = call.root(src, group_src, 0), Bytes(call, tensor)
     listed = call.one_list("scatter_list", scatter_list, root, tensor)
     return call(

@@ -8,6 +8,7 @@ continues. Gradients are ready from the last layer to the first, so buckets take
 from __future__ import annotations
 
 import weakref
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -25,6 +26,7 @@ from ..ops.create import empty, zeros
 from ..tensor import Tensor
 from . import collectives
 from .process_group import ProcessGroup, group_of
+from .watch import Note
 
 _MIB = 1 << 20
 _FIRST_BUCKET = _MIB  # bytes: small, so that the first sum begins early
@@ -39,6 +41,10 @@ def check_one_device(name: str, device_ids: Sequence[Any] | None) -> None:
 class DistributedDataParallel(Module):
     """Calls module, and in backward() averages the gradients of its parameters over all ranks. The averages are the
     same on all ranks, bit for bit. At construction, rank 0 broadcasts its parameters and buffers.
+
+    Each backward() through the outputs of a forward is averaged, in any order, also where several forwards come first.
+    Parameters may be frozen, unfrozen and added between steps, on all ranks; a parameter that is added is broadcast.
+    Where ranks average other parameters, or one of them calls backward() more often, all ranks raise an Error.
 
     broadcast_buffers       rank 0 broadcasts its buffers before each forward in training
     bucket_cap_mb           how many MiB of gradients are averaged at a time
@@ -76,6 +82,7 @@ class DistributedDataParallel(Module):
             raise ArgumentError(f"{name}: bucket_cap_mb is {bucket_cap_mb}, and must be positive")
         if not any(p.requires_grad for p in module.parameters()):
             raise Error(f"{name}: no parameter of the module requires a gradient")
+        self.init_sync = init_sync
         self.module = module
         self.process_group = group_of(process_group, name)
         self.broadcast_buffers = broadcast_buffers
@@ -89,6 +96,7 @@ class DistributedDataParallel(Module):
         self._make_reducer()
 
     def _make_reducer(self) -> None:
+        self._parameters_then = [(p, p.requires_grad) for p in self.module.parameters()]
         named = [(key, p) for key, p in self.module.named_parameters() if p.requires_grad]
         self._reducer = _Reducer(
             named, self.process_group, self._bucket_bytes, self.find_unused_parameters, self.static_graph
@@ -100,7 +108,7 @@ class DistributedDataParallel(Module):
         its own hooks."""
         if self.process_group is not group_of(None, "DistributedDataParallel"):
             raise Error("DistributedDataParallel: a model of another group than that of all ranks cannot be copied")
-        left_out = ("process_group", "_reducer", "_unused")
+        left_out = ("process_group", "_reducer", "_unused", "_parameters_then")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -121,18 +129,34 @@ class DistributedDataParallel(Module):
         if here.trace is not None and here.trace.is_joint:
             unseen("DistributedDataParallel averages gradients of what it calls; compile the module inside of it")
         averages = is_grad_enabled() and self.require_backward_grad_sync
+        if averages:
+            self._renew_reducer()
+            averages = bool(self._reducer.parameters)
         if averages and self.training and self.broadcast_buffers:
             self._broadcast(list(self.module.buffers()))
         if averages:
             self._reducer.check_finished()
         outputs = self.module(*inputs, **kwargs)
         if averages:  # a further forward without a backward between changes nothing
-            self._reducer.begin()
+            unused: Sequence[int] = ()
             if self.find_unused_parameters:
                 if not self.static_graph or self._unused is None:
                     self._unused = self._reducer.unused_by(outputs)
-                self._reducer.skip(self._unused)
+                unused = self._unused
+            self._reducer.forwarded(outputs, unused)
         return outputs
+
+    def _renew_reducer(self) -> None:
+        """Makes another reducer where parameters were frozen, unfrozen, added or replaced since it was made."""
+        then, now = self._parameters_then, list(self.module.parameters())
+        if len(then) == len(now) and all(p is q and p.requires_grad is grad for p, (q, grad) in zip(now, then)):
+            return
+        self._reducer.check_finished()
+        known = {id(p) for p, _ in then}
+        self._reducer.close()
+        self._make_reducer()
+        if self.init_sync:
+            self._broadcast([p for p in now if id(p) not in known])
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -193,7 +217,7 @@ class _Reducer:
         counts_unused: bool,
         is_static: bool,
     ) -> None:
-        self.names, self.parameters = zip(*named, strict=True)
+        self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
         self.group, self.counts_unused, self.is_static = group, counts_unused, is_static
         self.somewhere: set[int] | None = None  # parameters that have had a gradient on any rank
         self.buckets = [_Bucket(at, [self.parameters[i] for i in at]) for at in self._grouped(bucket_bytes)]
@@ -203,8 +227,12 @@ class _Reducer:
         self.used: set[int] = set()  # parameters whose gradients are in their buckets
         self.part_of = {i: part for b in self.buckets for i, part in zip(b.indices, b.parts, strict=True)}
         ready = weakref.WeakMethod(self._ready)  # the hooks of the parameters must not keep this object alive
-        for i, p in enumerate(self.parameters):
-            p.register_post_accumulate_grad_hook(partial(_tell, ready, i))
+        self.handles = [
+            p.register_post_accumulate_grad_hook(partial(_tell, ready, i)) for i, p in enumerate(self.parameters)
+        ]
+        self.done = 0  # averages since the last forward
+        text = ", ".join(f"{name} {tuple(p.shape)}" for name, p in named)
+        self.layout = f"{len(named)} parameters of DistributedDataParallel ({zlib.crc32(text.encode()):08x})"
 
     def _grouped(self, bucket_bytes: int) -> list[list[int]]:
         """The indices of the parameters, from the last to the first, divided into buckets."""
@@ -220,8 +248,32 @@ class _Reducer:
             kind, left = of, left - size
         return groups
 
-    def begin(self) -> None:
-        """Starts a new forward, whose gradients are averaged."""
+    def close(self) -> None:
+        """Leaves the parameters, to another reducer."""
+        self.averages = False
+        for handle in self.handles:
+            handle.remove()
+
+    def forwarded(self, outputs: Any, unused: Sequence[int]) -> None:
+        """A forward is done: the next backward is averaged, and so is each other one that passes through outputs."""
+        self.done = 0
+        self.begin(unused)
+
+        def entered(_: Any) -> None:
+            if not self.averages:
+                self.begin(unused)
+
+        for x in tree_leaves(outputs):
+            if isinstance(x, Tensor) and x.requires_grad and not x.is_leaf:
+                x.register_hook(entered)
+
+    def begin(self, unused: Sequence[int]) -> None:
+        """Waits for the gradients of all parameters but those that are unused."""
+        self._begin()
+        if self.counts_unused:
+            self.skip(unused)
+
+    def _begin(self) -> None:
         self.averages, self.begun = True, 0
         self.used.clear()
         for bucket in self.buckets:
@@ -245,7 +297,7 @@ class _Reducer:
         used = {None, *reachable(roots)}
         return [i for i, p in enumerate(self.parameters) if gradient_edge(p) not in used]
 
-    def skip(self, unused: list[int]) -> None:
+    def skip(self, unused: Sequence[int]) -> None:
         """Marks parameters that will get no gradient as ready."""
         for i in unused:
             self.bucket_of[i].missing.discard(i)
@@ -265,7 +317,7 @@ class _Reducer:
         bucket.missing.discard(i)
         self.used.add(i)
         with no_grad():
-            self.part_of[i].copy_(self.parameters[i].grad)
+            self.part_of[i].copy_(self.parameters[i].grad)  # type: ignore[arg-type]
         self._sum_what_is_there()
 
     def _sum_what_is_there(self) -> None:
@@ -274,7 +326,8 @@ class _Reducer:
                 bucket.work._go_on()
         while self.begun < len(self.buckets) and not self.buckets[self.begun].missing:
             bucket = self.buckets[self.begun]
-            bucket.work = collectives.all_reduce(bucket.buffer, collectives.ReduceOp.AVG, self.group, async_op=True)
+            what = Note(f"as bucket {self.begun} of {self.layout}, average {self.done + 1} after a forward")
+            bucket.work = collectives.all_reduce_as(what, bucket.buffer, collectives.ReduceOp.AVG, self.group)
             self.begun += 1
         if self.begun == len(self.buckets):
             self._finish()
@@ -282,6 +335,7 @@ class _Reducer:
     def _finish(self) -> None:
         """Waits for the sums of all buckets, and writes the averages to the gradients."""
         self.averages = False
+        self.done += 1
         somewhere = self._used_somewhere()
         for bucket in self.buckets:
             assert bucket.work is not None

@@ -6,6 +6,7 @@ mpi4py is imported by init_process_group(), and needs an MPI: `pip install "norc
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from threading import get_ident
 from typing import Any
@@ -16,7 +17,8 @@ from ..autograd import no_grad
 from ..dtype import DTYPES, bool_
 from ..errors import DTypeError, Error
 from ..tensor import Tensor
-from .watch import Watch, tell
+from .agreement import Agreement, Pending, number_of
+from .watch import Watch, described, tell
 
 # Names of MPI's datatypes for the dtypes that MPI computes with; those of bytes that only move, by size.
 _NUMBERS = {
@@ -26,6 +28,7 @@ _NUMBERS = {
 _BYTES = {1: "BYTE", 2: "INT16_T", 4: "INT32_T", 8: "INT64_T", 16: "C_DOUBLE_COMPLEX"}
 _OPS = {"sum": "SUM", "avg": "SUM", "product": "PROD", "min": "MIN", "max": "MAX"}
 _BOOL_OPS = {"sum": "MAX", "max": "MAX", "product": "MIN", "min": "MIN"}  # or, and
+HEAD = 16  # bytes before the elements of a message
 # The environment variables in which the launchers of Open MPI, MPICH and Slurm pass the size of the world.
 _LAUNCHERS = "OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_NUM_TASKS".split()
 
@@ -79,7 +82,7 @@ def reduction(how: str, dtype: Any, name: str) -> Any:
     return getattr(mpi(), (_BOOL_OPS if dtype is bool_ else _OPS)[how])
 
 
-def _reductions(comm: Any) -> dict[str, Any]:
+def _reductions(comm: Any, agreement: Agreement | None) -> dict[str, Any]:
     """By operation the array that csrc/python/mpi.c reads: MPI_Allreduce, of the library that mpi4py has loaded, and
     handles; the datatype of each dtype, 0 for those that take more than one call of MPI."""
     function = function_of(mpi().__file__, "MPI_Allreduce")
@@ -90,7 +93,8 @@ def _reductions(comm: Any) -> dict[str, Any]:
         plain = "f" if how == "avg" else "uif"
         kinds = [handle(number_type(one, how)) if one.kind in plain and one.name in _NUMBERS else 0 for one in DTYPES]
         head = function, int(mpi().IN_PLACE), handle(reduction(how, None, how)), handle(comm)
-        made[how] = int64s(*head, *kinds)
+        agreed = 0 if agreement is None else handle(agreement.comm), handle(mpi().INT64_T), handle(mpi().MAX)
+        made[how] = int64s(*head, *agreed, *kinds)
     return made
 
 
@@ -98,6 +102,30 @@ def abort(message: str) -> None:
     """Prints message and ends the processes of all ranks."""
     tell(message)
     mpi().COMM_WORLD.Abort(1)
+
+
+class _Request:
+    """A nonblocking call: MPI's request, the message that it reads or writes, the comparison with other ranks, and the
+    error with which it could not begin."""
+
+    def __init__(
+        self, of_mpi: Any, message: Any = None, pending: Pending | None = None, error: Error | None = None
+    ) -> None:
+        self.of_mpi, self.message, self.pending, self.error = of_mpi, message, pending, error
+
+
+class _with_head:  # noqa: N801
+    """A message of a head and the memory of a tensor, sent or received as one. spec: as mpi4py takes it."""
+
+    def __init__(self, x: Any, head: Any) -> None:
+        buffer, count, datatype = x
+        MPI = mpi()  # noqa: N806
+        places = [address(head), buffer.address if count else 0]
+        self.kind = MPI.Datatype.Create_struct([HEAD, count], places, [MPI.BYTE, datatype]).Commit()
+        self.spec, self.head = [MPI.BOTTOM, 1, self.kind], head
+
+    def __del__(self) -> None:
+        self.kind.Free()
 
 
 class Link:
@@ -110,9 +138,11 @@ class Link:
     number_type, byte_type = staticmethod(number_type), staticmethod(byte_type)
     reduction = staticmethod(reduction)
 
-    def __init__(self, comm: Any, watch: Watch) -> None:
+    def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch) -> None:
         self.comm, self.watch, self.in_place = comm, watch, mpi().IN_PLACE
-        self._arrays = _reductions(comm)
+        self.agreement = None if comm.size == 1 else Agreement(comm, ranks, watch, mpi())
+        self.numbers: dict[Any, int] = {}  # of calls of all_reduce()
+        self._arrays = _reductions(comm, self.agreement)
         self.reductions = {how: address(array) for how, array in self._arrays.items()}
 
     def all_reduce(self, x: Any, op: Any) -> bool:
@@ -120,16 +150,24 @@ class Link:
         is done, for all else."""
         try:
             array = self.reductions[op]
+            key = lib.norch_shape(x), x._dtype, op
         except (KeyError, TypeError):
             return False
+        number = self.numbers.get(key)
+        if number is None:
+            if len(self.numbers) > 1000:
+                self.numbers.clear()
+            number = self.numbers[key] = number_of(described(("all_reduce", False, x, op)))
         watch, thread = self.watch, get_ident()
         watch.calls[thread] = ("all_reduce", x, op), watch.looks
         try:
-            status = lib.norch_mpi_all_reduce(x, array)
+            status = lib.norch_mpi_all_reduce(x, array, number)
         finally:
             del watch.calls[thread]
         if status is None:
             return False
+        if status == -1 and self.agreement is not None:
+            self.agreement.differ(("all_reduce", False, x, op), described(("all_reduce", False, x, op)))
         if status:
             raise Error(f"all_reduce: MPI: {mpi().Get_error_string(status)}")
         x._bump()
@@ -155,32 +193,63 @@ class Link:
         return mpi().buffer.fromaddress(address, size)
 
     def call(self, what: tuple[Any, ...], method: str, *arguments: Any) -> None:
-        """Runs a collective and waits for it."""
+        """Runs a collective and waits for it; Error on all ranks if they call different ones. A message has a head."""
+        if method in ("Send", "Recv"):
+            whole = _with_head(*arguments[:2])
+            self.watch.run(what, getattr(self.comm, method), whole.spec, *arguments[2:])
+            return
+        if self.agreement is not None:
+            self.agreement.check(what, method, arguments)
         self.watch.run(what, getattr(self.comm, method), *arguments)
 
     def begin(self, what: tuple[Any, ...], method: str, *arguments: Any) -> Any:
-        """Starts a nonblocking collective and returns its MPI request."""
-        return self.watch.run(what, getattr(self.comm, "I" + method.lower()), *arguments)
+        """Starts a nonblocking collective and returns its request."""
+        if method in ("Send", "Recv"):
+            whole = _with_head(*arguments[:2])
+            return _Request(
+                self.watch.run(what, getattr(self.comm, f"I{method.lower()}"), whole.spec, *arguments[2:]), whole
+            )
+        pending = None if self.agreement is None else self.agreement.begin(what, method, arguments)
+        try:
+            return _Request(self.watch.run(what, getattr(self.comm, "I" + method.lower()), *arguments), None, pending)
+        except Error as error:
+            if pending is None:
+                raise
+            return _Request(None, None, pending, error)  # the comparison may say why
 
     def wait(self, what: tuple[Any, ...], request: Any) -> None:
-        """Waits for a request of begin()."""
-        self.watch.run(what, request.Wait)
+        """Waits for a request of begin(); Error on all ranks if they call different ones."""
+        if request.pending is not None:
+            request.pending.is_complete(waits=True)
+        if request.error is not None:
+            raise request.error
+        self.watch.run(what, request.of_mpi.Wait)
 
     def test(self, what: tuple[Any, ...], request: Any) -> bool:
         """Whether a request is complete. The call lets MPI make progress."""
-        return bool(self.watch.run(what, request.Test))
+        if request.pending is not None and not request.pending.is_complete(waits=False):
+            return False
+        if request.error is not None:
+            raise request.error
+        return bool(self.watch.run(what, request.of_mpi.Test))
+
+    def head(self, x: Tensor) -> tuple[Any, ...]:
+        """What goes before the elements of a message: their dtype and number."""
+        return (int64s(x._dtype, x._numel),)
 
     def status(self) -> Any:
         """The status that Recv fills and sender() reads."""
         return mpi().Status()
 
-    def sender(self, status: Any, source: int) -> tuple[int, int | None]:
-        """(rank of the sender, number of bytes) of a status."""
-        return status.Get_source(), status.Get_count(mpi().BYTE)
+    def sender(self, status: Any, source: int) -> int:
+        """The rank of the sender of a status."""
+        return int(status.Get_source())
 
     def any_source(self, name: str) -> int:
         """The value that stands for any rank as the sender."""
         return int(mpi().ANY_SOURCE)
 
     def free(self) -> None:
-        """Does nothing: the group frees the communicator."""
+        """Frees the communicator of the agreement; the group frees the other one."""
+        if self.agreement is not None:
+            self.agreement.free()

@@ -292,9 +292,13 @@ class Link:
     def status(self) -> None:
         """None: NCCL reports nothing about received data."""
 
-    def sender(self, status: None, source: int) -> tuple[int, None]:
-        """(rank of the sender, None)."""
-        return source, None
+    def sender(self, status: None, source: int) -> int:
+        """The rank of the sender."""
+        return source
+
+    def head(self, x: Tensor) -> tuple[Any, ...]:
+        """Nothing: a message of NCCL has elements only."""
+        return ()
 
     def any_source(self, name: str) -> int:
         """ArgumentError: NCCL needs the rank of the sender."""

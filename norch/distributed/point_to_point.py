@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import ArgumentError, ShapeError
+from ..dtype import DTYPES
+from ..errors import ArgumentError, DTypeError, Error, ShapeError
 from ..tensor import Tensor
 from .process_group import group_of
 from .transfer import Bytes, Call, Work
@@ -16,7 +17,8 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Sends tensor to rank dst, which receives it by recv(); returns when the tensor may be written to again."""
     call, to = _to_other("send", group, dst, group_dst)
-    call("Send", Bytes(call, tensor).spec, to, tag)
+    x = Bytes(call, tensor)
+    call("Send", x.spec, *call.link.head(x.host), to, tag)
 
 
 def isend(
@@ -24,21 +26,24 @@ def isend(
 ) -> Work:
     """Nonblocking send()."""
     call, to = _to_other("isend", group, dst, group_dst)
-    return call.begun("Send", Bytes(call, tensor).spec, to, tag)
+    x = Bytes(call, tensor)
+    return call.begun("Send", x.spec, *call.link.head(x.host), to, tag)
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Writes into tensor what rank src sends (None: any rank), and returns the number of the sender. ShapeError where
-    the message has another number of bytes than the tensor. With NCCL tags are not compared, and src is required."""
+    the message has another number of elements than the tensor, DTypeError where they have another dtype, after MPI
+    has written what fits. With NCCL neither they nor tags are compared, and src is required."""
     call, source = _to_other("recv", group, src, group_src)
-    x = Bytes(call, tensor)
+    x = Received(call, tensor)
     status, source = call.link.status(), call.link.any_source("recv") if source < 0 else source
-    call("Recv", x.spec, source, tag, status)
-    sender, came = call.link.sender(status, source)
-    if came not in (None, x.host.numel() * x.host.dtype.itemsize):
-        raise ShapeError(f"recv: {came} bytes came for a tensor of shape {tuple(tensor.shape)} and {tensor.dtype}")
+    try:
+        call("Recv", x.spec, *x.head, source, tag, status)
+    except Error:
+        x.check()
+        raise
     x.finish()
-    return call.group.ranks[sender]
+    return call.group.ranks[call.link.sender(status, source)]
 
 
 def irecv(
@@ -46,8 +51,31 @@ def irecv(
 ) -> Work:
     """Nonblocking recv()."""
     call, source = _to_other("irecv", group, src, group_src)
-    x = Bytes(call, tensor)
-    return call.begun("Recv", x.spec, call.link.any_source("irecv") if source < 0 else source, tag, done=[x])
+    x = Received(call, tensor)
+    source = call.link.any_source("irecv") if source < 0 else source
+    return call.begun("Recv", x.spec, *x.head, source, tag, done=[x])
+
+
+class Received(Bytes):
+    """A tensor for a message. finish() compares it with what was sent."""
+
+    def __init__(self, call: Call, x: Tensor) -> None:
+        super().__init__(call, x)
+        self.name, self.head = call.name, call.link.head(self.host)
+
+    def check(self) -> None:
+        """ShapeError or DTypeError if the message was of other elements."""
+        for head in self.head:
+            dtype, count = DTYPES[head[0]], head[1]
+            mine = f"a tensor of shape {tuple(self.x.shape)} and {self.x.dtype}"
+            if dtype is not self.host.dtype:
+                raise DTypeError(f"{self.name}: {count} elements of {dtype} came for {mine}")
+            if count != self.host.numel():
+                raise ShapeError(f"{self.name}: {count} elements came for {mine}")
+
+    def finish(self) -> None:
+        self.check()
+        super().finish()
 
 
 def _to_other(name: str, group: Any, rank: int | None, in_group: int | None) -> tuple[Call, int]:

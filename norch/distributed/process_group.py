@@ -94,9 +94,8 @@ class ProcessGroup:
     def _free(self) -> None:
         """Frees the communicators."""
         self.direct = None
-        for link in self.links.values():
-            if isinstance(link, nccl.Link):
-                link.free()
+        for link in set(self.links.values()):
+            link.free()
         for comm in (self.checks, self.comm):
             if comm is not None:
                 comm.Free()
@@ -278,7 +277,7 @@ def _noted(made: ProcessGroup) -> ProcessGroup:
 
 def _of_mpi(comm: Any, ranks: Sequence[int], watch: Watch, kinds: dict[str, str], device: Any) -> ProcessGroup:
     """A group over an MPI communicator; device(): the index of this rank's CUDA device."""
-    link: Any = mpi.Link(comm, watch)
+    link: Any = mpi.Link(comm, ranks, watch)
     links: dict[str, Any] = {place: link for place, kind in kinds.items() if kind == "mpi"}
     if kinds.get("cuda") == "nccl":
         found = device()

@@ -14,14 +14,15 @@ from .._lib import lib
 from .._recording import here, unseen
 from ..autograd import no_grad
 from ..dtype import bfloat16, bool_, float16, float32, uint8
-from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ..errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError
 from ..ops.create import empty
 from ..tensor import Tensor
 from .process_group import ProcessGroup, group_of
-from .watch import described
+from .watch import Note, described
 
 _OPS = ("sum", "avg", "product", "min", "max")
 _abandoned: list[Work] = []  # dropped without wait(): their memory is still read or written
+_failed: list[Any] = []  # what calls that differ between ranks may still read or write
 
 
 def _aside(step: Callable[[], Any]) -> Any:
@@ -55,7 +56,7 @@ class Work:
         """Whether the call is complete; then the tensors have the results. The call lets MPI make progress."""
         if not self._done:
             unseen("Python asks whether a collective is complete")
-            if _aside(lambda: self._call.link.test(self._call.what, self._request)):
+            if self._at(lambda: self._call.link.test(self._call.what, self._request)):
                 self._complete()
         return self._done
 
@@ -64,7 +65,7 @@ class Work:
         NCCL the current stream waits, not the host."""
         if not self._done:
             link, what = self._call.link, self._call.what
-            _aside(lambda: link.wait(what, self._request))
+            self._at(lambda: link.wait(what, self._request))
             if here.trace is not None and self._replayed is not None and here.trace is self._trace:
                 slot = self._replayed
                 here.trace.unfinished.discard(self)
@@ -78,10 +79,19 @@ class Work:
         """Lets MPI make progress; a replay does so too."""
         if not self._done:
             link, what = self._call.link, self._call.what
-            _aside(lambda: link.test(what, self._request))
+            self._at(lambda: link.test(what, self._request))
             if here.trace is not None and self._replayed is not None and here.trace is self._trace:
                 slot = self._replayed
                 self._call.record("test", (), (), lambda _: link.test(what, slot.request))
+
+    def _at(self, step: Callable[[], Any]) -> Any:
+        """The result of a step. A call that has failed is over, and its memory is kept."""
+        try:
+            return _aside(step)
+        except Error:
+            self._done = True
+            _failed.append((self._request, self._arguments, self._to_finish))
+            raise
 
     def __del__(self) -> None:
         if not self._done:
@@ -104,7 +114,8 @@ class Call:
         self.name, self.async_op, self.group = name, async_op, group_of(group, name)
         self.link: Any = None  # that of the first tensor's device
         heads = [(meta_of(x) if shapes else x.dtype) if isinstance(x, Tensor) else x for x in arguments]
-        self.what = (name, bool(async_op), *heads)  # it holds no memory
+        heads = [x.lower() if type(x) is str else x for x in heads]
+        self.what: tuple[Any, ...] = (name, bool(async_op), *heads)  # it holds no memory
         if compare:
             self.group._compare(*self.what)
 
@@ -182,7 +193,9 @@ class Call:
     def root(self, rank: int | None, in_group: int | None, default: int | None = None) -> int:
         """The number in the group of a rank that is given by its number in the world, or by that in the group.
         ArgumentError for both, for neither where there is no default, and for a rank that is not in the group."""
-        return root_of(self.group, self.name, rank, in_group, default)
+        found = root_of(self.group, self.name, rank, in_group, default)
+        self.what = (*self.what, Note(f"with rank {self.group.ranks[found]}"))
+        return found
 
     def check_list(self, what: str, tensors: Any, like: Tensor | None) -> None:
         """ArgumentError unless it is a tensor for each rank, of the dtype of `like`."""

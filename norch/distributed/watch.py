@@ -31,6 +31,10 @@ def seconds_of(timeout: timedelta | float | None, name: str, otherwise: float = 
     return found
 
 
+class Note(str):
+    """What else distinguishes a call."""
+
+
 def described(what: tuple[Any, ...]) -> str:
     """A call by its name and arguments, "all_reduce of (4,) norch.float32 by sum". True is async, a number a rank."""
     words = [what[0]]
@@ -39,6 +43,8 @@ def described(what: tuple[Any, ...]) -> str:
             words.append(f"of {tuple(x.shape)} {x.dtype}")
         elif isinstance(x, bool):
             words.extend(["async"] * x)
+        elif isinstance(x, Note):
+            words.append(x)
         elif x is not None:
             words.append(f"{'rank' if isinstance(x, int) else 'by' if isinstance(x, str) else 'of'} {x}")
     return " ".join(words)

@@ -123,21 +123,38 @@ def test_the_call_of_the_function_of_mpi() -> None:
         all_reduce
     )
     handles = [100 + i if one is not norch.bool else 0 for i, one in enumerate(DTYPES)]
-    array = int64s(ctypes.cast(function, pointer).value, -1, 7, 0x44000000, *handles)
+    alone = int64s(ctypes.cast(function, pointer).value, -1, 7, 0x44000000, 0, 8, 9, *handles)
     x = norch.ones(2, 3)
-    assert lib.norch_mpi_all_reduce(x, address(array)) == 15
+    assert lib.norch_mpi_all_reduce(x, address(alone), 5) == 15
     assert seen == [(2**64 - 1, x.data_ptr(), 6, 100 + norch.float32.code, 7, 0x44000000)]
     for other in (x.t(), x[:0], x.bool(), None):
-        assert lib.norch_mpi_all_reduce(other, address(array)) is None
+        assert lib.norch_mpi_all_reduce(other, address(alone), 5) is None
     assert (
-        norch.vmap(lambda x: x + int(lib.norch_mpi_all_reduce(x, address(array)) is None))(x).tolist()
+        norch.vmap(lambda x: x + int(lib.norch_mpi_all_reduce(x, address(alone), 5) is None))(x).tolist()
         == [[2.0] * 3] * 2
     )
     assert len(seen) == 1
-    with pytest.raises(TypeError, match="takes 2 arguments, not 1"):
+    with pytest.raises(TypeError, match="takes 3 arguments, not 1"):
         lib.norch_mpi_all_reduce(x)
-    with pytest.raises(TypeError):
-        lib.norch_mpi_all_reduce(x, "sum")
+    for wrong in ((x, "sum", 5), (x, address(alone), "5")):
+        with pytest.raises(TypeError):
+            lib.norch_mpi_all_reduce(*wrong)
+
+    others = [0]  # the number of the call of another rank
+
+    def compared(_: int, at: int, count: int, *kind: int) -> int:
+        seen.append((count, *kind))
+        if count == 2:
+            pair = (ctypes.c_int64 * 2).from_address(at)
+            pair[:] = max(pair[0], others[0]), max(pair[1], -others[0])
+        return 0
+
+    function = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer, ctypes.c_int, pointer, pointer, ctypes.c_int)(compared)
+    several = int64s(ctypes.cast(function, pointer).value, -1, 7, 4, 6, 8, 9, *handles)
+    for others[0], status, calls in ((5, 0, 2), (4, -1, 1), (6, -1, 1)):
+        seen.clear()
+        assert lib.norch_mpi_all_reduce(x, address(several), 5) == status
+        assert seen == [(2, 8, 9, 6), (6, 100 + norch.float32.code, 7, 4)][:calls]
 
 
 @with_mpi
