@@ -382,7 +382,7 @@ test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
 
 # One dtype, and none of the tests that take long for what they tell: they start programs or cover what others do too.
 FAST_LEAVES := build wheels benchmarks examples docs second stream threads isa
-test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: under a minute of two cores
+test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: 3 to 4 minutes of two cores
 	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) --ignore=tests/fuzz $(ARGS)
 
 # The suite's kernel tests on each ISA build that this machine can run, or on some of them (RUN_ISAS="baseline avx2").
