@@ -163,6 +163,11 @@ def test_distances_far_from_0():
             found = norch.cdist(x, x.clone(), compute_mode=mode)
             off_diagonal = (found.double() - wanted).abs() * (1 - norch.eye(40, dtype=norch.float64))
             assert off_diagonal.max() < 1e-5
+            a, wide = (y.detach().clone().requires_grad_() for y in (x, x.double()))
+            slopes = (norch.arange(1600) * 0.7).sin().reshape(40, 40)
+            norch.cdist(a, x, compute_mode=mode).backward(slopes)
+            norch.cdist(wide, x.double(), compute_mode="donot_use_mm_for_euclid_dist").backward(slopes.double())
+            assert (a.grad - wide.grad).abs().max() < 2e-5
         exact = x.double().numpy()[:6]
         assert np.abs(norch.cov(x[:6]).numpy() - np.cov(exact)).max() < 2e-6
         assert np.abs(norch.corrcoef(x[:6]).numpy() - np.corrcoef(exact)).max() < 2e-6

@@ -74,10 +74,17 @@ def _cdist(a: Tensor, b: Tensor, p: float, rows: int) -> Tensor:
     return parts[0] if len(parts) == 1 else cat(parts, -2)
 
 
+def _about_middle(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """a and b less the mean row of a: of the same differences, with smaller products."""
+    middle = a.detach().mean(tuple(range(a.ndim - 1)), True)
+    return a - middle, b - middle
+
+
 def _euclidean_backward(
     g: Tensor, a: Tensor, b: Tensor, out: Tensor, needs_input_grad: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None]:
     to_a, to_b = needs_input_grad
+    a, b = _about_middle(a, b)
     slope = g / out.where(out != 0, math.inf)
     return (
         _weighted_differences(a, slope, b) if to_a else None,
@@ -93,8 +100,7 @@ def _weighted_differences(a: Tensor, slope: Tensor, b: Tensor) -> Tensor:
 @differentiable("euclidean", inputs=("a", "b"), broadcast=True, backward=_euclidean_backward)
 def _euclidean(a: Tensor, b: Tensor) -> Tensor:
     """_cdist() of order 2, by a product of matrices."""
-    middle = a.mean(-2, True).mean(tuple(range(a.ndim - 1)), True)  # near which squares are small
-    a, b = a - middle, b - middle
+    a, b = _about_middle(a, b)
     size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
     square = size - matmul(a * 2, b.transpose(-1, -2))
     return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
