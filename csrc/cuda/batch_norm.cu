@@ -116,7 +116,7 @@ template <class T> DEVICE T number_at(const void *x, int64_t i, T otherwise) {
 
 /* What a channel's elements are computed with. */
 template <class T> struct channel_numbers {
-    T mean, scale, weight;
+    T mean, scale, weight, rest = 0; /* rest: what rounding the mean of a batch leaves */
 
     DEVICE channel_numbers(const batch_norm_args &a, int64_t channel, T mean, T variance)
         : mean(mean), scale(T(1) / sqrt(variance + (T)a.p.eps)), weight(number_at(a.p.weight, channel, T(1))) {}
@@ -168,12 +168,15 @@ DEVICE channel_numbers<T> batch_numbers(const batch_norm_args &a, const batch_no
         move(a.p.running_mean, (double)mean);
         move(a.p.running_variance, n > 1 ? variance * (n / (n - 1)) : variance);
     }
-    return {a, t.channel < a.p.channels ? t.channel : 0, mean, (T)variance};
+    channel_numbers<T> c(a, t.channel < a.p.channels ? t.channel : 0, mean, (T)variance);
+    c.rest = (T)(origin_of<T>(a, t.channel) + shift - (double)mean);
+    return c;
 }
 
 template <class T, int W>
 DEVICE void normalize(const batch_norm_args &a, const batch_norm_thread &t, const channel_numbers<T> &c) {
-    const T factor = c.scale * c.weight, bias = t.channel < a.p.channels ? number_at(a.p.bias, t.channel, T(0)) : T(0);
+    const T factor = c.scale * c.weight;
+    const T bias = (t.channel < a.p.channels ? number_at(a.p.bias, t.channel, T(0)) : T(0)) - c.rest * factor;
     t.each<W>(a, [&](int64_t i) {
         auto x = pack_at<T, W>(a.p.x, i);
 #pragma unroll

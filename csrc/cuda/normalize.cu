@@ -31,9 +31,11 @@ struct normalize_args {
     int64_t samples, part_samples;
 };
 
-/* h = (x - mean) * scale */
-template <class T> struct alignas(2 * sizeof(T)) moments {
-    T mean, scale;
+/* h = (x - mean) * scale + shift: shift is what rounding the mean leaves, a part of the deviation far from 0. */
+template <class T> struct alignas(4 * sizeof(T)) moments {
+    T mean, scale, shift;
+
+    DEVICE T h(T x) const { return (x - mean) * scale + shift; }
 };
 
 template <class E, int packs, class T = computed<E>>
@@ -51,7 +53,7 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
         });
         m.mean = (T)(add_up(l, sum) / (A)l.n);
     }
-    A squares = 0;
+    A squares = 0, apart = 0;
     each_pack<E, packs>(l, [&](int64_t p) {
         T v[W];
         x.get(l, p, v);
@@ -59,9 +61,13 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
         for (int k = 0; k < W; k++) {
             const T d = v[k] - m.mean;
             squares += l.at<E>(p, k) < l.n ? (A)(d * d) : A(0);
+            apart += l.at<E>(p, k) < l.n ? (A)d : A(0);
         }
     });
-    m.scale = T(1) / sqrt((T)(add_up(l, squares) / (A)l.n) + (T)a.eps);
+    const A away = a.centered ? add_up(l, apart) / (A)l.n : A(0);
+    const A variance = add_up(l, squares) / (A)l.n - away * away;
+    m.scale = T(1) / sqrt((T)(variance < 0 ? A(0) : variance) + (T)a.eps);
+    m.shift = -(T)away * m.scale;
     return m;
 }
 
@@ -112,7 +118,7 @@ template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_rows(co
         if (a.bias) load_affine<E>(b, a, l, a.bias, from, p);
 #pragma unroll
         for (int k = 0; k < W; k++) {
-            v[k] = (v[k] - m.mean) * m.scale;
+            v[k] = m.h(v[k]);
             if (a.weight) v[k] *= w[k];
             if (a.bias) v[k] += b[k];
         }
@@ -141,7 +147,7 @@ DEVICE void sum_channels(const normalize_args &a, const line &l, int64_t row, co
             c.load(g, static_cast<const E *>(a.g) + from, p);
 #pragma unroll
             for (int k = 0; k < W; k++) { /* g is 0 behind the last */
-                product += (A)(g[k] * ((x[k] - m.mean) * m.scale));
+                product += (A)(g[k] * m.h(x[k]));
                 sum += (A)g[k];
             }
         });
@@ -179,7 +185,7 @@ template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_input(c
 #pragma unroll
         for (int k = 0; k < W; k++) { /* f is 0 behind the last */
             sum += (A)f[k];
-            product += (A)(f[k] * ((v[k] - m.mean) * m.scale));
+            product += (A)(f[k] * m.h(v[k]));
         }
         if constexpr (packs > 0)
 #pragma unroll
@@ -195,7 +201,7 @@ template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_input(c
             weighted(p, f);
         x.get(l, p, v);
 #pragma unroll
-        for (int k = 0; k < W; k++) f[k] = m.scale * (f[k] - mean - (v[k] - m.mean) * m.scale * slope);
+        for (int k = 0; k < W; k++) f[k] = m.scale * (f[k] - mean - m.h(v[k]) * slope);
         l.store(static_cast<E *>(a.out) + first, f, p);
     });
     if (a.sums) sum_channels<E, packs>(a, l, row, m);
@@ -224,7 +230,7 @@ template <class E, int W, class To> __global__ void __launch_bounds__(NR_BLOCK) 
 #pragma unroll
             for (int k = 0; k < W; k++) {
                 const T slope = g.v[k];
-                product[k] += slope * ((x.v[k] - m.mean) * m.scale);
+                product[k] += slope * m.h(x.v[k]);
                 sum[k] += slope;
             }
         }
