@@ -589,26 +589,3 @@ NR_BUILTIN(note_unseen) {
     }
     return Py_NewRef(NR_NONE);
 }
-
-/* refusal(recording): why the recording cannot be run, or None. */
-NR_BUILTIN(refusal) {
-    const nr_recording *r = nr_counted("refusal", 1, n) ? nr_recording_of("refusal", given[0]) : NULL;
-    if (!r) return NULL;
-    if (r->program && r->program->refusal[0]) return PyUnicode_FromString(r->program->refusal);
-    return Py_NewRef(NR_NONE);
-}
-
-/* differs(a, b, loosely): the first call in which two recordings differ; -1: none. */
-NR_BUILTIN(differs) {
-    const nr_recording *a = nr_counted("differs", 3, n) ? nr_recording_of("differs", given[0]) : NULL;
-    const nr_recording *b = a ? nr_recording_of("differs", given[1]) : NULL;
-    if (!b) return NULL;
-    const bool loosely = PyObject_IsTrue(given[2]) == 1;
-    return PyLong_FromLongLong(a->program && b->program ? nr_program_differs(a->program, b->program, loosely) : 0);
-}
-
-/* is_running(recording) */
-NR_BUILTIN(is_running) {
-    const nr_recording *r = nr_counted("is_running", 1, n) ? nr_recording_of("is_running", given[0]) : NULL;
-    return r ? PyBool_FromLong(r->program && r->program->running) : NULL;
-}

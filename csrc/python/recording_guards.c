@@ -57,6 +57,14 @@ static int dict_holds(void *dict, const nr_guard *guard) {
     return same(found, guard->value);
 }
 
+int nr_calls_true(void *callable) {
+    void *answer = PyObject_CallObject(callable, NULL);
+    if (!answer) return -1;
+    const int truth = PyObject_IsTrue(answer);
+    Py_DecRef(answer);
+    return truth;
+}
+
 /* Whether a guard holds; -1 after an exception. References that are found are borrowed. */
 static int holds(const nr_container *container, const nr_guard *guard) {
     void *object = container->object, *found;
@@ -162,11 +170,4 @@ int32_t nr_guards_read(nr_guards *guards, void *rows) {
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) read_row(guards, PyList_GetItem(rows, i));
     return NORCH_OK;
-}
-
-/* guards_hold(recording): whether what Python read for it is unchanged. */
-NR_BUILTIN(guards_hold) {
-    nr_recording *r = nr_counted("guards_hold", 1, n) ? nr_recording_of("guards_hold", given[0]) : NULL;
-    const int held = r ? nr_guards_hold(&r->conditions.guards) : -1;
-    return held < 0 ? NULL : PyBool_FromLong(held);
 }

@@ -276,14 +276,6 @@ static void *give_results(nr_recording *r, int64_t from, int64_t to) {
     return tuple;
 }
 
-int nr_calls_true(void *callable) {
-    void *answer = PyObject_CallObject(callable, NULL);
-    if (!answer) return -1;
-    const int truth = PyObject_IsTrue(answer);
-    Py_DecRef(answer);
-    return truth;
-}
-
 /* Reads `count` arguments from a tuple; false if it has another number of them. */
 static bool read_arguments(void *tuple, int64_t count, void **given) {
     if (PyTuple_Size(tuple) != count) return false;
@@ -485,4 +477,11 @@ NR_BUILTIN(matches) {
     const int same = fits ? matches(&r->conditions, leaves) : false;
     nr_free(leaves);
     return same < 0 ? NULL : PyBool_FromLong(same);
+}
+
+/* guards_hold(recording): whether what Python read for it is unchanged. */
+NR_BUILTIN(guards_hold) {
+    nr_recording *r = nr_counted("guards_hold", 1, n) ? nr_recording_of("guards_hold", given[0]) : NULL;
+    const int held = r ? nr_guards_hold(&r->conditions.guards) : -1;
+    return held < 0 ? NULL : PyBool_FromLong(held);
 }
