@@ -63,7 +63,7 @@ def _rounded(out: Any, kind: Any, given: tuple[Any, ...]) -> Any:
     if any(type(x) is type(kind) for x in given):
         return out
     if isinstance(out, Handle):
-        return out.to(kind) if out._dtype == _WIDE[0] else out
+        return out.to(kind) if out._dtype == _WIDE[0] else out  # type: ignore[attr-defined]
     if isinstance(out, tuple):
         parts = [_rounded(x, kind, ()) for x in out]
         return type(out)(*parts) if hasattr(out, "_fields") else type(out)(parts)

@@ -79,6 +79,7 @@ def cov(
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, one a row: cov() over the product of their standard deviations; they, or their
     real and imaginary parts, lie in [-1, 1]."""
+    input = as_fixed_operand(input, "corrcoef")
     c = cov(input)
     if c.ndim == 0:
         return c / c
