@@ -9,8 +9,8 @@
  *   +-----------+            +-------------+
  *
  * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next
- * one. This file computes the geometry; conv_pad.h, conv_correlate.h (y and x) and conv_weight.h have the loops, and
- * are included once for each float type. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN:
+ * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h
+ * and conv_depth.h (one channel to a group) have the loops, and are included once for each float type. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN:
  * Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
@@ -39,6 +39,15 @@
 #endif
 /* Positions that one panel of the transposed gradient holds, in the product for the weight. */
 #define POSITIONS 256
+
+/* Depthwise convolutions: most taps, phases of an adjoint, bytes of a band and of a row of it, and positions side by
+ * side, whose sums hide the latency of each other's additions. */
+#define MOST_TAPS 49
+#define MOST_PHASES 16
+#define DEPTH_BYTES (192 * 1024)
+#define LONGEST_ROW (2 * 1024 * 1024)
+#define NEIGHBOURS 9
+#define EACH_NEIGHBOUR(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
 
 /* A source (channels, size) read by taps: grid position (i, j) and tap (r, c) meet at (i * step + r, j * step + c), or
  * at a zero outside. Padded rows hold the columns of one residue modulo step[1] after the other, so that
@@ -122,10 +131,39 @@ static int32_t no_scratch(size_t bytes) {
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
 
+#define TEMPLATE "conv_depth.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
+
+/* Whether all elements of the weight are finite: padding with zeros must not change sums that have none of it. */
+static bool is_finite(const nr_conv_plan *p, bool narrow) {
+    const int64_t n = p->groups * p->out * p->in * p->kernel[0] * p->kernel[1];
+    int wild = 0;
+    if (narrow)
+        for (int64_t i = 0; i < n; i++) wild |= ((const float *)p->weight)[i] * 0 != 0;
+    else
+        for (int64_t i = 0; i < n; i++) wild |= ((const double *)p->weight)[i] * 0 != 0;
+    return !wild;
+}
+
+/* One channel to a group, and groups enough for the lanes of a vector. */
+static bool is_depthwise(const nr_conv_plan *p, nr_conv_kind kind, bool narrow) {
+    if (p->in != 1 || p->out != 1 || p->groups * 2 * (narrow ? 4 : 8) <= VECTOR) return false;
+    if (p->kernel[0] * p->kernel[1] > MOST_TAPS) return false;
+    const int64_t wide = greatest(p->size[1], p->result[1] * p->stride[1]) + p->kernel[1] * p->dilation[1];
+    if (wide * VECTOR > LONGEST_ROW) return false;
+    if (kind != NR_CONV_INPUT) return true;
+    for (int d = 0; d < 2; d++)
+        if (p->stride[d] > p->size[d]) return false;
+    return p->stride[0] <= MOST_PHASES && p->stride[1] <= MOST_PHASES / p->stride[0] && is_finite(p, narrow);
+}
+
 int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     const nr_conv_plan *plan = call->plan;
-    bool narrow = call->dtype == NORCH_FLOAT32;
-    if (call->op == NR_CONV_FORWARD) return (narrow ? forward_float32 : forward_float64)(plan);
-    if (call->op == NR_CONV_INPUT) return (narrow ? input_float32 : input_float64)(plan);
+    const nr_conv_kind kind = (nr_conv_kind)call->op;
+    const bool narrow = call->dtype == NORCH_FLOAT32;
+    if (is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
+    if (kind == NR_CONV_FORWARD) return (narrow ? forward_float32 : forward_float64)(plan);
+    if (kind == NR_CONV_INPUT) return (narrow ? input_float32 : input_float64)(plan);
     return (narrow ? weight_float32 : weight_float64)(plan);
 }

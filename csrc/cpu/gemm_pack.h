@@ -64,37 +64,6 @@ INLINE void NAME(pack_four)(int width, T *restrict to, int64_t k, const T *restr
     }
 }
 
-/* LANES lanes whose elements are contiguous along k, a square at a time. SWAP(d) exchanges, of each pair of rows i and
- * i + d, the lanes j + d of the first with the lanes j of the second: Eklundh, "A Fast Computer Method for Matrix
- * Transposing" (1972). */
-#define FIRST_OF(n, d, j) ((j) & (d) ? (n) + (j) - (d) : (j))
-#define SECOND_OF(n, d, j) ((j) & (d) ? (n) + (j) : ((j) + (d)) % (2 * (n)))
-#define SWAP(d)                                                                      \
-    UNROLL for (int i = 0; i < LANES; i++) {                                         \
-        if ((d) >= LANES || (i & (d))) continue;                                     \
-        NAME(vec) a = row[i], b = row[(i + (d)) % LANES];                            \
-        row[i] = SHUFFLE_LANES(a, b, NAME(EACH_LANE)(FIRST_OF, d));                  \
-        row[(i + (d)) % LANES] = SHUFFLE_LANES(a, b, NAME(EACH_LANE)(SECOND_OF, d)); \
-    }
-INLINE void NAME(pack_square)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane) {
-    int64_t p = 0;
-    for (; p + LANES <= k; p += LANES) {
-        NAME(vec) row[LANES];
-        UNROLL for (int i = 0; i < LANES; i++) row[i] = VEC(from + i * lane + p);
-        SWAP(8)
-        SWAP(4)
-        SWAP(2)
-        SWAP(1)
-        UNROLL for (int i = 0; i < LANES; i++) STORE(to + (p + i) * width, row[i]);
-    }
-    for (; p < k; p++) {
-        for (int i = 0; i < LANES; i++) to[p * width + i] = from[i * lane + p];
-    }
-}
-#undef FIRST_OF
-#undef SECOND_OF
-#undef SWAP
-
 /* ---- a part of a vector: its first `count` elements, the others 0 ------------------------------------ */
 
 INLINE NAME(vec) NAME(load_part)(const T *at, int count) {
@@ -114,6 +83,48 @@ INLINE void NAME(store_part)(T *at, int count, NAME(vec) v) {
     for (int i = 0; i < count; i++) at[i] = v[i];
 #endif
 }
+
+/* LANES lanes whose elements are contiguous along k, a square at a time. SWAP(d) exchanges, of each pair of rows i and
+ * i + d, the lanes j + d of the first with the lanes j of the second: Eklundh, "A Fast Computer Method for Matrix
+ * Transposing" (1972). */
+#define FIRST_OF(n, d, j) ((j) & (d) ? (n) + (j) - (d) : (j))
+#define SECOND_OF(n, d, j) ((j) & (d) ? (n) + (j) : ((j) + (d)) % (2 * (n)))
+#define SWAP(d)                                                                      \
+    UNROLL for (int i = 0; i < LANES; i++) {                                         \
+        if ((d) >= LANES || (i & (d))) continue;                                     \
+        NAME(vec) a = row[i], b = row[(i + (d)) % LANES];                            \
+        row[i] = SHUFFLE_LANES(a, b, NAME(EACH_LANE)(FIRST_OF, d));                  \
+        row[(i + (d)) % LANES] = SHUFFLE_LANES(a, b, NAME(EACH_LANE)(SECOND_OF, d)); \
+    }
+INLINE void NAME(pack_square)(int64_t width, T *restrict to, int64_t k, const T *restrict from, int64_t lane) {
+    if (k <= LANES / 4) {
+        for (int64_t p = 0; p < k; p++)
+            for (int i = 0; i < LANES; i++) to[p * width + i] = from[i * lane + p];
+        return;
+    }
+    for (int64_t p = 0; p < k; p += LANES) {
+        NAME(vec) row[LANES];
+        if (p + LANES > k && k >= LANES) p = k - LANES; /* the last square may overlap the one before */
+        const int count = (int)least(LANES, k - p);
+        if (count == LANES) {
+            UNROLL for (int i = 0; i < LANES; i++) row[i] = VEC(from + i * lane + p);
+        } else {
+            UNROLL for (int i = 0; i < LANES; i++) row[i] = NAME(load_part)(from + i * lane + p, count);
+        }
+        SWAP(8)
+        SWAP(4)
+        SWAP(2)
+        SWAP(1)
+        if (count == LANES) {
+            UNROLL for (int i = 0; i < LANES; i++) STORE(to + (p + i) * width, row[i]);
+        } else {
+            UNROLL for (int i = 0; i < LANES; i++) if (i < count) STORE(to + (p + i) * width, row[i]);
+        }
+    }
+}
+#undef FIRST_OF
+#undef SECOND_OF
+#undef SWAP
 
 /* ---- a panel ------------------------------------------------------------------------------------------ */
 
