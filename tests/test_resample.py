@@ -48,6 +48,28 @@ def test_interpolate_with_antialias_and_of_bytes_like_torch(torch: Any, mode: st
                 assert found.dtype is norch.uint8 and found.tolist() == wanted.tolist()
 
 
+OWN: Any = [
+    (lambda m, x: m.nn.functional.unfold(x[:, :1, :1], (1, 3)), "overlapping windows of a row"),
+    (lambda m, x: m.nn.functional.unfold(x, (3, 4)), "one window"),
+    (lambda m, x: m.nn.functional.pixel_shuffle(x, 1), "pixel_shuffle"),
+    (lambda m, x: m.nn.functional.pixel_unshuffle(x, 1), "pixel_unshuffle"),
+    (lambda m, x: m.nn.functional.channel_shuffle(x, 1), "channel_shuffle"),
+    (lambda m, x: m.nn.functional.interpolate(x, (3, 4), mode="bilinear", antialias=True), "interpolate"),
+    (lambda m, x: m.nn.functional.fold(x.flatten(2), (3, 4), 1), "fold"),
+]
+
+
+@pytest.mark.parametrize("call", [call for call, _ in OWN], ids=[name for _, name in OWN])
+def test_results_are_no_views_of_the_input(torch: Any, call: Any) -> None:
+    found = []
+    for m in (norch, torch):
+        x = m.arange(24.0).reshape(1, 2, 3, 4)
+        y = call(m, x)
+        y -= y.mean(1, keepdim=True)  # in place
+        found.append((x.tolist(), y.tolist()))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("how", SIZES, ids=str)
 @pytest.mark.parametrize("mode", SHAPES)
 def test_interpolate_like_torch(torch: Any, mode: str, how: Any) -> None:

@@ -159,7 +159,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     for i in (0, 1):  # (..., H', W', kh, kw)
         x = x.unfold(-2, d[i] * (k[i] - 1) + 1, s[i])[..., :: d[i]]
     batch = x.shape[:-5]
-    return x.movedim((-2, -1), (-4, -3)).reshape(*batch, x.shape[-5] * k[0] * k[1], counts[0] * counts[1])
+    columns = x.movedim((-2, -1), (-4, -3)).clone()  # no view of input, as windows overlap and may be written to
+    return columns.reshape(*batch, x.shape[-5] * k[0] * k[1], counts[0] * counts[1])
 
 
 @composed
@@ -211,7 +212,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     *lead, c, h, w = shape
     n = len(lead)
     parts = input.reshape(*lead, c // (r * r), r, r, h, w)
-    return parts.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // (r * r), h * r, w * r)
+    return parts.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2).clone().reshape(*lead, c // (r * r), h * r, w * r)
 
 
 @rename_errors
@@ -223,7 +224,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     *lead, c, h, w = shape
     n = len(lead)
     parts = input.reshape(*lead, c, h // r, r, w // r, r)
-    return parts.permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r * r, h // r, w // r)
+    return parts.permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3).clone().reshape(*lead, c * r * r, h // r, w // r)
 
 
 @rename_errors
@@ -235,7 +236,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     shape = tuple(tensor_of(input, "channel_shuffle").shape)
     if len(shape) < 3 or groups < 1 or shape[1] % groups:
         raise ShapeError(f"channel_shuffle: the channels of shape {shape} are not divisible by {groups} groups")
-    return input.unflatten(1, (groups, -1)).transpose(1, 2).reshape(shape)
+    return input.unflatten(1, (groups, -1)).transpose(1, 2).clone().reshape(shape)
 
 
 def upsample(
