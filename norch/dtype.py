@@ -56,6 +56,14 @@ class dtype:  # PyTorch's name
         """The complex dtype whose parts have this floating dtype (float16 and bfloat16: complex64)."""
         return promote_types(self, complex64)
 
+    def limits(self) -> tuple[float, float, float, float]:
+        """Of a floating dtype: the distance from 1 to the next number, the largest, least and least positive normal
+        numbers."""
+        largest = (1 << (8 * self.itemsize - self.digits - 1)) - 1  # exponent
+        eps = 2.0 ** (1 - self.digits)
+        most = (2.0 - eps) * 2.0**largest
+        return eps, most, -most, 2.0 ** (1 - largest)
+
     def __repr__(self) -> str:
         return f"norch.{self.name}"
 
@@ -192,11 +200,11 @@ class finfo(_Limits):  # PyTorch's name
         if not d.is_floating_point:
             raise TypeError(f"finfo: {d.name} is no floating dtype; iinfo has the limits of integers")
         super().__init__(d)
-        largest = (1 << (self.bits - d.digits - 1)) - 1  # exponent
-        self.eps: float = 2.0 ** (1 - d.digits)
-        self.max: float = (2.0 - self.eps) * 2.0**largest
-        self.min: float = -self.max
-        self.tiny: float = 2.0 ** (1 - largest)
+        self.eps: float
+        self.max: float
+        self.min: float
+        self.tiny: float
+        self.eps, self.max, self.min, self.tiny = d.limits()
         self.smallest_normal: float = self.tiny
         self.resolution: float = 10.0 ** -int((d.digits - 1) * 0.30103)  # log10(2)
 

@@ -1,4 +1,4 @@
-"""``norch.autograd.graph``: the class Node, and version counters, by PyTorch's names."""
+"""``norch.autograd.graph``: the class Node, version counters and hooks on saved tensors, by PyTorch's names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import Any
 from .._exports import publish
 from .._handle import Handle
 from .node import Node
+from .saved_hooks import disable_saved_tensors_hooks as disable_saved_tensors_hooks
+from .saved_hooks import save_on_cpu as save_on_cpu
+from .saved_hooks import saved_tensors_hooks as saved_tensors_hooks
 
-__all__ = ["Node", "increment_version"]
+__all__ = [
+    "Node", "disable_saved_tensors_hooks", "increment_version", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
 
 
 def increment_version(tensor: Any | Iterable[Any]) -> None:

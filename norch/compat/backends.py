@@ -17,8 +17,8 @@ from .._lib import lib
 from .sdpa import sdpa_kernel
 
 __all__ = [
-    "are_deterministic_algorithms_enabled", "cuda", "cudnn", "get_float32_matmul_precision", "mkl", "mkldnn", "mps",
-    "openmp", "opt_einsum", "set_float32_matmul_precision", "use_deterministic_algorithms",
+    "are_deterministic_algorithms_enabled", "cpu", "cuda", "cudnn", "get_float32_matmul_precision", "mkl", "mkldnn",
+    "mps", "openmp", "opt_einsum", "set_float32_matmul_precision", "use_deterministic_algorithms",
 ]  # fmt: skip
 
 
@@ -30,6 +30,12 @@ def _library(**settings: Any) -> SimpleNamespace:
     return SimpleNamespace(is_available=_false, **settings)
 
 
+def _get_cpu_capability() -> str:
+    """The instruction set of the CPU's kernels: "DEFAULT", "AVX2" or "AVX512"."""
+    return {"avx2": "AVX2", "avx512": "AVX512"}.get(lib.norch_isa().decode(), "DEFAULT")
+
+
+cpu = SimpleNamespace(get_cpu_capability=_get_cpu_capability)
 mps = _library(is_built=_false)
 mkl, mkldnn, openmp, opt_einsum = _library(), _library(), _library(), _library()
 cudnn = _library(enabled=False, benchmark=False, benchmark_limit=None, deterministic=True, allow_tf32=False)

@@ -132,6 +132,8 @@ class Door:
             if isinstance(thing, type):
                 if getattr(thing, "__module__", None) == own:
                     self.move(thing, _home(own, thing.__name__))
+                    if vars(thing).get("__annotations__"):
+                        self.set(thing, "__annotations__", _Annotations(thing.__annotations__, vars(module)))
             elif type(thing) is FunctionType and own in PUBLIC and name[0] != "_" and thing.__module__[:6] == "norch.":
                 self.move(thing, "torch" + own[5:])
         path = _in_torch(own)[6:]
@@ -167,6 +169,26 @@ class Door:
             self.set(cls, "__repr__", _saying_torch(cls.__repr__))
         self.set(dtype, "__reduce__", lambda self: self.name)  # pickled by its name, as PyTorch's
         self.set(Tensor, "type", _saying_torch(Tensor.type))
+
+
+class _Annotations(dict[str, Any]):
+    """Annotations of a class, as types where they are listed: typing.get_type_hints() looks for names of their texts
+    in the module of the class's __module__, which is not that of its text."""
+
+    def __init__(self, texts: dict[str, Any], names: dict[str, Any]) -> None:
+        super().__init__(texts)
+        self.names = names
+
+    def items(self) -> Any:
+        return {name: self.type_of(text) for name, text in super().items()}.items()
+
+    def type_of(self, text: Any) -> Any:
+        if not isinstance(text, str):
+            return text
+        try:
+            return eval(text, dict(self.names))
+        except Exception:  # of names that only type checkers see
+            return Any
 
 
 def _saying_torch(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,11 +10,13 @@ from typing import Any
 
 from .. import nn
 from .._exports import publish
+from .._left_out import lookup
 from ..nn import *  # noqa: F403
 from ..nn import __all__ as __all__
 from ..nn.functional._loss import legacy_reduction
 from ..nn.loss import _Loss
 from ..tensor import Tensor
+from .placeholders import placeholder
 
 # A module of PyTorch: those of norch.nn that have its names.
 _MODULES = {
@@ -69,7 +71,14 @@ def _module(name: str, ours: str) -> ModuleType:
         found = {key: thing for key, thing in list(vars(source).items()) if key in nn.__all__ or key in _BASES.values()}
         found |= {theirs: found[base] for theirs, base in _BASES.items() if base in found}
         vars(made).update(found, __all__=[key for key in found if key[0] != "_"])
-    publish(vars(made), name="norch.nn")
+
+    def missing(key: str) -> Any:
+        try:
+            return placeholder(f"nn.modules.{name}", key)
+        except LookupError:
+            return lookup("norch.nn", key)
+
+    publish(vars(made), missing=missing)
     return made
 
 

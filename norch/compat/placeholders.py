@@ -167,6 +167,8 @@ def made(path: str, why: str, said: str) -> Any:
         return passes
     if said == "=base":
         return type(name, (), {"__module__": _module_of(path)})
+    if said == "=record":
+        return type(name, (Record,), {"__module__": _module_of(path)})
     if said == "=class":
         return kind(path, why)
     if said == "=settings":
@@ -249,6 +251,24 @@ class Constant:
         return placeholder, (where or "torch", name)
 
 
+class Record:
+    """What describes how to compute, and does not: an instance can be made, of any arguments, and compared."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._args = args
+        self.__dict__.update(options)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        shown = [*map(repr, self._args), *(f"{k}={v!r}" for k, v in vars(self).items() if k != "_args")]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
 class Settings:
     """A namespace of settings that change nothing: each can be set, and reads as None before."""
 
@@ -306,6 +326,13 @@ SIZES = {"float8": (1, True), "float4": (1, True), "complex32": (4, True), "bits
          "quint2x4": (1, False), "qint32": (4, False), "uint16": (2, False), "uint32": (4, False),
          "uint64": (8, False)}  # fmt: skip
 
+# Of floats of 8 bits, as dtype.limits() has them: Micikevicius et al., "FP8 Formats for Deep Learning" (2022), table 1.
+LIMITS = {
+    "float8_e4m3fn": (0.125, 448.0, -448.0, 2.0**-6), "float8_e4m3fnuz": (0.125, 240.0, -240.0, 2.0**-7),
+    "float8_e5m2": (0.25, 57344.0, -57344.0, 2.0**-14), "float8_e5m2fnuz": (0.125, 57344.0, -57344.0, 2.0**-15),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127), "float4_e2m1fn_x2": (0.5, 6.0, -6.0, 1.0),
+}  # fmt: skip
+
 
 class LeftOutDType(DType):
     """A dtype that no tensor has: it has a name and a size, and refuses where an operation needs it."""
@@ -320,12 +347,19 @@ class LeftOutDType(DType):
         self.path, self.why, self.name, self.itemsize = path, sentence(path, why), path, size
         self.is_complex = path.startswith("complex")
         self.is_floating_point = floating and not self.is_complex
-        self.is_signed, self.kind, self.format = path[0] not in "ub" and path[:2] != "qu", "", ""
+        self.is_signed, self.format = path[0] not in "ub" and path[:2] != "qu", ""
+        self.kind, self.digits = ("u", 8 * size) if path in SIZES and path[:4] == "uint" else ("", 1)
 
     def __getattribute__(self, name: str) -> Any:
-        if name in ("code", "digits"):
+        if name == "code":
             raise DTypeError(self.why)
         return object.__getattribute__(self, name)
+
+    def to_real(self) -> LeftOutDType:
+        return self
+
+    def limits(self) -> tuple[float, float, float, float]:
+        return LIMITS[self.name]
 
     def __reduce__(self) -> Any:
         return placeholder, ("torch", self.name)

@@ -36,13 +36,14 @@ class Distribution:
     arg_constraints: dict[str, Constraint] = {}
     has_rsample = False
     has_enumerate_support = False
-    _default = True
+    _validate_args = True  # of all classes, unless an instance says otherwise
 
     def __init__(
         self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (), validate_args: bool | None = None
     ):
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
-        self._validate_args = self._default if validate_args is None else validate_args
+        if validate_args is not None:
+            self._validate_args = validate_args
         if self._validate_args:
             for name in self._given():
                 if not is_dependent(constraint := self.arg_constraints[name]):
@@ -53,7 +54,7 @@ class Distribution:
         """Sets whether distributions check their arguments, unless validate_args says otherwise."""
         if value not in (True, False):
             raise ValueError(f"set_default_validate_args: expected a bool, not {value!r}")
-        Distribution._default = value
+        Distribution._validate_args = value
 
     def _given(self) -> list[str]:
         """The names of the parameters that were given to the constructor, and not computed from others when read."""

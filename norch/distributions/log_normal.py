@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from .._typing import Operand
 from ..tensor import Tensor
 from . import constraints
-from .normal import LocationScale, Normal
+from .normal import Normal
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
 
 
-class LogNormal(LocationScale):
+class LogNormal(TransformedDistribution):
     """The distribution of exp(x) for x from Normal(loc, scale).
 
     >>> norch.distributions.LogNormal(0.0, 1.0).mean
     tensor(1.6487)
     """
 
-    support = constraints.positive
+    arg_constraints = Normal.arg_constraints
+    support = constraints.positive  # type: ignore[assignment]
+
+    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args)
 
     @property
-    def base_dist(self) -> Normal:
-        """The distribution of the logarithm."""
-        return Normal(self.loc, self.scale, validate_args=self._validate_args)
+    def loc(self) -> Tensor:
+        """The mean of the logarithm."""
+        return self.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of the logarithm."""
+        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:
@@ -36,9 +45,6 @@ class LogNormal(LocationScale):
     def variance(self) -> Tensor:
         square = self.scale.square()
         return square.expm1() * (2 * self.loc + square).exp()
-
-    def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        return self.base_dist.rsample(sample_shape).exp()
 
     def log_prob(self, value: Operand) -> Tensor:
         log = self._validate_sample(value).log()

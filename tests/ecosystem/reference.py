@@ -55,7 +55,7 @@ if "torchvision" in sys.argv[0]:
     inner = sys.modules["torchvision.ops.roi_align"]
     inner.lazy_compile = lambda **options: lambda function: function
     inner._roi_align = inner._roi_align.__wrapped__
-if "torchcrepe" in sys.argv[0] or "torchaudio" in sys.argv[0]:
+if sys.argv[0].endswith(("torchcrepe.py", "torchaudio.py", "transformers.py")):
     load_library, torch.ops.load_library = torch.ops.load_library, lambda path: None
     import torchaudio
 

@@ -1,0 +1,152 @@
+"""Hooks on the tensors that nodes save: saved_tensors_hooks(), save_on_cpu().
+
+A node keeps what it saves in the attribute _saved. The first use of hooks puts a descriptor in its place, which packs
+what is set while hooks are active, and unpacks it where it is read: programs without hooks pay nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .._handle import Handle
+from ..errors import Error
+from .derivative import OpNode
+from .function import Function
+from .grad_mode import no_grad
+from .record import gradient_edge
+
+Hook = Callable[[Any], Any]
+
+
+class _Active(threading.local):
+    """The hooks of a thread, the innermost last, and why there may be none."""
+
+    def __init__(self) -> None:
+        self.hooks: list[tuple[Hook, Hook]] = []
+        self.refused: str | None = None
+
+
+_active = _Active()
+
+
+class _Packed:
+    """What a hook made of a saved tensor, and the history of that tensor, for gradients of gradients."""
+
+    __slots__ = ("edge", "unpack", "value")
+
+    def __init__(self, x: Any, hooks: tuple[Hook, Hook]) -> None:
+        pack, self.unpack = hooks
+        self.edge = x._node if x._view is None else gradient_edge(x)
+        with no_grad():
+            self.value = pack(x.detach())
+
+    def tensor(self) -> Any:
+        with no_grad():
+            found = self.unpack(self.value)
+        if not isinstance(found, Handle):
+            raise TypeError(f"saved_tensors_hooks: unpack_hook returned {type(found).__name__}, not a tensor")
+        out: Any = found.detach()  # type: ignore[attr-defined]
+        out._node = self.edge
+        return out
+
+
+def _packed(saved: Any) -> Any:
+    if not saved or not _active.hooks:
+        return saved
+    hooks = _active.hooks[-1]
+    return tuple(  # of what has elements: some only tell a shape
+        _Packed(x, hooks) if isinstance(x, Handle) and x._data else x for x in saved
+    )
+
+
+class _Saved:
+    """Stands for the attribute _saved of a class of nodes."""
+
+    def __init__(self, get: Callable[[Any], Any], set: Callable[[Any, Any], None]) -> None:
+        self.get, self.set = get, set
+
+    def __get__(self, node: Any, owner: Any = None) -> Any:
+        if node is None:
+            return self
+        saved = self.get(node)
+        if type(saved) is tuple and any(type(x) is _Packed for x in saved):
+            return tuple(x.tensor() if type(x) is _Packed else x for x in saved)
+        return saved
+
+    def __set__(self, node: Any, saved: Any) -> None:
+        self.set(node, saved)
+
+
+def _install() -> None:
+    """Puts the descriptors in place, once."""
+    if isinstance(vars(OpNode)["_saved"], _Saved):
+        return
+    slot, record = vars(OpNode)["_saved"], Function._record
+    of_operations: Any = _Saved(slot.__get__, lambda node, saved: slot.__set__(node, _packed(saved)))
+    of_functions: Any = _Saved(
+        lambda node: node.__dict__["_saved"], lambda node, saved: node.__dict__.update(_saved=saved)
+    )
+
+    def recorded(self: Any, outputs: Any, inputs: Any) -> Any:
+        result = record(self, outputs, inputs)
+        self.__dict__["_saved"] = _packed(self.__dict__["_saved"])  # now: record() compares them with outputs
+        return result
+
+    OpNode._saved, Function._saved = of_operations, of_functions  # type: ignore[method-assign]
+    Function._record = recorded  # type: ignore[method-assign]
+
+
+class saved_tensors_hooks:  # PyTorch's name
+    """Within it, pack_hook(x) is kept in place of each tensor that an operation saves for backward(), and
+    unpack_hook(what it returned) gives the tensor back when it is needed. Hooks may be nested: the innermost count.
+
+    >>> kept = []
+    >>> x = norch.tensor([2.0], requires_grad=True)
+    >>> with norch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or len(kept) - 1, lambda i: kept[i]):
+    ...     y = x.square()
+    >>> kept, norch.autograd.grad(y, x)
+    ([tensor([2.])], (tensor([4.]),))
+    """
+
+    def __init__(self, pack_hook: Hook, unpack_hook: Hook) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if _active.refused is not None:
+            raise Error(_active.refused)
+        _install()
+        _active.hooks.append((self.pack_hook, self.unpack_hook))
+
+    def __exit__(self, *error: Any) -> None:
+        _active.hooks.pop()
+
+
+class save_on_cpu(saved_tensors_hooks):  # PyTorch's name
+    """Within it, what operations on another device save for backward() lies in the memory of the host. pin_memory is
+    taken, and has no effect.
+
+    >>> with norch.autograd.graph.save_on_cpu():
+    ...     y = norch.ones(3, requires_grad=True).exp()
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda x: (x.device, x.cpu()), lambda kept: kept[1].to(kept[0]))
+
+
+class disable_saved_tensors_hooks:  # PyTorch's name
+    """Within it, saved_tensors_hooks() raises an Error with this message."""
+
+    def __init__(self, error_message: str) -> None:
+        self.message = error_message
+        self.before: list[str | None] = []
+
+    def __enter__(self) -> None:
+        if _active.hooks:
+            raise Error(self.message)
+        self.before.append(_active.refused)
+        _active.refused = self.message
+
+    def __exit__(self, *error: Any) -> None:
+        _active.refused = self.before.pop()
