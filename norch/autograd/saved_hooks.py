@@ -94,7 +94,8 @@ def _install() -> None:
         self.__dict__["_saved"] = _packed(self.__dict__["_saved"])  # now: record() compares them with outputs
         return result
 
-    OpNode._saved, Function._saved = of_operations, of_functions  # type: ignore[method-assign]
+    for cls, name, stands in ((OpNode, "_saved", of_operations), (Function, "_saved", of_functions)):
+        setattr(cls, name, stands)
     Function._record = recorded  # type: ignore[method-assign]
 
 

@@ -18,7 +18,8 @@ class LogNormal(TransformedDistribution):
     """
 
     arg_constraints = Normal.arg_constraints
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
+    base_dist: Normal
 
     def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args)

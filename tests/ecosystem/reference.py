@@ -56,7 +56,8 @@ if "torchvision" in sys.argv[0]:
     inner.lazy_compile = lambda **options: lambda function: function
     inner._roi_align = inner._roi_align.__wrapped__
 if sys.argv[0].endswith(("torchcrepe.py", "torchaudio.py", "transformers.py")):
-    load_library, torch.ops.load_library = torch.ops.load_library, lambda path: None
+    load_library = torch.ops.load_library
+    torch.ops.load_library = lambda path: None if "torchaudio" in str(path) else load_library(path)
     import torchaudio
 
     inner = sys.modules["torchaudio.functional.filtering"]
