@@ -156,7 +156,7 @@ def _missing(name: str) -> _Any:
 
 _publish(
     globals(),
-    {**_LAZY, ".": _MODULES + " _C", ".compat.fx": "_assert"},
+    {**_LAZY, ".": _MODULES + " _C", ".fx": "_assert"},
     _missing,
     wrap=lambda name, function: _take_out(name, function) if name in _takers else function,
     public=lambda: _exported(globals(), "autograd", *_takers, *" ".join(_DEFERRED.values()).split()),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from importlib import import_module
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 
 from ._entries import NOTHING, PLAIN, Entry, entry_of
 from ._handle import Handle
@@ -150,7 +150,8 @@ IGNORED = frozenset(
     "is_autocast_cache_enabled is_autocast_enabled is_grad_enabled is_tensor load manual_seed promote_types save seed "
     "set_anomaly_enabled set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled set_default_device "
     "set_default_dtype set_float32_matmul_precision set_num_threads set_printoptions set_rng_state take_out typename "
-    "use_deterministic_algorithms vmap calculate_gain".split()
+    "handle_torch_function has_torch_function has_torch_function_unary "
+    "has_torch_function_variadic use_deterministic_algorithms vmap calculate_gain".split()
 )
 # Operators that PyTorch passes as methods of another name.
 _PASSED_AS = {
@@ -209,15 +210,21 @@ def _looking(public: Any) -> Any:
     return lambda arguments, named: overridden(public, arguments, named)
 
 
+def _takes_any(code: CodeType) -> bool:
+    """Whether a function takes arguments."""
+    return bool(code.co_argcount or code.co_flags & 12)
+
+
 def _watch(module: str, name: str, thing: Any) -> None:
     """Lets a function of a public module look for overrides."""
+    module = f"n{module[1:]}" if module.startswith("torch") else module  # as norch.as_torch() calls them
     if type(thing) is not FunctionType or name[0] == "_" or name in IGNORED or module not in MODULES:
         return
     if name in _TAKING_DATA:
         entry_of(thing).change(
             override=lambda given, named: overridden(thing, given, named) if state.modes else NOTHING
         )
-    elif thing.__module__.startswith("norch") and (thing.__code__.co_argcount or thing.__code__.co_flags & 12):
+    elif thing.__module__.startswith(("norch", "torch")) and _takes_any(thing.__code__):
         _let_look(thing, thing)
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from . import _override
@@ -143,8 +144,6 @@ def get_default_nowrap_functions() -> set[Any]:
 
 
 def _modules() -> dict[str, Any]:
-    from importlib import import_module
-
     return {name: import_module(name) for name in MODULES}
 
 
@@ -170,6 +169,8 @@ def is_tensor_method_or_property(func: Any) -> bool:
     """Whether func, as an override gets it, is a method or an attribute of Tensor."""
     if getattr(func, "__name__", "") == "__get__":
         return True
+    if getattr(import_module("norch"), getattr(func, "__name__", ""), None) is func:
+        return False
     return any(func is getattr(Tensor, name, None) for name in _override._public_names())
 
 
@@ -179,7 +180,7 @@ def resolve_name(f: Any) -> str | None:
         owner = f.__self__
         name = next((name for name in _override._public_names() if getattr(Tensor, name, None) is owner), None)
         return None if name is None else f"norch.Tensor.{name}.{f.__name__}"
-    for path, module in (("norch.Tensor", Tensor), *_modules().items()):
+    for path, module in (*_modules().items(), ("norch.Tensor", Tensor)):
         name = getattr(f, "__name__", "")
         if getattr(module, name, None) is f:
             return f"{path}.{name}"

@@ -1,0 +1,204 @@
+"""Proxy: the result of a node that is not computed yet. What a program does with it becomes further nodes."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from dis import Instruction, get_instructions
+from typing import Any
+
+from .._override import begin
+from ..overrides import is_tensor_method_or_property
+from ..tensor import Tensor
+from .graph import INPLACE, MAGIC, REFLECTED, Graph
+from .node import BASE_TYPES, Node, map_aggregate
+
+
+class TraceError(ValueError):
+    """A program does with a proxy what depends on the value that it stands for."""
+
+
+class TracerBase:
+    """What makes nodes and proxies in a graph."""
+
+    graph: Graph
+    record_stack_traces = False
+    check_mutable_operations = False
+    proxy_buffer_attributes = False
+
+    def create_node(
+        self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None
+    ) -> Node:
+        """A new node at the end of the graph."""
+        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+
+    def proxy(self, node: Node) -> Proxy:
+        """A proxy of a node."""
+        return Proxy(node, self)
+
+    def create_proxy(
+        self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None, *_: Any
+    ) -> Any:
+        """A new node, whose arguments are what create_arg() makes of args and kwargs, as a proxy."""
+        args, kwargs = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
+        return self.proxy(self.create_node(kind, target, args, kwargs, name, type_expr))
+
+    def create_arg(self, a: Any) -> Any:
+        """a as an argument of a node; NotImplementedError for what a graph cannot hold."""
+        if isinstance(a, (tuple, list, dict, slice)):
+            if isinstance(a, dict) and any(isinstance(key, Proxy) for key in a):
+                raise RuntimeError("a dict of a graph has no nodes as keys")
+            if isinstance(a, slice):
+                return slice(*(self.create_arg(x) for x in (a.start, a.stop, a.step)))
+            if isinstance(a, dict):
+                return {key: self.create_arg(x) for key, x in a.items()}
+            parts = [self.create_arg(x) for x in a]
+            return parts if isinstance(a, list) else type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
+        if isinstance(a, range):
+            return range(*(self.create_arg(x) for x in (a.start, a.stop, a.step)))
+        if isinstance(a, Proxy):
+            return a.node
+        from ..device import device
+        from ..dtype import dtype, memory_format
+
+        if isinstance(a, (Node, *BASE_TYPES, device, dtype, memory_format)) or callable(a):
+            return a
+        raise NotImplementedError(f"argument of type: {type(a)}")
+
+    def to_bool(self, obj: Proxy) -> bool:
+        """The truth of a proxy: TraceError."""
+        raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
+
+    def iter(self, obj: Proxy) -> Any:
+        """An iterator over a proxy: over as many parts as the program unpacks; TraceError elsewhere."""
+        frame = sys._getframe(2)
+        following: list[Instruction] = [one for one in get_instructions(frame.f_code) if one.offset >= frame.f_lasti]
+        for one in following[:3]:
+            if one.opname == "UNPACK_SEQUENCE":
+                return (obj[i] for i in range(one.argval))  # type: ignore[index]
+        raise TraceError(
+            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
+            "**kwargs function argument."
+        )
+
+    def keys(self, obj: Proxy) -> Any:
+        """The keys of a proxy, for **obj: a proxy of them."""
+        return Attribute(obj, "keys")()
+
+
+class GraphAppendingTracer(TracerBase):
+    """A tracer of a graph that is there."""
+
+    def __init__(self, graph: Graph):
+        begin()
+        self.graph = graph
+
+
+class Proxy:
+    """The result of a node. Functions, methods and operators of it are nodes; its value does not exist yet."""
+
+    def __init__(self, node: Node, tracer: TracerBase | None = None):
+        self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
+        self.node = node
+
+    def __repr__(self) -> str:
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("node", "tracer") or (name[:2] == "__" and name[-2:] == "__"):
+            raise AttributeError(name)
+        return Attribute(self, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
+
+    def __iter__(self) -> Any:
+        return self.tracer.iter(self)
+
+    def __bool__(self) -> bool:
+        return self.tracer.to_bool(self)
+
+    def __len__(self) -> int:
+        raise RuntimeError(
+            "'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please call "
+            "norch.fx.wrap('len') at module scope"
+        )
+
+    def __contains__(self, item: Any) -> bool:
+        raise TraceError("whether a proxy contains something depends on its value")
+
+    def __index__(self) -> int:
+        raise TraceError("a proxy cannot be an index of Python: its value does not exist yet")
+
+    def keys(self) -> Any:
+        """For **proxy."""
+        return self.tracer.keys(self)
+
+    @classmethod
+    def __torch_function__(cls, orig_method: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found: list[TracerBase] = []
+        map_aggregate((args, kwargs or {}), lambda x: found.append(x.tracer) if isinstance(x, Proxy) else None)
+        if any(tracer is not found[0] for tracer in found):
+            raise RuntimeError("a call has proxies of several tracers")
+        if is_tensor_method_or_property(orig_method):
+            return found[0].create_proxy("call_method", orig_method.__name__, args, kwargs or {})
+        return found[0].create_proxy("call_function", orig_method, args, kwargs or {})
+
+
+class Attribute(Proxy):
+    """An attribute of a proxy: a node when it is used, unless it is called, which is a call of the method."""
+
+    def __init__(self, root: Proxy, attr: str):
+        self.root, self.attr, self.tracer = root, attr, root.tracer
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        """Made at the first use."""
+        if self._node is None:
+            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+        return self._node
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+class ParameterProxy(Proxy):
+    """A parameter of the module that is traced: a node when it is used."""
+
+    def __init__(self, tracer: TracerBase, path: str, param: Tensor):
+        self.tracer, self.path, self.param = tracer, path, param
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        """Made at the first use."""
+        if self._node is None:
+            self._node = self.tracer.create_node("get_attr", self.path, (), {})
+        return self._node
+
+
+def _operator(function: Any) -> Any:
+    def method(self: Proxy, *args: Any) -> Any:
+        return self.tracer.create_proxy("call_function", function, (self, *args), {})
+
+    return method
+
+
+def _reflected(function: Any) -> Any:
+    def method(self: Proxy, other: Any) -> Any:
+        return self.tracer.create_proxy("call_function", function, (other, self), {})
+
+    return method
+
+
+for _name in (*MAGIC, "getitem"):
+    setattr(Proxy, f"__{_name.rstrip('_')}__", _operator(getattr(operator, _name)))
+for _name in INPLACE:
+    setattr(Proxy, f"__{_name}__", _operator(getattr(operator, _name)))
+for _name in REFLECTED:
+    setattr(Proxy, f"__r{_name.rstrip('_')}__", _reflected(getattr(operator, _name)))
+Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -1,0 +1,92 @@
+"""replace_pattern(): puts a graph in place of parts of another that look like a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ._symbolic_trace import symbolic_trace
+from .graph import Graph
+from .graph_module import GraphModule, _copy_attr
+from .node import Node, map_arg
+
+
+class Match(NamedTuple):
+    """A part that was replaced: its last node, and the nodes that stood for those of the pattern."""
+
+    anchor: Node
+    nodes_map: dict[Node, Node]
+
+
+def _graph_of(x: Any) -> Graph:
+    return x if isinstance(x, Graph) else x.graph if isinstance(x, GraphModule) else symbolic_trace(x).graph
+
+
+def _matches(pattern: Any, found: Any, known: dict[Node, Any]) -> bool:
+    """Whether found looks like pattern, a node or an argument; known: what stands for the nodes of the pattern."""
+    if isinstance(pattern, Node):
+        if pattern in known:
+            return known[pattern] is found
+        if pattern.op == "placeholder":
+            known[pattern] = found
+            return True
+        if not isinstance(found, Node) or (pattern.op, pattern.target) != (found.op, found.target):
+            return False
+        known[pattern] = found
+        return _matches(pattern.args, found.args, known) and _matches(pattern.kwargs, found.kwargs, known)
+    if isinstance(pattern, (tuple, list)):
+        same = type(pattern) is type(found) and len(pattern) == len(found)
+        return same and all(_matches(a, b, known) for a, b in zip(pattern, found))
+    if isinstance(pattern, dict):
+        same = isinstance(found, dict) and pattern.keys() == found.keys()
+        return same and all(_matches(x, found[key], known) for key, x in pattern.items())
+    return type(pattern) is type(found) and pattern == found
+
+
+def replace_pattern(
+    gm: GraphModule, pattern: Callable[..., Any] | Any, replacement: Callable[..., Any] | Any
+) -> list[Match]:
+    """Replaces each part of the graph of gm that computes what pattern does by what replacement does; both are
+    functions, or modules, of the same arguments. Parts whose results in between are used elsewhere stay. Recompiles gm,
+    and returns what was replaced.
+
+    >>> gm = norch.fx.symbolic_trace(lambda x: norch.relu(x) + 1)
+    >>> _ = norch.fx.replace_pattern(gm, lambda x: norch.relu(x), lambda x: norch.sigmoid(x))
+    >>> gm(norch.zeros(1))
+    tensor([1.5000])
+    """
+    looked_for, new = _graph_of(pattern), _graph_of(replacement)
+    last = looked_for.output_node().args[0]
+    if not isinstance(last, Node) or last.op == "placeholder":
+        raise ValueError("replace_pattern: the pattern gives one result, which it computes")
+    inner = [x for x in looked_for.nodes if x.op not in ("placeholder", "output")]
+    for owner, graph in ((pattern, looked_for), (replacement, new)):
+        root = graph.owning_module if not isinstance(owner, GraphModule) else owner
+        for node in graph.nodes if graph is new and root is not None else ():
+            if node.op in ("get_attr", "call_module") and not hasattr(gm, node.target.partition(".")[0]):
+                _copy_attr(root, gm, node.target)
+    found: list[Match] = []
+    replaced: set[Node] = set()
+    for node in list(gm.graph.nodes):
+        known: dict[Node, Any] = {}
+        if not _matches(last, node, known):
+            continue
+        inside = {known[x] for x in inner if x in known}
+        if len(inside) < len(inner) or inside & replaced:
+            continue
+        if any(user not in inside for x in inside - {node} for user in x.users):
+            continue
+        given = [known.get(x) for x in looked_for.nodes if x.op == "placeholder"]
+        values: dict[Node, Any] = dict(zip((x for x in new.nodes if x.op == "placeholder"), given))
+        with gm.graph.inserting_before(node):
+            for x in new.nodes:
+                if x.op not in ("placeholder", "output"):
+                    values[x] = gm.graph.node_copy(x, values.__getitem__)
+        result = map_arg(new.output_node().args[0], values.__getitem__)
+        node.replace_all_uses_with(result)
+        for x in sorted(inside, key=list(gm.graph.nodes).index, reverse=True):
+            gm.graph.erase_node(x)
+        replaced |= inside
+        found.append(Match(node, known))
+    gm.recompile()
+    return found
