@@ -38,9 +38,7 @@ from norch.ops.composed.type_properties import typename as typename
 from norch.ops.conv import Sizes
 from norch.ops.create import empty_strided as empty_strided, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices
 from norch.ops.index import masked_fill as masked_fill, masked_scatter as masked_scatter
-from norch.ops.linalg import factor
-from norch.ops.linalg.householder import geqrf_result
-from norch.ops.linalg.solve import slogdet_result
+from norch.ops.linalg import factor, householder
 from norch.ops.linalg.torch_names import svd_result, triangular_solve_result
 from norch.ops.normalization import group_norm as group_norm, layer_norm as layer_norm, rms_norm as rms_norm
 from norch.ops.pointwise import allclose as allclose, isclose as isclose
@@ -90,7 +88,7 @@ def amin(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: T
 def aminmax(input: Tensor, *, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., out: tuple[Tensor, ...] | None = ...) -> aminmax_result: """(min, max): amin() and amax(), of all or over the axis dim."""
 def angle(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The angle in radians, in (-pi, pi]: atan2 of the parts; of a real number 0 or pi, and NaN of NaN."""
 def any(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Whether one element is non-zero, over all or the axes dim. uint8 gives uint8."""
-def arange(start: Tensor | builtins.float = ..., end: Tensor | builtins.float | None = ..., step: Tensor | builtins.float = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """start, start + step ... up to end, which is excluded. int64 where all three are integers, else the default dtype."""
+def arange(start: Tensor | builtins.float = ..., end: Tensor | builtins.float | None = ..., step: Tensor | builtins.float = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """start, start + step ... up to end, which is excluded. int64 where all three are integers, else the default dtype."""
 def arccos(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Arc cosine in radians; NaN outside [-1, 1]."""
 def arccosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Inverse hyperbolic cosine; NaN below 1."""
 def arcsin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Arc sine in radians; NaN outside [-1, 1]."""
@@ -131,8 +129,8 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor: """The 
 channels_last: memory_format
 channels_last_3d: memory_format
 def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """linalg.cholesky() of symmetric positive definite matrices (..., N, N)."""
-def cholesky_inverse(L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of A = L L^H, or of L^H L with upper, given L (..., N, N)."""
-def cholesky_solve(B: Tensor, L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """X of A X = B, B (..., N, K), given L, (..., N, N), with A = L L^H, or A = L^H L with upper."""
+def cholesky_inverse(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of A = L L^H, or of L^H L with upper, given L, input (..., N, N)."""
+def cholesky_solve(input: Tensor, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """X of A X = input, (..., N, K), given L, input2 (..., N, N), with A = L L^H, or A = L^H L with upper."""
 def clamp(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor: """input, at most max (a number or a tensor); NaN stays."""
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor: """input, at least min (a number or a tensor); NaN stays."""
@@ -164,7 +162,7 @@ def cumprod(input: Tensor, dim: builtins.int, *, dtype: dtype | None = ..., out:
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The sums of all elements up to each along dim. Integers and bool add up in int64, or in dtype."""
 default_generator: Generator
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Degrees as radians. Integers become floats."""
-def det(A: Tensor) -> Tensor: """The determinants (...) of A (..., N, N); with a derivative for singular matrices too."""
+def det(input: Tensor) -> Tensor: """linalg.det()."""
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal."""
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor: """The diagonal of two axes, as the last axis; offset above it (or, negative, below)."""
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor: """Each element less the one before it along dim, n times over; for bool, whether they differ."""
@@ -177,8 +175,8 @@ def dsplit(input: Tensor, indices_or_sections: Any = ..., *, indices: Any = ...,
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors one behind the other, along the third axis."""
 e: builtins.float
 def einsum(equation: Any, *operands: Any) -> Tensor: """The product of the operands' elements, summed over all labels that the output lacks."""
-def empty(*shape: Any, size: Any = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor: """A tensor of undefined elements: whatever the memory held."""
-def empty_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Undefined elements in the shape and dtype of input, on its device."""
+def empty(*shape: Any, size: Any = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor: """A tensor of undefined elements: whatever the memory held."""
+def empty_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Undefined elements in the shape and dtype of input, on its device."""
 def eq(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a == b."""
 def equal(input: Tensor, other: Tensor) -> builtins.bool: """Whether both have one shape and the same elements; NaN equals nothing."""
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
@@ -187,7 +185,7 @@ def erfinv(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The number 
 def exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """e**x. Integers become floats."""
 def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """2**x. Integers become floats."""
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """e**x - 1, exact near 0. Integers become floats."""
-def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """An (n, m) matrix with ones on its diagonal; m is n unless given."""
+def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """An (n, m) matrix with ones on its diagonal; m is n unless given."""
 def fill(input: Tensor, value: Any) -> Tensor: """A copy of input with every element set to value, a number or a 0-d tensor."""
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x without its fraction."""
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor: """The axes from start_dim to end_dim as one."""
@@ -205,12 +203,12 @@ def fmin(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor:
 def fmod(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a - b * trunc(a / b): the sign of a. An integer divisor 0 raises."""
 def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """input - trunc(input). Floats only."""
 def frexp(input: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> frexp_result: """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only."""
-def full(size: Any, fill_value: Operand, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool."""
-def full_like(input: Tensor, fill_value: builtins.float, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """fill_value in the shape and dtype of input, on its device, with its strides where input is dense in memory."""
+def full(size: Any, fill_value: Operand, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool."""
+def full_like(input: Tensor, fill_value: builtins.float, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """fill_value in the shape and dtype of input, on its device, with its strides where input is dense in memory."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
 def gcd(input: Any, other: Any, *, out: Any = ...) -> Any: """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm."""
 def ge(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
-def geqrf(A: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> geqrf_result: """(a, tau) of the QR decomposition of A (..., M, N): a (..., M, N) holds R in its upper triangle and below it the reflections whose product is Q, tau (..., K) their factors, K = min(M, N). householder_product() and ormqr() take them. It has no derivative; linalg.qr() has one."""
+def geqrf(input: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> householder.geqrf_result: """(a, tau) of the QR decomposition of input (..., M, N): R in the upper triangle of a, and below it the reflections whose product is Q, with the factors tau. householder_product() and ormqr() take both; linalg.qr() gives Q and R."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
 def greater(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a > b."""
 def greater_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
@@ -219,7 +217,7 @@ half: dtype
 def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor: """input, but 0 where |input| <= lambd. Floats only."""
 def heaviside(input: Any, values: Any, *, out: Any = ...) -> Any: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
 def histc(input: Any, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Any = ...) -> Any: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
-def histogram(input: Any, bins: Any, *, range: Any = ..., weight: Any = ..., density: builtins.bool = ..., out: Any = ...) -> Any: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
+def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: builtins.bool = ..., out: Any = ...) -> Any: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
 def hsplit(input: Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the second axis (the first of a vector), into equal sections or cut before indices."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors side by side: along the second axis, or the first of vectors."""
 def hypot(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """sqrt(a * a + b * b), without overflow on the way. Floats only."""
@@ -240,7 +238,7 @@ int16: dtype
 int32: dtype
 int64: dtype
 int8: dtype
-def inverse(A: Tensor, *, out: Tensor | None = ...) -> Tensor: """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B, and more accurate."""
+def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.inv()."""
 def is_complex(input: Tensor) -> builtins.bool: """Whether the dtype of a tensor is complex."""
 def is_floating_point(input: Any) -> builtins.bool: """Whether the dtype of a tensor is a floating one."""
 def is_nonzero(input: Tensor) -> builtins.bool: """Whether the only element is not zero; ValueError where there is not exactly one."""
@@ -262,7 +260,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand, *, out: Tensor | None = ..
 def less(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a < b."""
 def less_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a <= b."""
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Logarithm of the absolute value of the gamma function."""
-def linspace(start: Operand, end: Operand, steps: builtins.int, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """steps evenly spaced numbers from start to end, both included."""
+def linspace(start: Operand, end: Operand, steps: builtins.int, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """steps evenly spaced numbers from start to end, both included."""
 def lobpcg(A: Tensor, k: builtins.int | None = ..., B: Tensor | None = ..., X: Tensor | None = ..., n: builtins.int | None = ..., iK: Tensor | None = ..., niter: builtins.int | None = ..., tol: builtins.float | None = ..., largest: builtins.bool | None = ..., method: str | None = ..., tracker: None = ..., ortho_iparams: dict[str, builtins.int] | None = ..., ortho_fparams: dict[str, builtins.float] | None = ..., ortho_bparams: dict[str, builtins.bool] | None = ...) -> tuple[Tensor, Tensor]: """The k largest eigenvalues E (..., k), in descending order, and vectors (..., m, k) of A x = E B x for symmetric A (..., m, m) and positive definite B (None: I); the smallest, in ascending order, with largest=False. B-orthonormal vectors are returned."""
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Natural logarithm; -inf at 0, NaN below. Integers become floats."""
 def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Logarithm to base 10. Integers become floats."""
@@ -272,22 +270,22 @@ def log_softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = ..., *, 
 def logaddexp(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """log(e**a + e**b), without overflow. Floats and complex numbers."""
 def logaddexp2(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """log2(2**a + 2**b), without overflow. Floats only."""
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor: """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its own."""
-def logdet(A: Tensor) -> Tensor: """The logarithms of the determinants of A (..., N, N): NaN for negative ones, -inf for 0."""
+def logdet(input: Tensor) -> Tensor: """The logarithm of det(): NaN where that is negative, -inf where it is 0."""
 def logical_and(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where both are non-zero."""
 def logical_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where x is 0 or False."""
 def logical_or(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where one is non-zero."""
 def logical_xor(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where exactly one is non-zero."""
 def logit(input: Tensor, eps: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor: """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
-def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """base to the power of linspace(start, end, steps)."""
+def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """base to the power of linspace(start, end, steps)."""
 def logsumexp(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats."""
 long: dtype
 def lt(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a < b."""
 def lu(A: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> tuple[Tensor, ...]: """linalg.lu_factor(): (LU, pivots), and info with get_infos."""
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.lu_solve() with the right side first."""
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.lu_solve() with the right side first."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: Any = ...) -> Any: """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
 def matmul(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
-def matrix_exp(A: Tensor) -> Tensor: """The sums of A^k / k! over all k, for A (..., N, N)."""
+def matrix_exp(input: Tensor) -> Tensor: """linalg.matrix_exp()."""
 def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor: """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n. LinAlgError if there is no inverse, ShapeError if a matrix is not square."""
 @overload
 def max(input: Tensor, dim: None = ..., keepdim: builtins.bool = ..., *, other: None = ..., out: Tensor | None = ...) -> Tensor: ...
@@ -341,7 +339,7 @@ def multiply(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Ten
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor: """A matrix (M, K) times a vector (K)."""
 def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor: """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
 nan: builtins.float
-def nan_to_num(input: Tensor, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor: """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest."""
+def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor: """Numbers in place of NaN and the infinities: by default 0, and the dtype's largest and smallest."""
 def nanmean(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none."""
 @overload
 def nanmedian(input: Tensor, dim: None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: ...
@@ -360,13 +358,13 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = ..., out: Tensor | None
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True], out: tuple[Tensor, ...] | None = ...) -> tuple[Tensor, ...]: ...
 def norm(input: Tensor, p: Any = ..., dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The p-norm of all elements, or over the axes dim, taken as one vector; "fro" is 2."""
-def normal(mean: Operand = ..., std: Operand = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size; in a complex dtype these are as in normal_()."""
+def normal(mean: Operand = ..., std: Operand = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size; in a complex dtype these are as in normal_()."""
 def not_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a != b."""
 def numel(input: Tensor) -> builtins.int: """The number of elements."""
-def ones(*shape: Any, size: Any = ..., dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Ones, of the default dtype unless given."""
-def ones_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Ones in the shape and dtype of input, on its device."""
-def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor: """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of A (..., M, N), M >= N, and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes."""
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose."""
+def ones(*shape: Any, size: Any = ..., dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Ones, of the default dtype unless given."""
+def ones_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Ones in the shape and dtype of input, on its device."""
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.householder_product()."""
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Q input3, or input3 Q without left, of the Q that geqrf() gives as input and input2; of Q^H with transpose."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
 def pca_lowrank(A: Tensor, q: builtins.int | None = ..., center: builtins.bool = ..., niter: builtins.int = ...) -> svd_result: """svd_lowrank() of observations, the rows of A (..., m, n), less the means of the columns unless center=False: the columns of V are the principal directions. q: None stands for min(6, m, n)."""
 def permute(input: Tensor, *dims_: Any, dims: Any = ...) -> Tensor: """The axes in another order."""
@@ -383,12 +381,12 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool 
 def qr(input: Tensor, some: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> factor.qr_result: """linalg.qr(): "reduced", or "complete" without some."""
 def quantile(input: Tensor, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor: """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one."""
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Radians as degrees. Integers become floats."""
-def rand(*shape: Any, size: Any = ..., generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn uniformly from [0, 1)."""
-def rand_like(input: Tensor, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """rand() in the shape and dtype of input, on its device."""
-def randint(low: Any = ..., high: Any = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size)."""
-def randn(*shape: Any, size: Any = ..., generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from the normal distribution of mean 0 and variance 1."""
-def randn_like(input: Tensor, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """randn() in the shape and dtype of input, on its device."""
-def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
+def rand(*shape: Any, size: Any = ..., generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn uniformly from [0, 1)."""
+def rand_like(input: Tensor, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """rand() in the shape and dtype of input, on its device."""
+def randint(low: Any = ..., high: Any = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size)."""
+def randn(*shape: Any, size: Any = ..., generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Numbers drawn from the normal distribution of mean 0 and variance 1."""
+def randn_like(input: Tensor, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """randn() in the shape and dtype of input, on its device."""
+def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
 def ravel(input: Tensor) -> Tensor: """All elements in one axis: a view of a contiguous tensor, else a copy."""
 def real(input: Tensor) -> Tensor: """The real parts, a view; of a real tensor the tensor itself."""
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """1 / x. Integers become floats."""
@@ -396,7 +394,7 @@ def relu(input: Tensor) -> Tensor: """The larger of x and 0; NaN stays."""
 def remainder(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a - b * floor(a / b): the sign of b. An integer divisor 0 raises."""
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor: """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
 def reshape(input: Tensor, *sizes_: Any, shape: Any = ...) -> Tensor: """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
-def result_type(tensor1: Tensor, tensor2: Tensor) -> dtype: """The dtype of an operation on two tensors or numbers."""
+def result_type(*operands: Any, **named: Any) -> dtype: """The dtype of an operation on two tensors or numbers; their names, as tensor and other, have no effect."""
 def round(input: Tensor, *, decimals: builtins.int = ..., out: Tensor | None = ...) -> Tensor: """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors one below the other; vectors count as rows."""
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both otherwise (Xu et al. 2015). Floats only."""
@@ -418,7 +416,7 @@ def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where the 
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Sine of x radians. Integers become floats."""
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0."""
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic sine."""
-def slogdet(A: Tensor) -> slogdet_result: """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular matrix has 0 and -inf. The sign of a complex determinant has absolute value 1."""
+def slogdet(input: Tensor) -> Any: """linalg.slogdet()."""
 def softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = ..., *, out: Tensor | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ..., *, out: tuple[Tensor, ...] | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest."""
 def split(tensor: Tensor, split_size_or_sections: Any = ..., dim: builtins.int = ..., *, split_size: Any = ...) -> tuple[Tensor, ...]: """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes."""
@@ -444,7 +442,7 @@ def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: built
 def trace(input: Tensor) -> Tensor: """The sum over the diagonal of a matrix."""
 def transpose(input: Tensor, dim0: Any, dim1: builtins.int | None = ...) -> Tensor: """Two axes exchanged; or, with a sequence of all axes as dim0, in another order, as NumPy has it."""
 trapz = trapezoid
-def triangular_solve(b: Tensor, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> triangular_solve_result: """(solution, A) of A X = b, or A^T X = b with transpose; linalg.solve_triangular() has the other order."""
+def triangular_solve(input: Tensor, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> triangular_solve_result: """(solution, A) of A X = input, or A^T X = input with transpose; linalg.solve_triangular() has the other order."""
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """The lower triangle of matrices, up to a diagonal; zeros above."""
 def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """The upper triangle of matrices, from a diagonal on; zeros below."""
 def true_divide(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a / b as floats."""
@@ -483,8 +481,8 @@ def where(condition: Tensor, input: None = ..., other: None = ..., *, out: tuple
 @overload
 def where(condition: Tensor, input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: ...
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a * log(b), 0 where a is 0 and b no NaN. Integers become floats."""
-def zeros(*shape: Any, size: Any = ..., dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Zeros, of the default dtype unless given."""
-def zeros_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Zeros in the shape and dtype of input, on its device."""
+def zeros(*shape: Any, size: Any = ..., dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Zeros, of the default dtype unless given."""
+def zeros_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Zeros in the shape and dtype of input, on its device."""
 abs_ = Tensor.abs_
 absolute_ = Tensor.absolute_
 acos_ = Tensor.acos_

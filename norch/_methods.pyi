@@ -6,9 +6,7 @@ from norch._handle import Handle
 from norch._typing import DeviceLike, Index, Operand
 from norch.dtype import dtype as _dtype
 from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
-from norch.ops.linalg import factor
-from norch.ops.linalg.householder import geqrf_result
-from norch.ops.linalg.solve import slogdet_result
+from norch.ops.linalg import factor, householder
 from norch.ops.linalg.torch_names import svd_result, triangular_solve_result
 from norch.ops.reduce import Dims
 from norch.ops.view import Axes
@@ -166,8 +164,8 @@ class DeclaredMethods(Handle):
     def cfloat(self, memory_format: Any = ...) -> Tensor: """In dtype complex64."""
     def char(self, memory_format: Any = ...) -> Tensor: """In dtype int8."""
     def cholesky(input, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """linalg.cholesky() of symmetric positive definite matrices (..., N, N)."""
-    def cholesky_inverse(L, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of A = L L^H, or of L^H L with upper, given L (..., N, N)."""
-    def cholesky_solve(B, L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """X of A X = B, B (..., N, K), given L, (..., N, N), with A = L L^H, or A = L^H L with upper."""
+    def cholesky_inverse(input, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of A = L L^H, or of L^H L with upper, given L, input (..., N, N)."""
+    def cholesky_solve(input, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """X of A X = input, (..., N, K), given L, input2 (..., N, N), with A = L L^H, or A = L^H L with upper."""
     def chunk(input, chunks: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]: """Views of at most chunks parts along dim, all of one size but the last."""
     def clamp(input, min: Operand | None = ..., max: Operand | None = ...) -> Tensor: """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
     def clamp_(self, min: Operand | None = ..., max: Operand | None = ...) -> Self: """clamp() in place."""
@@ -182,7 +180,7 @@ class DeclaredMethods(Handle):
     def conj_physical(input) -> Tensor: """conj(), which computes at once."""
     def conj_physical_(input) -> Self: """conj_physical() in place."""
     def contiguous(x, memory_format: Any = ...) -> Tensor: """x itself when its elements lie in C order, else a clone."""
-    def copy_(x, src: Operand, non_blocking: builtins.bool = ...) -> Tensor: """Writes src, broadcast and cast, into x."""
+    def copy_(x, other: Operand, non_blocking: builtins.bool = ...) -> Tensor: """Writes other, broadcast and cast, into x."""
     def copysign(input, other: Operand) -> Tensor: """|a| with the sign of b. Integers become floats."""
     def copysign_(self, other: Operand) -> Self: """copysign() in place."""
     def corrcoef(input) -> Tensor: """The correlations of variables, one a row: cov() over the product of their standard deviations; they, or their real and imaginary parts, lie in [-1, 1]."""
@@ -203,7 +201,7 @@ class DeclaredMethods(Handle):
     def cumsum_(self, dim: builtins.int, *, dtype: _dtype | None = ...) -> Self: """cumsum() in place."""
     def deg2rad(input) -> Tensor: """Degrees as radians. Integers become floats."""
     def deg2rad_(input) -> Self: """deg2rad() in place."""
-    def det(A) -> Tensor: """The determinants (...) of A (..., N, N); with a derivative for singular matrices too."""
+    def det(input) -> Tensor: """linalg.det()."""
     def diag(input, diagonal: builtins.int = ...) -> Tensor: """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal."""
     def diag_embed(input, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor: """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
     def diagflat(input, offset: builtins.int = ...) -> Tensor: """The matrix with all elements on a diagonal."""
@@ -266,7 +264,7 @@ class DeclaredMethods(Handle):
     def ge(input, other: Operand) -> Tensor: """Where a >= b."""
     def ge_(self, other: Operand) -> Self: """ge() in place."""
     def geometric_(self, p: builtins.float, *, generator: Generator | None = ...) -> Tensor: """Fills with the number of trials up to the first success, each of which has probability p: at most the largest number of the dtype."""
-    def geqrf(A, *, out: tuple[Tensor, ...] | None = ...) -> geqrf_result: """(a, tau) of the QR decomposition of A (..., M, N): a (..., M, N) holds R in its upper triangle and below it the reflections whose product is Q, tau (..., K) their factors, K = min(M, N). householder_product() and ormqr() take them. It has no derivative; linalg.qr() has one."""
+    def geqrf(input, *, out: tuple[Tensor, ...] | None = ...) -> householder.geqrf_result: """(a, tau) of the QR decomposition of input (..., M, N): R in the upper triangle of a, and below it the reflections whose product is Q, with the factors tau. householder_product() and ormqr() take both; linalg.qr() gives Q and R."""
     def ger(input, vec2: Tensor) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
     def greater(input, other: Operand) -> Tensor: """Where a > b."""
     def greater_(self, other: Operand) -> Self: """gt() in place."""
@@ -279,7 +277,7 @@ class DeclaredMethods(Handle):
     def heaviside(input, values: Any) -> Any: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
     def heaviside_(input, values: Any) -> Self: """heaviside() in place."""
     def histc(input, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Any: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
-    def histogram(input, bins: Any, *, range: Any = ..., weight: Any = ..., density: builtins.bool = ...) -> Any: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
+    def histogram(input, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: builtins.bool = ...) -> Any: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
     def hsplit(input, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the second axis (the first of a vector), into equal sections or cut before indices."""
     def hypot(input, other: Operand) -> Tensor: """sqrt(a * a + b * b), without overflow on the way. Floats only."""
     def hypot_(self, other: Operand) -> Self: """hypot() in place."""
@@ -304,7 +302,7 @@ class DeclaredMethods(Handle):
     def index_select(input, dim: builtins.int, index: Tensor) -> Tensor: """The parts of x at the given indices (1-d) of an axis, in their order."""
     def inner(input, other: Tensor) -> Tensor: """The sum of products over the last axis of both; with a number, or a tensor of no axis, the product."""
     def int(self, memory_format: Any = ...) -> Tensor: """In dtype int32."""
-    def inverse(A, *, out: Tensor | None = ...) -> Tensor: """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B, and more accurate."""
+    def inverse(input, *, out: Tensor | None = ...) -> Tensor: """linalg.inv()."""
     def is_complex(input) -> builtins.bool: """Whether the dtype of a tensor is complex."""
     def is_conj(self) -> builtins.bool: """False, as for every tensor here: conj() computes the conjugate at once."""
     def is_inference(self) -> builtins.bool: """False, as for every tensor here: conj() computes the conjugate at once."""
@@ -361,7 +359,7 @@ class DeclaredMethods(Handle):
     def logaddexp(input, other: Operand) -> Tensor: """log(e**a + e**b), without overflow. Floats and complex numbers."""
     def logaddexp2(input, other: Operand) -> Tensor: """log2(2**a + 2**b), without overflow. Floats only."""
     def logcumsumexp(input, dim: builtins.int) -> Tensor: """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its own."""
-    def logdet(A) -> Tensor: """The logarithms of the determinants of A (..., N, N): NaN for negative ones, -inf for 0."""
+    def logdet(input) -> Tensor: """The logarithm of det(): NaN where that is negative, -inf where it is 0."""
     def logical_and(input, other: Operand) -> Tensor: """Where both are non-zero."""
     def logical_and_(self, other: Operand) -> Self: """logical_and() in place."""
     def logical_not(input) -> Tensor: """Where x is 0 or False."""
@@ -377,7 +375,7 @@ class DeclaredMethods(Handle):
     def lt(input, other: Operand) -> Tensor: """Where a < b."""
     def lt_(self, other: Operand) -> Self: """lt() in place."""
     def lu(A, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> tuple[Tensor, ...]: """linalg.lu_factor(): (LU, pivots), and info with get_infos."""
-    def lu_solve(b, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.lu_solve() with the right side first."""
+    def lu_solve(input, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.lu_solve() with the right side first."""
     @property
     def mH(self) -> Tensor: ...
     @property
@@ -388,7 +386,7 @@ class DeclaredMethods(Handle):
     def masked_scatter_(x, mask: Tensor, source: Tensor) -> Self: """Writes the first elements of source where mask (bool, broadcast to x) holds, in order."""
     def masked_select(input, mask: Tensor) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
     def matmul(input, other: Operand) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
-    def matrix_exp(A) -> Tensor: """The sums of A^k / k! over all k, for A (..., N, N)."""
+    def matrix_exp(input) -> Tensor: """linalg.matrix_exp()."""
     def matrix_power(input, n: builtins.int) -> Tensor: """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n. LinAlgError if there is no inverse, ShapeError if a matrix is not square."""
     @overload
     def max(input, dim: None = ..., keepdim: builtins.bool = ..., *, other: None = ...) -> Tensor: ...
@@ -426,8 +424,8 @@ class DeclaredMethods(Handle):
     def mv(input, vec: Tensor) -> Tensor: """A matrix (M, K) times a vector (K)."""
     def mvlgamma(input, p: builtins.int) -> Tensor: """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
     def mvlgamma_(input, p: builtins.int) -> Self: """mvlgamma() in place."""
-    def nan_to_num(input, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor: """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest."""
-    def nan_to_num_(input, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Self: """nan_to_num() in place."""
+    def nan_to_num(input, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor: """Numbers in place of NaN and the infinities: by default 0, and the dtype's largest and smallest."""
+    def nan_to_num_(input, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Self: """nan_to_num() in place."""
     def nanmean(input, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none."""
     @overload
     def nanmedian(input, dim: None = ..., keepdim: builtins.bool = ...) -> Tensor: ...
@@ -459,8 +457,8 @@ class DeclaredMethods(Handle):
     def normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor: """Fills with numbers drawn from a normal distribution. The parts of complex ones have each the mean, and half of the variance, as PyTorch's."""
     def not_equal(input, other: Operand) -> Tensor: """Where a != b."""
     def not_equal_(self, other: Operand) -> Self: """ne() in place."""
-    def orgqr(A, tau: Tensor, *, out: Tensor | None = ...) -> Tensor: """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of A (..., M, N), M >= N, and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes."""
-    def ormqr(input, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose."""
+    def orgqr(input, input2: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.householder_product()."""
+    def ormqr(input, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Q input3, or input3 Q without left, of the Q that geqrf() gives as input and input2; of Q^H with transpose."""
     def outer(input, vec2: Tensor) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
     def permute(input, *dims_: Any, dims: Any = ...) -> Tensor: """The axes in another order."""
     def pin_memory(self, device: DeviceLike = ...) -> Tensor: """A copy in page-locked memory of the host, from which to(device, non_blocking=True) copies to a CUDA device in the background. This tensor itself where it is pinned already, or where there is no CUDA device. DeviceError for a tensor that is not on the CPU."""
@@ -528,7 +526,7 @@ class DeclaredMethods(Handle):
     def sinh(input) -> Tensor: """Hyperbolic sine."""
     def sinh_(self) -> Self: """sinh() in place."""
     def slice_scatter(input, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor: """A copy of input whose part start:end:step along dim is src."""
-    def slogdet(A) -> slogdet_result: """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular matrix has 0 and -inf. The sign of a complex determinant has absolute value 1."""
+    def slogdet(input) -> Any: """linalg.slogdet()."""
     def softmax(input, dim: builtins.int, dtype: _dtype | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
     def sort(input, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest."""
     def split(tensor, split_size_or_sections: Any = ..., dim: builtins.int = ..., *, split_size: Any = ...) -> tuple[Tensor, ...]: """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes."""
@@ -540,18 +538,18 @@ class DeclaredMethods(Handle):
     def squeeze(input, dim: Any = ...) -> Tensor: """Without the axes of size 1: all of them, or those of dim that are."""
     def squeeze_(input, dim: Any = ...) -> Self: """squeeze() in place: this tensor itself gets the shape. Views of it keep theirs."""
     def std(input, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor: """The standard deviation: the square root of var()."""
-    def stft(input, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ...) -> Tensor: """Fourier transforms of frames of n_fft elements of input (L) or (B, L), hop_length (n_fft // 4) apart."""
+    def stft(input, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor: """Fourier transforms of frames of n_fft elements of input (L) or (B, L), hop_length (n_fft // 4) apart."""
     def sub(input, other: Operand, second: Any = ..., *, alpha: Any = ...) -> Tensor: """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
     def sub_(self, other: Operand, second: Any = ..., *, alpha: Any = ...) -> Self: """sub() in place."""
     def subtract(input, other: Operand, second: Any = ..., *, alpha: Any = ...) -> Tensor: """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
     def subtract_(self, other: Operand, second: Any = ..., *, alpha: Any = ...) -> Self: """sub() in place."""
     def sum(input, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """The sum over all elements, or over the axes dim."""
-    def sum_to_size(self, *size: Any) -> Tensor: """Summed over the axes that broadcasting from size would have added or repeated."""
+    def sum_to_size(self, *sizes: Any, size: Any = ...) -> Tensor: """Summed over the axes that broadcasting from the sizes, or size, would have added or repeated."""
     def svd(input, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> svd_result: """(U, S, V) with input = U diag(S) V^H: linalg.svd() with V in place of V^H, reduced with some. Without compute_uv U and V are zeros."""
     def swapaxes(input, axis0: builtins.int, axis1: builtins.int) -> Tensor: """transpose(input, axis0, axis1)."""
     def swapaxes_(input, axis0: builtins.int, axis1: builtins.int) -> Self: """swapaxes() in place: this tensor itself gets the shape. Views of it keep theirs."""
     def swapdims(input, dim0: Any, dim1: builtins.int | None = ...) -> Tensor: """Two axes exchanged; or, with a sequence of all axes as dim0, in another order, as NumPy has it."""
-    def swapdims_(input, axis0: builtins.int, axis1: builtins.int) -> Self: """swapaxes() in place: this tensor itself gets the shape. Views of it keep theirs."""
+    def swapdims_(input, dim0: Any, dim1: builtins.int | None = ...) -> Self: """transpose() in place: this tensor itself gets the shape. Views of it keep theirs."""
     def t(input) -> Tensor: """A matrix transposed; vectors and numbers as they are."""
     def t_(input) -> Self: """t() in place: this tensor itself gets the shape. Views of it keep theirs."""
     def take(input, index: Tensor) -> Tensor: """The elements of x, as if it were flat, at the given indices; the shape of index."""
@@ -567,7 +565,7 @@ class DeclaredMethods(Handle):
     def trace(input) -> Tensor: """The sum over the diagonal of a matrix."""
     def transpose(input, dim0: Any, dim1: builtins.int | None = ...) -> Tensor: """Two axes exchanged; or, with a sequence of all axes as dim0, in another order, as NumPy has it."""
     def transpose_(input, dim0: Any, dim1: builtins.int | None = ...) -> Self: """transpose() in place: this tensor itself gets the shape. Views of it keep theirs."""
-    def triangular_solve(b, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> triangular_solve_result: """(solution, A) of A X = b, or A^T X = b with transpose; linalg.solve_triangular() has the other order."""
+    def triangular_solve(input, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> triangular_solve_result: """(solution, A) of A X = input, or A^T X = input with transpose; linalg.solve_triangular() has the other order."""
     def tril(input, diagonal: builtins.int = ...) -> Tensor: """The lower triangle of matrices, up to a diagonal; zeros above."""
     def tril_(input, diagonal: builtins.int = ...) -> Self: """tril() in place."""
     def triu(input, diagonal: builtins.int = ...) -> Tensor: """The upper triangle of matrices, from a diagonal on; zeros below."""

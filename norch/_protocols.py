@@ -100,11 +100,11 @@ class ProtocolMethods(Handle):
         """Replaces each element by callable(element). It is slow, and not recorded."""
         return self.map_(self, lambda x, _: callable(x))
 
-    def map_(self: Any, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-        """Replaces each element by callable(element, element of tensor), which broadcasts. Slow, and not recorded."""
-        if self.requires_grad or tensor_of(tensor, "map_").requires_grad:
+    def map_(self: Any, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Replaces each element by callable(element, element of other), which broadcasts. Slow, and not recorded."""
+        if self.requires_grad or tensor_of(other, "map_").requires_grad:
             raise Error("map_: Python functions have no derivatives; detach() the tensors first")
-        pairs = zip(self._values(), tensor.expand(self.shape)._values())
+        pairs = zip(self._values(), other.expand(self.shape)._values())
         values = _tensor([callable(a, b) for a, b in pairs], dtype=self.dtype, device=self.device)
         return copy_(self, values.view(self.shape))
 

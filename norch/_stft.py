@@ -19,13 +19,14 @@ from .ops.complex import view_as_real
 from .ops.composed.pad import pad
 from .ops.create import arange, dtype_or_default, ones
 from .ops.special import i0
+from .ops.values import as_asked
 from .tensor import Tensor
 
 # ---- windows ---------------------------------------------------------------------------------------------------------
 
 
 def _window(
-    name: str, formula: Any, length: Any, periodic: bool, dtype: DType | None, device: Any, requires_grad: bool
+    name: str, formula: Any, length: Any, periodic: bool, dtype: DType | None, device: Any, asked: tuple[Any, ...]
 ) -> Tensor:
     """formula(n, N) over n = 0 ... N for a window of N + 1 elements, of which a periodic one lacks the last."""
     kind = dtype_or_default(dtype)
@@ -38,21 +39,23 @@ def _window(
     else:
         last = count if periodic else count - 1
         values = formula(arange(count, dtype=float64, device=device), last).to(kind)
-    return values.requires_grad_(requires_grad)
+    return as_asked(values, *asked)
 
 
 def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A triangle from 0 over 1 back to 0. periodic: without the last element of a window of one more, for stft()."""
     triangle = lambda n, last: 1 - (n * (2 / last) - 1).abs()  # noqa: E731
-    return _window("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad)
+    return _window(
+        "bartlett_window", triangle, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory)
+    )
 
 
 def hann_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """sin^2(pi n / N). periodic: as for bartlett_window().
 
@@ -60,21 +63,23 @@ def hann_window(
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     square = lambda n, last: (n * (math.pi / last)).sin().square()  # noqa: E731
-    return _window("hann_window", square, window_length, periodic, dtype, device, requires_grad)
+    return _window("hann_window", square, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory))
 
 
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DType | None = None,
-    device: DeviceLike = None, requires_grad: bool = False,
+    device: DeviceLike = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """alpha - beta cos(2 pi n / N). periodic: as for bartlett_window()."""
     cosine = lambda n, last: alpha - beta * (n * (2 * math.pi / last)).cos()  # noqa: E731
-    return _window("hamming_window", cosine, window_length, periodic, dtype, device, requires_grad)
+    return _window(
+        "hamming_window", cosine, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory)
+    )
 
 
 def blackman_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N). periodic: as for bartlett_window()."""
 
@@ -82,12 +87,14 @@ def blackman_window(
         turn = n * (2 * math.pi / last)
         return 0.42 - 0.5 * turn.cos() + 0.08 * (turn * 2).cos()
 
-    return _window("blackman_window", cosines, window_length, periodic, dtype, device, requires_grad)
+    return _window(
+        "blackman_window", cosines, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory)
+    )
 
 
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType | None = None,
-    device: DeviceLike = None, requires_grad: bool = False,
+    device: DeviceLike = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """i0(beta sqrt(1 - (2 n / N - 1)^2)) / i0(beta). periodic: as for bartlett_window()."""
 
@@ -95,7 +102,7 @@ def kaiser_window(
         root = (1 - (n * (2 / last) - 1).square()).clamp(min=0).sqrt()
         return i0(root * beta) / i0(n.new_full((), beta))
 
-    return _window("kaiser_window", bessel, window_length, periodic, dtype, device, requires_grad)
+    return _window("kaiser_window", bessel, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory))
 
 
 # ---- transforms ------------------------------------------------------------------------------------------------------
@@ -121,7 +128,7 @@ def _frame(name: str, n_fft: Any, hop_length: Any, win_length: Any, window: Any,
 def stft(
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
-    onesided: bool | None = None, return_complex: bool | None = None,
+    onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Fourier transforms of frames of n_fft elements of input (L) or (B, L), hop_length (n_fft // 4) apart.
 
@@ -133,6 +140,8 @@ def stft(
     >>> norch.stft(norch.ones(16), 8, return_complex=True).shape
     norch.Size([5, 9])
     """
+    if align_to_window is not None:
+        raise NotImplementedError("stft: align_to_window: frames begin at their place, or with center around it")
     x = tensor_of(input, "stft")
     if x.ndim not in (1, 2) or x.dtype.kind not in "fc":
         raise ShapeError(f"stft: expected floats or complex numbers (L) or (B, L), got {x.dtype.name} {tuple(x.shape)}")

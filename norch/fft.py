@@ -258,7 +258,16 @@ def _size(name: str, n: Any) -> int:
 
 
 @rename_errors
-def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """The frequencies of the numbers of fft(), in cycles per unit, for samples d apart: the negative ones last.
 
     >>> norch.fft.fftfreq(4)
@@ -267,11 +276,20 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, re
     count, wanted, like = _size("fftfreq", n), dtype_or_default(dtype), zeros(0, device="cpu")
     positive = (count + 1) // 2
     steps = cat((iota(positive, like), iota(count // 2, like, first=-(count // 2))))
-    return finished(steps.to(wanted) / (count * d), device, requires_grad)
+    return finished(steps.to(wanted) / (count * d), device, requires_grad, layout, pin_memory)
 
 
 @rename_errors
-def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """The frequencies of the n // 2 + 1 numbers of rfft(), for samples d apart.
 
     >>> norch.fft.rfftfreq(4)
@@ -279,7 +297,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, r
     """
     count = _size("rfftfreq", n)
     steps = iota(count // 2 + 1, zeros(0, device="cpu"))
-    return finished(steps.to(dtype_or_default(dtype)) / (count * d), device, requires_grad)
+    return finished(steps.to(dtype_or_default(dtype)) / (count * d), device, requires_grad, layout, pin_memory)
 
 
 def _shifted(name: str, x: Tensor, dim: Any, back: bool) -> Tensor:

@@ -132,8 +132,15 @@ def set_rng_state(new_state: Any) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
-    """A context that restores the default generator at its end, unless enabled is False. devices has no effect."""
+def fork_rng(
+    devices: Any = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str | None = None,
+) -> Iterator[None]:
+    """A context that restores the default generator at its end, unless enabled is False: the one generator of all
+    devices, so that the other arguments have no effect."""
     state = default_generator.__getstate__()
     try:
         yield

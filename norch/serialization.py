@@ -56,7 +56,16 @@ CHECK = struct.Struct("<I")
 ALIGNMENT = 64  # of storages, counted from the head
 
 
-def save(obj: Any, f: Any, *, format: str = "norch") -> None:  # noqa: A002
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+    *,
+    format: str = "norch",  # noqa: A002
+) -> None:
     """Writes obj, a tensor, a state dict or anything that can be pickled, to a path or something to write to.
 
     Tensors that share memory share it again when loaded. Those computed in a graph are stored without it. A file that
@@ -66,6 +75,9 @@ def save(obj: Any, f: Any, *, format: str = "norch") -> None:  # noqa: A002
     strings and the containers that it takes (pytorch_file.py), a PicklingError names what else there is; or
     "safetensors", for a dict of contiguous tensors that share no memory (utils/safetensors.py). load() reads each.
 
+    The other arguments are PyTorch's: pickle_protocol and _disable_byteorder_record have no effect, as a format has one
+    form; NotImplementedError for another pickle_module, and for files as before PyTorch 1.6.
+
     >>> import io
     >>> file = io.BytesIO()
     >>> norch.save({"weight": norch.ones(2), "epoch": 3}, file)
@@ -73,6 +85,9 @@ def save(obj: Any, f: Any, *, format: str = "norch") -> None:  # noqa: A002
     >>> norch.load(file)
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
+    _check_pickle("save", pickle_module)
+    if not _use_new_zipfile_serialization:
+        raise NotImplementedError("save: files as before PyTorch 1.6 are read, not written")
     parts: Any
     if format == "norch":
         parts = _Parts(obj)
@@ -87,6 +102,12 @@ def save(obj: Any, f: Any, *, format: str = "norch") -> None:  # noqa: A002
     else:
         raise ValueError(f"save: format is 'norch', 'torch' or 'safetensors', not {format!r}")
     write(parts, f)  # what cannot be saved has raised before anything is opened
+
+
+def _check_pickle(name: str, pickle_module: Any) -> None:
+    if pickle_module not in (None, pickle):
+        module = getattr(pickle_module, "__name__", pickle_module)
+        raise NotImplementedError(f"{name}: pickle_module={module}: norch reads and writes files by its own picklers")
 
 
 class _Pickler(pickle.Pickler):
@@ -131,29 +152,42 @@ class _Parts:
         self.file.write(data)
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True, mmap: bool | None = None) -> Any:
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
     """What save() wrote to f, a path or something to read from; or what torch.save() or safetensors wrote.
 
     Tensors come to the CPU, or to the device map_location. As in PyTorch that may be a dict of the places that the file
     names, such as {"cuda:0": "cpu"}, or a function of a storage and its place that returns one, or None for the same;
-    what a dict does not name comes to the CPU. weights_only (None is True): tensors, parameters, numbers,
+    what a dict does not name comes to the CPU. weights_only, the default: tensors, parameters, numbers,
     strings and containers of them; a file with anything else raises UnpicklingError. False also makes instances of
     other classes, and lets a file run any code: for files that you trust. mmap: the tensors see the file, a path, which
     is mapped into memory and read when they are; writes to them do not reach it, and their bytes are not compared with
     their checksums. Storages that are not aligned, as in files of earlier versions, are read. Files of something else,
-    or damaged, raise an Error.
+    or damaged, raise an Error. encoding: of strings that Python 2 wrote, by default "utf-8". NotImplementedError for a
+    pickle_module other than pickle.
     """
+    _check_pickle("load", pickle_module)
+    encoding = pickle_load_args.pop("encoding", "utf-8")
+    if pickle_load_args:
+        raise TypeError(f"load: there is no argument {', '.join(pickle_load_args)}")
     weights_only = weights_only is None or flag(weights_only, "load: weights_only")
     mapped = mmap is not None and flag(mmap, "load: mmap")
     if not hasattr(f, "read"):
         with open(f, "rb") as file:
-            return _load(file, map_location, weights_only, mapped, size_of(file))
+            return _load(file, map_location, weights_only, mapped, size_of(file), encoding)
     if mapped:
         raise ValueError(f"load: mmap=True maps the file at a path; a {type(f).__name__} is read")
-    return _load(f, map_location, weights_only, False, None)
+    return _load(f, map_location, weights_only, False, None, encoding)
 
 
-def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int | None) -> Any:
+def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int | None, encoding: str) -> Any:
     """size: of a file that holds nothing else, if it is known."""
     name = getattr(f, "name", None)
     which = "this" if name is None else repr(name)
@@ -173,7 +207,10 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
 
         return safetensors.read(source, head, where, size, size_of(f))
     try:
-        return _reader(f, source, head, where, weights_only).load()
+        reader = _reader(f, source, head, where, weights_only)
+        if hasattr(reader, "calls"):  # no one of C
+            reader.encoding = encoding
+        return reader.load()
     except (Refusal, DeviceError, MemoryError):
         raise
     except Exception as error:

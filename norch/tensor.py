@@ -21,6 +21,7 @@ from .autograd.record import gradient_edge
 from .ops import complex as _complex  # noqa: F401
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
+from .ops import new as _new  # noqa: F401
 from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
@@ -105,7 +106,7 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
     ) -> None:
         """Adds the gradient of this tensor to the .grad of every leaf that it was computed from. A tensor of more than
         one element needs gradient, of its shape. norch.autograd.backward explains the options and errors."""
-        engine.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+        engine.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, None, inputs)
 
     def __dir__(self) -> list[str]:
         lacking = {name for name, value in vars(Tensor).items() if type(value) is _left_out.Missing}

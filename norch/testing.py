@@ -12,7 +12,7 @@ from typing import Any
 from ._exports import publish
 from .autograd.grad_mode import enable_grad, no_grad
 from .autograd.gradients import grad
-from .dtype import complex128, dtype_named, finfo, float64, promote_types
+from .dtype import check_format, complex128, dtype_named, finfo, float64, promote_types
 from .errors import Error
 from .ops.complex import view_as_complex, view_as_real
 from .ops.composed.grid import unravel_index
@@ -48,6 +48,7 @@ def make_tensor(
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """A tensor of uniform random numbers from [low, high): by default from [-9, 9], for uint8 from [0, 9].
 
@@ -57,6 +58,8 @@ def make_tensor(
     >>> norch.testing.make_tensor(2, 3, dtype=norch.int64, low=0, high=5).shape
     norch.Size([2, 3])
     """
+    if memory_format is not None:
+        check_format(memory_format, "make_tensor")
     kind, out = dtype_named(dtype), empty(*shape, dtype=dtype, device=device)
     if noncontiguous and out.numel() > 1:
         out = empty(*out.shape, 2, dtype=dtype, device=device).select(-1, 0)
@@ -210,7 +213,7 @@ def gradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = True,
+    check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
     check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False,
@@ -288,7 +291,7 @@ def gradgradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = True,
+    check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
     check_fwd_over_rev: bool = False,
     check_rev_over_rev: bool = True,

@@ -42,6 +42,7 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
     """Adds the gradient of tensors (a tensor or a sequence) to the .grad of the leaves that they were computed from.
@@ -49,6 +50,7 @@ def backward(
     grad_tensors   the gradient of each tensor, of its shape; may be left out for tensors of one element, for 1
     retain_graph   keeps what the nodes saved, for another walk (default: create_graph)
     create_graph   records the walk itself, for derivatives of derivatives
+    grad_variables the older name of grad_tensors
     inputs         only these tensors get a .grad
 
     Raises Error if there is no graph or it was freed, ShapeError if a gradient has another shape than its tensor,
@@ -66,6 +68,10 @@ def backward(
         if not nodes:
             raise Error("backward: inputs is empty; leave it out to reach every leaf")
         targets = Targets(nodes)
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise Error("backward: give grad_tensors, or grad_variables, its older name, not both")
+        grad_tensors = grad_variables
     roots = roots_of(tensors_in(tensors, "backward"), grad_tensors, create_graph)
     walk(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets)
     if targets is not None:

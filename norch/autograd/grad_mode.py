@@ -40,13 +40,13 @@ class set_grad_enabled(Guard):  # PyTorch's name
     False
     """
 
-    def __init__(self, mode_: bool):
-        if not isinstance(mode_, bool):
-            raise TypeError(f"set_grad_enabled: mode must be a bool, not {type(mode_).__name__}")
-        self.enabled = mode_
-        self.before = mode.enabled
+    def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled: mode must be a bool, not {type(mode).__name__}")
+        self.enabled = mode
+        self.before = is_grad_enabled()
         self._restores = []
-        mode.enabled = self.enabled
+        _SET[mode]()
 
     def __enter__(self) -> None:
         self._restores.append(_SET[self.before])

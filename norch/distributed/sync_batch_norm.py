@@ -50,8 +50,10 @@ class SyncBatchNorm(_BatchNorm):
         process_group: ProcessGroup | None = None,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
     def forward(self, input: Tensor) -> Tensor:

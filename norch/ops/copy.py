@@ -128,9 +128,9 @@ def to(
 
 
 @method
-def copy_(x: Tensor, src: Operand, non_blocking: bool = False) -> Tensor:
-    """Writes src, broadcast and cast, into x."""
-    src = kernel_operand(src, "copy_")
+def copy_(x: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
+    """Writes other, broadcast and cast, into x."""
+    src = kernel_operand(other, "copy_")
     check_writable(x, "copy_", src)
     node = None
     to_src = src._node if src._view is None or not mode.enabled else gradient_edge(src)
@@ -232,13 +232,19 @@ def _pad_grad(g: Tensor, ends: Any) -> Tensor:
 _Pad = derivative("pad", grad=_pad_grad)
 
 
-def result_type(tensor1: Tensor, tensor2: Tensor) -> DType:
-    """The dtype of an operation on two tensors or numbers.
+_NAMES_OF_OPERANDS = {"tensor1", "tensor2", "tensor", "other", "scalar", "scalar1", "scalar2", "scalar_or_tensor"}
+
+
+def result_type(*operands: Any, **named: Any) -> DType:
+    """The dtype of an operation on two tensors or numbers; their names, as tensor and other, have no effect.
 
     >>> norch.result_type(norch.ones(2, dtype=norch.float16), 1.5)
     norch.float16
     """
-    a, b = as_operand(tensor1, "result_type"), as_operand(tensor2, "result_type")
+    operands = (*operands, *named.values())
+    if len(operands) != 2 or named.keys() - _NAMES_OF_OPERANDS:
+        raise TypeError(f"result_type: takes two tensors or numbers, not {len(operands)} arguments {', '.join(named)}")
+    a, b = (as_operand(x, "result_type") for x in operands)
     return DTYPES[lib.norch_result_type((a, b))]
 
 

@@ -19,8 +19,7 @@ from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import named_function, public, rename_errors
 from ._operand import tensor_of
-from .op import method
-from .values import Tensor, common_dtype, finished, tensor
+from .values import Tensor, as_asked, common_dtype, finished, tensor
 from .view import sizes
 
 # ---- the options that all makers share --------------------------------------------------------------------------
@@ -81,18 +80,29 @@ def empty(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor of undefined elements: whatever the memory held."""
     if memory_format is not None:
         check_format(memory_format, "empty")
     out = lib.norch_empty(sizes(shape, size), dtype_or_default(dtype).code, device_code(device))
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 @rename_errors
 def empty_strided(
-    size: Any, stride: Any, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    size: Any,
+    stride: Any,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of undefined elements with the given strides, which must not be negative."""
     steps = [int64(step, "empty_strided: stride") for step in stride]
@@ -100,11 +110,20 @@ def empty_strided(
         raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
     reach = sum((int64(count, "empty_strided: size") - 1) * step for count, step in zip(size, steps))
     out = empty(0 if 0 in size else reach + 1, dtype=dtype, device=device).as_strided(size, steps)
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 def full(
-    size: Any, fill_value: Operand, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
+    size: Any,
+    fill_value: Operand,
+    *,
+    dtype: DTypeLike = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool.
 
@@ -117,25 +136,48 @@ def full(
     if type(fill_value) is complex:
         out = lib.norch_empty(sizes((size,)), wanted.code, device_code(device))
         out = out.fill_(fill_value)
-        return out.requires_grad_(requires_grad) if requires_grad else out
+        asked = requires_grad or pin_memory or layout is not None
+        return as_asked(out, requires_grad, layout, pin_memory) if asked else out
     value, integer = _double_and_int(fill_value, "full")
     check_fits(fill_value, wanted, "full")
     out = lib.norch_full(sizes((size,)), wanted.code, value, integer, device_code(device))
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 def scalar_tensor(
-    s: float, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    s: float,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A number as a 0-d tensor, of the default dtype unless given."""
-    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    return full(
+        (),
+        s,
+        dtype=dtype or get_default_dtype(),
+        device=device,
+        requires_grad=requires_grad,
+        layout=layout,
+        pin_memory=pin_memory,
+    )
 
 
 def _constant(name: str, value: int, about: str) -> Any:
     """zeros() or ones()."""
 
     def constant(
-        *shape: Any, size: Any = None, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False
+        *shape: Any,
+        size: Any = None,
+        dtype: DTypeLike = None,
+        device: DeviceLike = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
     ) -> Tensor:
         wanted = dtype_or_default(dtype)
         try:
@@ -143,7 +185,8 @@ def _constant(name: str, value: int, about: str) -> Any:
         except (Error, TypeError, OverflowError) as error:  # of "full"
             rename_error(error, name)
             raise
-        return out.requires_grad_(requires_grad) if requires_grad else out
+        asked = requires_grad or pin_memory or layout is not None
+        return as_asked(out, requires_grad, layout, pin_memory) if asked else out
 
     return named_function(constant, name, about)
 
@@ -167,6 +210,8 @@ def full_like(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """fill_value in the shape and dtype of input, on its device, with its strides where input is dense in memory.
@@ -176,11 +221,21 @@ def full_like(
     >>> norch.full_like(norch.ones(2, 3).T, 7.0).stride()
     (1, 3)
     """
-    return _constant_like("full_like", input, fill_value, dtype, device, requires_grad, memory_format)
+    return _constant_like(
+        "full_like", input, fill_value, dtype, device, requires_grad, memory_format, layout, pin_memory
+    )
 
 
 def _constant_like(
-    name: str, input: Tensor, value: float, dtype: DType | None, device: Any, requires_grad: bool, memory_format: Any
+    name: str,
+    input: Tensor,
+    value: float,
+    dtype: DType | None,
+    device: Any,
+    requires_grad: bool,
+    memory_format: Any,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     dtype, device = options_like(name, input, dtype, device, memory_format)
     value = number_of(value, name)
@@ -197,7 +252,7 @@ def _constant_like(
     except Error as error:
         rename_error(error, name)
         raise
-    return finished(out, device, requires_grad)
+    return finished(out, device, requires_grad, layout, pin_memory)
 
 
 def _filled_like(name: str, value: int, what: str) -> Any:
@@ -209,9 +264,11 @@ def _filled_like(name: str, value: int, what: str) -> Any:
         dtype: DType | None = None,
         device: DeviceLike = None,
         requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        return _constant_like(name, input, value, dtype, device, requires_grad, memory_format)
+        return _constant_like(name, input, value, dtype, device, requires_grad, memory_format, layout, pin_memory)
 
     return named_function(filled_like, name, f"{what} in the shape and dtype of input, on its device.")
 
@@ -225,14 +282,20 @@ def empty_like(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """Undefined elements in the shape and dtype of input, on its device."""
     dtype, device = options_like("empty_like", input, dtype, device, memory_format)
     if not input._contiguous and memory_format is not contiguous_format:
-        return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+        return full_like(
+            input, 0, dtype=dtype, device=device, requires_grad=requires_grad, layout=layout, pin_memory=pin_memory
+        )
     out = lib.norch_empty(input.shape, dtype.code, device_code(device))
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 # ---- ranges -----------------------------------------------------------------------------------------------------
@@ -246,6 +309,8 @@ def arange(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """start, start + step ... up to end, which is excluded. int64 where all three are integers, else the default dtype.
 
@@ -272,11 +337,18 @@ def arange(
     (first, int_first), (step, int_step) = _double_and_int(start, "arange"), _double_and_int(step, "arange")
     for number in (start, int_first + (count - 1) * int_step) if 0 < count < 1 << 63 else ():
         check_fits(number, wanted, "arange")
-    return finished(lib.norch_arange(count, wanted.code, first, step, int_first, int_step), device, requires_grad)
+    return finished(
+        lib.norch_arange(count, wanted.code, first, step, int_first, int_step),
+        device,
+        requires_grad,
+        layout,
+        pin_memory,
+    )
 
 
 def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options: Any, base: Any = None) -> Tensor:
-    """steps numbers from start to end, or base to their power, in the dtype of options: (dtype, device, requires_grad).
+    """steps numbers from start to end, or base to their power, in the dtype of options: (dtype, device, requires_grad,
+    layout, pin_memory).
 
     They are computed from each end to the middle, in double precision, so that both ends are exact.
     """
@@ -349,13 +421,15 @@ def linspace(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """steps evenly spaced numbers from start to end, both included.
 
     >>> norch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    return _evenly_spaced("linspace", start, end, steps, (dtype, device, requires_grad))
+    return _evenly_spaced("linspace", start, end, steps, (dtype, device, requires_grad, layout, pin_memory))
 
 
 @rename_errors
@@ -368,13 +442,15 @@ def logspace(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """base to the power of linspace(start, end, steps).
 
     >>> norch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    return _evenly_spaced("logspace", start, end, steps, (dtype, device, requires_grad), base)
+    return _evenly_spaced("logspace", start, end, steps, (dtype, device, requires_grad, layout, pin_memory), base)
 
 
 # ---- matrices and their indices -----------------------------------------------------------------------------------
@@ -382,17 +458,34 @@ def logspace(
 
 @rename_errors
 def eye(
-    n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """An (n, m) matrix with ones on its diagonal; m is n unless given."""
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)
     out.diagonal().fill_(1)
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 @rename_errors
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: DType = norch_int64, device: DeviceLike = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: DType | None = norch_int64,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns, (2, N), of the lower triangle of a (row, col) matrix, row by row.
 
@@ -402,17 +495,29 @@ def tril_indices(
     """
     offset = _offset("tril_indices", row, col, offset)
     rows, total = (max(-offset, 0) if col else row, row), _triangle_size(row, col, offset)
-    return _triangle(rows, total, lambda i: (i * 0, (i + (offset + 1)).clamp(max=col)), dtype, device)
+    found = _triangle(rows, total, lambda i: (i * 0, (i + (offset + 1)).clamp(max=col)), dtype or norch_int64, device)
+    return as_asked(found, requires_grad, layout, pin_memory)
 
 
 @rename_errors
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: DType = norch_int64, device: DeviceLike = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: DType | None = norch_int64,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row."""
     offset = _offset("triu_indices", row, col, offset)
     rows, total = (0, min(row, max(col - offset, 0))), row * col - _triangle_size(row, col, offset - 1)
-    return _triangle(rows if col else (0, 0), total, lambda i: ((i + offset).clamp(min=0), col), dtype, device)
+    found = _triangle(
+        rows if col else (0, 0), total, lambda i: ((i + offset).clamp(min=0), col), dtype or norch_int64, device
+    )
+    return as_asked(found, requires_grad, layout, pin_memory)
 
 
 def _offset(name: str, row: int, col: int, offset: int) -> int:
@@ -459,50 +564,5 @@ def legacy_tensor(data: tuple[Any, ...], dtype: DType | None = None) -> Tensor:
     return empty(*data, dtype=dtype)
 
 
-# ---- methods of Tensor that make others, of its dtype and on its device unless given --------------------------------
-
-
-def _options_of(x: Tensor, more: dict[str, Any]) -> dict[str, Any]:
-    dtype, device = more.get("dtype"), more.get("device")
-    return {**more, "dtype": dtype or x.dtype, "device": x.device if device is None else device}
-
-
-@method
-def new(self: Any, *data: Any, size: Any = ()) -> Tensor:
-    """Tensor(*data), of sizes or values, in this dtype and on this device: the older new_tensor()."""
-    return legacy_tensor(data or tuple(size), self.dtype).to(self.device)
-
-
-@method
-def new_tensor(self: Tensor, data: Any, **more: Any) -> Tensor:
-    """The values in data, in this dtype and on this device; see norch.tensor."""
-    return tensor(data, **_options_of(self, more))
-
-
-def _new(make: Any, what: str) -> Any:
-    """new_empty(), new_zeros() or new_ones()."""
-
-    def new(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-        return make(*shape, size=size, **_options_of(self, more))
-
-    about = f"{what} in the given shape, in this dtype and on this device unless given."
-    return method(rename_errors(named_function(new, f"new_{make.__name__}", about)))
-
-
-new_empty, new_zeros, new_ones = _new(empty, "Undefined elements"), _new(zeros, "Zeros"), _new(ones, "Ones")
-
-
-@method(moves=True)
-def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
-    """fill_value in the given shape, in this dtype and on this device unless given."""
-    return full(size, fill_value, **_options_of(self, more))
-
-
-@method
-def new_empty_strided(self: Tensor, size: Any, stride: Any, **more: Any) -> Tensor:
-    """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
-    return empty_strided(size, stride, **_options_of(self, more))
-
-
 _OTHERS = ("dtype_or_default", "legacy_tensor", "number_of", "options_like")
-__all__ = [name for name in public(globals(), *_OTHERS) if not name.startswith("new")]
+__all__ = public(globals(), *_OTHERS)

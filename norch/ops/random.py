@@ -40,15 +40,27 @@ from .create import dtype_or_default, options_like
 from .op import method
 from .pointwise import where
 from .sort import searchsorted
+from .values import as_asked
 from .view import expand, narrow, sizes
 
 # ---- tensors of one distribution ------------------------------------------------------------------------------------
 
 
-def _drawn(call: Any, generator: Any, shape: Any, dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+def _drawn(
+    call: Any,
+    generator: Any,
+    shape: Any,
+    dtype: DType,
+    device: Any,
+    requires_grad: bool,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """What norch_rand or norch_randn draws, as a leaf where requires_grad asks for it."""
     out = call(state_of(generator), shape, dtype.code, device_code(device))
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 def _of_shape(name: str, about: str) -> Any:
@@ -62,8 +74,12 @@ def _of_shape(name: str, about: str) -> Any:
         dtype: DType | None = None,
         device: DeviceLike = None,
         requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
     ) -> Tensor:
-        return _drawn(call, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad)
+        return _drawn(
+            call, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad, layout, pin_memory
+        )
 
     return named_function(draw, name, about)
 
@@ -83,10 +99,12 @@ def _of_shape_of(name: str) -> Any:
         dtype: DType | None = None,
         device: DeviceLike = None,
         requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
         dtype, device = options_like(f"{name}_like", input, dtype, device, memory_format)
-        out = _drawn(call, generator, input.shape, dtype, device, requires_grad)
+        out = _drawn(call, generator, input.shape, dtype, device, requires_grad, layout, pin_memory)
         return _strided_like(input, out, memory_format)
 
     about = f"{name}() in the shape and dtype of input, on its device."
@@ -113,6 +131,8 @@ def randint(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size)."""
     if size is None:
@@ -129,7 +149,9 @@ def randint(
     out = lib.norch_randint(state_of(generator), sizes((size,)), low, high, wanted.code, device_code(device))
     if (least, most) != (low, high):  # some are rounded
         out = out.clamp_(least, most)
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 def _representable(low: Any, high: Any, dtype: DType) -> tuple[Any, Any]:
@@ -195,6 +217,8 @@ def randperm(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
@@ -202,7 +226,9 @@ def randperm(
     if n > 0:
         check_fits(n - 1, wanted, "randperm")
     out = cast(out, wanted)
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 @rename_errors
@@ -215,6 +241,8 @@ def normal(
     dtype: DType | None = None,
     device: DeviceLike = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size;
     in a complex dtype these are as in normal_().
@@ -239,7 +267,9 @@ def normal(
     dtype = dtype_or_default(dtype)
     out = randn(size=size, generator=generator, dtype=_wide(dtype), device=device) * std
     out = cast(out + (mean if tensors else _in_parts(out, mean)), dtype)  # type: ignore[arg-type]
-    return out.requires_grad_(requires_grad) if requires_grad else out
+    return (
+        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
+    )
 
 
 @method

@@ -43,11 +43,22 @@ def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return lib.norch_from_bytes(data, len(data), len(shape), ints(shape), dtype.code)
 
 
-def finished(x: Tensor, device: DeviceLike, requires_grad: bool) -> Tensor:
-    """x on the device that was asked for (None: the default one), and as a leaf with requires_grad."""
+def as_asked(out: Any, requires_grad: bool, layout: Any, pin_memory: bool) -> Tensor:
+    """A new tensor in page-locked memory with pin_memory, and as a leaf with requires_grad. NotImplementedError for a
+    layout other than norch.strided, which all tensors have."""
+    if layout is not None and str(layout).rpartition(".")[2] != "strided":
+        raise NotImplementedError(f"layout={layout}: norch has strided tensors alone")
+    return (out.pin_memory() if pin_memory else out).requires_grad_(requires_grad)
+
+
+def finished(
+    x: Tensor, device: DeviceLike, requires_grad: bool, layout: Any = None, pin_memory: bool = False
+) -> Tensor:
+    """x on the device that was asked for (None: the default one), and as_asked()."""
     if device is not None or current.default is not CPU:
         x = x.to(current.default if device is None else device)
-    return x.requires_grad_(requires_grad) if requires_grad else x
+    asked = requires_grad or pin_memory or layout is not None
+    return as_asked(x, requires_grad, layout, pin_memory) if asked else x
 
 
 def iota(n: int, like: Handle, dtype: DType = norch_int64, first: int = 0) -> Tensor:
@@ -152,7 +163,14 @@ def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | Non
     return made if source is wanted else made.to(wanted)
 
 
-def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any,
+    *,
+    dtype: DTypeLike = None,
+    device: DeviceLike = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A new tensor of the values in data: a number, nested lists, an array, a buffer or a tensor; always a copy.
 
     Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own
@@ -177,7 +195,7 @@ def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, req
     elif _is_buffer(data):
         made = _from_buffer(data)
     elif hasattr(data, "__array__"):
-        return tensor(data.__array__(), dtype=dtype, device=device, requires_grad=requires_grad)
+        return tensor(data.__array__(), dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
     else:
         made = None
     if made is None:
@@ -187,7 +205,7 @@ def tensor(data: Any, *, dtype: DTypeLike = None, device: DeviceLike = None, req
         made = _from_numbers(numbers, shape, wanted, common_dtype(types))
     elif wanted is not None:
         made = made.to(wanted)
-    return finished(made, device, requires_grad)
+    return finished(made, device, requires_grad, None, pin_memory)
 
 
 def number_or_array(value: Any, name: str) -> Any:

@@ -38,11 +38,11 @@ class UninitializedTensorMixin(Tensor):
     def detach(self) -> Any:
         return self
 
-    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
-        """Takes the shape and the values of src, in its own dtype; nothing, if src is uninitialized too."""
-        if not is_lazy(src):
-            self.materialize(src.shape)
-            self.detach().copy_(src)
+    def copy_(self, other: Any, non_blocking: bool = False) -> Any:
+        """Takes the shape and the values of other, in its own dtype; nothing, if other is uninitialized too."""
+        if not is_lazy(other):
+            self.materialize(other.shape)
+            self.detach().copy_(other)
         return self
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:

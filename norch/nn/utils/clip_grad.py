@@ -92,8 +92,8 @@ def clip_grad_norm_(
         return total.to(dtype)
 
 
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Clamps the elements of all gradients to [-clip_value, clip_value], in place."""
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
+    """Clamps the elements of all gradients to [-clip_value, clip_value], in place. foreach has no effect."""
     listed = _listed(parameters, "clip_grad_value_")
     check_numbers("clip_grad_value_", clip_value=clip_value)
     with no_grad():

@@ -107,7 +107,9 @@ def _euclidean(a: Tensor, b: Tensor) -> Tensor:
 
 
 @composed
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
     """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
 
     With p=2 and more than 25 rows the squares come from a product of matrices, as in PyTorch, |a|^2 - 2 ab + |b|^2:

@@ -53,7 +53,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
 
 
 @method(composed=True)
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins.
 
     bins: a number of equal parts of range, (low, high), None: of the least and the largest element; or the increasing

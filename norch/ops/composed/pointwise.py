@@ -76,13 +76,15 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 
 @method(inplace=True, moves=True)
-def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """Numbers in place of NaN and the infinities: posinf and neginf are by default the dtype's largest and smallest.
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Numbers in place of NaN and the infinities: by default 0, and the dtype's largest and smallest.
 
     >>> norch.nan_to_num(norch.tensor([norch.nan, norch.inf]), posinf=9.0)
     tensor([0., 9.])
     """
-    input = as_fixed_operand(input, "nan_to_num")
+    input, nan = as_fixed_operand(input, "nan_to_num"), 0.0 if nan is None else nan
     if input.is_complex():
         return complex(*(nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)))
     if not input.dtype.is_floating_point:

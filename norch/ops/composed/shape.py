@@ -339,7 +339,11 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
 
 @method(numpy=True)
 def repeat_interleave(
-    input: Tensor, repeats: Operand | None = None, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor | None = None,
+    repeats: Operand | None = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
 ) -> Tensor:
     """Each element along dim (of all, without dim) so many times in a row; repeats: one number, or one for each.
 
@@ -350,8 +354,9 @@ def repeat_interleave(
     >>> norch.repeat_interleave(norch.tensor([2, 0, 1]))
     tensor([0, 0, 2])
     """
-    if repeats is None:
-        return _repeated(_counts(tensor_of(input, "repeat_interleave"), input))
+    if repeats is None or input is None:
+        counts: Any = repeats if input is None else input
+        return _repeated(_counts(tensor_of(counts, "repeat_interleave"), counts))
     if dim is None:
         return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
     input = as_fixed_tensor(input, "repeat_interleave")
@@ -445,9 +450,10 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 
 @method
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """Summed over the axes that broadcasting from size would have added or repeated."""
-    sizes = tuple(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else size
+def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Summed over the axes that broadcasting from the sizes, or size, would have added or repeated."""
+    sizes = sizes if size is None else (size,)
+    sizes = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
     shape, dtype = tuple(self.shape), self.dtype
     kept = dtype.kind in "fc" or (shape == tuple(sizes) and shape)
     summed = cast(self, dtype if kept else int64_)  # integers add up in int64
@@ -468,7 +474,7 @@ def _hermitian(x: Tensor) -> Tensor:
 
 
 METHODS.update(T=property(reversed_axes), H=property(_hermitian), mT=property(_last_two), mH=property(adjoint))
-METHODS.update(dict.fromkeys(("swapaxes_", "swapdims_"), inplace_view(swapaxes)))
+METHODS.update(swapaxes_=inplace_view(swapaxes), swapdims_=inplace_view(swapdims))
 __all__ = [
     "adjoint", "as_strided_scatter", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
     "broadcast_tensors", "column_stack", "concat", "concatenate", "diagonal_scatter", "dstack", "flip", "fliplr",

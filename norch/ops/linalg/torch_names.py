@@ -12,14 +12,10 @@ from ...errors import ArgumentError
 from .._out import take_out
 from ..create import eye
 from ..random import randn
-from . import factor, spectral
+from . import factor, householder, solve, spectral
 from .factor import lu_factor_ex, lu_unpack, solve_triangular
-from .householder import geqrf, ormqr
-from .householder import householder_product as orgqr
 from .lapack import matrices, square
 from .lobpcg import lobpcg
-from .solve import det, logdet, matrix_exp, slogdet
-from .solve import inv as inverse
 
 svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("V", Tensor)])
 triangular_solve_result = NamedTuple("triangular_solve_result", [("solution", Tensor), ("cloned_coefficient", Tensor)])
@@ -30,22 +26,64 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return factor.cholesky(input, upper=upper)
 
 
-def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """X of A X = B, B (..., N, K), given L, (..., N, N), with A = L L^H, or A = L^H L with upper.
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
+    """X of A X = input, (..., N, K), given L, input2 (..., N, N), with A = L L^H, or A = L^H L with upper.
 
     >>> norch.cholesky_solve(norch.ones(2, 1), norch.eye(2) * 2)
     tensor([[0.2500],
             [0.2500]])
     """
-    L = square(L, "cholesky_solve")
+    L = square(input2, "cholesky_solve")
     if upper:
-        return solve_triangular(L, solve_triangular(L.mH, B, upper=False), upper=True)
-    return solve_triangular(L.mH, solve_triangular(L, B, upper=False), upper=True)
+        return solve_triangular(L, solve_triangular(L.mH, input, upper=False), upper=True)
+    return solve_triangular(L.mH, solve_triangular(L, input, upper=False), upper=True)
 
 
-def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A = L L^H, or of L^H L with upper, given L (..., N, N)."""
-    return cholesky_solve(eye(square(L, "cholesky_inverse").shape[-1], dtype=L.dtype, device=L.device), L, upper)
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of A = L L^H, or of L^H L with upper, given L, input (..., N, N)."""
+    unit = eye(square(input, "cholesky_inverse").shape[-1], dtype=input.dtype, device=input.device)
+    return cholesky_solve(unit, input, upper)
+
+
+def det(input: Tensor) -> Tensor:
+    """linalg.det()."""
+    return solve.det(input)
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of det(): NaN where that is negative, -inf where it is 0."""
+    return solve.logdet(input)
+
+
+def slogdet(input: Tensor) -> Any:
+    """linalg.slogdet()."""
+    return solve.slogdet(input)
+
+
+def matrix_exp(input: Tensor) -> Tensor:
+    """linalg.matrix_exp()."""
+    return solve.matrix_exp(input)
+
+
+def inverse(input: Tensor) -> Tensor:
+    """linalg.inv()."""
+    return solve.inv(input)
+
+
+def geqrf(input: Tensor) -> householder.geqrf_result:
+    """(a, tau) of the QR decomposition of input (..., M, N): R in the upper triangle of a, and below it the reflections
+    whose product is Q, with the factors tau. householder_product() and ormqr() take both; linalg.qr() gives Q and R."""
+    return householder.geqrf(input)
+
+
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
+    """linalg.householder_product()."""
+    return householder.householder_product(input, input2)
+
+
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """Q input3, or input3 Q without left, of the Q that geqrf() gives as input and input2; of Q^H with transpose."""
+    return householder.ormqr(input, input2, input3, left, transpose)
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
@@ -54,9 +92,9 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
     return tuple(found) if get_infos else (found.LU, found.pivots)
 
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """linalg.lu_solve() with the right side first."""
-    return factor.lu_solve(LU_data, LU_pivots, b)
+    return factor.lu_solve(LU_data, LU_pivots, input)
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
@@ -80,11 +118,11 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result
 
 
 def triangular_solve(
-    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> triangular_solve_result:
-    """(solution, A) of A X = b, or A^T X = b with transpose; linalg.solve_triangular() has the other order."""
+    """(solution, A) of A X = input, or A^T X = input with transpose; linalg.solve_triangular() has the other order."""
     A = square(A, "triangular_solve")
-    solution = solve_triangular(A.mT if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular)
+    solution = solve_triangular(A.mT if transpose else A, input, upper=upper != transpose, unitriangular=unitriangular)
     return triangular_solve_result(solution, A.clone())
 
 

@@ -1,0 +1,51 @@
+"""Methods of Tensor that make others, of its dtype and on its device unless given: new_zeros() and the like."""
+
+from __future__ import annotations
+
+from .._typing import Any
+from ._arguments import named_function, rename_errors
+from .create import empty, empty_strided, full, legacy_tensor, ones, zeros
+from .op import method
+from .values import Tensor, tensor
+
+
+def _options_of(x: Tensor, more: dict[str, Any]) -> dict[str, Any]:
+    dtype, device = more.get("dtype"), more.get("device")
+    return {**more, "dtype": dtype or x.dtype, "device": x.device if device is None else device}
+
+
+@method
+def new(self: Any, *data: Any, size: Any = ()) -> Tensor:
+    """Tensor(*data), of sizes or values, in this dtype and on this device: the older new_tensor()."""
+    return legacy_tensor(data or tuple(size), self.dtype).to(self.device)
+
+
+@method
+def new_tensor(self: Tensor, data: Any, **more: Any) -> Tensor:
+    """The values in data, in this dtype and on this device; see norch.tensor."""
+    return tensor(data, **_options_of(self, more))
+
+
+def _new(make: Any, what: str) -> Any:
+    """new_empty(), new_zeros() or new_ones()."""
+
+    def new(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        return make(*shape, size=size, **_options_of(self, more))
+
+    about = f"{what} in the given shape, in this dtype and on this device unless given."
+    return method(rename_errors(named_function(new, f"new_{make.__name__}", about)))
+
+
+new_empty, new_zeros, new_ones = _new(empty, "Undefined elements"), _new(zeros, "Zeros"), _new(ones, "Ones")
+
+
+@method(moves=True)
+def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
+    """fill_value in the given shape, in this dtype and on this device unless given."""
+    return full(size, fill_value, **_options_of(self, more))
+
+
+@method
+def new_empty_strided(self: Tensor, size: Any, stride: Any, **more: Any) -> Tensor:
+    """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
+    return empty_strided(size, stride, **_options_of(self, more))
