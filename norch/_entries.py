@@ -22,7 +22,7 @@ def _template(cells: int, casting: bool) -> CodeType:
     """The code of an entry; texts stand for its constants. It has as many free variables as the code it replaces."""
     names = ", ".join(f"cell{i}" for i in range(cells))
     quick = """
-        if not named and 'plain'.issuperset('map'('type', arguments)): return 'original'(*arguments)"""
+        if not named and 'are_plain'('map'('type', arguments)): return 'original'(*arguments)"""
     text = f"""
 def around({names}):
     def begin(*arguments, **named):{"" if casting else quick}
@@ -70,7 +70,7 @@ class Entry:
                 del attributes["__wrapped__"]
             return
         attributes.setdefault("__wrapped__", self.original)  # where inspect finds the signature
-        constants = {"entry": self, "plain": PLAIN, "map": map, "type": type, "original": self.original}
+        constants = {"entry": self, "are_plain": PLAIN.issuperset, "map": map, "type": type, "original": self.original}
         template = _template(len(code.co_freevars), self.cast is not None)
         self.function.__code__ = template.replace(
             co_consts=tuple([constants.get(x, x) if type(x) is str else x for x in template.co_consts]),

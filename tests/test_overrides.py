@@ -208,6 +208,11 @@ def test_objects_that_are_no_tensors(call: Any, public: Any, first: bool) -> Non
     assert any(isinstance(x, Duck) for x in overrides_in(args))
 
 
+def test_einsum_passes_its_operands_one_by_one() -> None:
+    norch.exp(Duck())
+    assert [type(x) for x in norch.einsum("i,i->", [Duck(), Duck()])[2]] == [str, Duck, Duck]
+
+
 def overrides_in(args: Any) -> Any:
     return [x for one in args for x in (one if isinstance(one, (list, tuple)) else [one])]
 
@@ -240,6 +245,15 @@ def test_modes() -> None:
     assert y.tolist() == (norch.ones(2).exp() + 1).tolist()
     with pytest.raises(NotImplementedError), overrides.TorchFunctionMode():
         x + 1
+
+
+def test_recordings() -> None:
+    x = norch.ones(2).as_subclass(Kept)
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2))
+    compiled, given = norch.compile(net), norch.randn(1, 1, 4, 4)
+    for _ in range(3):
+        assert norch.allclose(compiled(given), net(given))
+    assert type(x.relu()) is Kept
 
 
 def test_disabled() -> None:
