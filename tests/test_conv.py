@@ -87,6 +87,19 @@ SHAPES = [
     (1, 18, 1, 1, (3, 2), (2, 2), (4, 3), (3, 2), (1, 1)),
     (2, 24, 1, 1, (9, 9), (1, 1), (3, 3), (0, 0), (1, 1)),
     (1, 17, 1, 1, (12, 300), (7, 7), (1, 1), (3, 3), (1, 1)),
+    # one tap, as products: pieces of some images of which the last is not full, several rounds, strides, groups
+    (7, 1, 20, 24, (6, 6), (1, 1), (1, 1), (0, 0), (1, 1)),
+    (9, 1, 64, 64, (64, 64), (1, 1), (1, 1), (0, 0), (1, 1)),
+    (3, 2, 20, 24, (13, 12), (1, 1), (2, 3), (0, 0), (1, 1)),
+    (40, 2, 5, 3, (17, 33), (1, 1), (1, 2), (0, 0), (1, 1)),
+    # few positions, as products of unfolded taps
+    (2, 2, 32, 33, (6, 5), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (1, 1, 70, 40, (15, 15), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (3, 1, 128, 32, (9, 9), (2, 2), (2, 1), (1, 0), (3, 2)),
+    # no images: gradients of weights are zeros
+    (0, 20, 1, 1, (5, 5), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (0, 1, 40, 40, (5, 5), (1, 1), (1, 1), (0, 0), (1, 1)),
+    (0, 1, 40, 40, (5, 5), (3, 3), (1, 1), (0, 0), (1, 1)),
 ]
 
 
@@ -242,7 +255,13 @@ def test_infinities_stay_where_they_are() -> None:
 
 @pytest.mark.parametrize(
     ("fan_in", "fan_out", "size", "kernel", "stride"),
-    [(32, 16, (16, 17), 3, 1), (40, 33, (9, 17), 3, 1), (70, 64, (12, 12), 1, 1), (3, 16, (40, 41), 3, 2)],
+    [
+        (32, 16, (16, 17), 3, 1),
+        (40, 33, (9, 17), 3, 1),
+        (70, 64, (12, 12), 1, 1),
+        (3, 16, (40, 41), 3, 2),
+        (80, 40, (10, 9), 3, 1),
+    ],
 )
 def test_infinities_in_float32(fan_in: int, fan_out: int, size: Any, kernel: int, stride: int) -> None:
     """Infinities, NaN and the largest number do what IEEE 754 says, and only where they are met."""
@@ -317,7 +336,7 @@ def test_weights_of_many_channels(batch: int, fan_in: int, fan_out: int, size: A
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize(("groups", "fan_in", "fan_out"), [(1, 70, 3), (2, 3, 20), (1, 2, 40), (21, 1, 1)])
+@pytest.mark.parametrize(("groups", "fan_in", "fan_out"), [(1, 70, 3), (2, 3, 20), (1, 2, 40), (21, 1, 1), (1, 40, 40)])
 def test_sums_beside_the_weight(groups: int, fan_in: int, fan_out: int) -> None:
     """The gradient of the bias comes with that of the weight; alone, it is a reduction."""
     g = drawn(1, 3, groups * fan_out, 9, 7)
@@ -354,16 +373,15 @@ def test_sums_of_a_million(groups: int, fan_in: int, fan_out: int, size: tuple[i
     np.testing.assert_allclose(b.grad.numpy(), tenth * 1e6, rtol=4e-6)
 
 
-@pytest.mark.parametrize("fan_in", [16, 1])  # 1: depthwise
-@pytest.mark.parametrize(("threads", "stride", "size"), [(2, 2, 20), (3, 1, 20), (3, 1, 7)])
-def test_threads_change_nothing(threads: int, stride: int, size: int, fan_in: int) -> None:
-    groups = 1 if fan_in > 1 else 40
-    shapes = [(8, groups * fan_in, size, size), (24 if fan_in > 1 else 40, fan_in, 3, 3)]
+@pytest.mark.parametrize(("fan_in", "groups", "kernel"), [(16, 1, 3), (1, 40, 3), (40, 1, 1), (200, 1, 3)])
+@pytest.mark.parametrize(("threads", "stride", "size"), [(2, 2, 20), (3, 1, 20), (3, 1, 7), (2, 2, 10)])
+def test_threads_change_nothing(threads: int, stride: int, size: int, fan_in: int, groups: int, kernel: int) -> None:
+    shapes = [(8, groups * fan_in, size, size), (40, fan_in, kernel, kernel)]
     inputs = [norch.tensor(drawn(i, *s, dtype="float32")) for i, s in enumerate(shapes)]
 
     def results() -> list[Any]:
         x, w = (one.clone().requires_grad_() for one in inputs)
-        y = F.conv2d(x, w, stride=stride, padding=1, groups=groups)
+        y = F.conv2d(x, w, stride=stride, padding=kernel // 2, groups=groups)
         y.square().sum().backward()
         return [one.detach().numpy() for one in (y, x.grad, w.grad)]
 

@@ -9,12 +9,13 @@
  *   +-----------+            +-------------+
  *
  * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next
- * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h
- * and conv_depth.h (one channel to a group) have the loops, and are included once for each float type. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN:
+ * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h,
+ * conv_depth.h (one channel to a group), conv_product.h (one tap) and conv_unfold.h (few positions) have the loops, and are included once for each float type. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN:
  * Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/conv.h"
+#include "../families/matmul.h"
 #include "cpu.h"
 #include "gemm_isa.h"
 
@@ -48,6 +49,17 @@
 #define LONGEST_ROW (2 * 1024 * 1024)
 #define NEIGHBOURS 9
 #define EACH_NEIGHBOUR(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
+
+/* Products for kernels of one tap: positions of small images that are gathered to fill vectors, or summed at once
+ * (weight); elements gathered at a time, and moved by a task. */
+#define FILLED_TOGETHER 256
+#define SUMMED_TOGETHER 256
+#define ROUND_ELEMENTS (4 * 1024 * 1024)
+#define PASS_ELEMENTS (64 * 1024)
+/* Unfolded products: positions up to which they are the faster ones, and channels of a task. */
+#define MOST_FORWARD 100
+#define MOST_BACKWARD 256
+#define UNFOLDED_CHANNELS 64
 
 /* A source (channels, size) read by taps: grid position (i, j) and tap (r, c) meet at (i * step + r, j * step + c), or
  * at a zero outside. Padded rows hold the columns of one residue modulo step[1] after the other, so that
@@ -135,6 +147,14 @@ static int32_t no_scratch(size_t bytes) {
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
 
+#define TEMPLATE "conv_product.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
+
+#define TEMPLATE "conv_unfold.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
+
 /* Whether all elements of the weight are finite: padding with zeros must not change sums that have none of it. */
 static bool is_finite(const nr_conv_plan *p, bool narrow) {
     const int64_t n = p->groups * p->out * p->in * p->kernel[0] * p->kernel[1];
@@ -158,11 +178,25 @@ static bool is_depthwise(const nr_conv_plan *p, nr_conv_kind kind, bool narrow) 
     return p->stride[0] <= MOST_PHASES && p->stride[1] <= MOST_PHASES / p->stride[0] && is_finite(p, narrow);
 }
 
+/* One tap, and no padding. */
+static bool is_product(const nr_conv_plan *p) {
+    return p->kernel[0] * p->kernel[1] == 1 && p->padding[0] == 0 && p->padding[1] == 0;
+}
+
+/* Few positions, which would leave vectors empty, and a weight that is worth to be read but once. */
+static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
+    const int64_t all = p->batch * p->result[0] * p->result[1], k = p->in * p->kernel[0] * p->kernel[1];
+    return k >= 256 && p->out >= 32 && all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD);
+}
+
 int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     const nr_conv_plan *plan = call->plan;
     const nr_conv_kind kind = (nr_conv_kind)call->op;
     const bool narrow = call->dtype == NORCH_FLOAT32;
-    if (is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
+    const bool any = plan->batch > 0; /* else the weight's gradient is zeros */
+    if (any && is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
+    if (any && is_product(plan)) return (narrow ? run_product_float32 : run_product_float64)(call, plan, kind);
+    if (any && is_small(plan, kind)) return (narrow ? run_unfolded_float32 : run_unfolded_float64)(call, plan, kind);
     if (kind == NR_CONV_FORWARD) return (narrow ? forward_float32 : forward_float64)(plan);
     if (kind == NR_CONV_INPUT) return (narrow ? input_float32 : input_float64)(plan);
     return (narrow ? weight_float32 : weight_float64)(plan);
