@@ -512,3 +512,32 @@ def test_expand_fills_what_a_class_of_a_program_has_made():
     wide = Scaled(3.0).expand((4, 2))
     assert type(wide) is Scaled and wide.factor == 3.0 and tuple(wide.scale.shape) == (4, 2)
     wide.sample()
+
+
+def test_a_subclass_keeps_the_factor_elsewhere():
+    """As that of gpytorch: it has a property for the factor, and may be made without a matrix."""
+
+    class Lazy(D.MultivariateNormal):
+        def __init__(self, loc, covariance_matrix=None, factor=None):
+            self.loc, self.kept = loc, factor
+            if factor is None:
+                super().__init__(loc, covariance_matrix)
+            else:
+                super(D.MultivariateNormal, self).__init__(loc.shape[:-1], loc.shape[-1:], validate_args=False)
+
+        @property
+        def _unbroadcasted_scale_tril(self):
+            return self.kept
+
+        @_unbroadcasted_scale_tril.setter
+        def _unbroadcasted_scale_tril(self, factor):
+            self.kept = factor
+
+    covariance = norch.tensor(VALUES["covariance"], dtype=norch.float64)
+    loc, factor = norch.zeros(2, 3, dtype=norch.float64), norch.linalg.cholesky(covariance)
+    expected = D.MultivariateNormal(loc, covariance)
+    for made in (Lazy(loc, covariance), Lazy(loc, factor=factor)):
+        close(made.log_prob(loc + 1), expected.log_prob(loc + 1))
+        close(made.covariance_matrix, expected.covariance_matrix)
+        close(D.kl_divergence(made, expected), norch.zeros(2, dtype=norch.float64))
+        assert tuple(made.scale_tril.shape) == (2, 3, 3) and tuple(made.sample((4,)).shape) == (4, 2, 3)

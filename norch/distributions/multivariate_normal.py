@@ -22,7 +22,7 @@ class ByCovariance(Distribution):
     """A distribution by a covariance matrix, the matrix of the precision, its inverse, or its lower triangular factor:
     one is given, the others are computed when they are read."""
 
-    _by: str
+    _by = "scale_tril"  # the one that is given
 
     def _choose(self, **matrices: Tensor | None) -> Tensor:
         """The matrix that is given; ValueError unless one is."""
@@ -38,6 +38,15 @@ class ByCovariance(Distribution):
     @enable_grad()  # the first caller may be sample(), under no_grad()
     def scale_tril(self) -> Tensor:
         """The lower triangular factor L of the covariance L L^T."""
+        factor = self._unbroadcasted_scale_tril
+        return factor.expand(*self.batch_shape, *factor.shape[-2:])
+
+    @cached_property
+    @enable_grad()
+    def _unbroadcasted_scale_tril(self) -> Tensor:
+        """scale_tril by the name that subclasses of programs override, which are made without a matrix."""
+        if self._by == "scale_tril":
+            return self.scale_tril
         if self._by == "covariance_matrix":
             return linalg.cholesky(self.covariance_matrix)
         # The precision is U U^T, with U upper triangular: the factor of the matrix turned around. L is U^-T.
@@ -105,6 +114,9 @@ class MultivariateNormal(ByCovariance):
         self.loc = loc.expand(*batch, loc.shape[-1])
         self.__dict__[self._by] = matrix.expand(*batch, *matrix.shape[-2:])
         super().__init__(batch, loc.shape[-1:], validate_args)
+        if not isinstance(type(self)._unbroadcasted_scale_tril, cached_property):  # a subclass keeps it elsewhere
+            factor: Any = ByCovariance._unbroadcasted_scale_tril
+            self._unbroadcasted_scale_tril = factor.func(self)
 
     def _given(self) -> list[str]:
         return ["loc", self._by]
