@@ -38,7 +38,7 @@ endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo fuzz test test-fast test-isa check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
+.PHONY: all demo fuzz test test-fast test-isa test-ecosystem check ci-long sanitize sanitize-threads bench format clean help venv-examples venv-test venv-dev \
     wheels wasm test-wasm wheel-cuda wheel-torch release cuda no-nvcc cudasim test-cudasim cuda-toolchain check-cuda sanitize-cudasim cuda-report cuda-counts docs site stubs api
 
 # ---- what is here -------------------------------------------------------------------------------
@@ -459,6 +459,13 @@ sanitize-cudasim: $(VENV)/ready-test  ## a part of that suite with the simulatio
 	$(Q)LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc \
 	    NORCH_TEST_TORCH=0 NORCH_TEST_DTYPES=float32 NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_SANITIZED)" NORCH_TEST_DEVICE=cuda \
 	    $(PYTEST) -m "not slow" --deselect "tests/test_cudasim.py::test_mistakes_end_the_device[past the end]" $(or $(ARGS),$(SIM_SANITIZED_TESTS:%=tests/test_%.py))
+
+# Into an environment of its own; ECOSYSTEM=requirements_ci ARGS=--ci is what .ci/run takes of it.
+ECOSYSTEM ?= requirements
+test-ecosystem: $(VENV)/bin/python | $(LIB)  ## libraries written for PyTorch on norch, against PyTorch's numbers (ARGS="timm skorch": some)
+	$(Q)[ -x build/ecosystem/bin/python ] || $(VENV)/bin/python -m venv build/ecosystem
+	$(Q)build/ecosystem/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/ecosystem/$(ECOSYSTEM).txt
+	$(Q)build/ecosystem/bin/python tests/ecosystem/run.py $(ARGS)
 
 # SEED=... repeats a run.
 SECONDS ?= 60

@@ -21,7 +21,7 @@ def sections(path: str) -> dict[str, dict[str, list[str]]]:
         text = file.read().replace("\n    ", " ").splitlines()
     for line in text:
         if line[:1] == "[":
-            listed = found[line[1:-1]] = {}
+            listed = found.setdefault(line[1:-1], {})
         elif line and line[0] != "#":
             where, _, names = line.partition(":")
             listed[where] = names.split()

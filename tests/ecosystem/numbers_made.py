@@ -1,4 +1,4 @@
-"""For the programs: numbers that NumPy draws, so that each library starts from the same, and how numbers are printed."""
+"""For the programs: numbers that NumPy draws, so that libraries start from the same, and how numbers are printed."""
 
 import sys
 import zlib

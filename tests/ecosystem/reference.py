@@ -4,6 +4,7 @@ PyPI's torchvision has operators for another build of PyTorch. They are declared
 imported, and computed by NumPy and by torchvision's own Python.
 """
 
+import importlib
 import runpy
 import sys
 
@@ -13,10 +14,12 @@ import torch
 library = torch.library.Library("torchvision", "DEF")
 library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 library.define(
-    "roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int sampling_ratio, "
-    "bool aligned) -> Tensor"
+    "roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
+    "int sampling_ratio, bool aligned) -> Tensor"
 )
-others = "qnms qroi_align _roi_align_backward roi_pool _roi_pool_backward ps_roi_align _ps_roi_align_backward ps_roi_pool "
+others = (
+    "qnms qroi_align _roi_align_backward roi_pool _roi_pool_backward ps_roi_align _ps_roi_align_backward ps_roi_pool "
+)
 for name in f"{others} _ps_roi_pool_backward deform_conv2d _deform_conv2d_backward box_iou_rotated".split():
     library.define(f"{name}(Tensor x) -> Tensor")
 
@@ -28,7 +31,10 @@ def nms(dets: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch
         for j in kept:
             low, high = np.maximum(boxes[i, :2], boxes[j, :2]), np.minimum(boxes[i, 2:], boxes[j, 2:])
             both = np.prod(np.maximum(high - low, 0))
-            if both / (np.prod(boxes[i, 2:] - boxes[i, :2]) + np.prod(boxes[j, 2:] - boxes[j, :2]) - both) > iou_threshold:
+            if (
+                both / (np.prod(boxes[i, 2:] - boxes[i, :2]) + np.prod(boxes[j, 2:] - boxes[j, :2]) - both)
+                > iou_threshold
+            ):
                 break
         else:
             kept.append(int(i))
@@ -58,9 +64,8 @@ if "torchvision" in sys.argv[0]:
 if sys.argv[0].endswith(("torchcrepe.py", "torchaudio.py", "transformers.py")):
     load_library = torch.ops.load_library
     torch.ops.load_library = lambda path: None if "torchaudio" in str(path) else load_library(path)
-    import torchaudio
 
-    inner = sys.modules["torchaudio.functional.filtering"]
+    inner = importlib.import_module("torchaudio.functional.filtering")
     inner._lfilter_core_loop = inner._lfilter_core_generic_loop
-    inner._overdrive_core_loop = inner._overdrive_core_loop_generic
+    inner._overdrive_core_loop_cpu = inner._overdrive_core_loop_generic
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -12,7 +12,7 @@ optimizer = torch.optim.AdamW(model.parameters(), 0.01)
 schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 0.5, 1.0, 4)
 data = DataLoader(TensorDataset(torch.tensor(array(12, 4)).float(), torch.tensor(array(12, 1, seed=1)).float()), 3)
 model, optimizer, data, schedule = accelerator.prepare(model, optimizer, data, schedule)
-for epoch in range(2):
+for _ in range(2):
     for x, y in data:
         with accelerator.accumulate(model):
             loss = nn.functional.mse_loss(model(x), y)

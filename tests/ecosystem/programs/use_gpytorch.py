@@ -19,7 +19,12 @@ class Process(gpytorch.models.ExactGP):
 
 
 k = gpytorch.kernels
-for kernel in (k.ScaleKernel(k.RBFKernel()), k.ScaleKernel(k.MaternKernel(2.5)), k.RBFKernel() + k.LinearKernel(), k.ScaleKernel(k.PeriodicKernel())):
+for kernel in (
+    k.ScaleKernel(k.RBFKernel()),
+    k.ScaleKernel(k.MaternKernel(2.5)),
+    k.RBFKernel() + k.LinearKernel(),
+    k.ScaleKernel(k.PeriodicKernel()),
+):
     likelihood = gpytorch.likelihoods.GaussianLikelihood()
     model = Process(likelihood, kernel).double()
     likelihood.double()

@@ -3,7 +3,7 @@
 import tempfile
 
 import torch
-from ignite.engine import Engine, Events, create_supervised_evaluator, create_supervised_trainer
+from ignite.engine import Events, create_supervised_evaluator, create_supervised_trainer
 from ignite.handlers import EarlyStopping, ModelCheckpoint
 from ignite.metrics import Accuracy, ConfusionMatrix, Loss, RunningAverage
 from numbers_made import array, fill, show
@@ -14,7 +14,9 @@ loader = DataLoader(TensorDataset(torch.tensor(array(20, 4)).float(), torch.tens
 model = fill(nn.Linear(4, 3))
 criterion = nn.CrossEntropyLoss()
 trainer = create_supervised_trainer(model, torch.optim.SGD(model.parameters(), 0.1), criterion)
-evaluator = create_supervised_evaluator(model, {"accuracy": Accuracy(), "loss": Loss(criterion), "matrix": ConfusionMatrix(3)})
+evaluator = create_supervised_evaluator(
+    model, {"accuracy": Accuracy(), "loss": Loss(criterion), "matrix": ConfusionMatrix(3)}
+)
 RunningAverage(output_transform=lambda x: x).attach(trainer, "running")
 evaluator.add_event_handler(Events.COMPLETED, EarlyStopping(3, lambda engine: -engine.state.metrics["loss"], trainer))
 with tempfile.TemporaryDirectory() as folder:
@@ -23,7 +25,11 @@ with tempfile.TemporaryDirectory() as folder:
     @trainer.on(Events.EPOCH_COMPLETED)
     def evaluate(engine):
         evaluator.run(loader)
-        show("epoch", engine.state.metrics["running"], *(evaluator.state.metrics[k] for k in ("accuracy", "loss", "matrix")))
+        show(
+            "epoch",
+            engine.state.metrics["running"],
+            *(evaluator.state.metrics[k] for k in ("accuracy", "loss", "matrix")),
+        )
 
     trainer.run(loader, 3)
 show("weights", model.weight)

@@ -47,7 +47,14 @@ data = TensorDataset(torch.tensor(array(24, 4)).float(), torch.tensor(array(24, 
 loader = DataLoader(data, 6)
 with tempfile.TemporaryDirectory() as folder:
     keep = ModelCheckpoint(folder, monitor="valid")
-    trainer = L.Trainer(max_epochs=3, accelerator="cpu", logger=False, callbacks=[keep, EarlyStopping("valid", patience=5)], enable_progress_bar=False, enable_model_summary=False)
+    trainer = L.Trainer(
+        max_epochs=3,
+        accelerator="cpu",
+        logger=False,
+        callbacks=[keep, EarlyStopping("valid", patience=5)],
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
     model = Model()
     trainer.fit(model, loader, loader)
     show("fit", trainer.callback_metrics["train"], trainer.callback_metrics["valid"], *model.parameters())

@@ -1,4 +1,4 @@
-"""pyro: densities of models, stochastic variational inference and NUTS; what is random is compared as a distribution."""
+"""pyro: densities of models, variational inference and NUTS; what is random is compared as a distribution."""
 
 import pyro
 import pyro.distributions as dist
@@ -22,7 +22,10 @@ given = pyro.condition(model, data={"mean": torch.tensor(1.5), "scale": torch.te
 trace = pyro.poutine.trace(given).get_trace()
 show("density", trace.log_prob_sum())
 pyro.set_rng_seed(1)
-guide = AutoDelta(model, init_loc_fn=pyro.infer.autoguide.init_to_value(values={"mean": torch.tensor(0.0), "scale": torch.tensor(1.0)}))
+guide = AutoDelta(
+    model,
+    init_loc_fn=pyro.infer.autoguide.init_to_value(values={"mean": torch.tensor(0.0), "scale": torch.tensor(1.0)}),
+)
 svi = SVI(model, guide, Adam({"lr": 0.05}), Trace_ELBO())
 losses = [svi.step() for _ in range(60)]
 show("map", losses[0], losses[-1], guide.median()["mean"], guide.median()["scale"])

