@@ -85,6 +85,7 @@ _LAZY = {
     ".program": "capture compile",
     ".utils.dlpack": "from_dlpack to_dlpack",
     ".func": "vmap",
+    ".overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
     ".ops.linalg.torch_names": " ".join(_LINALG),

@@ -48,6 +48,7 @@ from norch.ops.reduce import Dims, count_nonzero as count_nonzero
 from norch.ops.sort import argsort as argsort
 from norch.ops.values import as_tensor as as_tensor, asarray as asarray, from_numpy as from_numpy, frombuffer as frombuffer, tensor as tensor
 from norch.ops.view import Axes, as_strided as as_strided, broadcast_to as broadcast_to, t as t
+from norch.overrides import DisableTorchFunction as DisableTorchFunction, DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from norch.program.captured import capture as capture
 from norch.program.compiled import compile as compile
 from norch.random import Generator as Generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state

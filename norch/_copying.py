@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from . import _handle
 from ._handle import Handle
 from ._lib import lib
@@ -17,6 +15,8 @@ T = TypeVar("T", bound="Tensor")
 
 def overriding() -> Any:
     """The module of __torch_function__, which is imported when it is first needed."""
+    from importlib import import_module  # lazy, as few programs need it
+
     return import_module("norch._override")
 
 

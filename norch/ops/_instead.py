@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 
 from .._handle import Handle
 from .._typing import Any
@@ -22,6 +21,8 @@ def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], erro
         while caller.f_code.co_name in ("refused", "instead") or caller.f_code is getattr(public, "__code__", None):
             caller = caller.f_back  # type: ignore[assignment]
         if not caller.f_code.co_filename.startswith(_FUNCTIONS):
+            from importlib import import_module
+
             return import_module("norch._override").instead(public, arguments, named, error)
     raise error from error.__cause__
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import CellType, FunctionType
 
-from .._entries import code_of
 from .._handle import Handle
 from .._lib import lib
 from .._typing import TYPE_CHECKING, Any
@@ -198,6 +197,13 @@ _WRAPPERS = {
     (2, 1): _of_two_and_option,
     (3, 1): _of_three_and_option,
 }
+
+
+def code_of(function: Any) -> Any:
+    """The code of a function without an entry (_entries.py)."""
+    from .._entries import code_of  # lazy, for the time of `import norch`
+
+    return code_of(function)
 
 
 def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, option: Any = ...) -> Any:
