@@ -162,26 +162,32 @@ static void NAME(weight_worker)(void *context, int64_t worker) {
     }
 }
 
-/* Adds the chunks in their order: row `row` of the sums of a block of a group, to every step-th element. */
-static void NAME(gather_row)(const NAME(weights) * s, int64_t group, int64_t block, int64_t row, T *to, int64_t step) {
+/* Adds the chunks in their order: `count` rows from `row` on of the sums of a block of a group, each to every step-th
+ * element, by squares, so that neither what is read nor what is written leaves the first cache. */
+static void NAME(gather_rows)(const NAME(weights) * s, int64_t group, int64_t block, int64_t row, int64_t count, T *to,
+                              int64_t step) {
     const T *from = s->sums + (group * s->blocks + block) * s->part + row * s->width;
-    int64_t chunk_size = s->p->groups * s->blocks * s->part;
-    for (int64_t o = 0; o < s->p->out; o++) {
-        T total = from[o];
-        for (int64_t chunk = 1; chunk < s->chunks; chunk++) total += from[chunk * chunk_size + o];
-        to[o * step] = total;
-    }
+    const int64_t chunk_size = s->p->groups * s->blocks * s->part, out = s->p->out;
+    for (int64_t k0 = 0; k0 < count; k0 += 4 * LANES)
+        for (int64_t o0 = 0; o0 < out; o0 += LANES)
+            for (int64_t o = o0; o < least(out, o0 + LANES); o++)
+                for (int64_t k = k0; k < least(count, k0 + 4 * LANES); k++) {
+                    const T *at = from + k * s->width + o;
+                    T total = *at;
+                    for (int64_t chunk = 1; chunk < s->chunks; chunk++) total += at[chunk * chunk_size];
+                    to[o * step + k] = total;
+                }
 }
 
-/* The weight, (groups * out, in, taps), and the sums of y. */
-static void NAME(gather_sums)(const NAME(weights) * s) {
+/* A block's part of the weight, (groups * out, in, taps), and of the sums of y. */
+static void NAME(gather_block)(void *context, int64_t task) {
+    const NAME(weights) *s = context;
     const nr_conv_plan *p = s->p;
-    int64_t deep = p->in * s->v.taps, rows = s->v.block * s->v.taps;
-    for (int64_t g = 0; g < p->groups; g++) {
-        T *to = (T *)p->weight + g * p->out * deep;
-        for (int64_t k = 0; k < deep; k++) NAME(gather_row)(s, g, k / rows, k % rows, to + k, deep);
-        if (p->sums) NAME(gather_row)(s, g, 0, rows, (T *)p->sums + g * p->out, 1);
-    }
+    const int64_t deep = p->in * s->v.taps, rows = s->v.block * s->v.taps, g = task / s->blocks,
+                  block = task % s->blocks;
+    T *to = (T *)p->weight + g * p->out * deep + block * rows;
+    NAME(gather_rows)(s, g, block, 0, least(rows, deep - block * rows), to, deep);
+    if (p->sums && block == 0) NAME(gather_rows)(s, g, 0, rows, 1, (T *)p->sums + g * p->out, 1);
 }
 
 static int32_t NAME(weight)(const nr_conv_plan *p) {
@@ -226,7 +232,8 @@ static int32_t NAME(weight)(const nr_conv_plan *p) {
     if (s.sums) {
         s.scratch = s.sums + sums;
         nr_parallel(workers, NAME(weight_worker), &s);
-        NAME(gather_sums)(&s);
+        for (int64_t part = 0; part < p->groups * s.blocks && workers == 1; part++) NAME(gather_block)(&s, part);
+        if (workers > 1) nr_parallel(p->groups * s.blocks, NAME(gather_block), &s);
         nr_scratch_free(s.sums, bytes);
     }
     nr_scratch_free(tables, (size_t)(v->taps * (2 + v->block)) * sizeof(int64_t));
