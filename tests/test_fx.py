@@ -89,10 +89,15 @@ def test_tracing_leaves_no_trace() -> None:
     assert norch.nn.Module.__call__ is call
 
 
+def pairs_of(x: Any) -> Any:
+    return [a + b for a, b in x]
+
+
 @pytest.mark.parametrize(
     ("function", "match"),
     [
         (lambda x: [y + 1 for y in x], "cannot be iterated"),
+        (pairs_of, "cannot be iterated"),
         (lambda x: x.__len__(), "'len' is not supported"),
         (lambda x: bool(x), "control flow"),
         (lambda x: range(x), "index"),
@@ -123,6 +128,16 @@ def kept(x: Any) -> Any:
 
 fx.wrap("kept")
 fx.wrap("len")
+
+
+def test_unpacked_proxies() -> None:
+    def function(x: Any) -> Any:
+        a, (b, *c) = x.chunk(2)[0], (x, x)
+        first, second = x.split(2)
+        return a + b[:2] + c[0][:2] + first * second
+
+    x = norch.arange(4.0)
+    assert norch.equal(fx.symbolic_trace(function)(x), function(x))
 
 
 def test_wrapped_functions() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from dis import Instruction, get_instructions
+from dis import get_instructions
 from typing import Any
 
 from .._override import begin
@@ -72,10 +72,9 @@ class TracerBase:
     def iter(self, obj: Proxy) -> Any:
         """An iterator over a proxy: over as many parts as the program unpacks; TraceError elsewhere."""
         frame = sys._getframe(2)
-        following: list[Instruction] = [one for one in get_instructions(frame.f_code) if one.offset >= frame.f_lasti]
-        for one in following[:3]:
-            if one.opname == "UNPACK_SEQUENCE":
-                return (obj[i] for i in range(one.argval))  # type: ignore[index]
+        here = next(one for one in get_instructions(frame.f_code) if one.offset == frame.f_lasti)
+        if here.opname == "UNPACK_SEQUENCE":
+            return (obj[i] for i in range(here.argval))  # type: ignore[index]
         raise TraceError(
             "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
             "**kwargs function argument."
