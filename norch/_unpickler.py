@@ -64,6 +64,13 @@ CALLS: dict[Any, tuple[Any, ...]] = {
     without_bytes: (int,),
     rebuilt: (Storage, DType, tuple, tuple, int, type, bool),
 }
+# What of it, beside dtypes, norch.as_torch() gives names of PyTorch.
+AS_TORCH = {
+    "torch.Size": ("norch._size", "Size"),
+    "torch.Tensor": ("norch.tensor", "Tensor"),
+    "torch.device": ("norch.device", "device"),
+    "torch.nn.parameter.Parameter": ("norch.nn.parameter", "Parameter"),
+}
 ALLOWED: dict[str, Any] = {}  # "module.name": what add_safe_globals() lets files name, call and set attributes of
 _BUILD: Callable[[Any], None] = pickle._Unpickler.dispatch[pickle.BUILD[0]]
 SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
@@ -130,6 +137,9 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
             module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
         if (path := f"{module}.{name}") in ALLOWED:
             return ALLOWED[path]
+        if module == "torch" and name in BY_NAME:
+            return BY_NAME[name]
+        module, name = AS_TORCH.get(path, (module, name))
         if name not in SAFE.get(module, "").split():
             raise Refusal(
                 f"load: the file names {path}, which is no tensor, number, string or container; if you trust it, name "

@@ -3,6 +3,8 @@
 import io
 import os
 import pickle
+import subprocess
+import sys
 from collections import Counter, OrderedDict, defaultdict
 from copy import copy, deepcopy
 from fractions import Fraction
@@ -317,3 +319,35 @@ def test_a_safe_global_lets_nothing_else_in():
     with norch.serialization.safe_globals([Settings]):
         with pytest.raises(pickle.UnpicklingError, match="Fraction"):
             saved([Settings(1), Fraction(1, 2)])
+
+
+WHOLE_MODEL = """
+import sys, torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.head, self.size = nn.LSTM(3, 4), nn.Linear(4, 2), torch.Size([2])
+        self.register_buffer("scale", torch.ones(2), persistent=False)
+net = Net()
+torch.save(net, sys.argv[1])
+with torch.serialization.safe_globals([Net, nn.modules.rnn.LSTM, nn.modules.linear.Linear]):
+    again = torch.load(sys.argv[1])
+assert all((a == b).all() for a, b in zip(net.state_dict().values(), again.state_dict().values(), strict=True))
+assert again.size == (2,) and again.scale.tolist() == [1, 1] and type(again.head.weight) is nn.Parameter
+"""
+
+
+@pytest.mark.host
+def test_a_whole_model_under_safe_globals(tmp_path):
+    """Saved and loaded where norch has PyTorch's names; and what was saved there is loaded where it has its own."""
+    script, path = tmp_path / "script.py", tmp_path / "net.pt"
+    script.write_text(WHOLE_MODEL)
+    done = subprocess.run([sys.executable, "-m", "norch", script, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    net = type("Net", (norch.nn.Module,), {})
+    classes = [(net, "__main__.Net"), (norch.nn.LSTM, "torch.nn.modules.rnn.LSTM")]
+    with pytest.raises(pickle.UnpicklingError, match="__main__.Net, which is no tensor"):
+        norch.load(path)
+    with norch.serialization.safe_globals([*classes, (norch.nn.Linear, "torch.nn.modules.linear.Linear")]):
+        assert [name for name, _ in norch.load(path).named_children()] == ["rnn", "head"]
