@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -399,16 +400,42 @@ def test_quotients_of_all_sizes() -> None:
 # ---- accuracy -------------------------------------------------------------------------------------------------------
 
 
-def test_the_formulas_are_as_accurate_as_math_h_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", [[], ["-march=native"]], ids=["baseline", "native"])
+def test_the_formulas_are_as_accurate_as_math_h_says(tmp_path: Path, target: list[str]) -> None:
+    """On random arguments, and on every 40,009th float; NORCH_EVERY_FLOAT=1 takes them all, as .ci/long does."""
     compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if compiler is None:
         pytest.skip("no C compiler")
     source, program = Path(__file__).parent / "native" / "math_accuracy.c", tmp_path / "accuracy"
     flags = "-std=gnu11 -O2 -Wall -Wextra -Werror -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off".split()
-    made = subprocess.run([compiler, *flags, source, "-o", program, "-lm"], capture_output=True, text=True)
+    made = subprocess.run([compiler, *flags, *target, source, "-o", program, "-lm"], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
-    done = subprocess.run([program, "30"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    for arguments in (["30"], ["every", "1" if os.environ.get("NORCH_EVERY_FLOAT") else "40009"]):
+        done = subprocess.run([program, *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", "exp log log2 log10 sin cos tan asin acos atan sinh cosh atanh erfc erfinv".split())
+def test_a_result_does_not_depend_on_its_neighbours(name: str, dtype: str) -> None:
+    """Quick formulas serve pieces whose arguments are all moderate: one that is not changes no other, and gives
+    what it gives alone, in any layout."""
+    edges = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-42, -1e-42, 1e-310, 88.9, -104.5, 710.1, 1e6, 3e8, -1e30]
+    x = norch.tensor(np.random.default_rng(0).uniform(-0.9, 0.9, 400).astype(dtype))
+    f, quick = getattr(norch, name), getattr(norch, name)(x)
+    mixed, at = x.clone(), list(range(5, 400, 25))[: len(edges)]
+    mixed[at] = norch.tensor(np.array(edges).astype(dtype))
+    kept = norch.ones(400, dtype=norch.bool)
+    kept[at] = False
+    found = f(mixed)
+    np.testing.assert_array_equal(found[kept].numpy(), quick[kept].numpy())
+    np.testing.assert_array_equal(found[at].numpy(), np.array([f(mixed[i : i + 1]).item() for i in at], dtype))
+    np.testing.assert_array_equal(f(mixed.reshape(20, 20).T).T.flatten().numpy(), found.numpy())
+    with np.errstate(all="ignore"):
+        reference = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atanh": "arctanh"}.get(name, name)
+        if hasattr(np, reference):
+            wide = getattr(np, reference)(mixed.numpy().astype(np.float64)).astype(dtype)
+            np.testing.assert_allclose(found.numpy(), wide, rtol=2.0 * np.finfo(dtype).eps, atol=1e-45)
 
 
 LAID = {

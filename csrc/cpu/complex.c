@@ -30,6 +30,7 @@
 #define RESULT_SAME T
 #define RESULT_PART REAL
 #define RESULT_TRUTH bool
+#define EXTRAS_UNARY , NULL, NULL
 #define EXTRAS_BINARY , false, true, NULL, NULL
 #define EXTRAS_TERNARY , true
 #define MAKE(form, name, result, formula, parameters, extras)                              \

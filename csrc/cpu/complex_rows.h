@@ -52,6 +52,7 @@ INLINE T silu_slope(T x) {
     return times(s, C(1) + times(x, C(1) - s));
 }
 
+#define INTEGER int64_t /* no row has a quick formula */
 #define LOOP_NAME(form) LOOP_FOR(form, SAME)
 #define R T
 #define RS T
@@ -65,7 +66,7 @@ INLINE T silu_slope(T x) {
 #define RS uint8_t
 #include "pointwise_loops.h"
 
-#define UNARY(name, result, formula) MAKE(unary, name, result, formula, (T x), )
+#define UNARY(name, result, formula) MAKE(unary, name, result, formula, (T x), EXTRAS_UNARY)
 #define BINARY(name, result, formula) MAKE(binary, name, result, formula, (T a, T b), EXTRAS_BINARY)
 #define CHOICE(name, result, formula) MAKE(choice, name, result, formula, (bool a, T b, T c), )
 #define TERNARY(name, result, formula) MAKE(ternary, name, result, formula, (T a, T b, T c), EXTRAS_TERNARY)
@@ -80,4 +81,5 @@ static void NAMED(fill)(nr_kernel_rows kernels) {
 }
 #undef T
 #undef S
+#undef INTEGER
 #undef made

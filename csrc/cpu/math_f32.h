@@ -17,6 +17,10 @@ NR_INLINE float nr_expm1_reduced_f32(float r) {
     return NR_FMA(r * r, p, r);
 }
 
+NR_INLINE float nr_exp_reduced_f32(float r) {
+    return NR_POLY(r, 1.0f, 1.0f, 0.49999994f, 0.166665211f, 0.0416682623f, 0.00836867467f, 0.00138210575f);
+}
+
 NR_INLINE float nr_log_reduced_f32(float k, float f) {
     float square = f * f;
     float p = NR_POLY(f, 0.333333164f, -0.250008076f, 0.200022846f, -0.166245997f, 0.141812488f, -0.131284103f,
@@ -24,22 +28,42 @@ NR_INLINE float nr_log_reduced_f32(float k, float f) {
     return k * 0.693145752f + (f + (NR_FMA(f * square, p, k * 1.42860682e-06f) - 0.5f * square));
 }
 
-NR_INLINE float nr_exponent_f32(uint32_t bits, int32_t less) { return (float)((int32_t)(bits >> 23) - (127 + less)); }
+/* The same in fewer operations, to the base whose logarithm is 1 / scale: log(1 + f) = f + f^2 tail(f); ln(2) and
+ * log10(2) in two parts, of which the first have 16 bits. */
+NR_INLINE float nr_log_tail_f32(float f, double scale) {
+    return NR_POLY(f, (float)(-0.499999881 * scale), (float)(0.333333254 * scale), (float)(-0.250016004 * scale),
+                   (float)(0.200019702 * scale), (float)(-0.166087285 * scale), (float)(0.141820446 * scale),
+                   (float)(-0.132459983 * scale), (float)(0.129028663 * scale), (float)(-0.0761193037 * scale));
+}
+NR_INLINE float nr_log_parts_f32(float k, float f) {
+    return NR_FMA(k, 0.693145752f, NR_FMA(f * f, nr_log_tail_f32(f, 1.0), NR_FMA(k, 1.42860682e-06f, f)));
+}
+NR_INLINE float nr_log2_parts_f32(float k, float f) {
+    float square = f * f, lost = NR_FMA(f, f, -square), tail = nr_log_tail_f32(f, 1.4426950408889634);
+    return k + NR_FMA(f, 1.44269502f, NR_FMA(square, tail, NR_FMA(lost, tail, f * 1.92596303e-08f)));
+}
+NR_INLINE float nr_log10_parts_f32(float k, float f) {
+    float more = NR_FMA(k, 4.60503907e-06f, f * -1.010305e-08f);
+    float tail = NR_FMA(f * f, nr_log_tail_f32(f, 0.43429448190325182), more);
+    return k * 0.301025391f + NR_FMA(f, 0.434294492f, tail);
+}
+
+NR_INLINE float nr_exponent_f32(uint32_t bits) { return (float)((int32_t)(bits >> 23) - 127); }
 
 /* e^x as a summand of 1: results below 2^-125 may be inexact. */
 NR_INLINE float nr_exp_beside_1_f32(float x) {
-    float y = x < -87.0f ? -87.0f : x;
+    float y = -87.0f > x ? -87.0f : x;
     float t = NR_FMA(y, 1.44269504f, NR_MAGIC_F32), n = t - NR_MAGIC_F32;
     float r = NR_FMA(n, -1.42860682e-06f, NR_FMA(n, -0.693145752f, y));
-    float result = nr_from_bits_f32(nr_bits_f32(1.0f + nr_expm1_reduced_f32(r)) + (nr_bits_f32(t) << 23));
+    float result = nr_from_bits_f32(nr_bits_f32(nr_exp_reduced_f32(r)) + (nr_bits_f32(t) << 23));
     return x <= 88.7228317f ? result : x + INFINITY; /* NaN stays one */
 }
 
 /* e^x for x <= 0, at half the price; results below the least normal number are 0. */
 NR_INLINE float nr_exp_below_f32(float x) {
-    float y = x < -87.0f ? -87.0f : x;
+    float y = -87.0f > x ? -87.0f : x;
     float n = nr_nearest_f32(y * 1.44269504f), r = NR_FMA(n, -1.42860682e-06f, NR_FMA(n, -0.693145752f, y));
-    float result = (1.0f + nr_expm1_reduced_f32(r)) * nr_two_to_f32(n);
+    float result = nr_exp_reduced_f32(r) * nr_two_to_f32(n);
     return x < -87.0f ? 0.0f : result;
 }
 
@@ -77,22 +101,32 @@ NR_INLINE float nr_erf_f32(float x) {
 
 /* ---- in double --------------------------------------------------------------------------------- */
 
-/* e^x in double, with x clamped to [-200, 200], beyond the range of float. */
+/* e^x in double to 5e-11, with x clamped to [-200, 200], beyond the range of float. */
 NR_INLINE double nr_exp_wide(double x) {
-    x = x < -200.0 ? -200.0 : x;
-    x = x > 200.0 ? 200.0 : x;
-    double n = nr_nearest_f64(x * 1.4426950408889634);
-    double scale = nr_two_to_f64(n);
-    return NR_FMA(scale, nr_expm1_reduced_f64(nr_minus_ln2_f64(x, n)), scale);
+    x = -200.0 > x ? -200.0 : x;
+    x = 200.0 < x ? 200.0 : x;
+    double n = nr_nearest_f64(x * 1.4426950408889634), r = NR_FMA(n, -0.69314718055994531, x);
+    double p = NR_POLY(r, 1.0, 1.0, 0.50000000681366086, 0.16666665863690175, 0.041666293276173418,
+                       0.0083334977745168175, 0.0013944785192438708, 0.00019790248414561923);
+    return p * nr_two_to_f64(n);
 }
 
-NR_INLINE float nr_log2_f32(float x) { return (float)(nr_log_f64((double)x) * 1.4426950408889634); }
-NR_INLINE float nr_log10_f32(float x) { return (float)(nr_log_f64((double)x) * 0.43429448190325182); }
+/* log(x) in double to 2e-11, for normal doubles, which floats are; without a division. */
+NR_INLINE double nr_log_wide(double x) {
+    double k, f = nr_split_f64(x, &k);
+    double p = NR_POLY(f, -0.50000000021591307, 0.3333333404395088, -0.24999994811019433, 0.19999898101342442,
+                       -0.16666928594932728, 0.14290573020885575, -0.12497384737584498, 0.11009566056619557,
+                       -0.099275998364565285, 0.10015902139371644, -0.098707686194990985, 0.053564966112828571);
+    double y = NR_FMA(k, 0.69314718055994531, NR_FMA(f * f, p, f));
+    y = x < HUGE_VAL ? y : x;
+    y = x == 0 ? -HUGE_VAL : y;
+    return x < 0 ? (double)NAN : y;
+}
 
 NR_INLINE float nr_sinh_f32(float x) {
     double y = (double)x, e = nr_exp_wide(fabs(y));
     double result = copysign(0.5 * (e - 1.0 / e), y);
-    return (float)(fabs(y) < 0x1p-11 ? y + y * y * y * (1.0 / 6.0) : result);
+    return (float)(fabs(y) < 0x1p-6 ? y + y * y * y * (1.0 / 6.0) : result);
 }
 
 NR_INLINE float nr_cosh_f32(float x) {
@@ -102,130 +136,26 @@ NR_INLINE float nr_cosh_f32(float x) {
 
 NR_INLINE float nr_asinh_f32(float x) {
     double y = (double)x, a = fabs(y);
-    double result = nr_log_f64(a + sqrt(a * a + 1.0));
+    double result = nr_log_wide(a + sqrt(a * a + 1.0));
     return (float)copysign(a < 0x1p-11 ? a - a * a * a * (1.0 / 6.0) : result, y);
 }
 
 NR_INLINE float nr_acosh_f32(float x) {
     double y = (double)x;
-    double result = nr_log_f64(y + sqrt((y - 1.0) * (y + 1.0)));
+    double result = nr_log_wide(y + sqrt((y - 1.0) * (y + 1.0)));
     return (float)(y < 1.0 ? (double)NAN : result);
 }
 
 NR_INLINE float nr_atanh_f32(float x) {
     double y = (double)x;
-    double result = 0.5 * nr_log_f64((1.0 + y) / (1.0 - y));
+    double result = 0.5 * nr_log_wide((1.0 + y) / (1.0 - y));
     return (float)(fabs(y) < 0x1p-11 ? y + y * y * y * (1.0 / 3.0) : result);
-}
-
-/* One of four numbers by the size of a = |x|: below 2^50, below 2^77, below 2^104, above. */
-NR_INLINE double nr_by_size(double a, double w0, double w1, double w2, double w3) {
-    double low = a < 0x1p50 ? w0 : w1, high = a < 0x1p104 ? w2 : w3;
-    return a < 0x1p77 ? low : high;
-}
-
-/* x in quarter turns: gives the fraction in [-1/2, 1/2] and in the two low bits of *turns the whole
- * ones. Payne and Hanek, "Radian reduction for trigonometric functions" (1983), the window of the bits
- * of 2/pi chosen among four: y = 2^-s x is an integer where s > 0, and so 2^s 2/pi may be taken modulo
- * 4. That factor in parts of 28, 28 and 53 bits makes all exact but the last product. */
-NR_INLINE double nr_quarter_turns(double x, uint64_t *turns) {
-    double a = fabs(x);
-    double y = x * nr_by_size(a, 1.0, 0x1p-27, 0x1p-54, 0x1p-81);
-    double first = y * nr_by_size(a, 0x1.45f3068p-1, -0x1.1b1bbfp-1, 0x1.4a7f09cp+0, -0x1.505c15cp+0);
-    double second = y * nr_by_size(a, 0x1.727220ap-27, 0x1.4a7f09cp-27, 0x1.5f47d4cp-28, 0x1.4ddc0dap-27);
-    double third =
-        y * nr_by_size(a, 0x1.29fc2757d1f53p-56, 0x1.5f47d4d377037p-55, 0x1.377036d8a5665p-56, 0x1.6295993c43904p-55);
-    double whole = nr_nearest_f64(first);
-    first -= whole;
-    double more = nr_nearest_f64(first + second);
-    *turns = nr_bits_f64(whole + more + NR_MAGIC_F64);
-    return ((first - more) + second) + third;
-}
-
-/* sin and cos of t quarter turns, |t| <= 1/2. */
-NR_INLINE double nr_sin_quarter(double t) {
-    return t * NR_POLY(t * t, 1.5707963267948899, -0.64596409750430717, 0.079692626155664525, -0.0046817525903140207,
-                       0.00016042925875985308, -3.5563745194209537e-06);
-}
-NR_INLINE double nr_cos_quarter(double t) {
-    return NR_POLY(t * t, 0.99999999999994438, -1.2337005501201461, 0.25366950715311115, -0.020863467993689346,
-                   0.00091916168913063151, -2.4850872918618971e-05);
-}
-
-/* b where the mask has ones, else a: integer compares of 64 bits are not in every instruction set. */
-NR_INLINE double nr_masked(double a, double b, uint64_t mask) {
-    return nr_from_bits_f64((nr_bits_f64(a) & ~mask) | (nr_bits_f64(b) & mask));
-}
-
-/* Quarter turns swap sine and cosine, half turns change the sign. */
-NR_INLINE double nr_wave(double t, uint64_t turns) {
-    double y = nr_masked(nr_sin_quarter(t), nr_cos_quarter(t), 0 - (turns & 1));
-    return nr_from_bits_f64(nr_bits_f64(y) ^ (turns & 2) << 62);
-}
-
-NR_INLINE float nr_sin_f32(float x) {
-    uint64_t turns;
-    double t = nr_quarter_turns((double)x, &turns);
-    return (float)nr_wave(t, turns);
-}
-
-NR_INLINE float nr_cos_f32(float x) {
-    uint64_t turns;
-    double t = nr_quarter_turns((double)x, &turns);
-    return (float)nr_wave(t, turns + 1);
-}
-
-NR_INLINE float nr_tan_f32(float x) {
-    uint64_t turns;
-    double t = nr_quarter_turns((double)x, &turns);
-    double sine = nr_sin_quarter(t), cosine = nr_cos_quarter(t);
-    uint64_t odd = 0 - (turns & 1);
-    return (float)(nr_masked(sine, -cosine, odd) / nr_masked(cosine, sine, odd));
-}
-
-/* atan(q) for 0 <= q <= 1. */
-NR_INLINE double nr_atan_reduced(double q) {
-    return q * NR_POLY(q * q, 0.99999999999163158, -0.33333333033661638, 0.19999982193878779, -0.14285296833946426,
-                       0.11105987251661084, -0.090530201802393587, 0.075090199593990534, -0.060546593410793562,
-                       0.044157922514884679, -0.026538266923721972, 0.01177916555116796, -0.0033288490877205969,
-                       0.00044139119945350652);
-}
-
-NR_INLINE double nr_atan_wide(double x) {
-    double a = fabs(x);
-    double y = nr_atan_reduced(a > 1.0 ? 1.0 / a : a);
-    return copysign(a > 1.0 ? 1.5707963267948966 - y : y, x);
-}
-
-NR_INLINE float nr_atan_f32(float x) { return (float)nr_atan_wide((double)x); }
-
-NR_INLINE float nr_asin_f32(float x) {
-    double y = (double)x;
-    return (float)nr_atan_wide(y / sqrt((1.0 - y) * (1.0 + y)));
-}
-
-NR_INLINE float nr_acos_f32(float x) {
-    double y = (double)x;
-    return (float)(2.0 * nr_atan_wide(sqrt((1.0 - y) / (1.0 + y))));
-}
-
-/* Computes the angle in the first octant, then reflects it: across the diagonal, the y axis, the x axis. */
-NR_INLINE float nr_atan2_f32(float y, float x) {
-    double b = (double)y, a = (double)x, p = fabs(b), q = fabs(a);
-    double least = p < q ? p : q, most = p < q ? q : p;
-    double ratio = least == most ? 1.0 : least / most; /* also for two infinities */
-    ratio = least == 0 ? 0.0 : ratio;
-    double angle = nr_atan_reduced(ratio);
-    angle = p > q ? 1.5707963267948966 - angle : angle;
-    angle = copysign(1.0, a) < 0 ? 3.1415926535897931 - angle : angle;
-    angle = copysign(angle, b);
-    return (float)(((a != a) | (b != b)) ? a + b : angle);
 }
 
 /* erfc(y) = e^(-y^2) h((y - 3) / (y + 3)) / (y + 3) for y >= 0; below, by symmetry. */
 NR_INLINE float nr_erfc_f32(float x) {
     double y = fabs((double)x);
-    y = y > 10.5 ? 10.5 : y;
+    y = 10.5 < y ? 10.5 : y;
     double inverse = 1.0 / (y + 3.0), t = (y - 3.0) * inverse;
     double h = NR_POLY(t, 1.0740069070904097, -0.88339445387220261, 0.5902283571903939, -0.31046722453745018,
                        0.11952776448554822, -0.026827797448506042, -0.0012126648678889239, 0.003037582674921387,
@@ -238,7 +168,7 @@ NR_INLINE float nr_erfc_f32(float x) {
 /* |a|^b = e^(b log|a|), then the sign and the cases of C99 F.9.4.4. */
 NR_INLINE float nr_power_f32(float base, float exponent) {
     double a = (double)base, b = (double)exponent, size = fabs(a);
-    double result = nr_exp_wide(b * nr_log_f64(size));
+    double result = nr_exp_wide(b * nr_log_wide(size));
     result = size == 1.0 ? (b == b ? 1.0 : b) : result; /* 0 times infinity above */
     double c = fabs(b);
     c = c < 0x1p25 ? c : 0x1p25; /* floats from 2^24 on are even integers, and so count infinities */
@@ -247,6 +177,14 @@ NR_INLINE float nr_power_f32(float base, float exponent) {
     result = nr_nearest_f64(c) == c ? of_integer : of_fraction;
     result = b == 0 ? 1.0 : result;
     return (float)(a == 1.0 ? 1.0 : result);
+}
+
+/* The same for 0 < base < infinity and finite exponents. */
+NR_INLINE bool nr_easy_power_f32(float base, float exponent) {
+    return (base > 0) & (base < INFINITY) & (fabsf(exponent) < INFINITY);
+}
+NR_INLINE float nr_quick_power_f32(float base, float exponent) {
+    return (float)nr_exp_wide((double)exponent * nr_log_wide((double)base));
 }
 
 /* ---- remainders -------------------------------------------------------------------------------- */
@@ -270,13 +208,6 @@ NR_INLINE float nr_floor_quotient_f32(float a, float b) {
 }
 
 NR_INLINE float nr_lgamma_f32(float x) { return (float)nr_lgamma_f64((double)x); }
-
-NR_INLINE float nr_sinc_f32(float x) {
-    double y = (double)x, quarters = fabs(y) < 0x1p40 ? 2.0 * y : 0.0 * y; /* those beyond are even */
-    double whole = nr_nearest_f64(quarters);
-    double wave = nr_wave(quarters - whole, nr_bits_f64(whole + NR_MAGIC_F64));
-    return (float)(y == 0 ? 1.0 : wave / (3.1415926535897931 * y));
-}
 
 /* The distribution function of the normal distribution: left of 0 it is 2^g, g a polynomial good to 4e-8 at 0 and 1e-4
  * at -6, where it is 1e-9; below that 0. */

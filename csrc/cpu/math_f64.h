@@ -14,6 +14,8 @@ NR_INLINE double nr_expm1_reduced_f64(double r) {
     return NR_FMA(r * r, p, r);
 }
 
+NR_INLINE double nr_exp_reduced_f64(double r) { return 1.0 + nr_expm1_reduced_f64(r); }
+
 /* In powers of f / (2 + f). */
 NR_INLINE double nr_log_reduced_f64(double k, double f) {
     double s = f / (2.0 + f), z = s * s, square = 0.5 * f * f;
@@ -22,10 +24,20 @@ NR_INLINE double nr_log_reduced_f64(double k, double f) {
     return k * 0.69314718055920821 + (f - (square - (s * (square + tail) + k * 7.3710025651677989e-13)));
 }
 
+/* The products with k are exact, but for the last few bits of the other summand. */
+NR_INLINE double nr_log_parts_f64(double k, double f) { return nr_log_reduced_f64(k, f); }
+NR_INLINE double nr_log2_parts_f64(double k, double f) {
+    double y = nr_log_reduced_f64(0.0, f);
+    return NR_FMA(y, 1.4426950408889634, NR_FMA(y, 2.0355273740931033e-17, k));
+}
+NR_INLINE double nr_log10_parts_f64(double k, double f) {
+    double y = nr_log_reduced_f64(0.0, f);
+    return NR_FMA(k, 0.30102999566383914, NR_FMA(y, 0.43429448190325182, k * 1.4205023227266099e-13));
+}
+
 /* By way of 2^52: not every instruction set converts 64-bit integers. */
-NR_INLINE double nr_exponent_f64(uint64_t bits, int32_t less) {
-    double k = nr_from_bits_f64((bits >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
-    return less ? k - (double)less : k;
+NR_INLINE double nr_exponent_f64(uint64_t bits) {
+    return nr_from_bits_f64((bits >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
 }
 
 NR_INLINE double nr_exp_beside_1_f64(double x) { return nr_exp_f64(x); }
@@ -38,22 +50,35 @@ NR_INLINE double nr_tanh_f64(double x) {
     return copysign(t / (t + 2.0), x);
 }
 
+/* e^x / 2 for x >= 0, which may be finite where e^x is not. */
+NR_INLINE double nr_half_exp(double x) {
+    double y = 710.4758600739439 < x ? 710.4758600739439 : x;
+    double t = NR_FMA(y, 1.4426950408889634, NR_MAGIC_F64), n = t - NR_MAGIC_F64;
+    double r = NR_FMA(n, -7.3710025651677989e-13, NR_FMA(n, -0.69314718055920821, y));
+    double half = nr_from_bits_f64(nr_bits_f64(nr_exp_reduced_f64(r)) + (nr_bits_f64(t) << 52) - ((uint64_t)1 << 52));
+    return x <= 710.4758600739439 ? half : x + HUGE_VAL;
+}
+NR_INLINE double nr_sinh_f64(double x) {
+    double a = fabs(x), z = a * a, half = nr_half_exp(a);
+    double p = NR_POLY(z, 0.16666666666666667, 0.0083333333333333333, 0.00019841269841269841, 2.7557319223985891e-06,
+                       2.5052108385441719e-08, 1.6059043836821615e-10, 7.6471637318198165e-13, 2.8114572543455208e-15,
+                       8.2206352466243297e-18);
+    return copysign(a < 1.0 ? NR_FMA(a * z, p, a) : half - 0.25 / half, x);
+}
+NR_INLINE double nr_cosh_f64(double x) {
+    double half = nr_half_exp(fabs(x));
+    return half + 0.25 / half;
+}
+NR_INLINE double nr_atanh_f64(double x) {
+    double a = fabs(x);
+    return copysign(0.5 * nr_log1p_f64(2.0 * a / (1.0 - a)), x);
+}
+
 /* ---- by libm ----------------------------------------------------------------------------------- */
 
-NR_INLINE double nr_log2_f64(double x) { return log2(x); }
-NR_INLINE double nr_log10_f64(double x) { return log10(x); }
-NR_INLINE double nr_sin_f64(double x) { return sin(x); }
-NR_INLINE double nr_cos_f64(double x) { return cos(x); }
-NR_INLINE double nr_tan_f64(double x) { return tan(x); }
-NR_INLINE double nr_asin_f64(double x) { return asin(x); }
-NR_INLINE double nr_acos_f64(double x) { return acos(x); }
-NR_INLINE double nr_atan_f64(double x) { return atan(x); }
 NR_INLINE double nr_atan2_f64(double y, double x) { return atan2(y, x); }
-NR_INLINE double nr_sinh_f64(double x) { return sinh(x); }
-NR_INLINE double nr_cosh_f64(double x) { return cosh(x); }
 NR_INLINE double nr_asinh_f64(double x) { return asinh(x); }
 NR_INLINE double nr_acosh_f64(double x) { return acosh(x); }
-NR_INLINE double nr_atanh_f64(double x) { return atanh(x); }
 NR_INLINE double nr_erf_f64(double x) { return erf(x); }
 NR_INLINE double nr_erfc_f64(double x) { return erfc(x); }
 NR_INLINE double nr_lgamma_f64(double x) {
@@ -83,12 +108,4 @@ NR_INLINE double nr_floor_quotient_f64(double a, double b) {
     whole += (double)(near - whole > 0.5);
     double quotient = nr_choose_f64(near == 0, copysign(0.0, a / b), whole);
     return b == 0 ? a / b : quotient;
-}
-
-/* sin(pi x) / (pi x); x is taken modulo 2 before it is multiplied. */
-NR_INLINE double nr_sinc_f64(double x) {
-    double whole = nr_round_even_f64(x), half = 0.5 * whole;
-    double sine = sin(3.1415926535897931 * (x - whole));
-    double wave = nr_floor_f64(half) == half ? sine : -sine;
-    return x == 0 ? 1.0 : wave / (3.1415926535897931 * x);
 }

@@ -45,10 +45,15 @@
 
 /* e^r - 1 for |r| <= ln(2) / 2. */
 NR_INLINE T F(expm1_reduced)(T r);
-/* k ln(2) + log(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2). */
+/* e^r for the same r. */
+NR_INLINE T F(exp_reduced)(T r);
+/* log(2^k (1 + f)) for sqrt(1/2) <= 1 + f < sqrt(2), for log1p and log1p_unit; to the bases e, 2 and 10. */
 NR_INLINE T F(log_reduced)(T k, T f);
-/* The exponent of a positive number, without its bias, less an integer. */
-NR_INLINE T F(exponent)(U bits, int32_t less);
+NR_INLINE T F(log_parts)(T k, T f);
+NR_INLINE T F(log2_parts)(T k, T f);
+NR_INLINE T F(log10_parts)(T k, T f);
+/* The exponent of a positive number, without its bias. */
+NR_INLINE T F(exponent)(U bits);
 /* fmod(a, b) */
 NR_INLINE T F(rest)(T a, T b);
 
@@ -82,19 +87,25 @@ NR_INLINE T F(scaled)(T y, T n) {
     return y * F(two_to)(half) * F(two_to)(n - half);
 }
 
-/* e^x = 2^n e^r: n is added to the exponent's bits, where that leaves a normal number; below, n + EXP_SHIFT is. Results
- * below the least number come from the select at the end: a mask full of -infinity must not cost an underflow an
- * element. */
+/* e^x = 2^n e^r: n is added to the exponent's bits. For normal results alone: EXP_LOW <= x, |x| <= -EXP_LOW. */
+NR_INLINE T F(quick_exp)(T x) {
+    T t = NR_FMA(x, LOG2E, MAGIC), n = t - MAGIC;
+    T r = NR_FMA(n, -LN2_LOW, NR_FMA(n, -LN2_HIGH, x));
+    return F(from_bits)(F(bits)(F(exp_reduced)(r)) + (F(bits)(t) << DIGITS));
+}
+
+/* The same for every x: where the result is no normal number, n + EXP_SHIFT is added. Results below the least number
+ * come from the select at the end: a mask full of -infinity must not cost an underflow an element. */
 NR_INLINE T F(exp)(T x) {
     T y = x < EXP_LEAST ? C(0) : x;
-    y = y > EXP_MOST ? EXP_MOST : y;
+    y = EXP_MOST < y ? EXP_MOST : y; /* NaN stays one: the operands of a minimum in this order */
     const bool low = y < EXP_LOW;
     T t = NR_FMA(y, LOG2E, MAGIC), n = t - MAGIC;
     T r = NR_FMA(n, -LN2_LOW, NR_FMA(n, -LN2_HIGH, y));
     U shift = low ? (U)EXP_SHIFT << DIGITS : 0;
-    U bits = F(bits)(C(1) + F(expm1_reduced)(r)) + (F(bits)(t) << DIGITS) + shift;
+    U bits = F(bits)(F(exp_reduced)(r)) + (F(bits)(t) << DIGITS) + shift;
     T result = F(from_bits)(bits) * (low ? EXP_UNSHIFT : C(1));
-    result = x <= EXP_MOST ? result : x + C(INFINITY); /* NaN stays one */
+    result = x <= EXP_MOST ? result : x + C(INFINITY);
     return x < EXP_LEAST ? C(0) : result;
 }
 
@@ -102,7 +113,7 @@ NR_INLINE T F(exp2)(T x) {
     x = x < EXP2_LEAST ? EXP2_LEAST : x;
     x = x > EXP2_MOST ? EXP2_MOST : x;
     T n = F(nearest)(x);
-    return F(scaled)(C(1) + F(expm1_reduced)((x - n) * LN2), n);
+    return F(scaled)(F(exp_reduced)((x - n) * LN2), n);
 }
 
 NR_INLINE T F(expm1)(T x) {
@@ -117,23 +128,38 @@ NR_INLINE T F(expm1)(T x) {
 
 /* ---- logarithms -------------------------------------------------------------------------------- */
 
-/* x is 2^k (1 + f) with sqrt(1/2) <= 1 + f: ABOVE_ROOT, added to the bits, makes the exponent change there. */
-NR_INLINE T F(log)(T x) {
-    bool tiny = x < SMALLEST;
-    U bits = F(bits)(tiny ? x * WHOLE : x) + ABOVE_ROOT;
-    T f = F(from_bits)((bits & MANTISSA) + ROOT_BITS) - C(1);
-    T y = F(log_reduced)(F(exponent)(bits, tiny ? DIGITS : 0), f);
-    y = x < C(INFINITY) ? y : x;
-    y = x == 0 ? -C(INFINITY) : y;
-    return x < 0 ? C(NAN) : y;
+/* x is 2^k (1 + f) with sqrt(1/2) <= 1 + f: ABOVE_ROOT, added to the bits, makes the exponent change there. Gives f and
+ * k; x is a normal number above 0. */
+NR_INLINE T F(split)(T x, T *k) {
+    U bits = F(bits)(x) + ABOVE_ROOT;
+    *k = F(exponent)(bits);
+    return F(from_bits)((bits & MANTISSA) + ROOT_BITS) - C(1);
 }
+
+/* quick_log(x) for normal x above 0; log(x) for every x. */
+#define LOGARITHM(name)                                          \
+    NR_INLINE T F(quick_##name)(T x) {                           \
+        T k, f = F(split)(x, &k);                                \
+        return F(name##_parts)(k, f);                            \
+    }                                                            \
+    NR_INLINE T F(name)(T x) {                                   \
+        const bool tiny = x < SMALLEST;                          \
+        T k, f = F(split)(tiny ? x * WHOLE : x, &k);             \
+        T y = F(name##_parts)(k - (tiny ? C(DIGITS) : C(0)), f); \
+        y = x < C(INFINITY) ? y : x;                             \
+        y = x == 0 ? -C(INFINITY) : y;                           \
+        return x < 0 ? C(NAN) : y;                               \
+    }
+LOGARITHM(log)
+LOGARITHM(log2)
+LOGARITHM(log10)
+#undef LOGARITHM
 
 /* As log(1 + x), and what the sum lost is added to f, 2^-k being exact. */
 NR_INLINE T F(log1p)(T x) {
     T sum = C(1) + x, lost = x < C(1) ? x - (sum - C(1)) : C(1) - (sum - x);
     U bits = F(bits)(sum) + ABOVE_ROOT;
-    T f = F(from_bits)((bits & MANTISSA) + ROOT_BITS) - C(1);
-    T k = F(exponent)(bits, 0);
+    T f = F(from_bits)((bits & MANTISSA) + ROOT_BITS) - C(1), k = F(exponent)(bits);
     T scale = F(from_bits)(((U)(2 * BIAS) << DIGITS) - (bits & (U)(2 * BIAS + 1) << DIGITS));
     T y = F(log_reduced)(k, x < LOG1P_MOST ? NR_FMA(lost, scale, f) : f);
     y = x < C(INFINITY) ? y : x;

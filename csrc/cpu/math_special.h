@@ -6,24 +6,27 @@
  * coefficients fitted for this library. digamma and zeta: recurrence, reflection and the series of Abramowitz and
  * Stegun, 6.3 and 23.2. The others name their sources; coefficients were computed for this library in 40 digits. */
 
-/* erfinv(x) / x up to 1e-10 where w = -log(1 - x^2) is below 18, which holds every float, up to 2e-8 above. */
+/* erfinv(x) / x up to 1e-10 where w = -log(1 - x^2) is below 18, which holds every float, up to 2e-8 above. The first
+ * serves where w is below 6.25. */
+NR_INLINE double nr_erfinv_near(double w) {
+    return NR_POLY(w - 3.125, 1.6536545627513413, 0.24015818197369257, -0.0060336715495891355, -0.0007407009932066108,
+                   0.0001867352900082992, -1.3884072598340838e-05, -1.366100411131465e-06, 4.241770231606591e-07,
+                   -2.8903385368495855e-08, -4.276840227285499e-09, 1.0312908568118246e-09, -3.3074819991290685e-11,
+                   -1.2395756346819056e-11, 1.2154996167567294e-12);
+}
 NR_INLINE double nr_erfinv_ratio(double w) {
-    double s = sqrt(w), t = w - 3.125, u = s - 3.375, v = s - 5.1875;
-    double near = NR_POLY(t, 1.6536545627513413, 0.24015818197369257, -0.0060336715495891355, -0.0007407009932066108,
-                          0.0001867352900082992, -1.3884072598340838e-05, -1.366100411131465e-06, 4.241770231606591e-07,
-                          -2.8903385368495855e-08, -4.276840227285499e-09, 1.0312908568118246e-09,
-                          -3.3074819991290685e-11, -1.2395756346819056e-11, 1.2154996167567294e-12);
+    double s = sqrt(w), u = s - 3.375, v = s - 5.1875;
     double far = NR_POLY(u, 3.2096201355300185, 1.006443428953525, 0.004168085397575949, -0.002735077358539005,
                          0.0016359491276487234, -0.00108481774003725, 0.0006626427910964427, -0.00030516558102116774,
                          7.091744440088842e-05, 2.5695739787122587e-05, -2.9096194348670357e-05, 8.00275316727271e-06);
     double farther = NR_POLY(v, 5.039331610953882, 1.0102275151627251, -0.00024643623349996074, -0.00016350304867783204,
                              6.443390378619584e-05, -1.6754174453746736e-05);
     far = s < 4.25 ? far : farther;
-    return w < 6.25 ? near : far;
+    return w < 6.25 ? nr_erfinv_near(w) : far;
 }
 
 NR_INLINE float nr_erfinv_f32(float x) {
-    double y = (double)x, w = -nr_log_f64((1.0 - y) * (1.0 + y));
+    double y = (double)x, w = -nr_log_wide((1.0 - y) * (1.0 + y));
     double result = y * nr_erfinv_ratio(w);
     return fabsf(x) == 1.0f ? x * INFINITY : (float)result;
 }

@@ -34,17 +34,26 @@ static __attribute__((noinline)) void LOOP_NAME(put)(const RS *buffer, char *p, 
         for (int64_t i = 0; i < n; i++) *(RS *)(void *)(p + i * stride) = buffer[i];
 }
 
-INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T)) {
+/* quick, if given, is a faster formula, equal to f where hard(x) is not negative; it is used for pieces of which that
+ * holds throughout. */
+INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T), INTEGER (*hard)(T),
+                             T (*quick)(T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     S buffer[PACKED];
     const bool dense = s[0] == sizeof(RS) && !streams;
-    const bool whole = dense && s[1] == sizeof(S);
+    const bool whole = dense && s[1] == sizeof(S) && !quick;
     const int64_t piece = whole ? n : PACKED;
     for (int64_t first = 0; first < n; first += piece) {
         const int64_t some = n - first < piece ? n - first : piece;
         const S *x = whole ? (const S *)(const void *)p[1] : LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
         RS *to = dense ? out + first : result;
-        IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);
+        INTEGER signs = quick ? 0 : -1;
+        if (quick)
+            for (int64_t i = 0; i < some; i++) signs |= hard((T)x[i]);
+        if (quick && signs >= 0)
+            IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)quick((T)x[i]);
+        else
+            IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);
         if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
     }
 }
@@ -85,10 +94,10 @@ INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool 
         const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, some);
         const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, some);
         RS *to = dense ? out + first : result;
-        bool all = quick != NULL;
+        INTEGER signs = quick ? 0 : -1; /* an integer as wide as T: a bool would be converted for each element */
         if (quick)
-            for (int64_t i = 0; i < some; i++) all &= easy((T)x[i], (T)y[i]);
-        if (all)
+            for (int64_t i = 0; i < some; i++) signs |= easy((T)x[i], (T)y[i]) ? 0 : -1;
+        if (signs >= 0)
             IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)quick((T)x[i], (T)y[i]);
         else
             IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i]);

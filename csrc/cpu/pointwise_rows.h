@@ -17,7 +17,7 @@
 
 /* Arguments of the loops (pointwise_loops.h). For a BINARY row: whether scalars are packed; whether it has one loop, as
  * its formula is long or rarely has scalars; the functions for easy arguments, or NULL. For a TERNARY row: whether it
- * has one. */
+ * has one loop. */
 #define ONE_LOOP(name)                                                                                               \
     (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||            \
      NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                    \
@@ -25,13 +25,41 @@
      NR_OP_##name == NR_OP_silu_backward || NR_OP_##name == NR_OP_gelu_backward ||                                   \
      NR_OP_##name == NR_OP_gelu_tanh_backward || NR_OP_##name == NR_OP_mish_backward || NR_OP_##name == NR_OP_elu || \
      NR_OP_##name == NR_OP_softplus)
+#define EASY_OF(name) (NR_OP_##name == NR_OP_pow ? nr_easy_power_f32 : nr_easy_f32)
 #define QUICK(name)                                                \
     (NR_OP_##name == NR_OP_remainder ? nr_easy_floor_remainder_f32 \
      : NR_OP_##name == NR_OP_fmod    ? nr_easy_rest_f32            \
+     : NR_OP_##name == NR_OP_pow     ? nr_quick_power_f32          \
                                      : NULL)
 #define BINARY_EXTRAS(name)                                                                                    \
     , NR_OP_##name == NR_OP_pow || _Generic((T)0, float: QUICK(name) != NULL, default: false), ONE_LOOP(name), \
-        _Generic((T)0, float: nr_easy_f32, default: NULL), _Generic((T)0, float: QUICK(name), default: NULL)
+        _Generic((T)0, float: EASY_OF(name), default: NULL), _Generic((T)0, float: QUICK(name), default: NULL)
+
+/* For a UNARY row: the test of arguments and the quick formula, or NULL. */
+#define QUICK_IN(name, type)                               \
+    (NR_OP_##name == NR_OP_exp     ? nr_quick_exp_##type   \
+     : NR_OP_##name == NR_OP_log   ? nr_quick_log_##type   \
+     : NR_OP_##name == NR_OP_log2  ? nr_quick_log2_##type  \
+     : NR_OP_##name == NR_OP_log10 ? nr_quick_log10_##type \
+     : !NR_HAS_FMA                 ? NULL                  \
+     : NR_OP_##name == NR_OP_sin   ? nr_quick_sin_##type   \
+     : NR_OP_##name == NR_OP_cos   ? nr_quick_cos_##type   \
+     : NR_OP_##name == NR_OP_tan   ? nr_quick_tan_##type   \
+                                   : NULL)
+#define HARD_IN(name, type)                                                                                        \
+    (NR_OP_##name == NR_OP_exp                                                                ? nr_hard_exp_##type \
+     : NR_OP_##name == NR_OP_log || NR_OP_##name == NR_OP_log2 || NR_OP_##name == NR_OP_log10 ? nr_hard_log_##type \
+                                                                                              : nr_hard_angle_##type)
+#define UNARY_EXTRAS(name)                                                               \
+    ,                                                                                    \
+        _Generic((T)0,                                                                   \
+        float: NR_OP_##name == NR_OP_erfinv ? nr_hard_erfinv_f32 : HARD_IN(name, f32),   \
+        double: HARD_IN(name, f64),                                                      \
+        default: NULL),                                                                  \
+        _Generic((T)0,                                                                   \
+        float: NR_OP_##name == NR_OP_erfinv ? nr_quick_erfinv_f32 : QUICK_IN(name, f32), \
+        double: QUICK_IN(name, f64),                                                     \
+        default: NULL)
 
 #define TERNARY_EXTRAS(name) , ONE_LOOP(name)
 
@@ -64,7 +92,8 @@
 static void KERNEL(lt)(int64_t n, char *const *p, const int64_t *s, bool streams);
 static void KERNEL(le)(int64_t n, char *const *p, const int64_t *s, bool streams);
 
-#define UNARY(name, domain, result, formula) IN_DOMAIN(domain)(MAKE(unary, name, result, formula, (T x), ))
+#define UNARY(name, domain, result, formula) \
+    IN_DOMAIN(domain)(MAKE(unary, name, result, formula, (T x), UNARY_EXTRAS(name)))
 #define BINARY(name, domain, result, formula) \
     IN_DOMAIN(domain)(MAKE(binary, name, result, formula, (T a, T b), BINARY_EXTRAS(name)))
 #define CHOICE(name, domain, result, formula) \
