@@ -239,7 +239,8 @@ def _set_environment(name: str, value: str | None) -> None:
 
 # Files of compat/ that are modules below another.
 _BELOW = {"nn_modules": "nn.modules", "parallel": "nn.parallel", "pytree": "utils._pytree", "sdpa": "nn.attention",
-          "tensorboard": "utils.tensorboard", "typed_storage": "storage", "legacy": ""}  # fmt: skip
+          "tensorboard": "utils.tensorboard", "forward_ad": "autograd.forward_ad",
+          "flex_attention": "nn.attention.flex_attention", "typed_storage": "storage", "legacy": ""}  # fmt: skip
 
 
 def _in_torch(name: str) -> str:

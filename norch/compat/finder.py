@@ -13,7 +13,9 @@ from types import ModuleType
 from .._typing import Any
 from . import placeholders
 
-HELD = frozenset("as_torch library torch_version".split())  # modules that are files of compat/
+# Modules that are files of compat/.
+HELD = {name: name for name in "as_torch futures library torch_version types".split()}
+HELD |= {"autograd.forward_ad": "forward_ad", "nn.attention.flex_attention": "flex_attention"}
 
 
 class Found:
@@ -40,7 +42,7 @@ def find(name: str) -> ModuleSpec | None:
     """The spec of norch.X, or None where PyTorch has no such module either."""
     path = name[6:]
     if path in HELD:
-        return spec_of(name, lambda: import_module(f"norch.compat.{path}"))
+        return spec_of(name, lambda: import_module(f"norch.compat.{HELD[path]}"))
     if placeholders.is_module(path):
         return spec_of(name, lambda: placeholders.module(path))
     return None

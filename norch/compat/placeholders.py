@@ -171,8 +171,6 @@ def made(path: str, why: str, said: str) -> Any:
         return type(name, (Record,), {"__module__": _module_of(path)})
     if said == "=class":
         return kind(path, why)
-    if said == "=settings":
-        return Settings(path)
     if said.startswith("=()"):
         return _constant(path, _value(said[3:]))
     if said:
@@ -204,7 +202,7 @@ def is_placeholder(thing: Any) -> bool:
     """Whether a thing is one that this file made."""
     if isinstance(thing, (ModuleType, FunctionType)):
         return vars(thing).get("_is_placeholder", False)
-    return isinstance(thing, (Kind, Constant, Layout, LeftOutDType, Settings))
+    return isinstance(thing, (Kind, Constant, Layout, LeftOutDType))
 
 
 class Kind(ABCMeta):  # of ABCs, so that a class may derive from a placeholder and from one of these
@@ -267,23 +265,6 @@ class Record:
     def __repr__(self) -> str:
         shown = [*map(repr, self._args), *(f"{k}={v!r}" for k, v in vars(self).items() if k != "_args")]
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-class Settings:
-    """A namespace of settings that change nothing: each can be set, and reads as None before."""
-
-    def __init__(self, path: str) -> None:
-        self.__name__ = f"norch.{path}"
-
-    def __getattr__(self, name: str) -> Any:
-        if name[:2] == "__":
-            raise AttributeError(name)
-        return None
-
-    def patch(self, *args: Any, **kwargs: Any) -> Any:
-        from contextlib import nullcontext
-
-        return nullcontext()
 
 
 def passes(fn: Any = None, *args: Any, **options: Any) -> Any:
@@ -393,6 +374,16 @@ LAYOUTS = frozenset("jagged sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_c
 strided = layout("strided")
 KINDS: dict[str | None, Any] = {"dtypes that norch has not": dtype_left_out}
 
+SETTINGS = ("config", "_config")  # modules of settings: each can be set, reads as None before, and changes nothing
+
+
+def _no_patch(*args: Any, **options: Any) -> Any:
+    """A context in which nothing changes."""
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
 # ---- modules -------------------------------------------------------------------------------------------------------
 
 
@@ -403,6 +394,8 @@ def module(path: str) -> ModuleType:
     kept = vars(made)
 
     def __getattr__(name: str) -> Any:
+        if path.rpartition(".")[2] in SETTINGS and name[:2] != "__":
+            return _no_patch if name == "patch" else None
         try:
             kept[name] = found = placeholder(path, name)
         except LookupError:

@@ -171,4 +171,5 @@ class MultiheadAttention(Module):
         return added
 
 
+__path__: list[str] = []  # below it is flex_attention, of compat/
 publish(globals(), {"...compat.sdpa": "SDPBackend sdpa_kernel"})

@@ -1,0 +1,149 @@
+"""``norch.nn.attention.flex_attention``: attention whose scores a function changes, and a mask hides, computed in whole
+matrices: He et al., "FlexAttention" (2024), which leaves out blocks that are masked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import norch
+
+from .._exports import publish
+from ..errors import ArgumentError, ShapeError
+from ..tensor import Tensor
+
+__all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
+publish(globals(), name="norch.nn.attention.flex_attention")
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+Mod = Callable[..., Any]
+
+
+def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
+    """A mask that hides nothing."""
+    return norch.ones((), dtype=norch.bool)
+
+
+def and_masks(*mask_mods: Mod) -> Mod:
+    """The mask that hides what one of these hides."""
+
+    def both(b: Any, h: Any, q: Any, kv: Any) -> Any:
+        found = noop_mask(b, h, q, kv)
+        for mod in mask_mods:
+            found = found & mod(b, h, q, kv)
+        return found
+
+    return both
+
+
+def or_masks(*mask_mods: Mod) -> Mod:
+    """The mask that hides what all of these hide."""
+
+    def either(b: Any, h: Any, q: Any, kv: Any) -> Any:
+        found = ~noop_mask(b, h, q, kv)
+        for mod in mask_mods:
+            found = found | mod(b, h, q, kv)
+        return found
+
+    return either
+
+
+def _indices(sizes: Any, device: Any) -> list[Tensor]:
+    """The numbers of batches, heads, queries and keys, each along an axis of (B, H, Q, K)."""
+    return [
+        norch.arange(n, device=device).reshape(*(n if i == j else 1 for j in range(4))) for i, n in enumerate(sizes)
+    ]
+
+
+def create_mask(
+    mod_fn: Mod,
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: Any = None,
+    **options: Any,  # noqa: N803
+) -> Tensor:
+    """The values of a mask (bool), or of a function of scores, as (B, H, Q_LEN, KV_LEN)."""
+    sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
+    places = _indices(sizes, device)
+    found = mod_fn(*places) if mod_fn.__code__.co_argcount == 4 else mod_fn(norch.zeros(sizes, device=device), *places)
+    return norch.as_tensor(found, device=device).expand(sizes)
+
+
+class BlockMask:
+    """A mask as a function of (batch, head, query, key), for the sizes it was made for."""
+
+    def __init__(
+        self, seq_lengths: tuple[int, int], mask_mod: Mod, B: int, H: int, BLOCK_SIZE: tuple[int, int]
+    ) -> None:  # noqa: N803
+        self.seq_lengths, self.mask_mod, self.BLOCK_SIZE = seq_lengths, mask_mod, BLOCK_SIZE
+        self.shape = (B, H, *seq_lengths)
+
+    def dense(self, device: Any) -> Tensor:
+        """The mask, True where a key is seen: (B, H, Q, K)."""
+        return create_mask(self.mask_mod, *self.shape, device=device)
+
+    def to_dense(self) -> Tensor:
+        """1 for each block with a key that is seen, else 0."""
+        q, kv = self.BLOCK_SIZE
+        mask = self.dense(None)
+        mask = norch.nn.functional.pad(mask.int(), (0, -mask.shape[3] % kv, 0, -mask.shape[2] % q))
+        return mask.unflatten(3, (-1, kv)).unflatten(2, (-1, q)).amax((3, 5))
+
+    def sparsity(self) -> float:
+        """The percentage of blocks that are hidden."""
+        return 100 * (1 - self.to_dense().float().mean().item())
+
+    def to(self, device: Any) -> BlockMask:
+        """Itself: the mask is a function."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"BlockMask(shape={self.shape}, block_size={self.BLOCK_SIZE})"
+
+
+def create_block_mask(
+    mask_mod: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,  # noqa: N803
+    BLOCK_SIZE: Any = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, **options: Any,  # noqa: N803
+) -> BlockMask:  # fmt: skip
+    """The mask mask_mod(batch, head, query, key) of these sizes; None for B or H: the same for all."""
+    size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+    return BlockMask((Q_LEN, KV_LEN), mask_mod, B or 1, H or 1, size)
+
+
+def flex_attention(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | None = None, block_mask: BlockMask | None = None,
+    scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False, kernel_options: Any = None,
+) -> Any:  # fmt: skip
+    """softmax(score_mod(query @ key.T * scale)) @ value of query (B, H, Q, E), key (B, H, K, E) and value (B, H, K, F).
+
+    score_mod(score, batch, head, query, key) gets all scores and the numbers of their places as tensors that broadcast.
+    block_mask hides keys; a query that sees none gets zeros. enable_gqa: key and value have H / n heads. return_lse:
+    also the logarithms of the sums, (B, H, Q).
+
+    >>> x = norch.ones(1, 1, 2, 4)
+    >>> causal = norch.nn.attention.flex_attention.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 2, 2)
+    >>> norch.nn.attention.flex_attention.flex_attention(x, x, x, block_mask=causal).shape
+    norch.Size([1, 1, 2, 4])
+    """
+    if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
+        raise ShapeError(f"flex_attention: expected (B, H, L, E), got {tuple(query.shape)} and {tuple(key.shape)}")
+    if query.shape[1] != key.shape[1]:
+        if not enable_gqa or query.shape[1] % key.shape[1]:
+            raise ArgumentError(f"flex_attention: {query.shape[1]} heads of queries and {key.shape[1]} of keys")
+        times = query.shape[1] // key.shape[1]
+        key, value = key.repeat_interleave(times, 1), value.repeat_interleave(times, 1)
+    wide = norch.float64 if query.dtype is norch.float64 else norch.float32
+    scores = (query @ key.mT).to(wide) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if score_mod is not None:
+        scores = score_mod(scores, *_indices(scores.shape, query.device))
+    if block_mask is not None:
+        seen = block_mask.dense(query.device)[..., : scores.shape[2], : scores.shape[3]]
+        scores = scores.masked_fill(~seen, -math.inf)
+    lse = scores.logsumexp(-1)
+    weights = (scores - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1)).exp()
+    out = (weights.to(value.dtype) @ value).to(query.dtype)
+    return (out, lse) if return_lse else out

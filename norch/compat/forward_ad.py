@@ -1,0 +1,94 @@
+"""``norch.autograd.forward_ad``: dual numbers, tensors with a tangent. Their Jacobian-vector products are computed by
+two walks backward (Townsend, "A new trick for calculating Jacobian vector products", 2017), when they are unpacked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .._exports import publish
+from ..autograd import grad, is_grad_enabled
+from ..errors import Error, ShapeError
+from ..ops.create import zeros_like
+from ..tensor import Tensor
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+publish(globals(), name="norch.autograd.forward_ad")
+
+_levels: list[list[tuple[Tensor, Tensor]]] = []  # of each level that is entered, its dual inputs and their tangents
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A tensor and its tangent, None where it depends on no dual number."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Enters a level, and returns its number. RuntimeError within another: levels are not nested, as in PyTorch."""
+    if _levels:
+        raise RuntimeError("enter_dual_level: levels of dual numbers are not nested")
+    _levels.append([])
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Leaves the level: its tangents are gone."""
+    if not _levels:
+        raise RuntimeError("exit_dual_level: no level is entered")
+    _levels.pop()
+
+
+class dual_level:  # PyTorch's name
+    """Within it there are dual numbers.
+
+    >>> fwd = norch.autograd.forward_ad
+    >>> with fwd.dual_level():
+    ...     x = fwd.make_dual(norch.tensor([1.0, 2.0]), norch.tensor([1.0, 0.5]))
+    ...     fwd.unpack_dual(x.square()).tangent
+    tensor([2., 2.])
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *error: Any) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """The tensor with a tangent, of its shape. Operations have to be recorded: Error under no_grad()."""
+    if not _levels:
+        raise RuntimeError("make_dual: dual numbers are made within dual_level()")
+    if tuple(tensor.shape) != tuple(tangent.shape):
+        raise ShapeError(f"make_dual: a tangent of shape {tuple(tangent.shape)} of a tensor of {tuple(tensor.shape)}")
+    if not is_grad_enabled():
+        raise Error("make_dual: operations are recorded to compute tangents; do without no_grad() here")
+    dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+    _levels[-1].append((dual, tangent))
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The tensor, and its tangent."""
+    if not _levels or not _levels[-1] or not tensor.requires_grad:
+        return UnpackedDualTensor(tensor, None)
+    duals = _levels[-1]
+    for dual, tangent in duals:
+        if dual is tensor:
+            return UnpackedDualTensor(tensor, tangent)
+    weights = zeros_like(tensor, requires_grad=True)
+    found = grad(tensor, [dual for dual, _ in duals], weights, create_graph=True, allow_unused=True)
+    used = [(g, tangent) for g, (_, tangent) in zip(found, duals) if g is not None]
+    if not used:
+        return UnpackedDualTensor(tensor, None)
+    along = [(g, tangent) for g, tangent in used if g.requires_grad]
+    total: Any = None
+    if along:
+        (total,) = grad(
+            [g for g, _ in along], [weights], [t for _, t in along], create_graph=True, allow_unused=True
+        )  # fmt: skip
+    total = zeros_like(tensor) if total is None else total
+    keeps = any(t.requires_grad for _, t in duals) or any(not dual.is_leaf for dual, _ in duals)
+    return UnpackedDualTensor(tensor, total if keeps else total.detach())

@@ -1,0 +1,241 @@
+"""Names of PyTorch that are only names, and modules of compat/ that compute: operations of programs, futures, dual
+numbers, attention whose scores a function changes."""
+
+import importlib
+import math
+import pickle
+from abc import ABC
+from functools import partial
+from typing import Any, Optional, get_type_hints
+
+import numpy as np
+import pytest
+from conftest import DEVICE
+
+import norch
+from norch import nn
+from norch.compat import placeholders
+from norch.testing import assert_close, gradcheck
+
+pytestmark = pytest.mark.host
+
+MODULES = """
+_dynamo _dynamo.config _inductor _custom_ops _subclasses.fake_tensor ao.quantization autograd.forward_ad
+autograd.profiler
+distributed.tensor distributed.tensor.placement_types distributed.fsdp
+distributed._functional_collectives
+distributed.algorithms.join distributed.rpc distributed.device_mesh distributed.constants functional futures fx.node
+library nn.attention.flex_attention optim.adamw overrides sparse types utils._foreach_utils utils.data._utils.collate
+utils.flop_counter xpu
+mps
+"""
+
+
+@pytest.mark.parametrize("path", MODULES.split())
+def test_modules_are_found_by_import_and_by_attribute(path: str) -> None:
+    found = norch
+    for name in path.split("."):
+        found = getattr(found, name)
+    assert found is importlib.import_module(f"norch.{path}")
+
+
+def test_types_are_annotated_compared_and_refuse() -> None:
+    graph = norch.cuda.CUDAGraph
+
+    def replay(graph: graph | None, kind: Optional[norch.Event]) -> list[norch.distributed.tensor.DTensor]: ...  # noqa: UP045
+
+    assert get_type_hints(replay)["kind"] == Optional[norch.Event]  # noqa: UP045
+    assert not isinstance(norch.ones(1), graph) and not isinstance(3, (graph, norch.Stream))
+    assert graph is norch.cuda.CUDAGraph and graph[int] is graph and issubclass(type("A", (graph, ABC), {}), graph)
+    with pytest.raises(NotImplementedError, match=r"^norch\.cuda\.CUDAGraph: norch leaves it out: distribution over"):
+        graph()
+    with pytest.raises(NotImplementedError, match=r"^norch\.distributed\.tensor\.distribute_tensor: .*machines"):
+        norch.distributed.tensor.distribute_tensor(norch.ones(2))
+    decorated = norch._inductor.something(replay)  # refuses when it is called
+    with pytest.raises(NotImplementedError, match=r"norch\._inductor\.something"):
+        decorated()
+    assert norch.distributed.tensor.Shard(0) == norch.distributed.tensor.Shard(0)
+    assert norch._dynamo.disable(replay) is replay and norch._dynamo.disable(recursive=False)(replay) is replay
+
+
+def test_dtypes_and_layouts_that_are_left_out() -> None:
+    eight = norch.float8_e4m3fn
+    assert isinstance(eight, norch.dtype) and eight is norch.float8_e4m3fn and eight != norch.float16
+    assert (eight.itemsize, eight.is_floating_point, norch.finfo(eight).max) == (1, True, 448.0)
+    assert {eight: 1}[eight] == 1 and repr(eight) == "norch.float8_e4m3fn"
+    for call in (lambda: norch.zeros(2, dtype=eight), lambda: norch.ones(1).to(eight)):
+        with pytest.raises(norch.DTypeError, match=": norch leaves it out: dtypes that norch has not"):
+            call()
+    assert norch.ones(1).layout is norch.strided and norch.sparse_coo != norch.strided
+    assert isinstance(norch.sparse_csr, norch.layout)
+    for thing in (eight, norch.sparse_coo):
+        assert pickle.loads(pickle.dumps(thing)) is thing
+
+
+LIMITED = "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
+
+
+@pytest.mark.parametrize("name", LIMITED.split())
+def test_limits_of_floats_of_8_bits(torch: Any, name: str) -> None:
+    ours, theirs = norch.finfo(getattr(norch, name)), torch.finfo(getattr(torch, name))
+    assert (ours.bits, ours.max, ours.min, ours.eps, ours.tiny) == (8, theirs.max, theirs.min, theirs.eps, theirs.tiny)
+
+
+def test_what_hasattr_is_asked_for() -> None:
+    for thing, name in (
+        (norch, "cond"),
+        (norch, "sparse_coo_tensor"),
+        (nn, "LinearCrossEntropyLoss"),
+        (norch, "Nonsense"),
+    ):
+        assert not hasattr(thing, name)
+    assert not hasattr(norch.utils.data, "Nonsense") and not hasattr(norch._C, "_cuda_nothing")
+    assert norch.xpu.is_available() is norch.mps.is_available() is False and norch.xpu.device_count() == 0
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("norch.distributed.nonsense")
+
+
+def test_every_line_of_the_table_can_be_read() -> None:
+    for where, listed in placeholders.table().items():
+        for name in listed.names:
+            if where not in ("torch", "Tensor") and not where.startswith(("quantization", "tensorboard")):
+                assert placeholders.placeholder(where, name) is not None or listed.names[name].endswith("None")
+
+
+# ---- operations of programs ------------------------------------------------------------------------------------------
+
+
+def test_an_operation_with_a_derivative(torch: Any) -> None:
+    found = []
+    for m in (norch, torch):
+        library = importlib.import_module(f"{m.__name__}.library")
+
+        @library.custom_op("testing::scaled", mutates_args=())
+        def scaled(x: m.Tensor, y: m.Tensor, factor: float = 2.0) -> m.Tensor:
+            return x * y * factor
+
+        def setup(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs[:2])
+            ctx.factor = inputs[2]
+
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * y * ctx.factor, g * x * ctx.factor, None
+
+        scaled.register_autograd(backward, setup_context=setup)
+        x, y = (m.tensor([1.0, 2.0], requires_grad=True), m.tensor([3.0, 4.0], requires_grad=True))
+        for call in (scaled, m.ops.testing.scaled, m.ops.testing.scaled.default):
+            call(x, y, 3.0).sum().backward()
+        found.append((x.grad.tolist(), y.grad.tolist()))
+    assert found[0] == found[1]
+
+
+def test_operations_are_opaque_and_checked() -> None:
+    @norch.library.custom_op("testing::plain", mutates_args=())
+    def plain(x: norch.Tensor) -> norch.Tensor:
+        return x.sin()
+
+    with pytest.raises(RuntimeError, match="testing::plain has no derivative; register one"):
+        plain(norch.ones(2, requires_grad=True)).sum().backward()
+    plain.register_autograd(lambda ctx, g: g * ctx.saved_tensors[0].cos(), setup_context=_save)
+    gradcheck(plain, [norch.ones(2, dtype=norch.float64, requires_grad=True)])
+    plain.register_fake(lambda x: norch.empty_like(x))
+    assert plain(norch.empty(3, device="meta")).is_meta
+    made = norch.library.Library("testing", "FRAGMENT")
+    made.define("twice(Tensor x) -> Tensor")
+    made.impl("twice", lambda x: 2 * x)
+    assert norch.ops.testing.twice(norch.ones(1)).item() == 2 and hasattr(norch.ops.testing, "twice")
+    assert not hasattr(norch.ops.testing, "nothing") and norch.ops.aten.add.Tensor(norch.ones(1), 2).item() == 3
+    with pytest.raises(OSError, match="load_library: /nothing.so"):
+        norch.ops.load_library("/nothing.so")
+    with pytest.raises(ValueError, match="'namespace::name', not 'bare'"):
+        norch.library.custom_op("bare", mutates_args=())(lambda x: x)
+
+
+def _save(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[0])
+
+
+def test_boxes_and_regions() -> None:
+    ops: Any = norch.ops.torchvision
+    boxes = norch.tensor([[0.0, 0, 4, 4], [0, 0, 4, 4.2], [10, 10, 12, 12], [1, 1, 5, 5]], device=DEVICE)
+    scores = norch.tensor([0.5, 0.9, 0.1, 0.6], device=DEVICE)
+    assert ops.nms(boxes, scores, 0.5).tolist() == [1, 3, 2] and ops.nms(boxes, scores, 0.3).tolist() == [1, 2]
+    assert ops.nms(boxes[:0], scores[:0], 0.5).tolist() == []
+    image = norch.arange(16.0, device=DEVICE, dtype=norch.float64).reshape(1, 1, 4, 4).requires_grad_()
+    rois = norch.tensor([[0.0, 0, 0, 4, 4], [0, -9, -9, -5, -5]], device=DEVICE, dtype=norch.float64)
+    aligned = ops.roi_align(image, rois, 1.0, 2, 2, 2, True)
+    assert_close(aligned[0, 0], image.detach()[0, 0].reshape(2, 2, 2, 2).mean((1, 3)))
+    assert aligned[1].abs().sum() == 0  # outside
+    gradcheck(lambda x: ops.roi_align(x, rois, 1.0, 2, 2, -1, False), [image])
+    pooled, places = ops.roi_pool(image, rois[:1], 1.0, 2, 2)
+    assert pooled.flatten().tolist() == [10, 11, 14, 15] and places.flatten().tolist() == [10, 11, 14, 15]
+    weight, zeros = norch.ones(1, 1, 3, 3, device=DEVICE).double(), norch.zeros(1, 18, 2, 2, device=DEVICE).double()
+    empty = zeros[:, :0]
+    moved = ops.deform_conv2d(image, weight, zeros, empty, weight.new_zeros(1), 1, 1, 0, 0, 1, 1, 1, 1, False)
+    assert_close(moved, nn.functional.conv2d(image, weight))
+
+
+# ---- futures, dual numbers, attention --------------------------------------------------------------------------------
+
+
+def test_futures() -> None:
+    a, b = norch.futures.Future(), norch.futures.Future()
+    both, double = norch.futures.collect_all([a, b]), a.then(lambda done: 2 * done.value())
+    with pytest.raises(RuntimeError, match="there is no result yet"):
+        a.value()
+    a.set_result(3)
+    assert double.wait() == 6 and not both.done()
+    b.set_exception(KeyError("b"))
+    assert both.done() and isinstance(a, norch.Future)
+    with pytest.raises(KeyError):
+        norch.futures.wait_all([a, b])
+    with pytest.raises(RuntimeError, match="there is a result already"):
+        a.set_result(1)
+
+
+def test_dual_numbers(torch: Any) -> None:
+    x, t = np.array([[0.3, -1.2], [2.0, 0.1]]), np.array([[1.0, 0.5], [-2.0, 0.25]])
+    found = []
+    for m in (norch, torch):
+        forward = importlib.import_module(f"{m.__name__}.autograd.forward_ad")
+        with forward.dual_level():
+            dual = forward.make_dual(m.tensor(x), m.tensor(t))
+            y = (dual.exp() @ dual.sin()).sum(0) * 3
+            primal, tangent = forward.unpack_dual(y)
+            assert forward.unpack_dual(m.ones(2)).tangent is None
+            assert forward.unpack_dual(dual).tangent.tolist() == t.tolist()
+            found.append((primal.detach().numpy(), tangent.detach().numpy()))
+        with pytest.raises(RuntimeError):
+            forward.make_dual(m.ones(1), m.ones(1))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+    with (
+        norch.autograd.forward_ad.dual_level(),
+        pytest.raises(norch.ShapeError, match=r"shape \(2,\) of a tensor of \(1,\)"),
+    ):
+        norch.autograd.forward_ad.make_dual(norch.ones(1), norch.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_attention_of_changed_scores(torch: Any) -> None:
+    draw, found = np.random.default_rng(0), []
+    arrays = [draw.normal(size=size) for size in ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6), (4,))]
+    for m in (norch, torch):
+        flex = importlib.import_module(f"{m.__name__}.nn.attention.flex_attention")
+        q, k, v, bias = (m.tensor(a).float() for a in arrays)
+        window = flex.and_masks(lambda b, h, i, j: i + 2 >= j, lambda b, h, i, j: i <= j + 9)
+        mask = flex.create_block_mask(window, None, None, 5, 7, device="cpu")
+        out, sums = flex.flex_attention(
+            q, k, v, lambda s, b, h, i, j, bias=bias: s + bias[h] * (i - j), mask, enable_gqa=True, return_lse=True
+        )
+        found.append([a.detach().numpy() for a in (out, sums)])
+        if m is norch:  # PyTorch has no derivative of it on the CPU
+            wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
+            gradcheck(partial(flex.flex_attention, block_mask=mask, enable_gqa=True), wide)
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+    hidden = norch.nn.attention.flex_attention.create_block_mask(lambda b, h, i, j: i < 0, None, None, 2, 2)
+    x = norch.ones(1, 1, 2, 2)
+    assert norch.nn.attention.flex_attention.flex_attention(
+        x, x, x, block_mask=hidden
+    ).abs().sum() == 0 and not math.isnan(hidden.sparsity())
