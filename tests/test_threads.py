@@ -51,11 +51,13 @@ def large_layers():
     found = []
     for function, inputs in [
         (functional.conv2d, (drawn(6, 5, 40, 40), drawn(7, 5, 3, 3), drawn(7))),
+        (lambda x, w: functional.conv2d(x, w, groups=40, padding=1), (drawn(6, 40, 30, 30), drawn(40, 1, 3, 3))),
         (lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True), [drawn(1, 300, 40)] * 3),
         (functional.scaled_dot_product_attention, [drawn(3, 4, 130, 16) for _ in range(3)]),
         (functional.linear, (drawn(700, 300), drawn(90, 300), drawn(90))),
         (norch.matmul, (drawn(12, 64, 4, 32).transpose(1, 2), drawn(12, 64, 4, 32).permute(0, 2, 3, 1))),
         (norch.matmul, (drawn(2000, 1500), drawn(1500, 3))),
+        (norch.matmul, (drawn(350, 1300), drawn(1300, 330))),  # packed, in several blocks of k
         (norch.matmul, (drawn(3, 1500), drawn(1500, 900))),
     ]:
         out = function(*inputs)

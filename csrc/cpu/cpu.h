@@ -49,6 +49,9 @@ int32_t nr_threads(void);
 /* The index in [0, 256) of the calling thread, for scratch memory of each thread. */
 int32_t nr_thread_index(void);
 
+/* Bytes of the second cache of a core, alike in each call. */
+int64_t nr_second_cache(void);
+
 /* The memory of tensors, for the table of the backend. */
 void *nr_cpu_alloc(const nr_backend *self, size_t n);
 void nr_cpu_free(const nr_backend *self, void *data, size_t n);

@@ -4,7 +4,7 @@
  * loops of BLIS (Van Zee and van de Geijn 2015):
  *
  *   for jc in N by BLOCK_N                               |<-PANEL_COLS->|
- *     for pc in K by BLOCK_K: pack B[pc, jc]             +--------------+--------------+
+ *     for pc in K by blocks: pack B[pc, jc]              +--------------+--------------+
  *       for ic in M by mc: pack A[ic, pc]                |              |              | kc: B, panels in the
  *         for jr in panels of B                          | first cache  |  next panel  | third cache
  *           for ir in panels of A                        +--------------+--------------+
@@ -22,11 +22,12 @@
 #define BLOCKS NAME(blocks)
 
 /* The tile from packed panels, where every stride is a constant. */
-static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const TARGET *to) {
+static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const char *next, int64_t next_step,
+                              const TARGET *to) {
     if (to->cols > LANES)
-        NAME(tile)(TILE_ROWS, 2, k, a, 1, TILE_ROWS, b, PANEL_COLS, to);
+        NAME(tile)(TILE_ROWS, 2, k, a, 1, TILE_ROWS, b, PANEL_COLS, next, next_step, to);
     else
-        NAME(tile)(TILE_ROWS, 1, k, a, 1, TILE_ROWS, b, PANEL_COLS, to);
+        NAME(tile)(TILE_ROWS, 1, k, a, 1, TILE_ROWS, b, PANEL_COLS, next, next_step, to);
 }
 
 /* rows x cols dot products of rows of A and columns of B, both contiguous along k. */
@@ -263,6 +264,7 @@ typedef struct BLOCKS {
     int64_t a_size;
     int64_t pc, kc, jc, nc, mc; /* the present block of K and N; rows of a block of A */
     int64_t row_blocks, group;  /* blocks of A; panels of B that a task takes */
+    bool pack; /* some panels of B are packed before the first block of A meets it, not all of them at once */
     int64_t tasks;
     _Atomic int64_t next; /* the next task to begin */
 } BLOCKS;
@@ -284,13 +286,20 @@ static void NAME(block_task)(const BLOCKS *s, T *packed_a, int64_t task) {
         NAME(pack_a)(packed_a + i * kc, kc, a + i * p->a_row, p->a_row, p->a_col, mc - i);
     }
     int64_t first = task / s->row_blocks * s->group * PANEL_COLS, last = least(s->nc, first + s->group * PANEL_COLS);
+    const bool packs = s->pack && i0 == 0;
     for (int64_t j = first; j < last; j += PANEL_COLS) {
         TARGET to = {.c_row = p->c_row, .add = s->pc > 0, .bias = NAME(bias_at)(p, s->jc + j)};
         to.cols = (int)least(PANEL_COLS, s->nc - j);
-        for (int64_t i = 0; i < mc; i += TILE_ROWS) {
+        if (packs && (j - first) % (PACK_PANELS * PANEL_COLS) == 0)
+            NAME(pack_chunk)((void *)s, j / (PACK_PANELS * PANEL_COLS));
+        /* the tiles of this panel bring the next one to the second cache, unless it is not packed yet */
+        const bool more = !packs && j + PANEL_COLS < last;
+        const char *next = (const char *)(s->packed_b + (more ? j + PANEL_COLS : j) * kc);
+        const int64_t next_step = more ? ceil_div(PANEL_COLS * TILE_ROWS * (int64_t)sizeof(T), mc) : 0;
+        for (int64_t i = 0; i < mc; i += TILE_ROWS, next += next_step * kc) {
             to.rows = (int)least(TILE_ROWS, mc - i);
             to.c = (T *)p->c + (i0 + i) * p->c_row + s->jc + j;
-            NAME(tile_packed)(kc, packed_a + i * kc, s->packed_b + j * kc, &to);
+            NAME(tile_packed)(kc, packed_a + i * kc, s->packed_b + j * kc, next, next_step, &to);
         }
     }
     if (s->pc + kc == p->k) apply_epilogue(p, (T *)p->c + i0 * p->c_row + s->jc + first, mc, last - first, sizeof(T));
@@ -306,7 +315,7 @@ static void NAME(worker)(void *context, int64_t worker) {
 }
 
 static void NAME(run_blocked)(const product *p, int64_t workers, BLOCKS *s) {
-    int64_t k_size = ceil_div(p->k, ceil_div(p->k, BLOCK_K));
+    int64_t k_size = ceil_div(p->k, ceil_div(p->k, deepest_block(sizeof(T))));
     s->p = p;
     for (s->jc = 0; s->jc < p->n; s->jc += BLOCK_N) {
         s->nc = least(BLOCK_N, p->n - s->jc);
@@ -316,7 +325,8 @@ static void NAME(run_blocked)(const product *p, int64_t workers, BLOCKS *s) {
         s->tasks = s->row_blocks * ceil_div(panels, s->group);
         for (s->pc = 0; s->pc < p->k; s->pc += k_size) {
             s->kc = least(k_size, p->k - s->pc);
-            nr_parallel(ceil_div(panels, PACK_PANELS), NAME(pack_chunk), s);
+            s->pack = workers == 1;
+            if (!s->pack) nr_parallel(ceil_div(panels, PACK_PANELS), NAME(pack_chunk), s);
             s->next = 0;
             nr_parallel(least(workers, s->tasks), NAME(worker), s);
         }
@@ -325,8 +335,8 @@ static void NAME(run_blocked)(const product *p, int64_t workers, BLOCKS *s) {
 
 static int32_t NAME(run_batch_blocked)(const nr_matmul_plan *plan, product *p) {
     BLOCKS s;
-    int64_t workers = nr_threads(), count = batch_count(plan), k_size = least(p->k, BLOCK_K);
-    int64_t rows = BLOCK_BYTES / (BLOCK_K * (int64_t)sizeof(T));
+    int64_t workers = nr_threads(), count = batch_count(plan), k_size = least(p->k, deepest_block(sizeof(T)));
+    int64_t rows = block_bytes() / (k_size * (int64_t)sizeof(T));
     s.row_blocks = ceil_div(p->m, rows);
     s.mc = ceil_div(ceil_div(p->m, s.row_blocks), TILE_ROWS) * TILE_ROWS;
     s.row_blocks = ceil_div(p->m, s.mc);

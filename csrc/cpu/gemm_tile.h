@@ -15,6 +15,9 @@
 
 #include "gemm_target.h"
 
+/* Steps of k that pay for prefetching every line of C. */
+#define PREFETCH_DEPTH 128
+
 /* Stores the sums of a tile, `width` to a row, into a target that is smaller than the tile. */
 static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width, const TARGET *to) {
     for (int i = 0; i < to->rows; i++) {
@@ -30,14 +33,20 @@ static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width,
 }
 
 /* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants
- * wherever this is inlined. B's rows are contiguous and readable to the tile's full width. */
+ * wherever this is inlined. B's rows are contiguous and readable to the tile's full width. What is used after this tile,
+ * from `next` on (or NULL), comes to the second cache meanwhile, `next_step` bytes for each k. */
 INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
-                       int64_t b_row, const TARGET *to) {
+                       int64_t b_row, const char *next, int64_t next_step, const TARGET *to) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
     T *c = to->c;
     const T *more = to->add ? c : to->bias;
     int64_t c_row = to->c_row, more_row = to->add ? c_row : 0;
     for (int i = 0; i < to->rows; i++) __builtin_prefetch(c + i * c_row, 1);
+    for (int i = 0; i < to->rows && k >= PREFETCH_DEPTH;
+         i++) { /* all lines; a row that begins within one ends in one more */
+        if (vectors > 1 && VECTOR == 64) __builtin_prefetch(c + i * c_row + LANES, 1);
+        __builtin_prefetch(c + i * c_row + to->cols - 1, 1);
+    }
     UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (NAME(vec)){0}; }
     for (int64_t p = 0; p < k; p++) {
         NAME(vec) row[TILE_VECTORS];
@@ -47,6 +56,7 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
         }
         a += a_col;
         b += b_row;
+        if (next) __builtin_prefetch(next, 0, 2), next += next_step;
     }
     if (to->rows < rows || to->cols < vectors * LANES) {
         T sums[TILE_ROWS * PANEL_COLS] __attribute__((aligned(VECTOR)));
@@ -67,7 +77,7 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
 #define TILE_OF(rows, vectors)                                                                                 \
     static void NAME(tile_##rows##x##vectors)(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, \
                                               int64_t b_row, const TARGET *to) {                               \
-        NAME(tile)(rows, vectors, k, a, a_row, a_col, b, b_row, to);                                           \
+        NAME(tile)(rows, vectors, k, a, a_row, a_col, b, b_row, NULL, 0, to);                                  \
     }
 #define TILES(rows) TILE_OF(rows, 1) TILE_OF(rows, 2)
 EACH_TILE_ROW(TILES)

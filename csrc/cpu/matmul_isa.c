@@ -21,15 +21,21 @@
 /* Multiply-adds of a row that takes less time than to decide how to run it. */
 #define ALONE 4096
 
-/* Blocks of the packed algorithm: BLOCK_K x one panel of B fits the first cache, a block of A of
- * BLOCK_BYTES half the second, BLOCK_K x BLOCK_N of B a share of the third. */
+/* BLOCK_K x one panel of B fits the first cache, BLOCK_K x BLOCK_N of B a share of the third. */
 #define BLOCK_K (VECTOR == 64 ? 256 : 384)
 #define BLOCK_N 2048
-#define BLOCK_BYTES (192 * 1024)
 #define PACK_PANELS 4
 #define FAR_BYTES (1 << 20)
 /* The block of k of dot products. */
 #define DOT_K 1024
+
+/* Blocks of the packed algorithm, from the second cache: a block of A takes half of it, and is deep, as C is read and
+ * written once for each block of k. The cache is the machine's, so that threads change no sum. */
+static int64_t deepest_block(int64_t element) {
+    const int64_t cache = nr_second_cache(), bytes = cache >= 2 << 20 ? 4096 : cache >= 1 << 20 ? 2048 : 1024;
+    return greatest(BLOCK_K, bytes / element);
+}
+static int64_t block_bytes(void) { return greatest(192 * 1024, nr_second_cache() / 2); }
 
 /* One product of the batch: a plan without its nest. */
 typedef struct product {
