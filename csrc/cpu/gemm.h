@@ -14,7 +14,8 @@
  *             of A meet kc rows of B      mc: A, panels in the second cache
  *
  * Small and slender products have simpler algorithms (enum algorithm). Each element of C is summed in the order of k,
- * in blocks that depend on the shape of the product only, so that chunks and threads do not change a result. */
+ * in blocks that depend on the shape of the product and on the machine, so that chunks and threads do not change a
+ * result. */
 
 #include "gemm_pack.h"
 #include "gemm_tile.h"
