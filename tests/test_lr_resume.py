@@ -97,6 +97,64 @@ def test_last_epoch_resumes_at_any_epoch(name, kind):
         close(run(again, resumed, 5), run(whole, straight, 5))
 
 
+SWA = {
+    "averaged": lambda m, opt, **k: swa_utils(m).SWALR(opt, 0.05, 4, **k),
+    "averaged at once": lambda m, opt, **k: swa_utils(m).SWALR(opt, [0.05, 0.1], 0, "linear", **k),
+}
+
+
+def swa_utils(schedules):
+    return (norch if schedules is S else pytest.importorskip("torch")).optim.swa_utils
+
+
+@pytest.mark.parametrize("size", ["number", "tensor"])
+@pytest.mark.parametrize("saved", ["before step()", "after step()"])
+@pytest.mark.parametrize("name", [*MADE, *SWA])
+def test_a_resumed_epoch_has_the_rate_of_the_uninterrupted_run(name, saved, size):
+    """last_epoch is the last epoch that was trained; the state was saved before step() wrote the rate of the next one,
+    as PyTorch's recurrences want it, or after."""
+    make = (MADE | SWA)[name]
+    rate = (lambda: norch.tensor(1.0)) if size == "tensor" else (lambda: 1.0)
+    opt = optimizer(rate=rate())
+    schedule = make(S, opt)
+    rates = [options(opt), *run(opt, schedule, 18)]
+    for last in range(13):
+        opt = optimizer(rate=rate())
+        schedule = make(S, opt)
+        run(opt, schedule, last + (saved == "after step()"))
+        again = optimizer(rate=rate())
+        again.load_state_dict(copy.deepcopy(opt.state_dict()))
+        resumed = make(S, again, last_epoch=last)
+        assert resumed.last_epoch == last + 1
+        assert resumed.get_last_lr() == pytest.approx(options(again)[::2])
+        close([options(again), *run(again, resumed, 4)], rates[last + 1 : last + 6], 1e-5 if size == "tensor" else 1e-9)
+
+
+@pytest.mark.parametrize("name", ["step", "steps", "constant", "lambda", "triangles"])
+def test_a_state_saved_before_the_step_resumes_as_in_torch(torch, name):
+    """Of these schedules; PyTorch's recurrences of the others keep the rate that they find."""
+
+    def rates(lib, last):
+        opt = optimizer(lib)
+        run(opt, MADE[name](lib.optim.lr_scheduler, opt), last)
+        again = optimizer(lib)
+        again.load_state_dict(opt.state_dict())
+        resumed = MADE[name](lib.optim.lr_scheduler, again, last_epoch=last)
+        return [options(again), *run(again, resumed, 4)]
+
+    for last in range(13):
+        close(rates(norch, last), rates(torch, last))
+
+
+def test_a_rate_that_the_user_has_changed_is_kept():
+    opt = optimizer()
+    schedule = MADE["step"](S, opt)
+    run(opt, schedule, 4)
+    opt.param_groups[0]["lr"] = 0.75
+    MADE["step"](S, opt, last_epoch=4)
+    assert [group["lr"] for group in opt.param_groups] == [0.75, 0.15]
+
+
 @pytest.mark.parametrize("name", ["in turns", "cycles in turns", "chain first", "chain later", "turns in turns"])
 def test_schedules_in_turn_resume_by_last_epoch(name):
     made = (JOINT | NESTED)[name]

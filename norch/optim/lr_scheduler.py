@@ -209,11 +209,14 @@ class LambdaLR(LRScheduler):
 class MultiplicativeLR(LambdaLR):
     """The rate of the previous epoch times lr_lambda(epoch); a list gives one function a group."""
 
+    def rate(self, epoch: int, index: int) -> float:
+        return math.prod(map(self.lr_lambdas[index], range(1, epoch + 1)), start=self.base_lrs[index])
+
     def get_lr(self) -> list[float]:
         self._warn_outside_step()
         groups = self.optimizer.param_groups
-        if self._is_initial:  # the rate is that of epoch 0, or of the epoch at which the training resumes
-            return [group["lr"] for group in groups]
+        if self._is_initial:
+            return self._resumed() if self.last_epoch > 0 else [group["lr"] for group in groups]
         return [float(group["lr"]) * of(self.last_epoch) for group, of in zip(groups, self.lr_lambdas, strict=True)]
 
 

@@ -29,9 +29,11 @@ class LRScheduler:
     optimizer: whose groups get the rates. A group that is added later starts from its own rate; ValueError at the next
     step where the schedule has options of each group.
 
-    last_epoch: the epoch before the first one; where it is not -1 the training resumes at the next epoch, whose rates
-    the groups have already: load the state of the optimizer first. Each group needs an 'initial_lr', as a loaded
-    optimizer has: KeyError otherwise.
+    last_epoch: the last epoch that was trained, -1 of none. Where it is not -1 the training resumes at the next epoch,
+    so load the state of the optimizer first. A group gets the rate of that next epoch whether its rate is the one of
+    last_epoch, as saved before step(), or that of the next epoch already, as saved after it; a rate that is neither,
+    which another schedule or the user has changed, is kept. Each group needs an 'initial_lr', as a loaded optimizer
+    has: KeyError otherwise.
     """
 
     chains = True  # a rate that another schedule wrote is changed in proportion
@@ -86,10 +88,20 @@ class LRScheduler:
         self._warn_outside_step()
         if not self.chains:
             return self._get_closed_form_lr()
-        groups = self.optimizer.param_groups
-        if self._is_initial and self.last_epoch > 0:  # resumed
-            return [group["lr"] for group in groups]
-        return [self._chained(group["lr"], index) for index, group in enumerate(groups)]
+        if self._is_initial and self.last_epoch > 0:
+            return self._resumed()
+        return [self._chained(group["lr"], index) for index, group in enumerate(self.optimizer.param_groups)]
+
+    def _resumed(self) -> list[Any]:
+        """The rates of this epoch, the first of a resumed training. A group whose rate is that of the epoch before, as
+        far as it was rounded, gets that of this epoch; others have it."""
+        rates = []
+        for index, group in enumerate(self.optimizer.param_groups):
+            before, now = (self.rate(epoch, index) for epoch in (self.last_epoch - 1, self.last_epoch))
+            off = abs(float(group["lr"]) - before)
+            is_before = off <= 1e-6 * abs(before) and off < abs(float(group["lr"]) - now)
+            rates.append(now if is_before else group["lr"])
+        return rates
 
     def _chained(self, present: Any, index: int) -> float:
         """The rate of this epoch of a group that has the rate `present`."""

@@ -190,11 +190,16 @@ class SWALR(LRScheduler):
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
+    def rate(self, epoch: int, index: int) -> float:
+        """The rate of group `index` in this epoch, where it began from the initial rate."""
+        end, share = float(self.optimizer.param_groups[index]["swa_lr"]), self._share(epoch)
+        return end * share + self.base_lrs[index] * (1 - share)
+
     def get_lr(self) -> list[float]:
         """The rates of this epoch, from those of the epoch before, which other schedules may have set."""
+        if self._is_initial and self.last_epoch > 0:
+            return self._resumed()
         groups = self.optimizer.param_groups
-        if self._is_initial and self.last_epoch > 0:  # resumed
-            return [group["lr"] for group in groups]
         step = self.last_epoch if self.anneal_epochs else max(1, self.last_epoch)
         before, now = self._share(step - 1), self._share(step)
         rates = []
