@@ -9,6 +9,11 @@ from .errors import DeviceError
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"], "meta": constants["META"]}
 _SINGLE = {"cpu": "CPU", "meta": "meta"}
 
+# PyTorch's other types of devices: they can be named and compared, and have no tensors here.
+_ELSEWHERE = frozenset(
+    "fpga hip hpu ideep ipu lazy maia mkldnn mps mtia opencl opengl ort privateuseone ve vulkan xla xpu".split()
+)
+
 
 class device:  # PyTorch's name
     """A device by name: ``device("cpu")``, ``device("cuda:1")``; ``device("cuda")`` is the current CUDA device.
@@ -42,12 +47,19 @@ class device:  # PyTorch's name
         if index is not None and (not isinstance(index, int) or index < 0):
             raise DeviceError(f"{index!r} is no number of a device; they count from 0")
         if name not in _TYPES:
-            raise DeviceError(f"{name!r} is no device that norch knows; there are 'cpu', 'cuda' and 'meta'")
-        if name != "cuda" and index not in (None, 0):
+            if name not in _ELSEWHERE:
+                raise DeviceError(f"{name!r} is no device that norch knows; there are 'cpu', 'cuda' and 'meta'")
+        elif name != "cuda" and index not in (None, 0):
             raise DeviceError(f"{name}:{index} does not exist; there is one {_SINGLE[name]} device")
         self.type: str = name
         self.index: int | None = index
-        self.code: int = _TYPES[name]
+        if name in _TYPES:  # else it is a name only
+            self.code: int = _TYPES[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "code":  # where a tensor should be on it
+            raise DeviceError(f"norch has no device {str(self)!r}; there are 'cpu', 'cuda' and 'meta'")
+        raise AttributeError(f"a device has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"

@@ -47,6 +47,8 @@ assert Adam is norch.optim.Adam
 import importlib.util, sys
 assert importlib.util.find_spec("torch") and importlib.util.find_spec("torch.nn.functional")
 assert importlib.util.find_spec("torch.nonsense") is None
+import typing
+assert typing.get_type_hints(torch.nn.Linear)["weight"] and typing.get_type_hints(torch.nn.CrossEntropyLoss())
 for name, module in list(sys.modules.items()):
     if name.startswith("torch.") and name.replace("torch", "norch", 1) in sys.modules:
         assert module is sys.modules[name.replace("torch", "norch", 1)], name

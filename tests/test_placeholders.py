@@ -72,6 +72,17 @@ def test_dtypes_and_layouts_that_are_left_out() -> None:
         assert pickle.loads(pickle.dumps(thing)) is thing
 
 
+def test_devices_that_are_elsewhere() -> None:
+    mps = norch.device("mps")
+    assert (mps.type, mps.index, str(norch.device("xpu:1"))) == ("mps", None, "xpu:1") and mps == norch.device("mps")
+    assert mps != norch.ones(1).device and not hasattr(mps, "nonsense")
+    for call in (lambda: norch.ones(1, device=mps), lambda: norch.ones(1).to("mps"), lambda: nn.Linear(1, 1).to(mps)):
+        with pytest.raises(norch.DeviceError, match="norch has no device 'mps'; there are 'cpu', 'cuda' and 'meta'"):
+            call()
+    with pytest.raises(norch.DeviceError, match="'nonsense' is no device that norch knows"):
+        norch.device("nonsense")
+
+
 LIMITED = "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import norch
 
@@ -14,11 +14,35 @@ from .._exports import publish
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
 
-__all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
+__all__ = [
+    "AuxOutput",
+    "AuxRequest",
+    "BlockMask",
+    "and_masks",
+    "create_block_mask",
+    "create_mask",
+    "flex_attention",
+    "noop_mask",
+    "or_masks",
+]
 publish(globals(), name="norch.nn.attention.flex_attention")
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 Mod = Callable[..., Any]
+
+
+class AuxRequest(NamedTuple):
+    """What flex_attention() returns beside its result: lse, the logarithms of the sums; max_scores."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What was asked for by an AuxRequest, else None."""
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
 
 
 def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
@@ -117,12 +141,13 @@ def create_block_mask(
 def flex_attention(
     query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | None = None, block_mask: BlockMask | None = None,
     scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False, kernel_options: Any = None,
+    *, return_aux: AuxRequest | None = None,
 ) -> Any:  # fmt: skip
     """softmax(score_mod(query @ key.T * scale)) @ value of query (B, H, Q, E), key (B, H, K, E) and value (B, H, K, F).
 
     score_mod(score, batch, head, query, key) gets all scores and the numbers of their places as tensors that broadcast.
     block_mask hides keys; a query that sees none gets zeros. enable_gqa: key and value have H / n heads. return_lse:
-    also the logarithms of the sums, (B, H, Q).
+    also the logarithms of the sums, (B, H, Q); return_aux: an AuxOutput of what an AuxRequest asks for.
 
     >>> x = norch.ones(1, 1, 2, 4)
     >>> causal = norch.nn.attention.flex_attention.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 2, 2)
@@ -146,4 +171,7 @@ def flex_attention(
     lse = scores.logsumexp(-1)
     weights = (scores - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1)).exp()
     out = (weights.to(value.dtype) @ value).to(query.dtype)
+    if return_aux is not None:
+        most = scores.amax(-1) if return_aux.max_scores else None
+        return out, AuxOutput(lse if return_aux.lse else None, most)
     return (out, lse) if return_lse else out

@@ -203,7 +203,8 @@ class Module(StateDict):
         annotated = next(
             cls for cls in type(self).__mro__ if vars(cls).keys() & {"__annotations__", "__annotate_func__"}
         )
-        return {**vars(sys.modules[annotated.__module__]), "ClassVar": _Variable}
+        kept = getattr(annotated.__annotations__, "names", None)  # by as_torch(), which renames __module__
+        return {**(kept or vars(sys.modules[annotated.__module__])), "ClassVar": _Variable}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(_renamed(state))
