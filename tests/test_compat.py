@@ -48,7 +48,7 @@ print(sys.modules["norch.{path}"].__doc__.split("``")[1])
 
 REFUSED = """
 jit.load jit.save jit.ScriptFunction jit.CompilationUnit jit.fork
-onnx.export onnx.ONNXProgram hub.load hub.download_url_to_file hub.list
+hub.load hub.download_url_to_file hub.list
 nn.parallel.scatter
 """
 

@@ -34,8 +34,10 @@ class Level:
     size         how many samples
     randomness   "error", "different" or "same"
     start        the sequence number at which it began: nodes and levels within have higher ones
+    notes        what runs a library call in place of the batching rules, a method of subclasses; or None
     """
 
+    notes: Any = None
     __slots__ = ("__weakref__", "randomness", "size", "start")
 
     def __init__(self, size: int, randomness: str = "error"):

@@ -90,6 +90,8 @@ def _constant(name: str) -> Any:
         one = plain(self, *arguments, **named)
         if type(one) is Batched:
             return one
+        if self._level.notes is not None:
+            return self._level.constant(one)
         physical = getattr(self._physical, name)
         size: Any = (self._level.size, *one.shape)
         values = (arguments[1:] or (named.pop("fill_value"),)) if name == "new_full" else ()
@@ -326,6 +328,8 @@ def dispatch(name: str, given: tuple[Any, ...]) -> Any:
     level = _innermost(given)
     if level is None:
         raise TypeError(f"{name}: an argument is of the wrong type")
+    if level.notes is not None:
+        return level.notes(name, given)
     run = RULES.get(name)
     if run is None:
         return _sample_by_sample(name, level, given)

@@ -1,21 +1,364 @@
-"""``norch.onnx``: importable, for programs that can export. norch writes no ONNX files."""
+"""``norch.onnx``: models as ONNX files, by the package onnx (``pip install "norch-dl[onnx]"``).
+
+onnx_trace.py notes the library calls of the model, onnx_calls.py has the operators of each, onnx_graph.py writes them.
+
+>>> norch.onnx.export(model, (x,), "model.onnx", dynamic_axes={"x": {0: "batch"}})  # doctest: +SKIP
+"""
 
 from __future__ import annotations
 
-from .._exports import publish
-from .refused import refused
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
-__all__ = ["ONNXProgram", "export", "is_in_onnx_export"]
+from .. import _handle
+from .._exports import publish
+from ..autograd.grad_mode import no_grad
+from ..errors import ArgumentError
+from .onnx_trace import OnnxExporterError, Symbols, Trace, same_calls
+from .pytree import tree_flatten, tree_unflatten
+
+__all__ = ["ONNXProgram", "OnnxExporterError", "export", "is_in_onnx_export"]
 publish(globals(), name="norch.onnx")
+
+_OPSETS = range(18, 24)
+_exporting = False
 
 
 def is_in_onnx_export() -> bool:
-    """False: nothing is exported."""
-    return False
+    """Whether export() runs the model."""
+    return _exporting
 
 
-ONNXProgram, export = refused(
-    "norch.onnx",
-    "norch writes no ONNX files; the same model in PyTorch, with this one's weights, can be exported there",
-    "ONNXProgram export",
-)
+def _package(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f'norch.onnx needs the package {name}: pip install "norch-dl[onnx]"') from error
+
+
+class ONNXProgram:
+    """A model that was exported.
+
+    model_proto   the onnx.ModelProto
+    """
+
+    def __init__(self, model_proto: Any):
+        self.model_proto = model_proto
+
+    def save(self, destination: str | PathLike[str] | Any) -> None:
+        """Writes the file: to a path, or to a binary file that is open."""
+        data = self.model_proto.SerializeToString()
+        if hasattr(destination, "write"):
+            destination.write(data)
+        else:
+            Path(destination).write_bytes(data)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """The outputs for inputs of the model, computed by the package onnxruntime, in a flat list."""
+        from .. import from_numpy
+
+        runtime = _package("onnxruntime")
+        session = runtime.InferenceSession(self.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        given = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, _handle.Handle)]
+        names = [one.name for one in session.get_inputs()]
+        fed = {name: x.detach().cpu().numpy() for name, x in zip(names, given, strict=True)}  # type: ignore[attr-defined]
+        return [from_numpy(x) for x in session.run(None, fed)]
+
+    def __repr__(self) -> str:
+        graph = self.model_proto.graph
+        names = [[one.name for one in some] for some in (graph.input, graph.output)]
+        return f"ONNXProgram(inputs={names[0]}, outputs={names[1]}, nodes={len(graph.node)})"
+
+
+def _refuse_options(**given: tuple[Any, tuple[Any, ...], str]) -> None:
+    for name, (value, allowed, why) in given.items():
+        if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
+            raise OnnxExporterError(f"onnx.export: {name}={value!r} is not supported: {why}")
+
+
+def export(
+    model: Any,
+    args: Any = (),
+    f: str | PathLike[str] | Any = None,
+    *,
+    kwargs: dict[str, Any] | None = None,
+    verbose: bool | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    opset_version: int | None = None,
+    dynamo: bool = True,
+    external_data: bool = True,
+    dynamic_shapes: dict[str, Any] | tuple[Any, ...] | list[Any] | None = None,
+    custom_translation_table: dict[Callable[..., Any], Any] | None = None,
+    report: bool = False,
+    optimize: bool = True,
+    verify: bool = False,
+    profile: bool = False,
+    dump_exported_program: bool = False,
+    artifacts_dir: str | PathLike[str] = ".",
+    export_params: bool = True,
+    keep_initializers_as_inputs: bool = False,
+    dynamic_axes: Mapping[str, Mapping[int, str]] | Mapping[str, Sequence[int]] | None = None,
+    training: Any = 0,
+    operator_export_type: Any = 0,
+    do_constant_folding: bool = True,
+    custom_opsets: Mapping[str, int] | None = None,
+    export_modules_as_functions: bool | Collection[Any] = False,
+    autograd_inlining: bool = True,
+) -> ONNXProgram:
+    """Writes what model(*args, **kwargs) computes as an ONNX model, to f unless it is None, and returns it.
+
+    model: a Module, which runs in eval mode, several times if there are dynamic axes. args: its inputs, a tuple or one
+    tensor; tensors in tuples, lists and dicts are inputs of their own. Parameters and buffers keep their names of
+    state_dict(). opset_version: 18 to 23; by default 18. dynamic_axes {name of an input: {axis: name of the size}} or
+    dynamic_shapes (PyTorch's, by argument of forward()): sizes that may differ when the file is run; what the program
+    computes of x.shape stays dynamic. verify: the file is run by onnxruntime, and compared.
+
+    OnnxExporterError for what has no operator in ONNX, with the line of the program: random numbers, values that
+    decide what is computed, shapes that depend on values, writes to parts of tensors; for tensors of 2 GB and more; and
+    for options that norch does not know. The others are without effect. ImportError without the package onnx.
+    """
+    global _exporting
+    _refuse_options(
+        custom_translation_table=(custom_translation_table, (None, {}), "operators are those of norch's table"),
+        report=(report, (False,), "no report is written"),
+        profile=(profile, (False,), "no report is written"),
+        dump_exported_program=(dump_exported_program, (False,), "there is no exported program"),
+        export_params=(export_params, (True,), "the file holds the parameters"),
+        training=(int(getattr(training, "value", training) or 0), (0,), "models are exported in eval mode"),
+        operator_export_type=(
+            int(getattr(operator_export_type, "value", operator_export_type)), (0,), "only ONNX's operators are written"
+        ),
+        custom_opsets=(custom_opsets, (None, {}), "only ONNX's operators are written"),
+        export_modules_as_functions=(export_modules_as_functions, (False,), "a file is one graph"),
+    )  # fmt: skip
+    opset = 18 if opset_version is None else opset_version
+    if opset not in _OPSETS:
+        raise OnnxExporterError(f"onnx.export: opset_version={opset} is not supported: it is 18 to {_OPSETS[-1]}")
+    if not hasattr(model, "named_parameters"):
+        raise TypeError(f"onnx.export: expected a Module, not {type(model).__name__}")
+    onnx = _package("onnx")
+    given = (args,) if isinstance(args, _handle.Handle) or not isinstance(args, (tuple, list)) else tuple(args)
+    inputs = _Inputs(model, given, kwargs or {}, input_names, dynamic_axes or {}, dynamic_shapes)
+    modes = [(module, module.training) for module in model.modules()]
+    _exporting = True
+    try:
+        model.eval()
+        proto = _made(onnx, model, inputs, output_names, opset, do_constant_folding)
+    finally:
+        _exporting = False
+        for module, mode in modes:
+            module.training = mode
+    if keep_initializers_as_inputs:
+        proto.graph.input.extend(
+            onnx.helper.make_tensor_value_info(one.name, one.data_type, one.dims) for one in proto.graph.initializer
+        )
+    onnx.checker.check_model(proto)
+    program = ONNXProgram(proto)
+    if verbose:
+        print(onnx.printer.to_text(proto))
+    if verify:
+        _verify(program, model, given, kwargs or {}, modes)
+    if f is not None:
+        program.save(f)
+    return program
+
+
+def _verify(program: ONNXProgram, model: Any, args: Any, kwargs: Any, modes: Any) -> None:
+    from ..testing import assert_close
+
+    try:
+        model.eval()
+        with no_grad():
+            wanted = [x for x in tree_flatten(model(*args, **kwargs))[0] if isinstance(x, _handle.Handle)]
+    finally:
+        for module, mode in modes:
+            module.training = mode
+    for x, y in zip(program(*args, **kwargs), wanted, strict=True):
+        assert_close(x, y.cpu(), rtol=1e-3, atol=1e-4, check_dtype=False)  # type: ignore[attr-defined]
+
+
+class _Inputs:
+    """The inputs of a model: tensors by name, and which of their axes are dynamic."""
+
+    def __init__(self, model: Any, args: Any, kwargs: Any, names: Any, axes: Any, shapes: Any):
+        self.model, self.args = model, args
+        try:
+            bound = inspect.signature(model.forward).bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(
+                f"onnx.export: forward() of {type(model).__name__} does not take these args: {error}"
+            ) from None
+        self.bound = bound
+        leaves, self.spec = tree_flatten(dict(bound.arguments))
+        self.leaves = leaves
+        paths = _paths("", dict(bound.arguments))
+        self.places = [i for i, x in enumerate(leaves) if isinstance(x, _handle.Handle)]
+        self.tensors = [leaves[i] for i in self.places]
+        given = list(names or ())
+        if len(given) > len(self.tensors):
+            raise ArgumentError(f"onnx.export: {len(given)} input_names for {len(self.tensors)} tensors")
+        self.names = given + [paths[i] for i in self.places[len(given) :]]
+        self.symbols: dict[str, int] = {}
+        self.dynamic: dict[str, dict[int, str]] = {}
+        for name, of in axes.items():
+            if name in self.names:
+                named = of if isinstance(of, Mapping) else {axis: f"{name}_axis_{axis}" for axis in of}
+                self._declare(self.names.index(name), named)
+        if shapes is not None:
+            flat = self._flat_shapes(shapes)
+            for i, place in enumerate(self.places):
+                self._declare(i, flat[place])
+
+    def _declare(self, i: int, axes: Any) -> None:
+        """Makes axes of tensor i dynamic."""
+        x, found = self.tensors[i], self.dynamic.setdefault(self.names[i], {})
+        pairs = axes.items() if isinstance(axes, Mapping) else enumerate(axes or ())
+        for axis, dim in pairs:
+            if dim is None or type(dim) is int:
+                continue
+            if not -x.ndim <= axis < x.ndim:
+                raise ArgumentError(f"onnx.export: input {self.names[i]} of shape {tuple(x.shape)} has no axis {axis}")
+            axis %= x.ndim
+            name = dim if isinstance(dim, str) else getattr(dim, "__name__", None) or f"{self.names[i]}_axis_{axis}"
+            if self.symbols.setdefault(name, x.shape[axis]) != x.shape[axis]:
+                raise ArgumentError(
+                    f"onnx.export: size {name!r} is {self.symbols[name]} in one input and {x.shape[axis]} in another"
+                )
+            found[axis] = name
+
+    def _flat_shapes(self, shapes: Any) -> list[Any]:
+        """The entry of dynamic_shapes of each leaf."""
+        flat: list[Any] = []
+
+        def walk(value: Any, shape: Any) -> None:
+            if isinstance(value, _handle.Handle) or shape is None:
+                flat.extend([shape] * len(tree_flatten(value)[0]))
+            elif isinstance(value, Mapping):
+                for key, one in value.items():
+                    walk(one, shape.get(key) if isinstance(shape, Mapping) else None)
+            elif isinstance(value, (tuple, list)):
+                for i, one in enumerate(value):
+                    walk(one, shape[i] if i < len(shape) else None)
+            else:
+                flat.append(None)
+
+        whole = dict(self.bound.arguments)
+        walk(whole, shapes if isinstance(shapes, Mapping) else dict(zip(whole, shapes)))
+        return flat
+
+    def resized(self, sizes: dict[str, int]) -> list[Any]:
+        """The tensors with other dynamic sizes: their elements, repeated."""
+        from .. import arange
+
+        found = []
+        for name, x in zip(self.names, self.tensors):
+            x = x.detach()
+            for axis, symbol in self.dynamic.get(name, {}).items():
+                if sizes[symbol] != x.shape[axis]:
+                    x = x.index_select(axis, arange(sizes[symbol], device=x.device) % x.shape[axis])
+            found.append(x)
+        return found
+
+    def call(self, run: Callable[..., Any], tensors: list[Any]) -> Any:
+        """run(*args, **kwargs) with other tensors."""
+        leaves = list(self.leaves)
+        for place, x in zip(self.places, tensors):
+            leaves[place] = x
+        arguments = tree_unflatten(leaves, self.spec)
+        bound = inspect.BoundArguments(self.bound.signature, arguments)
+        return run(bound.args, bound.kwargs)
+
+
+def _paths(before: str, value: Any) -> list[str]:
+    """A name for each leaf of nested containers, in the order of tree_flatten()."""
+    if isinstance(value, Mapping):
+        return [name for key, one in value.items() for name in _paths(f"{before}_{key}" if before else str(key), one)]
+    if isinstance(value, (tuple, list)):
+        return [name for i, one in enumerate(value) for name in _paths(f"{before}_{i}" if before else str(i), one)]
+    return [before] * len(tree_flatten(value)[0])
+
+
+def _traced(model: Any, inputs: _Inputs, sizes: dict[str, int]) -> tuple[Trace, list[Any], Any]:
+    """A trace with these sizes; the values of the outputs, and the outputs."""
+    from ..func import functional_call
+
+    with no_grad(), Trace() as trace:
+        tensors = [trace.wrap(trace.value(x)) for x in inputs.resized(sizes)]
+        held = [*model.named_parameters(), *model.named_buffers()]
+        state = {name: trace.wrap(trace.value(x.detach(), name=name)) for name, x in held}
+        out = inputs.call(lambda args, kwargs: functional_call(model, state, args, kwargs), tensors)
+        results = [x for x in tree_flatten(out)[0] if x is not None]
+        for x in results:
+            if not isinstance(x, _handle.Handle):
+                raise OnnxExporterError(f"onnx.export: the model returns {type(x).__name__}; outputs are tensors")
+        return trace, [trace.given(x) for x in results], out
+
+
+def _traces(model: Any, inputs: _Inputs) -> tuple[list[Any], Symbols]:
+    """Traces for the given sizes, with each dynamic size changed alone, twice, and with all changed. Sizes of 1 are not
+    used, as they broadcast; where sizes plus 1 do not fit a model, multiples are tried."""
+    base = {name: max(size, 2) for name, size in inputs.symbols.items()}
+    failed: Exception | None = None
+    for grown in (lambda size, i: size + i, lambda size, i: size * (i + 1)) if base else (lambda size, i: size,):
+        every = [base]
+        every += [{**base, name: grown(size, i)} for i in (1, 3) for name, size in base.items()]
+        every += [{name: grown(size, 2 + i) for i, (name, size) in enumerate(base.items())}] if base else []
+        try:
+            found = [_traced(model, inputs, sizes) for sizes in every]
+            same_calls([one[0] for one in found])
+            return found, Symbols({name: tuple(sizes[name] for sizes in every) for name in base})
+        except Exception as error:
+            failed = failed or error
+    raise failed  # type: ignore[misc]
+
+
+def _made(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opset: int, folds: bool) -> Any:
+    """The ModelProto."""
+    from ..version import __version__
+    from .onnx_graph import Graph, Ref
+
+    found, symbols = _traces(model, inputs)
+    traces = [one[0] for one in found]
+    values = list(zip(*(one[1] for one in found)))
+    names = list(output_names or ())
+    names = names[: len(values)] + _output_names(found[0][2])[len(names) :]
+    numbers = {name: i for i, name in enumerate(inputs.names)}
+    graph = Graph(onnx, traces, symbols, numbers, opset, folds)
+    for name, axes in inputs.dynamic.items():
+        for axis, symbol in axes.items():
+            graph.axes.setdefault(symbol, (name, axis))
+    graph.taken.update(names)
+    graph.add_calls()
+    results = [graph.ref(list(same)) for same in values]
+    graph.name_outputs([one.name for one in results], names)
+    graph.prune(names)
+
+    def declared(name: str, ref: Ref) -> Any:
+        shape = [graph.text_of(size) for size in ref.shape]
+        return onnx.helper.make_tensor_value_info(name, graph.type_of(ref.dtype), shape)
+
+    given = [declared(name, Ref(name, [trace.values[i] for trace in traces])) for i, name in enumerate(inputs.names)]
+    made = onnx.helper.make_graph(
+        graph.nodes, type(model).__name__, given, [declared(*pair) for pair in zip(names, results)],
+        list(graph.initializers.values()),
+    )  # fmt: skip
+    operators = [onnx.helper.make_opsetid("", opset)]
+    return onnx.helper.make_model(
+        made, opset_imports=operators, ir_version=onnx.helper.find_min_ir_version_for(operators),
+        producer_name="norch", producer_version=str(__version__),
+    )  # fmt: skip
+
+
+def _output_names(out: Any) -> list[str]:
+    """Names of outputs: their keys where the model returns a dict, else output, or output_0, output_1 ..."""
+    if isinstance(out, Mapping):
+        out = {key: value for key, value in out.items() if value is not None}
+        return _paths("", out)
+    count = len([x for x in tree_flatten(out)[0] if x is not None])
+    return ["output"] if count == 1 else [f"output_{i}" for i in range(count)]

@@ -1,0 +1,222 @@
+"""The ONNX operators of the rows of csrc/ops.def: a name, or a function of the graph and the names of its operands,
+which have the dtype that the row computes in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .._header import listed
+from .._lib import constants, lib
+from ..dtype import DTYPES
+
+_NAMES = listed(lib.norch_op_name)
+_BOOL, _INT32, _INT64 = constants["BOOL"], constants["INT32"], constants["INT64"]
+
+
+class _Row:
+    """What the formulas of a row need: the graph, and constants of its dtype."""
+
+    __slots__ = ("dtype", "g")
+
+    def __init__(self, g: Any, dtype: int):
+        self.g, self.dtype = g, dtype
+
+    def __call__(self, op: str, *given: Any, **attributes: Any) -> Any:
+        """A node; numbers among its inputs become constants."""
+        names = [one if isinstance(one, str) else self.g.scalar(one, self.dtype) for one in given]
+        return self.g.node(op, *names, **attributes)
+
+
+def _is(op: str) -> Callable[..., Any]:
+    return lambda r, *given: r(op, *given)
+
+
+_SAME = {
+    "neg": "Neg", "abs": "Abs", "sign": "Sign", "reciprocal": "Reciprocal", "sqrt": "Sqrt", "exp": "Exp", "log": "Log",
+    "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh",
+    "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf",
+    "sigmoid": "Sigmoid", "softsign": "Softsign", "mish": "Mish", "hardswish": "HardSwish", "relu": "Relu",
+    "floor": "Floor", "ceil": "Ceil", "round": "Round", "conj": "Identity", "add": "Add", "sub": "Sub", "mul": "Mul",
+    "div": "Div", "pow": "Pow", "leaky_relu": "PRelu", "maximum": "Max", "minimum": "Min", "clamp_min": "Max",
+    "clamp_max": "Min",
+}  # fmt: skip
+
+_UNARY: dict[str, Callable[..., Any]] = {
+    "square": lambda r, x: r("Mul", x, x),
+    "cube": lambda r, x: r("Mul", x, r("Mul", x, x)),
+    "rsqrt": lambda r, x: r("Reciprocal", r("Sqrt", x)),
+    "exp2": lambda r, x: r("Pow", 2.0, x),
+    "expm1": lambda r, x: r("Sub", r("Exp", x), 1.0),
+    "log2": lambda r, x: r("Div", r("Log", x), math.log(2)),
+    "log10": lambda r, x: r("Div", r("Log", x), math.log(10)),
+    "log1p": lambda r, x: r("Log", r("Add", x, 1.0)),
+    "erfc": lambda r, x: r("Sub", 1.0, r("Erf", x)),
+    "logit": lambda r, x: r("Log", r("Div", x, r("Sub", 1.0, x))),
+    "silu": lambda r, x: r("Mul", x, r("Sigmoid", x)),
+    "gelu": lambda r, x: r("Mul", r("Mul", x, 0.5), r("Add", r("Erf", r("Mul", x, math.sqrt(0.5))), 1.0)),
+    "gelu_tanh": lambda r, x: r("Mul", x, r("Sigmoid", r(
+        "Mul", x, r("Add", r("Mul", r("Mul", x, x), 0.071354816272600248), 1.5957691216057308)))),
+    "logsigmoid": lambda r, x: r("Neg", r("Softplus", r("Neg", x))),
+    "trunc": lambda r, x: r("Mul", r("Sign", x), r("Floor", r("Abs", x))),
+    "sinc": lambda r, x: r("Where", r("Equal", x, 0.0), 1.0, r(
+        "Div", r("Sin", r("Mul", x, math.pi)), r("Mul", x, math.pi))),
+}  # fmt: skip
+_TRUTHS: dict[str, Callable[..., Any]] = {
+    "isnan": _is("IsNaN"),
+    "isinf": _is("IsInf"),
+    "isfinite": lambda r, x: r("Not", r("Or", r("IsNaN", x), r("IsInf", x))),
+    "signbit": lambda r, x: r("Less", x, 0),
+}
+
+
+def _floored(r: Any, a: str, b: str) -> Any:
+    return r("Floor", r("Div", a, b))
+
+
+_BINARY: dict[str, Callable[..., Any]] = {
+    "hypot": lambda r, a, b: r("Sqrt", r("Add", r("Mul", a, a), r("Mul", b, b))),
+    "xlogy": lambda r, a, b: r("Where", r("Equal", a, 0.0), r("Where", r("IsNaN", b), b, 0.0), r(
+        "Mul", a, r("Log", b))),
+    "logaddexp": lambda r, a, b: r("Where", r("Equal", a, b), r("Add", a, math.log(2)), r(
+        "Add", r("Max", a, b), r("Log", r("Add", r("Exp", r("Neg", r("Abs", r("Sub", a, b)))), 1.0)))),
+    "hardshrink": lambda r, a, b: r("Where", r("LessOrEqual", r("Abs", a), b), 0.0, a),
+    "softshrink": lambda r, a, b: r("Sub", a, r("Min", r("Max", a, r("Neg", b)), b)),
+    "huber": lambda r, a, b: r("Where", r("Less", r("Abs", a), b), r("Mul", r("Mul", a, a), 0.5), r(
+        "Mul", b, r("Sub", r("Abs", a), r("Mul", b, 0.5)))),
+    "floor_divide": _floored,
+    "remainder": lambda r, a, b: r("Sub", a, r("Mul", _floored(r, a, b), b)),
+    "trunc_divide": lambda r, a, b: _UNARY["trunc"](r, r("Div", a, b)),
+    "fmod": lambda r, a, b: r("Mod", a, b, fmod=1),
+}  # fmt: skip
+_INTEGERS: dict[str, Callable[..., Any]] = {
+    "floor_divide": lambda r, a, b: r("Div", r("Sub", a, r("Mod", a, b)), b),
+    "remainder": _is("Mod"),
+    "trunc_divide": _is("Div"),
+    "floor": _is("Identity"),
+    "ceil": _is("Identity"),
+    "round": _is("Identity"),
+    "trunc": _is("Identity"),
+    "bitwise_not": _is("BitwiseNot"),
+    "bitwise_and": _is("BitwiseAnd"),
+    "bitwise_or": _is("BitwiseOr"),
+    "bitwise_xor": _is("BitwiseXor"),
+}
+_BOOLS = {"bitwise_not": "Not", "bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "add": "Or",
+          "mul": "And", "maximum": "Or", "minimum": "And"}  # fmt: skip
+_COMPARED = {"eq": "Equal", "ne": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+_LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
+_TERNARY: dict[str, Callable[..., Any]] = {
+    "clamp": lambda r, a, b, c: r("Min", r("Max", a, b), c),
+    "lerp": lambda r, a, b, c: r("Add", a, r("Mul", c, r("Sub", b, a))),
+    "addcmul": lambda r, a, b, c: r("Add", a, r("Mul", b, c)),
+    "addcdiv": lambda r, a, b, c: r("Add", a, r("Div", b, c)),
+    "elu": lambda r, a, b, c: r("Where", r("Greater", a, 0.0), a, r("Mul", b, r("Sub", r("Exp", r("Mul", a, c)), 1.0))),
+    "softplus": lambda r, a, b, c: r("Where", r("Greater", r("Mul", a, b), c), a, r(
+        "Div", r("Softplus", r("Mul", a, b)), b)),
+}  # fmt: skip
+
+
+def _formula(g: Any, name: str, own: dict[str, Callable[..., Any]], dtype: int) -> Callable[..., Any]:
+    kind = DTYPES[dtype].kind
+    found: Any = None
+    if kind == "b":
+        found = _is(_BOOLS[name]) if name in _BOOLS else None
+    elif kind in "iu":
+        found = _INTEGERS.get(name)
+    if found is None and kind != "c" and (kind != "b" or name == "where"):
+        found = own.get(name) or (_is(_SAME[name]) if name in _SAME else None)
+    return found or g.refuse(f"computes {name} of {DTYPES[dtype].name}, for which there is no ONNX operator")
+
+
+def unary(g: Any, out: Any, op: int, x: Any) -> str:
+    """A UNARY row."""
+    name = _NAMES[op]
+    if name == "logical_not":
+        return g.node("Not", g.cast(x, _BOOL))
+    if name in _TRUTHS:
+        wide = x.dtype if x.kind == "f" else constants["FLOAT32"]
+        return _TRUTHS[name](_Row(g, wide), g.cast(x, wide))
+    dtype = out[0].dtype
+    return _formula(g, name, _UNARY, dtype)(_Row(g, dtype), g.cast(x, dtype))
+
+
+def binary(g: Any, out: Any, op: int, a: Any, b: Any) -> str:
+    """A BINARY row."""
+    name = _NAMES[op]
+    if name in _LOGICAL:
+        return g.node(_LOGICAL[name], g.cast(a, _BOOL), g.cast(b, _BOOL))
+    if name in _COMPARED:
+        wide = lib.norch_result_type([a.example, b.example])
+        if DTYPES[wide].kind == "b" and name not in ("eq", "ne"):
+            wide = _INT32
+        found = g.node(_COMPARED[name], g.cast(a, wide), g.cast(b, wide))
+        return g.node("Not", found) if name == "ne" else found
+    dtype = out[0].dtype
+    return _formula(g, name, _BINARY, dtype)(_Row(g, dtype), g.cast(a, dtype), g.cast(b, dtype))
+
+
+def ternary(g: Any, out: Any, op: int, a: Any, b: Any, c: Any) -> str:
+    """A TERNARY or CHOICE row."""
+    name, dtype = _NAMES[op], out[0].dtype
+    if name == "where":
+        return g.where(g.cast(a, _BOOL), g.cast(b, dtype), g.cast(c, dtype), dtype)
+    if name == "masked_scale":
+        factor = g.node("Where", g.cast(a, _BOOL), g.cast(c, dtype), g.scalar(0, dtype))
+        return g.node("Mul", g.cast(b, dtype), factor)
+    return _formula(g, name, _TERNARY, dtype)(_Row(g, dtype), *(g.cast(x, dtype) for x in (a, b, c)))
+
+
+_REDUCED = {"sum": "ReduceSum", "mean": "ReduceMean", "prod": "ReduceProd", "amax": "ReduceMax", "amin": "ReduceMin",
+            "norm": "ReduceL2"}  # fmt: skip
+
+
+def reduction(g: Any, out: Any, op: int, x: Any, axes: Any, keepdim: bool, dtype: int, param: float) -> str:
+    """A REDUCE row; no axes are all axes."""
+    name = _NAMES[op]
+    over = [axis % max(x.ndim, 1) for axis in axes] if axes else list(range(x.ndim))
+    given = {"keepdims": int(keepdim)}
+    if name in ("argmax", "argmin"):
+        return _extreme(g, name, x, over, bool(keepdim))
+    result = out[0].dtype
+    if not x.ndim or not over:
+        return g.cast(x, result) if name in _REDUCED else g.refuse("reduces no axis, for which there is no entry")
+    at = g.number_list(over)
+    if name in ("any", "all") or (x.kind == "b" and name in ("amax", "amin")):
+        greatest = "ReduceMax" if name in ("any", "amax") else "ReduceMin"
+        truth = g.node("Cast", g.cast(x, _BOOL), to=g.type_of(_INT32))
+        return g.node("Cast", g.node(greatest, truth, at, **given), to=g.type_of(_BOOL))
+    source = g.cast(x, result)
+    if name in _REDUCED:
+        return g.node(_REDUCED[name], source, at, **given)
+    if name == "mean_square":
+        return g.node("ReduceMean", g.node("Mul", source, source), at, **given)
+    if name not in ("var", "std"):
+        g.refuse(f"computes {name}, for which there is no ONNX operator")
+    centered = g.node("Sub", source, g.node("ReduceMean", source, at, keepdims=1))
+    total = g.node("ReduceSum", g.node("Mul", centered, centered), at, **given)
+    traces = len(g.traces)
+    counts = [1] * traces
+    for axis in over:
+        size = x.shape[axis]
+        counts = [n * s for n, s in zip(counts, size if type(size) is tuple else (size,) * traces)]
+    if len(set(counts)) == 1:
+        found = g.node("Div", total, g.scalar(max(counts[0] - param, 0), result))
+    else:
+        count = g.node("Squeeze", g.size(tuple(counts)), g.number_list([0]))
+        count = g.node("Sub", g.node("Cast", count, to=g.type_of(result)), g.scalar(param, result))
+        found = g.node("Div", total, g.node("Max", count, g.scalar(0, result)))
+    return g.node("Sqrt", found) if name == "std" else found
+
+
+def _extreme(g: Any, name: str, x: Any, over: list[int], keepdim: bool) -> str:
+    """argmax and argmin: of the flattened tensor where all axes are reduced."""
+    op = "ArgMax" if name == "argmax" else "ArgMin"
+    source = g.cast(x, _INT32) if x.kind == "b" else x.name
+    if len(over) == 1 and x.ndim:
+        return g.node(op, source, axis=over[0], keepdims=int(keepdim))
+    if len(over) != x.ndim:
+        g.refuse("takes the index of an extreme over some of several axes, for which there is no ONNX operator")
+    flat = g.node(op, g.node("Reshape", source, g.number_list([-1])), axis=0, keepdims=0)
+    return g.node("Reshape", flat, g.number_list([1] * x.ndim)) if keepdim and x.ndim else flat

@@ -1,0 +1,327 @@
+"""What a model computes, as lists of library calls, one for each of several sizes of its inputs: for onnx_graph.py.
+
+Within `with Trace()` the inputs, parameters and buffers of the model are batched tensors of a level of its own
+(batching/level.py). Each library call that gets one comes to `Trace.notes`, which runs it on the elements and notes
+it. So the calls that norch.vmap has rules for, a closed set, are those that ONNX operators are written for
+(onnx_calls.py), and whatever is composed of them is exported without a word about it. The recordings of norch.capture
+would not serve: their plans hold addresses, strides and sizes of one run, and views are no calls there.
+
+Sizes are plain integers while the model runs. `sizes` compares runs with other sizes of the dynamic axes, and finds the
+formula that gives an integer in all of them: so what the program computes of x.shape[0] stays dynamic. Runs whose calls
+differ are refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .._handle import Handle
+from .._lib import constants, lib
+from ..autograd.levels import Level
+from ..batching.level import Batched, Draws, become, sample
+from ..errors import frame_of_user
+
+_INT64 = constants["INT64"]
+# Calls about memory and shapes, or checks: their answers are no part of the model.
+_QUESTIONS = frozenset(
+    "meta is_same shares_storage overlaps overlaps_itself storage_references check is_pinned".split()
+)
+VIEWS = frozenset(
+    "view reshape flatten permute reverse_axes transpose expand squeeze unsqueeze select slice narrow diagonal unfold "
+    "alias as_strided reshape_as expand_as expand_reduced region contiguous clone to_device".split()
+)
+# The arguments that a call writes to: new tensors, or tensors that have elements.
+_RESULTS = {"pool_max": (2,), "recurrent": (6, 7, 8), "argsort": (4,), "attention_fused": (5,)}
+_WRITES = {"unary_into", "binary_into", "ternary_into", "copy"}
+_ROWS = {"unary": 0, "binary": 0, "ternary": 0, "reduce": 0, "unary_into": 1, "binary_into": 1, "ternary_into": 1}
+_MAY_WRITE = {"scatter": 5, "index_put": 6}  # the argument that says whether
+
+
+class OnnxExporterError(NotImplementedError):
+    """The model computes what has no operator in ONNX, or an option is not known. A RuntimeError, as in PyTorch."""
+
+
+class Cell:
+    """What tensors over one storage share: how often it was written to, and the value of the whole."""
+
+    __slots__ = ("root", "version")
+
+    def __init__(self, root: Value):
+        self.root, self.version = root, 0
+
+
+class Value:
+    """A tensor of a trace: its number there, its elements, the call that made it, and of a view how it is taken: the
+    calls from the whole, with their further arguments."""
+
+    __slots__ = ("call", "cell", "line", "name", "number", "path", "tensor", "version")
+
+    def __init__(self, number: int, tensor: Any, call: Any, name: str = ""):
+        self.number, self.tensor, self.call, self.name, self.line = number, tensor, call, name, ""
+        self.cell, self.version = Cell(self), 0
+        self.path: tuple[Any, ...] = ()
+
+    def is_view_of(self, cell: Cell, path: tuple[Any, ...]) -> None:
+        """Makes it a view of the present elements of a storage."""
+        self.cell, self.version, self.path = cell, cell.version, path
+
+
+class Call:
+    """A library call: its name, its arguments (with Values for tensors), its results and the line of the program."""
+
+    __slots__ = ("arguments", "line", "name", "results")
+
+    def __init__(self, name: str, arguments: tuple[Any, ...], line: str):
+        self.name, self.arguments, self.line = name, arguments, line
+        self.results: list[Value] = []
+
+
+def _line() -> str:
+    frame = frame_of_user(sys._getframe(1))
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class Trace(Level):
+    """A level of batched tensors, of one sample each, whose calls are noted."""
+
+    __slots__ = ("_of", "calls", "constants", "values")
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.calls: list[Call] = []
+        self.values: list[Value] = []
+        self.constants: dict[tuple[int, int], tuple[Any, Value]] = {}
+        self._of: dict[int, tuple[Any, Value]] = {}  # by id() of the samples, which are kept
+
+    def __enter__(self) -> Trace:
+        super().__enter__()
+        return self
+
+    def value(self, tensor: Any, call: Any = None, name: str = "") -> Value:
+        """A new Value of a plain tensor."""
+        one = Value(len(self.values), tensor, call, name)
+        self.values.append(one)
+        return one
+
+    def wrap(self, value: Value, into: Any = None) -> Any:
+        """The batched tensor of a value."""
+        samples = lib.norch_unsqueeze(value.tensor, 0)
+        self._of[id(samples)] = samples, value
+        if into is None:
+            return sample(samples, self)
+        become(into, samples, self)
+        return into
+
+    def given(self, x: Any) -> Value:
+        """The value of a tensor that a call or the program gives."""
+        if type(x) is not Batched:
+            written = x._version_counter
+            key = id(x), written[0] if written else 0
+            if key not in self.constants:
+                self.constants[key] = x, self.value(lib.norch_clone(x) if x.ndim else x)  # x is kept, and so its id
+                self.constants[key][1].line = _line()
+            return self.constants[key][1]
+        found = self._of.get(id(x._physical))
+        if found is None:
+            raise OnnxExporterError(
+                f"onnx.export: an operation at {_line()} has no ONNX operator: it computes outside norch"
+            )
+        value = found[1]
+        if value.version != value.cell.version:  # it was written to, through this or another view
+            cell, path = value.cell, value.path
+            value = cell.root
+            for name, *rest in path:
+                value = self._view(value, name, rest)
+            self._of[id(x._physical)] = found[0], value
+        return value
+
+    def _view(self, x: Value, name: str, rest: Any) -> Value:
+        """The value of a call that takes a view, noted."""
+        one = Call(name, (x, *rest), _line())
+        out = self.value(getattr(lib, f"norch_{name}")(*_plain(one.arguments)), one)
+        out.is_view_of(x.cell, (*x.path, (name, *rest)))
+        one.results.append(out)
+        self.calls.append(one)
+        return out
+
+    def constant(self, x: Any) -> Any:
+        """A plain tensor that the program has just made, as one that later calls may write to."""
+        return self.wrap(self.given(x))
+
+    def _noted(self, x: Any) -> Any:
+        if isinstance(x, Handle):
+            return self.given(x)
+        if type(x) in (tuple, list):
+            return tuple([self._noted(one) for one in x])
+        return x
+
+    def notes(self, name: str, given: tuple[Any, ...]) -> Any:
+        """Runs a call on the elements, and notes it."""
+        call = getattr(lib, f"norch_{name}")
+        if name == "attention_fuses":
+            return False
+        if name in _QUESTIONS:
+            return call(*_plain(self._noted(given)))
+        if name == "item" or any(type(x) is Draws for x in given):
+            what = "asks for the number in a tensor" if name == "item" else "draws random numbers"
+            raise OnnxExporterError(
+                f"onnx.export: {name} at {_line()} {what}, of which an ONNX file would hold one alone"
+            )
+        at = _RESULTS.get(name, ())
+        writes = name in _WRITES or (name in _MAY_WRITE and given[_MAY_WRITE[name]])
+        if writes:
+            return self._write(name, call, given)
+        noted = tuple(x if i in at else self._noted(x) for i, x in enumerate(given))
+        one = Call(name, tuple(None if i in at else x for i, x in enumerate(noted)), _line())
+        out = call(*_plain(noted))
+        if out is None and name == "region":
+            return None
+        self.calls.append(one)
+        if out is not None and not isinstance(out, Handle):
+            raise OnnxExporterError(f"onnx.export: {name} at {one.line} has no ONNX operator")
+        if out is not None:
+            one.results.append(self.value(out, one))
+            first: Any = noted[0]
+            if name in VIEWS and type(first) is Value and lib.norch_shares_storage(out, first.tensor):
+                one.results[0].is_view_of(first.cell, (*first.path, (name, *noted[1:])))
+        # the tensors that it wrote to become values with elements of their own
+        for i in at:
+            if given[i] is not None:
+                one.results.append(self.value(lib.norch_clone(given[i]), one))
+                self.wrap(one.results[-1], given[i])
+        return None if out is None else self.wrap(one.results[0])
+
+    def _write(self, name: str, call: Any, given: tuple[Any, ...]) -> Any:
+        """A call that writes to its first argument, in a copy, which that tensor then holds."""
+        x = given[0]
+        if type(x) is not Batched and lib.norch_storage_references(x) > 1:
+            raise OnnxExporterError(
+                f"onnx.export: {name} at {_line()} writes to a part of a tensor, or to one with views; ONNX has no "
+                "writes: compute the new tensor out of place, by cat(), where() or scatter()"
+            )
+        noted = self._noted(given)
+        old = noted[0]
+        copy = lib.norch_clone(old.tensor)
+        call(copy, *_plain(noted[1:]))
+        one = Call(name, noted, _line())
+        self.calls.append(one)
+        new = self.value(copy, one)
+        one.results.append(new)
+        cell = old.cell
+        if old.path:
+            new = self._whole(cell.root, old.path, new)
+        cell.root, cell.version = new, cell.version + 1
+        new.is_view_of(cell, ())
+        if not old.path:
+            self.wrap(new, x)
+        return x
+
+    def _whole(self, root: Value, path: tuple[Any, ...], part: Value) -> Value:
+        """The whole of which a part was written: its elements put where the same views of their positions say."""
+        one = Call("positions", (root,), _line())
+        shape = lib.norch_shape(root.tensor)
+        numbers: Any = lib.norch_arange(root.tensor._numel, _INT64, 0.0, 1.0, 0, 1)
+        at = self.value(lib.norch_view(numbers, shape), one)
+        one.results.append(at)
+        self.calls.append(one)
+        for name, *rest in path:
+            at = self._view(at, name, rest)
+        flat = lib.norch_view(lib.norch_clone(root.tensor), (-1,))
+        elements, places = (lib.norch_reshape(x.tensor, (-1,)) for x in (part, at))
+        lib.norch_scatter(flat, constants["INDEX_SCATTER"], 0, places, elements, True)
+        put = Call("put", (root, at, part), _line())
+        put.results.append(self.value(lib.norch_view(flat, shape), put))
+        self.calls.append(put)
+        return put.results[0]
+
+
+def _plain(x: Any) -> Any:
+    """Arguments with the elements of values."""
+    if type(x) is Value:
+        return x.tensor
+    return tuple([_plain(one) for one in x]) if type(x) is tuple else x
+
+
+# ---- integers of several traces --------------------------------------------------------------------------------------
+
+
+class Symbols:
+    """The dynamic sizes by name, with their values in each trace."""
+
+    def __init__(self, of: dict[str, tuple[int, ...]]):
+        self.of = of
+
+    def formula(self, values: tuple[int, ...]) -> Any:
+        """(terms, constant, divisor): values = (sum of factor * product of symbols + constant) // divisor, in each
+        trace; None if there is none so simple."""
+        count = len(values)
+        names = list(self.of)
+        products: list[tuple[str, ...]] = [(name,) for name in names]
+        products += [(a, b) for i, a in enumerate(names) for b in names[i:]]
+
+        def each(product: tuple[str, ...]) -> list[int]:
+            found = [1] * count
+            for name in product:
+                found = [a * b for a, b in zip(found, self.of[name])]
+            return found
+
+        linear: dict[tuple[str, ...], Any] = {}
+        for i, name in enumerate(names):  # trace i + 1 differs from the first in this symbol alone
+            step, change = self.of[name][i + 1] - self.of[name][0], values[i + 1] - values[0]
+            if change % step == 0 and change:
+                linear[(name,)] = change // step
+        candidates: list[dict[tuple[str, ...], Any]] = [linear, *({product: None} for product in products)]
+        for terms in candidates:
+            if None in terms.values():
+                (product,) = terms
+                p = each(product)
+                at = next((i for i in range(count) if p[i] != p[0]), 0)
+                if not at or (values[at] - values[0]) % (p[at] - p[0]):
+                    continue
+                terms = {product: (values[at] - values[0]) // (p[at] - p[0])}
+            sums = [0] * count
+            for product, factor in terms.items():
+                sums = [total + factor * p for total, p in zip(sums, each(product))]
+            constant = values[0] - sums[0]
+            if all(total + constant == value for total, value in zip(sums, values)):
+                return terms, constant, 1
+        for product in products:
+            p = each(product)
+            for divisor in range(2, 65):
+                for constant in range(-divisor * 2, divisor * 2 + 1):
+                    if all((one + constant) // divisor == value for one, value in zip(p, values)):
+                        return {product: 1}, constant, divisor
+        return None
+
+
+def same_calls(traces: list[Trace]) -> None:
+    """Raises where the traces differ in more than numbers."""
+    first = traces[0]
+    for other in traces[1:]:
+        for a, b in zip(first.calls, other.calls):
+            rows = [call.arguments[_ROWS[call.name]] if call.name in _ROWS else 0 for call in (a, b)]
+            if a.name != b.name or rows[0] != rows[1] or _numbers(a.arguments) != _numbers(b.arguments):
+                raise OnnxExporterError(
+                    f"onnx.export: what the model computes at {a.line} depends on the size of a dynamic axis ({a.name} "
+                    f"for one size, {b.name} for another); give that axis a fixed size"
+                )
+        if len(first.calls) != len(other.calls):
+            raise OnnxExporterError(
+                f"onnx.export: the model runs {len(first.calls)} calls for one size of a dynamic axis and "
+                f"{len(other.calls)} for another, as in a loop over that axis; give it a fixed size"
+            )
+
+
+def numbers_in(x: Any) -> list[int]:
+    """The numbers of all values among arguments."""
+    if type(x) is Value:
+        return [x.number]
+    return [number for one in x for number in numbers_in(one)] if type(x) is tuple else []
+
+
+def _numbers(x: Any) -> Any:
+    """Which values, in which places."""
+    if type(x) is Value:
+        return x.number
+    return tuple(map(_numbers, x)) if type(x) is tuple else None
