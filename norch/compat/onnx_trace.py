@@ -41,6 +41,8 @@ _MAY_WRITE = {"scatter": 5, "index_put": 6}  # the argument that says whether
 class OnnxExporterError(NotImplementedError):
     """The model computes what has no operator in ONNX, or an option is not known. A RuntimeError, as in PyTorch."""
 
+    __module__ = "norch.onnx"
+
 
 class Cell:
     """What tensors over one storage share: how often it was written to, and the value of the whole."""
