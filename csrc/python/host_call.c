@@ -85,3 +85,16 @@ NR_BUILTIN(unobserved) {
     if (!was_of_all) nr_observe(observer);
     return result;
 }
+
+/* recording(): whether this thread records. */
+NR_BUILTIN(recording) { return PyBool_FromLong(nr_observing() != NULL); }
+
+/* note_unseen(what): Python is about to do something that a recording cannot follow; raises if the recording is
+ * strict. */
+NR_BUILTIN(note_unseen) {
+    if (n == 1 && nr_observing()) {
+        const char *text = PyUnicode_AsUTF8AndSize(given[0], NULL);
+        if (!text || nr_note_unseen(text) != NORCH_OK) return NULL;
+    }
+    return Py_NewRef(NR_NONE);
+}

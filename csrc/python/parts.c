@@ -1,7 +1,13 @@
 /* parts: a recording in two parts: forward, of a function, and backward, of its gradient, which is recorded later, in
  * backward(); and queries of the memory of results. */
 #include "../core/memory.h"
+#include "grad_mode.h"
 #include "recording.h"
+
+void nr_recording_note_modes(nr_recording *r) {
+    r->conditions.grad_enabled = nr_grad_enabled();
+    r->conditions.default_dtype = nr_default_dtype;
+}
 
 /* record_pause(recording, arguments, results): ends the forward part; results: how many the function has. */
 NR_BUILTIN(record_pause) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "../core/memory.h"
-#include "grad_mode.h"
 
 void *nr_recording_type, *nr_leaf_class;
 int64_t nr_hooks_offset;
@@ -95,6 +94,7 @@ static void dealloc(nr_recording *r) {
     if (r->program) nr_program_free(r->program);
     nr_free(r->conditions.leaves);
     nr_free(r->conditions.held);
+    nr_free(r->conditions.ids);
     nr_free(r->used);
     nr_free(r->results);
     nr_free(r->given);
@@ -342,9 +342,30 @@ static bool uses_grad(const nr_recording *r, const norch_tensor *x) {
     return false;
 }
 
+static bool is_guarded(const nr_guards *guards, const void *object) {
+    for (int64_t i = 0; i < guards->guard_count; i++)
+        if (guards->guards[i].value == object || guards->guards[i].key == object) return true;
+    return false;
+}
+
+/* Whether the function may use the memory of an argument, or compare its identity, otherwise than as an argument. */
+static bool is_reached(const nr_recording *r, int64_t i, void *leaves, void *results) {
+    norch_tensor *argument = PyTuple_GetItem(leaves, i);
+    if (is_guarded(&r->conditions.guards, argument) || nr_is_id(&r->conditions, argument)) return true;
+    for (int64_t s = 0; s < r->log.seen_count; s++) {
+        const nr_seen *seen = &r->log.seen[s];
+        norch_tensor *x = seen->x;
+        const norch_tensor *grad = grad_of(x);
+        if (seen->grad_storage == argument->storage || (grad && grad->storage == argument->storage)) return true;
+        if (x->storage == argument->storage && (seen->reached || (!is_in(leaves, x) && !is_in(results, x))))
+            return true;
+    }
+    return false;
+}
+
 /* Reads the arguments, and finds those that each run binds. The others are fixed: a tensor that requires a gradient,
- * unless autograd records the results, one whose .grad the function uses, and one whose memory it uses through another
- * tensor too. */
+ * unless autograd records the results, one whose .grad the function uses, and one that it reaches otherwise too, as a
+ * variable, a parameter, a gradient, or a view of these. */
 static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     const int64_t count = PyTuple_Size(leaves);
     nr_conditions *c = &r->conditions;
@@ -371,11 +392,8 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
             if (c->leaves[k].is_tensor && c->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
         for (int32_t k = 0; k < (int32_t)i && leaf->twin == (int32_t)i; k++)
             if (PyTuple_GetItem(leaves, k) == object) leaf->twin = k;
-        bool fixed = (leaf->needs && !r->log.joins) || (!r->program->divided && uses_grad(r, object));
-        for (int64_t s = 0; s < r->log.seen_count && !fixed; s++) {
-            const norch_tensor *x = r->log.seen[s].x;
-            fixed = x->storage == leaf->tensor.storage && !is_in(leaves, x) && !is_in(results, x);
-        }
+        const bool fixed = (leaf->needs && !r->log.joins) || (!r->program->divided && uses_grad(r, object)) ||
+                           is_reached(r, i, leaves, results);
         if (!fixed) continue;
         leaf->object = Py_XNewRef(object);
         nr_leaf *first = &c->leaves[leaf->shares];
@@ -478,13 +496,14 @@ static void hold(nr_conditions *c, const norch_storage *storage) {
 static int32_t list_held(nr_recording *r) {
     const nr_program *program = r->program;
     nr_conditions *c = &r->conditions;
-    if (!(c->held = nr_malloc((size_t)(program->block_count + 1) * sizeof *c->held)))
+    if (!(c->held = nr_malloc((size_t)(program->block_count + r->used_count + 1) * sizeof *c->held)))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < program->block_count; i++) {
         const nr_block *block = &program->blocks[i];
         if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0)) hold(c, block->storage);
     }
-    if (program->slab && !program->divided) hold(c, program->slab); /* a divided one changes its slab */
+    for (int64_t i = 0; i < r->used_count; i++) hold(c, r->used[i].storage); /* also what only Python reads */
+    if (program->slab && !program->divided) hold(c, program->slab);          /* a divided one changes its slab */
     qsort(c->held, (size_t)c->held_count, sizeof *c->held, by_address);
     int64_t last = 0;
     for (int64_t i = 1; i < c->held_count; i++) {
@@ -518,15 +537,23 @@ NR_BUILTIN(record_conditions) {
     return Py_NewRef(NR_NONE);
 }
 
-/* record_read(recording, tensors, reads): Python reads these tensors, which a run therefore must find as they are, and of
- * tensors what `reads` says. */
+/* record_read(recording, tensors, reads, ids): Python reads these tensors, which a run therefore must find as they are,
+ * and of tensors what `reads` says; it may compare id() of an argument with the numbers of the list `ids`. */
 NR_BUILTIN(record_read) {
-    nr_recording *r = nr_counted("record_read", 3, n) ? nr_recording_of("record_read", given[0]) : NULL;
+    nr_recording *r = nr_counted("record_read", 4, n) ? nr_recording_of("record_read", given[0]) : NULL;
     if (!r || !r->program || r->ready) return NULL;
-    r->conditions.reads |= PyLong_AsLongLong(given[2]);
+    nr_conditions *c = &r->conditions;
+    c->reads |= PyLong_AsLongLong(given[2]);
+    for (int64_t i = 0; i < PyList_Size(given[3]); i++) {
+        if (!nr_grow(&c->ids, c->id_count, &c->id_capacity, sizeof *c->ids))
+            return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory"), NULL;
+        c->ids[c->id_count++] = PyLong_AsLongLong(PyList_GetItem(given[3], i));
+    }
     for (int64_t i = 0; i < PyList_Size(given[1]); i++) {
         void *x = PyList_GetItem(given[1], i);
-        if (nr_is_tensor(x)) see(&r->program->observer, x);
+        if (!nr_is_tensor(x)) continue;
+        see(&r->program->observer, x);
+        for (int64_t s = 0; s < r->log.seen_count; s++) r->log.seen[s].reached |= r->log.seen[s].x == x;
     }
     return Py_NewRef(NR_NONE);
 }
@@ -544,11 +571,6 @@ static int32_t end(nr_recording *r, void *leaves, void *results) {
     NR_TRY(finish_program(r, results));
     place_results(r);
     return list_held(r);
-}
-
-void nr_recording_note_modes(nr_recording *r) {
-    r->conditions.grad_enabled = nr_grad_enabled();
-    r->conditions.default_dtype = nr_default_dtype;
 }
 
 /* record_end(recording, arguments, results, copies, alone, fuses): ends a recording, which then can be run. False if it
@@ -573,19 +595,4 @@ NR_BUILTIN(record_end) {
     if (!r->ready && PyErr_Occurred()) return NULL;
     clear_log(&r->log);
     return PyBool_FromLong(r->ready);
-}
-
-/* ---- queries ------------------------------------------------------------------------------------------- */
-
-/* recording(): whether this thread records. */
-NR_BUILTIN(recording) { return PyBool_FromLong(nr_observing() != NULL); }
-
-/* note_unseen(what): Python is about to do something that a recording cannot follow; raises if the recording is
- * strict. */
-NR_BUILTIN(note_unseen) {
-    if (n == 1 && nr_observing()) {
-        const char *text = PyUnicode_AsUTF8AndSize(given[0], NULL);
-        if (!text || nr_note_unseen(text) != NORCH_OK) return NULL;
-    }
-    return Py_NewRef(NR_NONE);
 }

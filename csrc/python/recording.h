@@ -22,6 +22,7 @@ typedef struct nr_seen {
     void *grad_data;             /* the function itself can free it */
     bool gained;                 /* the forward part has changed its node in the autograd graph */
     bool asked;                  /* Python has read .grad as it was then */
+    bool reached;                /* Python can read it otherwise than as an argument */
 } nr_seen;
 
 /* The storage of a tensor's .grad when the recording began; NULL: it was None. */
@@ -136,10 +137,17 @@ typedef struct nr_conditions {
     nr_leaf *leaves;
     nr_guards guards;
     int64_t reads; /* NR_READS_... */
-    nr_span *held; /* memory that a run uses, which no argument may overlap: sorted, with gaps between */
-    int64_t leaf_count, held_count;
+    int64_t *ids;  /* numbers that id() of an argument may be compared with */
+    nr_span *held; /* memory that a run or Python uses, which no argument may overlap: sorted, with gaps */
+    int64_t leaf_count, held_count, id_count, id_capacity;
     int64_t first_leaves; /* of the forward part; those that follow are gradients, of the backward part */
 } nr_conditions;
+
+static inline bool nr_is_id(const nr_conditions *c, const void *object) {
+    for (int64_t i = 0; i < c->id_count; i++)
+        if (c->ids[i] == (int64_t)(intptr_t)object) return true;
+    return false;
+}
 
 /* log: while it records. conditions, used: before a run. used, results: after it. */
 typedef struct nr_recording {

@@ -99,10 +99,20 @@ static bool tensors_stand(const nr_recording *r) {
     return true;
 }
 
-/* Whether the arguments that a run binds overlap nothing else that it uses. */
-static bool arguments_apart(const nr_conditions *c, void *const *given, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (c->leaves[i].argument >= 0 && is_held(c, ((const norch_tensor *)given[i])->storage)) return false;
+static bool is_used(const nr_recording *r, const norch_tensor *x) {
+    for (int64_t i = 0; i < r->used_count; i++)
+        if (r->used[i].x == x) return true;
+    return false;
+}
+
+/* Whether the arguments that a run binds overlap nothing else that it or Python uses. */
+static bool arguments_apart(const nr_recording *r, void *const *given, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const norch_tensor *x = given[i];
+        if (r->conditions.leaves[i].argument < 0) continue;
+        if (r->conditions.id_count && nr_is_id(&r->conditions, x)) return false;
+        if (x->storage->bytes ? is_held(&r->conditions, x->storage) : is_used(r, x)) return false;
+    }
     return true;
 }
 
@@ -284,7 +294,7 @@ static bool read_arguments(void *tuple, int64_t count, void **given) {
 }
 
 static bool memory_stands(const nr_recording *r) {
-    return tensors_stand(r) && arguments_apart(&r->conditions, r->given, r->conditions.first_leaves);
+    return tensors_stand(r) && arguments_apart(r, r->given, r->conditions.first_leaves);
 }
 
 static int may_run(nr_recording *r, void *leaves) {
@@ -374,7 +384,7 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
     const nr_conditions *c = &r->conditions;
     const bool may = read_arguments(leaves, c->leaf_count, r->given) &&
                      (r->program->slab ? slab && slab->storage : !slab) && leaves_stand(c, r->given, c->leaf_count);
-    if (!may || !arguments_apart(c, r->given, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
+    if (!may || !arguments_apart(r, r->given, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *changed = changed_since(r, time);
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);

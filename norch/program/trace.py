@@ -30,7 +30,7 @@ from ..autograd import anomaly
 from ..autograd.reachable import reachable
 from ..nn._watch import watching
 from ..nn.module import Module
-from .conditions import FIELD, ITEM, KEYS, SIZE, Row, changed
+from .conditions import FIELD, ITEM, KEYS, SIZE, Row, Unchanged, changed
 from .frames import Frames
 from .guards import AnyName, Guards, Place, Refused
 
@@ -42,6 +42,7 @@ _READS = {
     8: frozenset(("storage_offset", "untyped_storage", "typed_storage", "storage")),
 }
 _READS_ATTRIBUTES = 16
+_LEAST_ID = 1 << 12  # no object lies in the first page
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -147,7 +148,8 @@ class Trace:
             self._guard_module(module)
         reads = sum(number for number, names in _READS.items() if not names.isdisjoint(found.names))
         reads += _READS_ATTRIBUTES * found.asks_for_attributes
-        lib.norch_record_read(recording, found.tensors, reads)
+        asks_for_ids = "__hash__" in found.names or any(row[-1] is id or row[-1] is hash for row in found.rows)
+        lib.norch_record_read(recording, found.tensors, reads, _ids_in(found.rows) if asks_for_ids else [])
         return None
 
     def _collect(self, found: Guards, function: Any, leaves: tuple[Any, ...]) -> Guards:
@@ -199,6 +201,19 @@ def _by_container(guards: list[Row]) -> list[Row]:
     """The guards without repetitions, and with those of each container next to each other."""
     once = {(id(row[0]), row[1], row[2] if type(row[2]) in (str, int) else (id(row[2]),)): row for row in guards}
     return sorted(once.values(), key=lambda row: (id(row[0]), row[1] >= FIELD))
+
+
+def _ids_in(guards: list[Row]) -> list[int]:
+    """The numbers in guards that may be id() or hash() of a tensor, as such ids."""
+    ids: set[int] = set()
+    values = [one for row in guards for one in (row[0].before if type(row[0]) is Unchanged else row[2:])]
+    while values:
+        value = values.pop()
+        if type(value) is tuple:
+            values += value
+        elif type(value) is int and _LEAST_ID < abs(value) < 1 << 63:
+            ids |= {value, (value << 4 | value >> 60 & 15) & (1 << 63) - 1}  # CPython: hash() is id() rotated by 4 bits
+    return sorted(ids)
 
 
 def _each(functions: list[Callable[[], Any]]) -> Callable[[], Any] | None:
