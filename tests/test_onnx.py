@@ -4,6 +4,7 @@ Needs the packages onnx and onnxruntime."""
 
 from __future__ import annotations
 
+import inspect
 import io
 import math
 from typing import Any
@@ -244,6 +245,7 @@ def test_an_architecture_runs_on_other_sizes(name: str, rows: int) -> None:
     make, inputs, axes = ARCHITECTURES[name]
     norch.manual_seed(0)
     model = make().train()
+    axes = {key: of for key, of in axes.items() if key in inspect.signature(model.forward).parameters}
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean.normal_()
@@ -444,6 +446,26 @@ def write_parts(x: Any) -> Any:
     y[:, 1:, 2] = x[:, :2, 0]
     z[:, 1:4].copy_(y).mul_(2)
     return y, row, z, y.view(-1)
+
+
+def rotated(x: Any) -> Any:
+    rows, steps, size = x.shape
+    angles = norch.outer(norch.arange(steps).float(), 1 / 100 ** (norch.arange(0, size, 2).float() / size))
+    angles = norch.cat([angles, angles], -1)
+    half = norch.zeros(rows, steps, size)
+    half[..., : size // 2] = -x[..., size // 2 :]
+    half[..., size // 2 :] = x[..., : size // 2]
+    return x * angles.cos() + half * angles.sin()
+
+
+def test_what_is_made_of_sizes_is_noted() -> None:
+    axes = {"xs_0": {0: "batch", 1: "steps"}}
+    exported(Of(rotated), norch.randn(2, 3, 4), others=[(norch.randn(5, 9, 4),)], dynamic_axes=axes)
+
+
+def test_dynamic_axes_of_no_input_are_refused() -> None:
+    with pytest.raises(ValueError, match="dynamic_axes names y, which is no input"):
+        norch.onnx.export(nn.Linear(2, 2), norch.ones(1, 2), dynamic_axes={"y": {0: "n"}})
 
 
 REFUSED: dict[str, Any] = {

@@ -17,6 +17,7 @@ from .. import _handle
 from .._exports import publish
 from ..autograd.grad_mode import no_grad
 from ..errors import ArgumentError
+from ..overrides import TorchFunctionMode
 from .onnx_trace import OnnxExporterError, Symbols, Trace, same_calls
 from .pytree import tree_flatten, tree_unflatten
 
@@ -187,7 +188,7 @@ class _Inputs:
     """The inputs of a model: tensors by name, and which of their axes are dynamic."""
 
     def __init__(self, model: Any, args: Any, kwargs: Any, names: Any, axes: Any, shapes: Any):
-        self.model, self.args = model, args
+        self.model, self.args, self.axes = model, args, axes
         try:
             bound = inspect.signature(model.forward).bind(*args, **kwargs)
         except TypeError as error:
@@ -284,12 +285,26 @@ def _paths(before: str, value: Any) -> list[str]:
     return [before] * len(tree_flatten(value)[0])
 
 
+class _Makers(TorchFunctionMode):
+    """Notes what is computed of the tensors that the program makes, as of positions: a trace of its own misses calls
+    that get no input."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        makes = getattr(func, "__name__", "") in ("arange", "zeros", "ones", "full", "empty", "eye")
+        return self.trace.constant(out) if makes and type(out) is _handle.result_class else out
+
+
 def _traced(model: Any, inputs: _Inputs, sizes: dict[str, int]) -> tuple[Trace, list[Any], Any]:
     """A trace with these sizes; the values of the outputs, and the outputs."""
     from ..func import functional_call
 
-    with no_grad(), Trace() as trace:
-        tensors = [trace.wrap(trace.value(x)) for x in inputs.resized(sizes)]
+    given = inputs.resized(sizes)
+    with no_grad(), Trace() as trace, _Makers(trace):
+        tensors = [trace.wrap(trace.value(x)) for x in given]
         held = [*model.named_parameters(), *model.named_buffers()]
         state = {name: trace.wrap(trace.value(x.detach(), name=name)) for name, x in held}
         out = inputs.call(lambda args, kwargs: functional_call(model, state, args, kwargs), tensors)
@@ -327,6 +342,12 @@ def _made(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opset: int,
     traces = [one[0] for one in found]
     values = list(zip(*(one[1] for one in found)))
     names = list(output_names or ())
+    unknown = sorted({*inputs.axes} - {*inputs.names, *names, *_output_names(found[0][2])})
+    if unknown:
+        raise ArgumentError(
+            f"onnx.export: dynamic_axes names {', '.join(unknown)}, which is no input or output; inputs are "
+            f"{', '.join(inputs.names)}"
+        )
     names = names[: len(values)] + _output_names(found[0][2])[len(names) :]
     numbers = {name: i for i, name in enumerate(inputs.names)}
     graph = Graph(onnx, traces, symbols, numbers, opset, folds)
