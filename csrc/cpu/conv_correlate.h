@@ -17,8 +17,7 @@
 typedef struct NAME(correlation) {
     view v;
     int64_t groups, m; /* rows of A, which are output channels, in a group */
-    const T *source, *start;
-    T *a; /* for each group and tile of rows: its weights of each tap, rows fastest */
+    const T *source, *a, *start;
     T *out;
     int64_t out_plane, out_row, out_column;
     bool packed;
@@ -96,8 +95,8 @@ static __attribute__((noinline)) void NAME(store_sums)(const T *sums, int rows, 
 
 /* rows channels x vectors of positions: tap k of vector j lies at from[j] + offset[k]. `rows` and `vectors` are
  * constants wherever this is inlined. */
-INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, const int64_t *offset, const T *start, T *out,
-                      const NAME(spot) * spot) {
+INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t a_row, const int64_t *offset,
+                      const T *start, T *out, const NAME(spot) * spot) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
     const T *at[TILE_VECTORS];
     UNROLL for (int j = 0; j < vectors; j++) at[j] = spot->from[j];
@@ -105,10 +104,12 @@ INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, const in
         T first = start ? start[i] : (T)0;
         UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (NAME(vec)){0} + first;
     }
-    for (int64_t k = 0; k < depth; k++, a += rows) {
+    for (int64_t k = 0; k < depth; k++, a++) {
         NAME(vec) seen[TILE_VECTORS];
         UNROLL for (int j = 0; j < vectors; j++) seen[j] = VEC(at[j] + offset[k]);
-        UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a[i] * seen[j]; }
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a[i * a_row] * seen[j];
+        }
     }
     bool whole = !spot->add;
     UNROLL for (int j = 0; j < vectors; j++) whole &= spot->lanes_left[j] >= LANES;
@@ -126,16 +127,16 @@ INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, const in
     }
 }
 
-typedef void (*NAME(see_of))(int64_t depth, const T *a, const int64_t *offset, const T *start, T *out,
+typedef void (*NAME(see_of))(int64_t depth, const T *a, int64_t a_row, const int64_t *offset, const T *start, T *out,
                              const NAME(spot) * spot);
-#define SEES(rows)                                                                                             \
-    static void NAME(see_##rows##x1)(int64_t depth, const T *a, const int64_t *offset, const T *start, T *out, \
-                                     const NAME(spot) * spot) {                                                \
-        NAME(see)(rows, 1, depth, a, offset, start, out, spot);                                                \
-    }                                                                                                          \
-    static void NAME(see_##rows##x2)(int64_t depth, const T *a, const int64_t *offset, const T *start, T *out, \
-                                     const NAME(spot) * spot) {                                                \
-        NAME(see)(rows, 2, depth, a, offset, start, out, spot);                                                \
+#define SEES(rows)                                                                                                    \
+    static void NAME(see_##rows##x1)(int64_t depth, const T *a, int64_t a_row, const int64_t *offset, const T *start, \
+                                     T *out, const NAME(spot) * spot) {                                               \
+        NAME(see)(rows, 1, depth, a, a_row, offset, start, out, spot);                                                \
+    }                                                                                                                 \
+    static void NAME(see_##rows##x2)(int64_t depth, const T *a, int64_t a_row, const int64_t *offset, const T *start, \
+                                     T *out, const NAME(spot) * spot) {                                               \
+        NAME(see)(rows, 2, depth, a, a_row, offset, start, out, spot);                                                \
     }
 EACH_TILE_ROW(SEES)
 #undef SEES
@@ -145,14 +146,14 @@ static const NAME(see_of) NAME(sees)[TILE_ROWS][TILE_VECTORS] = {EACH_TILE_ROW(S
 
 /* A tile whose outputs are not contiguous. */
 static __attribute__((noinline)) void NAME(see_apart)(const NAME(correlation) * s, int64_t rows, int64_t vectors,
-                                                      int64_t depth, const T *a, const T *start, T *out,
+                                                      int64_t depth, const T *a, int64_t a_row, const T *start, T *out,
                                                       const NAME(spot) * spot) {
     T sums[TILE_ROWS * PANEL_COLS] __attribute__((aligned(VECTOR)));
     NAME(spot) dense = *spot;
     dense.plane = PANEL_COLS;
     dense.add = false;
     for (int64_t j = 0; j < vectors; j++) dense.position[j] = j * LANES, dense.lanes_left[j] = LANES;
-    NAME(sees)[rows - 1][vectors - 1](depth, a, s->tap_offset, start, sums, &dense);
+    NAME(sees)[rows - 1][vectors - 1](depth, a, a_row, s->tap_offset, start, sums, &dense);
     for (int64_t j = 0; j < vectors; j++) {
         int64_t row = spot->position[j] / s->v.grid[1], column = spot->position[j] % s->v.grid[1];
         for (int64_t lane = 0; lane < spot->count[j]; lane++) {
@@ -164,28 +165,20 @@ static __attribute__((noinline)) void NAME(see_apart)(const NAME(correlation) * 
     }
 }
 
-/* The first row of tile t of A; tiles are alike in height. */
-INLINE int64_t NAME(first_row)(const NAME(correlation) * s, int64_t t) {
-    const int64_t tiles = ceil_div(s->m, TILE_ROWS);
-    return t * (s->m / tiles) + least(t, s->m % tiles);
-}
-
-/* All positions of a band for a block of channels, whose taps begin at `first_tap`; a: of the group. */
+/* All positions of a band for a block of channels, whose part of A begins at a. */
 static void NAME(correlate_block)(const NAME(correlation) * s, const T *padded, T *panel, int64_t channels, int64_t k,
-                                  int64_t first_tap, int64_t rows, const T *a, const T *start, T *out, int64_t position,
-                                  bool add) {
+                                  int64_t rows, const T *a, const T *start, T *out, int64_t position, bool add) {
     const view *v = &s->v;
     int64_t depth = channels * v->taps, wide = s->packed ? rows * v->grid[1] : v->grid[1],
             positions = rows * v->grid[1];
-    const int64_t tiles = ceil_div(s->m, TILE_ROWS);
-    const int64_t some =
-        greatest(2, BLOCK_BYTES / (depth * (int64_t)sizeof(T)) / TILE_ROWS); /* tiles of a block of A */
+    int64_t height = BLOCK_BYTES / (depth * (int64_t)sizeof(T)) / TILE_ROWS * TILE_ROWS;
+    if (height < 2 * TILE_ROWS) height = 2 * TILE_ROWS;
     bool dense = s->out_column == 1 && s->out_row == v->grid[1];
-    for (int64_t t0 = 0; t0 < tiles; t0 += some) {
-        int64_t i = 0, j = 0, at = 0;
+    for (int64_t m0 = 0; m0 < s->m; m0 += height) {
+        int64_t high = least(height, s->m - m0), tiles = ceil_div(high, TILE_ROWS), i = 0, j = 0, at = 0;
         while (at < positions) {
             NAME(spot) spot = {.plane = s->out_plane, .add = add};
-            int64_t vectors = 0, row = NAME(first_row)(s, t0), begin = at;
+            int64_t vectors = 0, row = m0, begin = at;
             for (; vectors < TILE_VECTORS && at < positions; vectors++) {
                 spot.from[vectors] = s->packed ? panel + vectors * LANES : padded + i * v->step[0] * v->pitch + j;
                 spot.position[vectors] = position + at;
@@ -199,12 +192,12 @@ static void NAME(correlate_block)(const NAME(correlation) * s, const T *padded, 
                 NAME(find_moves)(v, begin, at - begin, &moves);
                 NAME(pack_positions)(&moves, v, s->offset, padded, channels, panel);
             }
-            for (int64_t t = t0; t < least(tiles, t0 + some); t++) {
-                const int64_t count = NAME(first_row)(s, t + 1) - row;
-                const T *first = start ? start + row : NULL, *part = a + row * k + first_tap * count;
+            for (int64_t t = 0; t < tiles; t++) {
+                int64_t count = high / tiles + (t < high % tiles);
+                const T *first = start ? start + row : NULL, *part = a + row * k;
                 if (dense) NAME(sees)
-                [count - 1][vectors - 1](depth, part, s->tap_offset, first, out + row *s->out_plane, &spot);
-                else NAME(see_apart)(s, count, vectors, depth, part, first, out + row * s->out_plane, &spot);
+                [count - 1][vectors - 1](depth, part, k, s->tap_offset, first, out + row *s->out_plane, &spot);
+                else NAME(see_apart)(s, count, vectors, depth, part, k, first, out + row * s->out_plane, &spot);
                 row += count;
             }
         }
@@ -224,7 +217,7 @@ static void NAME(correlate_worker)(void *context, int64_t worker) {
             int64_t channels = least(v->block, v->channels - c);
             NAME(pad_band)(v, s->source + (item * v->channels + c) * source_plane, s->source, end, channels, first,
                            rows, padded);
-            NAME(correlate_block)(s, padded, panel, channels, k, c * v->taps, rows, s->a + group * s->m * k,
+            NAME(correlate_block)(s, padded, panel, channels, k, rows, s->a + group * s->m * k + c * v->taps,
                                   s->start && c == 0 ? s->start + group * s->m : NULL,
                                   s->out + item * s->m * s->out_plane, first * v->grid[1], c > 0);
         }
@@ -266,7 +259,7 @@ static int32_t NAME(correlate)(NAME(correlation) * s, int64_t batch, const int64
 }
 
 static int32_t NAME(forward)(const nr_conv_plan *p) {
-    NAME(correlation) s = {.groups = p->groups, .m = p->out, .source = p->x, .start = p->bias};
+    NAME(correlation) s = {.groups = p->groups, .m = p->out, .source = p->x, .a = p->weight, .start = p->bias};
     s.v.channels = p->in;
     s.v.taps = p->kernel[0] * p->kernel[1];
     for (int d = 0; d < 2; d++) {
@@ -278,18 +271,11 @@ static int32_t NAME(forward)(const nr_conv_plan *p) {
     s.out_plane = p->result[0] * p->result[1];
     s.out_row = p->result[1];
     s.out_column = 1;
-    const int64_t k = p->in * s.v.taps, tiles = ceil_div(p->out, TILE_ROWS);
-    const size_t bytes = (size_t)s.v.taps * 3 * sizeof(int64_t) + (size_t)(p->groups * p->out * k) * sizeof(T);
+    size_t bytes = (size_t)s.v.taps * 3 * sizeof(int64_t);
     int64_t *tables = nr_scratch(bytes);
     if (!tables) return no_scratch(bytes);
     int64_t (*tap)[2] = (int64_t (*)[2])tables;
-    s.a = (T *)(tables + 3 * s.v.taps);
     forward_taps(p, tap);
-    for (int64_t i = 0; i < p->groups * tiles; i++) {
-        const int64_t row = NAME(first_row)(&s, i % tiles), count = NAME(first_row)(&s, i % tiles + 1) - row;
-        const int64_t at = (i / tiles * p->out + row) * k;
-        NAME(pack)((int)count, s.a + at, k, (const T *)p->weight + at, k, 1, (int)count);
-    }
     int32_t status = NAME(correlate)(&s, p->batch, tap, tables + 2 * s.v.taps);
     nr_scratch_free(tables, bytes);
     return status;
@@ -307,26 +293,23 @@ static void NAME(fill_phase)(const NAME(correlation) * s, int64_t planes) {
 
 /* What lies outside y takes no part in x, but an infinite weight times the zeros of padded rows is NaN: such sums are taken again,
  * without padding. */
-static void NAME(sum_inside)(const NAME(correlation) * s, const nr_conv_plan *p, const int64_t (*tap)[2],
-                             const int64_t *which) {
+static void NAME(sum_inside)(const NAME(correlation) * s, const int64_t (*tap)[2]) {
     const view *v = &s->v;
-    const T *weight = p->weight;
-    const int64_t taps = p->kernel[0] * p->kernel[1];
     int64_t k = v->channels * v->taps, source_plane = v->size[0] * v->size[1];
     int wild = 0; /* whether a weight is not finite */
     for (int64_t i = 0; i < s->groups * s->m * k; i++) wild |= s->a[i] * 0 != 0;
     if (!wild) return;
     int64_t positions = v->grid[0] * v->grid[1];
     for (int64_t at = 0; at < s->items * s->m * positions; at++) {
-        int64_t m = at / positions % s->m, item = at / positions / s->m, group = item % s->groups;
+        int64_t m = at / positions % s->m, item = at / positions / s->m, row = item % s->groups * s->m + m;
         int64_t i = at % positions / v->grid[1], j = at % v->grid[1];
         T *x = s->out + at / positions * s->out_plane + i * s->out_row + j * s->out_column;
         if (*x == *x) continue;
-        T sum = s->start ? s->start[group * s->m + m] : (T)0;
+        T sum = s->start ? s->start[row] : (T)0;
         for (int64_t n = 0; n < k && sum == sum; n++) {
             int64_t r = i + tap[n % v->taps][0], c = j + tap[n % v->taps][1];
             if (r >= 0 && r < v->size[0] && c >= 0 && c < v->size[1])
-                sum += weight[((group * p->out + n / v->taps) * p->in + m) * taps + which[n % v->taps]] *
+                sum += s->a[row * k + n] *
                        s->source[(item * v->channels + n / v->taps) * source_plane + r * v->size[1] + c];
         }
         *x = sum;
@@ -364,17 +347,19 @@ static int32_t NAME(input)(const nr_conv_plan *p) {
             NAME(fill_phase)(&s, p->batch * p->groups * p->in);
             continue;
         }
+        /* by squares of channels, so that neither what is read nor what is written leaves the first cache */
         for (int64_t g = 0; g < p->groups; g++)
-            for (int64_t o = 0; o < p->out; o++)
-                for (int64_t t = 0; t < ceil_div(p->in, TILE_ROWS); t++) {
-                    const int64_t row = NAME(first_row)(&s, t), rows = NAME(first_row)(&s, t + 1) - row;
-                    const T *kernel = weight + ((g * p->out + o) * p->in + row) * taps;
-                    T *to = a + (g * p->in + row) * p->out * count + o * count * rows;
-                    for (int64_t c = 0; c < rows; c++, kernel += taps)
-                        for (int64_t n = 0; n < count; n++) to[n * rows + c] = kernel[which[n]];
-                }
+            for (int64_t c0 = 0; c0 < p->in; c0 += SQUARE)
+                for (int64_t o0 = 0; o0 < p->out; o0 += SQUARE)
+                    for (int64_t c = c0; c < least(p->in, c0 + SQUARE); c++) {
+                        T *to = a + ((g * p->in + c) * p->out + o0) * count;
+                        for (int64_t o = o0; o < least(p->out, o0 + SQUARE); o++) {
+                            const T *kernel = weight + ((g * p->out + o) * p->in + c) * taps;
+                            for (int64_t t = 0; t < count; t++) *to++ = kernel[which[t]];
+                        }
+                    }
         status = NAME(correlate)(&s, p->batch, tap, offset);
-        if (status == NORCH_OK) NAME(sum_inside)(&s, p, tap, which);
+        if (status == NORCH_OK) NAME(sum_inside)(&s, tap);
     }
     nr_scratch_free(tables, bytes);
     return status;

@@ -26,6 +26,8 @@
  * the second cache. */
 #define DEPTH 576
 #define PACKED_DEPTH (VECTOR == 64 ? 256 : 384)
+/* Channels of a side of the squares by which weights are transposed. */
+#define SQUARE 16
 /* Packing a panel costs about what this many rows of A cost. */
 #define PACKING_ROWS 6
 #define BAND_BYTES (96 * 1024)
@@ -183,10 +185,12 @@ static bool is_product(const nr_conv_plan *p) {
     return p->kernel[0] * p->kernel[1] == 1 && p->padding[0] == 0 && p->padding[1] == 0;
 }
 
-/* Few positions, which would leave vectors empty, and a weight that is worth to be read but once. */
+/* Few positions, which would leave vectors empty, and a weight that is worth to be read but once. The fewer channels, the
+ * more of the time goes to unfolding, and to adding what was unfolded. */
 static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
     const int64_t all = p->batch * p->result[0] * p->result[1], k = p->in * p->kernel[0] * p->kernel[1];
-    return k >= 256 && p->out >= 32 && all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD);
+    const int64_t channels = kind == NR_CONV_FORWARD ? 32 : kind == NR_CONV_WEIGHT ? 64 : 128;
+    return k >= 256 && p->out >= channels && all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD);
 }
 
 int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
