@@ -43,6 +43,7 @@ static void drop(void *field) {
         DO((r)->conditions.leaves[i_].object) DO((r)->conditions.leaves[i_].type)                       \
     }                                                                                                   \
     EACH_GUARDED((r)->conditions.guards, DO)                                                            \
+    EACH_GUARDED((r)->later, DO)                                                                        \
     EACH_GUARDED((r)->watches, DO)                                                                      \
     for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                                \
         DO((r)->results[i_].object)                                                                     \
@@ -82,6 +83,7 @@ static int clear(nr_recording *r) {
     EACH_OBJECT(r, DROP)
     clear_log(&r->log);
     forget_guards(&r->conditions.guards);
+    forget_guards(&r->later);
     forget_guards(&r->watches);
     r->conditions.leaf_count = r->used_count = r->result_count = 0;
     return 0;
@@ -342,16 +344,11 @@ static bool uses_grad(const nr_recording *r, const norch_tensor *x) {
     return false;
 }
 
-static bool is_guarded(const nr_guards *guards, const void *object) {
-    for (int64_t i = 0; i < guards->guard_count; i++)
-        if (guards->guards[i].value == object || guards->guards[i].key == object) return true;
-    return false;
-}
-
 /* Whether the function may use the memory of an argument, or compare its identity, otherwise than as an argument. */
 static bool is_reached(const nr_recording *r, int64_t i, void *leaves, void *results) {
     norch_tensor *argument = PyTuple_GetItem(leaves, i);
-    if (is_guarded(&r->conditions.guards, argument) || nr_is_id(&r->conditions, argument)) return true;
+    if (nr_guards_name(&r->conditions.guards, argument) || nr_guards_name(&r->later, argument)) return true;
+    if (nr_is_id(&r->conditions, argument)) return true;
     for (int64_t s = 0; s < r->log.seen_count; s++) {
         const nr_seen *seen = &r->log.seen[s];
         norch_tensor *x = seen->x;
@@ -453,7 +450,10 @@ static int32_t read_results(nr_recording *r, void *results, void *leaves) {
     for (int64_t i = 0; i < count; i++) {
         norch_tensor *x = PyTuple_GetItem(results, i);
         nr_returned *one = &r->results[r->result_count++];
-        *one = (nr_returned){.header = *x, .leaf = -1, .offset = -1, .block = nr_program_find(r->program, x->storage)};
+        *one = (nr_returned){
+            .header = *x, .leaf = -1, .offset = -1, .block = nr_program_find(r->program, x->storage), .twin = i};
+        for (int64_t k = 0; k < i && i < r->first_results && one->twin == i; k++)
+            if (PyTuple_GetItem(results, k) == x) one->twin = k;
         for (int32_t k = 0; k < c->leaf_count && one->leaf < 0; k++)
             if (PyTuple_GetItem(leaves, k) == x) one->leaf = k;
         if (one->leaf < 0 && (one->block < 0 || is_seen(&r->log, x))) one->object = Py_XNewRef(x);
@@ -519,20 +519,20 @@ static int32_t list_held(nr_recording *r) {
 
 static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewRef(object); }
 
-/* record_conditions(recording, guards, watches or None, before_run, after_run, kept): when a run is possible, and what
- * Python does before and after it. Without watches before_run is always called. */
+/* record_conditions(recording, guards, those of the backward part, watches or None, before_run, after_run, kept): when a
+ * run is possible, and what Python does before and after it. Without watches before_run is always called. */
 NR_BUILTIN(record_conditions) {
-    nr_recording *r = n == 6 ? nr_recording_of("record_conditions", given[0]) : NULL;
+    nr_recording *r = n == 7 ? nr_recording_of("record_conditions", given[0]) : NULL;
     if (!r || r->ready || r->conditions.guards.containers) {
-        PyErr_SetString(PyExc_TypeError, "record_conditions: takes six arguments, once for each recording");
+        PyErr_SetString(PyExc_TypeError, "record_conditions: takes seven arguments, once for each recording");
         return NULL;
     }
-    r->always_asks = given[2] == NR_NONE;
-    r->before_run = optional(given[3]);
-    r->after_run = optional(given[4]);
-    r->kept = optional(given[5]);
+    r->always_asks = given[3] == NR_NONE;
+    r->before_run = optional(given[4]);
+    r->after_run = optional(given[5]);
+    r->kept = optional(given[6]);
     if (nr_guards_read(&r->conditions.guards, given[1]) != NORCH_OK ||
-        nr_guards_read(&r->watches, given[2]) != NORCH_OK)
+        nr_guards_read(&r->later, given[2]) != NORCH_OK || nr_guards_read(&r->watches, given[3]) != NORCH_OK)
         return NULL;
     return Py_NewRef(NR_NONE);
 }

@@ -122,6 +122,7 @@ typedef struct nr_returned {
     void *object;        /* the result is this tensor from before the recording; or NULL */
     int32_t leaf;        /* the result is this argument, or a view of it; or -1 */
     int32_t block;       /* the result is over this block of the program; or -1 */
+    int64_t twin;        /* the first result that is the same object */
     int64_t at;          /* bytes from the slab to the first element */
     norch_tensor *made;  /* the tensor that the present run has made for it */
     int64_t offset;      /* of a view, in bytes from the argument's first element; -1: the argument itself */
@@ -163,6 +164,7 @@ typedef struct nr_recording {
     int64_t used_count, result_count, first_results; /* first_results: of the forward part */
     bool copies, alone;                              /* alone: one tensor is returned, without a tuple */
     bool views;                                      /* results that are views are given as such, not as copies */
+    nr_guards later;                                 /* what Python reads in the backward part */
     nr_guards watches;                               /* entries of dicts; if one has changed, before_run is called */
     bool always_asks;                                /* before_run is always called */
     void *counter;                                   /* of Python: the write counter */
@@ -207,6 +209,8 @@ nr_recording *nr_recording_of(const char *name, void *object);
 bool nr_same_object(void *a, void *b);
 /* Reads guards from a list of rows, in which those of one container are neighbours; or from None. */
 int32_t nr_guards_read(nr_guards *guards, void *rows);
+/* Whether a guard compares something with an object. */
+bool nr_guards_name(const nr_guards *guards, const void *object);
 /* Whether all guards hold; -1 after an exception. */
 int nr_guards_hold(nr_guards *guards);
 /* Whether an entry is another object than at the last call; -1 after an exception. */

@@ -31,6 +31,12 @@ bool nr_same_object(void *a, void *b) {
     return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
 }
 
+bool nr_guards_name(const nr_guards *guards, const void *object) {
+    for (int64_t i = 0; i < guards->guard_count; i++)
+        if (guards->guards[i].value == object || guards->guards[i].key == object) return true;
+    return false;
+}
+
 /* PyListObject. */
 typedef struct list {
     nr_object object;

@@ -234,7 +234,8 @@ static int32_t make_results(nr_recording *r, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
         nr_returned *one = &r->results[i];
         norch_tensor *like = &one->header;
-        if (one->object || (one->leaf >= 0 ? one->offset < 0 : !r->program->blocks[one->block].fresh)) continue;
+        if (one->twin < i || one->object || (one->leaf >= 0 ? one->offset < 0 : !r->program->blocks[one->block].fresh))
+            continue;
         if (one->leaf >= 0) {
             const norch_tensor *argument = r->given[one->leaf];
             like->storage = argument->storage;
@@ -277,7 +278,10 @@ static void *give_results(nr_recording *r, int64_t from, int64_t to) {
     if (r->alone && !r->program->divided) return give_result(r, &r->results[0]);
     void *tuple = PyTuple_New(to - from + waits);
     for (int64_t i = from; tuple && i < to + waits; i++) {
-        void *result = i < to ? give_result(r, &r->results[i]) : give_slab(r);
+        const bool is_twin = i < to && r->results[i].twin < i;
+        void *result = is_twin  ? norch_retain(PyTuple_GetItem(tuple, r->results[i].twin))
+                       : i < to ? give_result(r, &r->results[i])
+                                : give_slab(r);
         if (!result || PyTuple_SetItem(tuple, i - from, result)) {
             Py_DecRef(tuple);
             return NULL;
@@ -385,6 +389,9 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
     const bool may = read_arguments(leaves, c->leaf_count, r->given) &&
                      (r->program->slab ? slab && slab->storage : !slab) && leaves_stand(c, r->given, c->leaf_count);
     if (!may || !arguments_apart(r, r->given, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
+    const int held = nr_guards_hold(&r->later);
+    if (held < 0) return NULL;
+    if (!held) return Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *changed = changed_since(r, time);
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);

@@ -262,7 +262,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 program.trace = trace
                 if refusal := self._confirm(program, candidates, leaves):
                     return self._refused(refusal, out)
-            return rebuild(out_tree, iter([alias(x) if _is_in_graph(x) else x for x in results]))
+            return rebuild(out_tree, iter(each_once(lambda _, x: alias(x) if _is_in_graph(x) else x, results)))
         except CaptureError as error:
             error.args = (explained(error, self.function, self._verb),)
             raise
@@ -370,6 +370,13 @@ def explained(error: CaptureError, function: Any, verb: str) -> str:
 
 def copy_overwritten(recording: Any, results: list[Any]) -> None:
     """Puts copies in place of the results that the next replay writes to."""
+    results[:] = each_once(lambda i, x: lib.norch_cast(x, x._dtype) if lib.norch_is_own(recording, i) else x, results)
+
+
+def each_once(function: Callable[[int, Any], Any], results: list[Any]) -> list[Any]:
+    """function(position, result) of each, once for those that are one object."""
+    made: dict[int, Any] = {}
     for i, x in enumerate(results):
-        if lib.norch_is_own(recording, i):
-            results[i] = lib.norch_cast(x, x._dtype)
+        if id(x) not in made:
+            made[id(x)] = function(i, x)
+    return [made[id(x)] for x in results]

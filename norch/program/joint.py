@@ -65,10 +65,12 @@ class TracedFunction:
     in_tree     the structure of the arguments (tree.py)
     widen       called with results whose gradients are wanted; returns all such so far
     leave       called with a reason if its calls had better not be recorded
-    outputs     positions of the results that get gradients; metas: their meta tensors
+    outputs     positions of the results that get gradients; metas: meta tensors of these and of `needed`
     inner       those of them from which others were computed
     edges       where each gradient goes: the position of an argument, or a node shared by all calls
     reached     for each output, the numbers of the edges that its gradient reaches
+    needed      for each output, the positions of results that its gradient reads
+    twins       {position of a result: the first of the same object}
     severed     positions of results that share memory with others, or with tensors from before the call: a write to
                 one would not change the history of the others
     draws       by how much a call advances each generator of random numbers
@@ -89,6 +91,8 @@ class TracedFunction:
         self.metas: dict[int, Any] = {}
         self.edges: tuple[int | Node, ...] = ()
         self.reached: dict[int, frozenset[int]] = {}
+        self.needed: dict[int, frozenset[int]] = {}
+        self.twins: dict[int, int] = {}
         self.severed: list[int] = []
         self.draws: list[tuple[Any, int]] = []
         self.casts = autocast.setting
@@ -108,13 +112,18 @@ class TracedFunction:
         if [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves] != edges:
             return "it writes into an argument that requires a gradient"
         own_edges = _few_apart(leading)
-        self.outputs = tuple(i for i, node in enumerate(nodes) if node in inside)
+        firsts = {id(x): i for i, x in reversed(list(enumerate(results)))}
+        self.twins = {i: firsts[id(x)] for i, x in enumerate(results) if firsts[id(x)] < i}
+        self.outputs = tuple(i for i, node in enumerate(nodes) if node in inside and i not in self.twins)
         self.metas = {i: lib.norch_meta(results[i]) for i in self.outputs}
         positions = {node: i for i, node in enumerate(edges) if node is not None}
         self.edges = tuple(positions.get(edge, edge) for _, edge in own_edges)
         for i in self.outputs:
             behind, _ = region([node for node in nodes[i : i + 1] if node is not None], start)
             self.inner.update(k for k in self.outputs if k != i and nodes[k] in behind)
+            saved = [x for node in behind for x in _saved_by(node)]
+            self.needed[i] = frozenset(k for k, x in enumerate(results) if _shares_any(x, saved))
+            self.metas.update((k, lib.norch_meta(results[k])) for k in self.needed[i])
             ends = {edge for node in behind for edge in node.edges}
             self.reached[i] = frozenset(
                 k for k, (node, edge) in enumerate(own_edges) if (edge in ends if node is None else node in behind)
@@ -126,12 +135,18 @@ class TracedFunction:
             x = results[i]
             outs[i] = lib.norch_alias(x)
             outs[i]._version_counter = version_counter_of(x)
-            shared = any(lib.norch_shares_storage(one, x) for k, one in enumerate(results) if k != i)
+            shared = any(lib.norch_shares_storage(one, x) for one in results if one is not x)
             if shared or lib.norch_is_external(recording, x):
                 outs[i]._view = SEVERED
                 self.severed.append(i)
         self.set_history(node, outs)
+        self.copy_twins(outs)
         return outs
+
+    def copy_twins(self, outs: list[Any]) -> None:
+        """Puts one object where results are the same."""
+        for i, first in self.twins.items():
+            outs[i] = outs[first]
 
     def by_output(self, g: Any) -> dict[int, Any]:
         """{position of a result: the gradient that has arrived}."""
@@ -172,6 +187,18 @@ class TracedFunction:
         else:
             for k, i in enumerate(self.outputs):
                 outs[i]._node = (_Result if i in self.inner else Output)(node, k)
+
+
+def _saved_by(node: Node) -> Iterator[Tensor]:
+    """The tensors that a node saved."""
+    for value in getattr(node, "_saved", None) or ():
+        for x in value.tensors() if isinstance(value, TensorHolder) else (value,):
+            if isinstance(x, Tensor):
+                yield x
+
+
+def _shares_any(x: Any, others: list[Tensor]) -> bool:
+    return any(lib.norch_shares_storage(one, x) for one in others)
 
 
 def _few_apart(leading: list[tuple[Node, Node]]) -> list[tuple[Node | None, Node]]:
@@ -299,7 +326,11 @@ class TracedNode(_CallNode):
             grads |= {i: zeros_of(traced.metas[i]) for i in self.differentiated if i not in grads}
         resumed = self.gradients is None and lib.norch_record_resume(self.recording)
         outer = here.trace
-        here.trace = traced.trace if resumed else outer
+        if resumed:
+            here.trace, traced.trace.modules = (
+                traced.trace,
+                {},
+            )  # those that are called here are guarded as they are now
         try:
             roots = [(gradient_edge(self.outs[i]), one) for i, one in grads.items()]
             with traced.trace.frames.noted() if resumed else nullcontext():
@@ -319,7 +350,7 @@ class TracedNode(_CallNode):
         if self.gradients is not None:
             traced.leave("backward() goes through a call of it twice")
         if resumed:
-            if (why := traced.trace.add_guards(self.recording, None, ())) is not None:
+            if (why := traced.trace.add_later_guards(self.recording)) is not None:
                 traced.leave(why)
             self.gradients = gradients
             self.grad_outputs = tuple(grads[i] for i in self.differentiated)
@@ -349,6 +380,7 @@ class TracedNode(_CallNode):
             return
         for i in self.traced.outputs:
             outs[i] = lib.norch_alias(outs[i])
+        self.traced.copy_twins(outs)
         if finish is not None:
             before, mode.enabled = mode.enabled, True  # as when the function was called
             try:
@@ -371,9 +403,11 @@ class ReplayedNode(_CallNode):
     slab    the memory of the forward part; used: whether the backward part has overwritten it
     outs    the results of the function called again, where the edges lead to their graph; else None
     state   the values of State before the call
+    counts  {position of a result that a gradient reads: its version counter}
     """
 
-    __slots__ = ("outs", "replay", "slab", "state", "used")
+    __slots__ = ("counts", "outs", "replay", "slab", "state", "used")
+    counts: dict[int, Any]
     state: list[tuple[Any, Any]]
     outs: list[Any] | None
     replay: Any
@@ -383,9 +417,13 @@ class ReplayedNode(_CallNode):
     def propagate(self, g: Any) -> tuple[Any, ...]:
         if self.replay is None:
             raise freed(self)
-        arrived = self.replay.traced.by_output(g)
+        traced = self.replay.traced
+        arrived = traced.by_output(g)
+        for i, count in self.counts.items():
+            if count[0] > self.seq and any(i in traced.needed[k] for k in arrived):
+                raise changed(self, traced.metas[i])
         if self.outs is not None:
-            return tuple([arrived.get(i) for i in self.replay.traced.outputs])
+            return tuple([arrived.get(i) for i in traced.outputs])
         return self.replay.gradients(self, arrived)
 
     def open(self) -> None:
@@ -406,10 +444,9 @@ class ReplayedNode(_CallNode):
         counters: dict[int, Any] = {}  # of the saved tensors that the function itself made and wrote
         written = {id(version_counter_of(x)) for x in lib.norch_written_tensors(self.replay.recording)}
         for node in inside:
-            for value in getattr(node, "_saved", None) or ():
-                for x in value.tensors() if isinstance(value, TensorHolder) else (value,):
-                    if isinstance(x, Tensor) and x._version > start and id(x._version_counter) not in written:
-                        counters[id(x._version_counter)] = x._version_counter
+            for x in _saved_by(node):
+                if x._version > start and id(x._version_counter) not in written:
+                    counters[id(x._version_counter)] = x._version_counter
         for counter in counters.values():
             counter[0] = self.seq - 1 + (counter[0] - start) / count
         for node in inside:
@@ -434,7 +471,7 @@ class ReplayedNode(_CallNode):
 
     def release(self) -> None:
         self.replay = self.slab = self.outs = None
-        self.leaves, self.state = (), []
+        self.leaves, self.state, self.counts = (), [], {}
 
 
 class _FreshGradients(ReplayedNode):
@@ -448,12 +485,14 @@ class JointReplay:
     """What replays of a recording in two parts do beside its calls.
 
     differentiated  as in TracedNode
+    needed     positions of results that gradients read
     returned   of each gradient, its number among those that the backward part returns, or None
     """
 
     def __init__(self, traced: TracedFunction, recording: Any, node: TracedNode, outs: list[Any], state: State):
         self.traced, self.recording, self.state = traced, recording, state
         self.differentiated = node.differentiated
+        self.needed = frozenset().union(*traced.needed.values())
         count = 0
         self.returned: list[int | None] = []
         for g in node.gradients or ():
@@ -473,6 +512,7 @@ class JointReplay:
         node.generators = [(state, state[0], state[1] - count) for state, count in self.traced.draws]
         for i in self.traced.severed:
             outs[i]._view = SEVERED
+        node.counts = {i: version_counter_of(outs[i]) for i in self.needed}
         self.traced.set_history(node, outs)
 
     def gradients(self, node: Any, grads: dict[int, Any]) -> tuple[Any, ...]:

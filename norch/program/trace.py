@@ -3,7 +3,7 @@
 before_run, after_run  functions to call before and after each replay: they update hyper-parameters and step counts
 watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
 frames                 the code of Python that ran
-guards                 conditions for a replay: the rows of conditions.py
+guards                 conditions for a replay: the rows of conditions.py; later: for that of a backward part
 places                 {id of a container of guards: file and line that read it}; places_of_names: of attributes
 fitted                 recordings of earlier calls that fitted before this one
 changes                {recording of an earlier call: why this call shows that it cannot be replayed}
@@ -58,6 +58,7 @@ class Trace:
         self.watches: list[Row] | None = []
         self.frames = Frames()
         self.guards: list[Row] = []
+        self.later: list[Row] = []
         self.places: dict[int, Place | None] = {}
         self.places_of_names: dict[str, Place] = {}
         self.fitted: list[Any] = []
@@ -121,13 +122,22 @@ class Trace:
             unseen("a collective that the function begins goes on after it; wait() for its Work in the function")
         guards, watches = _by_container(self.guards), self.watches and _by_container(self.watches)
         before_run, after_run = _each(self.before_run), _each(self.after_run)
-        lib.norch_record_conditions(recording, guards, watches, before_run, after_run, self.kept)
+        later = _by_container(self.later)
+        lib.norch_record_conditions(recording, guards, later, watches, before_run, after_run, self.kept)
         return lib.norch_record_end(recording, given, tuple(results), copy, alone, fuse)
 
     # ---- guards ----------------------------------------------------------------------------------------------------
 
     def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
         """Adds guards for all that Python read. A text: what it read cannot be compared."""
+        self.guard(anomaly.__dict__, "check", anomaly.check)
+        return self._add_guards(self.guards, recording, function, leaves)
+
+    def add_later_guards(self, recording: Any) -> str | None:
+        """Adds guards for all that Python read in the backward part."""
+        return self._add_guards(self.later, recording, None, ())
+
+    def _add_guards(self, rows: list[Row], recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
         frames, self.frames = self.frames, Frames()
         try:
             if frames.refusal is not None:
@@ -140,12 +150,11 @@ class Trace:
             text = f"the function cannot be replayed, as {error}"
             return text if error.place is None else f"{text}\n  at {error.place[0]}:{error.place[1]}"
         self.modules = found.modules
-        self.guard(anomaly.__dict__, "check", anomaly.check)
-        self.guards += found.rows
+        rows += found.rows
         self.places.update(found.places)
         self.places_of_names.update(found.places_of_names)
         for module in found.modules.values():
-            self._guard_module(module)
+            rows += _rows_of_module(module)
         reads = sum(number for number, names in _READS.items() if not names.isdisjoint(found.names))
         reads += _READS_ATTRIBUTES * found.asks_for_attributes
         asks_for_ids = "__hash__" in found.names or any(row[-1] is id or row[-1] is hash for row in found.rows)
@@ -179,16 +188,17 @@ class Trace:
         by_name = self.places_of_names.get(row[2]) if type(row[2]) is str else None
         return self.places.get(id(row[0])) or by_name
 
-    def _guard_module(self, module: Module) -> None:
-        """Parameters, buffers and children are attributes too (nn/_registry.py)."""
-        attributes = module.__dict__
-        for name, value in attributes.items():
-            if name == "_modules" and value:  # a container goes through its children
-                self.guards.append((value, KEYS, None, tuple(value)))
-            elif name in _HOOKS:
-                self.guard_size(value)
-            if not name.startswith("_") or name in module._parameters or name in module._buffers:
-                self.guard(attributes, name, value)
+
+def _rows_of_module(module: Module) -> Iterator[Row]:
+    """Guards of a module. Parameters, buffers and children are attributes too (nn/_registry.py)."""
+    attributes = module.__dict__
+    for name, value in attributes.items():
+        if name == "_modules" and value:  # a container goes through its children
+            yield value, KEYS, None, tuple(value)
+        elif name in _HOOKS:
+            yield value, SIZE, len(value)
+        if not name.startswith("_") or name in module._parameters or name in module._buffers:
+            yield attributes, ITEM, name, value
 
 
 def _note_module(module: Module) -> None:
