@@ -63,14 +63,13 @@ class Timed:
 
 def step_of(model: Any, x: Any, optimizer: Any) -> list[Bar]:
     """The bars of one step of this rank."""
-    Timed.seen, begun = [], collectives.all_reduce
+    Timed.seen, begun = [], collectives.all_reduce_as
     numbers = iter(range(1000))
 
     def timed(*arguments: Any, **options: Any) -> Any:
-        work = begun(*arguments, **options)
-        return Timed(work, f"bucket {next(numbers)}") if options.get("async_op") else work
+        return Timed(begun(*arguments, **options), f"bucket {next(numbers)}")
 
-    collectives.all_reduce = timed  # which DistributedDataParallel looks up at each bucket
+    collectives.all_reduce_as = timed  # which DistributedDataParallel looks up at each bucket
     try:
         with profile() as seen:
             optimizer.zero_grad()
@@ -79,7 +78,7 @@ def step_of(model: Any, x: Any, optimizer: Any) -> list[Bar]:
             loss.backward()
             optimizer.step()
     finally:
-        collectives.all_reduce = begun
+        collectives.all_reduce_as = begun
     for event in seen.events():
         kind = "forward" if event.start < turn else "backward"
         if event.name.startswith("optimizer"):

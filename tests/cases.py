@@ -22,7 +22,7 @@ NO_OPERATIONS = {
     "is_tensor", "linspace", "manual_seed", "no_grad", "ones", "ones_like", "promote_types", "rand", "rand_like",
     "randint", "randn", "randn_like", "randperm", "seed", "set_default_dtype", "set_grad_enabled", "set_num_threads",
     "tensor", "zeros", "zeros_like", "allclose", "broadcast_shapes", "can_cast", "finfo", "iinfo", "is_floating_point",
-    "result_type", "equal", "celu_", "rrelu_", "selu_", "threshold_",
+    "result_type", "equal", "frombuffer", "celu_", "rrelu_", "selu_", "threshold_",
     "asarray", "empty_strided", "get_rng_state", "initial_seed", "logspace", "normal", "randint_like", "scalar_tensor",
     "set_rng_state", "tril_indices", "triu_indices", "is_nonzero", "numel", "memory_format", "is_anomaly_enabled",
     "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "multinomial", "poisson",
