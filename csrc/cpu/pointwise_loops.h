@@ -35,7 +35,10 @@ static __attribute__((noinline)) void LOOP_NAME(put)(const RS *buffer, char *p, 
 }
 
 /* quick, if given, is a faster formula, equal to f where hard(x) is not negative; it is used for pieces of which that
- * holds throughout. */
+ * holds throughout, and which are long enough for the test to pay. */
+#ifndef WORTH_A_TEST
+#define WORTH_A_TEST 32
+#endif
 INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T), INTEGER (*hard)(T),
                              T (*quick)(T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
@@ -45,12 +48,14 @@ INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool s
     const int64_t piece = whole ? n : PACKED;
     for (int64_t first = 0; first < n; first += piece) {
         const int64_t some = n - first < piece ? n - first : piece;
-        const S *x = whole ? (const S *)(const void *)p[1] : LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
+        const S *x = s[1] == sizeof(S) ? (const S *)(const void *)p[1] + first
+                                       : LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
         RS *to = dense ? out + first : result;
-        INTEGER signs = quick ? 0 : -1;
-        if (quick)
+        const bool tested = quick && some >= WORTH_A_TEST;
+        INTEGER signs = tested ? 0 : -1;
+        if (tested)
             for (int64_t i = 0; i < some; i++) signs |= hard((T)x[i]);
-        if (quick && signs >= 0)
+        if (tested && signs >= 0)
             IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)quick((T)x[i]);
         else
             IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);

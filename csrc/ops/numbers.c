@@ -35,8 +35,6 @@ static int sides_in_range(int32_t op, int operand, bool is_signed) {
     }
 }
 
-static bool is_integer(int32_t dtype) { return nr_dtypes[dtype].kind == 'i' || nr_dtypes[dtype].kind == 'u'; }
-
 /* On which side of the range of an integer dtype a number is. */
 static int side_of_integer(int64_t value, int32_t dtype) {
     const int64_t most = (int64_t)(((uint64_t)1 << nr_dtypes[dtype].digits) - 1);
@@ -64,7 +62,7 @@ static int32_t refuse(const char *op, const char *mark, const norch_tensor *x, i
 }
 
 int32_t nr_check_stored(const char *op, const norch_tensor *x, int32_t dtype) {
-    if (!x->weak || !is_integer(dtype) || x->device_type != NORCH_CPU) return NORCH_OK;
+    if (!x->weak || !nr_is_integer(dtype) || x->device_type != NORCH_CPU) return NORCH_OK;
     bool fits = side_of(x, dtype) == NONE;
     if (nr_is_float(x->dtype)) {
         double value;
@@ -88,7 +86,7 @@ static int64_t read_integer(const norch_tensor *x) {
 /* Whether a 0-d tensor of a wider dtype, which has no part in promotion, is beyond the dtype where operands act by
  * their values. */
 static bool is_beyond(int32_t op, const norch_tensor *x, int32_t dtype) {
-    if (x->weak || x->ndim || !is_integer(x->dtype) || nr_promote(x->dtype, dtype) == dtype) return false;
+    if (x->weak || x->ndim || !nr_is_integer(x->dtype) || nr_promote(x->dtype, dtype) == dtype) return false;
     if (sides_in_range(op, 1, true) == NONE) return false;
     if (nr_records() || x->device_type != NORCH_CPU) return true; /* a replay may find any value there */
     return x->data && side_of_integer(read_integer(x), dtype) != NONE;
@@ -97,7 +95,6 @@ static bool is_beyond(int32_t op, const norch_tensor *x, int32_t dtype) {
 int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
                          bool *by_value) {
     *by_value = false;
-    if (!is_integer(dtype) || dtype == NORCH_INT64) return NORCH_OK; /* int64 holds each integer that comes here */
     for (int i = 0; i < n; i++) {
         *by_value |= is_beyond(op, operands[i], dtype);
         const int side = side_of(operands[i], dtype);

@@ -22,7 +22,8 @@ int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
 int32_t nr_check_divisors(const norch_tensor *divisors);
 
 /* numbers */
-/* Checks the Python integers among the operands of a call on an integer dtype (mark: follows the name in messages).
+static inline bool nr_is_integer(int32_t dtype) { return nr_dtypes[dtype].kind == 'i' || nr_dtypes[dtype].kind == 'u'; }
+/* Checks the Python integers among the operands of a call on an integer dtype but int64 (mark: follows the name in messages).
  * by_value: one is out of the range of the dtype, and the call is to be computed in int64. */
 int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
                          bool *by_value);

@@ -61,11 +61,12 @@ static int32_t infer_dtype(state *s) {
     if (!nr_in_domain(s->op, dtype))
         return nr_fail(NORCH_ERROR_DTYPE, "%s%s: not defined for dtype %s", s->row->name, s->mark,
                        nr_dtypes[dtype].name);
+    s->compute = dtype;
+    s->result = s->narrow = result_dtype(s, dtype);
+    if (!nr_is_integer(dtype) || dtype == NORCH_INT64) return NORCH_OK; /* int64 holds each integer that comes here */
     bool by_value;
     NR_TRY(nr_admit_numbers(s->mark, s->op, s->inputs, s->input, dtype, &by_value));
-    s->compute = by_value ? NORCH_INT64 : dtype;
-    s->narrow = result_dtype(s, dtype);
-    s->result = result_dtype(s, s->compute);
+    if (by_value) s->result = result_dtype(s, s->compute = NORCH_INT64);
     return NORCH_OK;
 }
 
@@ -222,7 +223,7 @@ static norch_tensor *compute(int64_t op, int inputs, const norch_tensor *a, cons
     if (ready_inputs(&s, NULL) == NORCH_OK) out = make_result(&s);
     if (out) out = nr_finished(out, run(&s, out));
     finish(&s);
-    if (out) out = nr_narrowed(out, s.narrow);
+    if (out && s.result != s.narrow) out = nr_narrowed(out, s.narrow);
     if (out) out->mixed = s.mixed;
     return out;
 }

@@ -38,13 +38,58 @@ def others(values: Iterable[Any]) -> Iterator[Any]:
 
 def guarded(function: Any, module: str) -> Any:
     """A function of a module that calls function, and notices such objects among its arguments."""
+    code = function.__code__
+    make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
+    if make is None:
+        made = _taking_all(function)
+    else:  # with the names and defaults of the function, which costs a call less than *arguments do
+        made = make(function)
+        made.__code__ = made.__code__.replace(co_varnames=(*code.co_varnames[: code.co_argcount], "error"))
+        made.__defaults__ = function.__defaults__
+    functools.update_wrapper(made, function)
+    made.__module__ = module
+    return made
 
-    @functools.wraps(function)
+
+def _taking_all(function: Any) -> Any:
     def made(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
         except TypeError as error:
             return instead(made, arguments, named, error)
 
-    made.__module__ = module
     return made
+
+
+def _taking_2(function: Any) -> Any:
+    def made(a: Any, b: Any) -> Any:
+        try:
+            return function(a, b)
+        except TypeError as error:
+            return instead(made, (a, b), {}, error)
+
+    return made
+
+
+def _taking_3(function: Any) -> Any:
+    def made(a: Any, b: Any, c: Any) -> Any:
+        try:
+            return function(a, b, c)
+        except TypeError as error:
+            return instead(made, (a, b, c), {}, error)
+
+    return made
+
+
+def _taking_4(function: Any) -> Any:
+    def made(a: Any, b: Any, c: Any, d: Any) -> Any:
+        try:
+            return function(a, b, c, d)
+        except TypeError as error:
+            return instead(made, (a, b, c, d), {}, error)
+
+    return made
+
+
+_TAKES_MORE = 4 | 8  # CO_VARARGS, CO_VARKEYWORDS
+_TAKING = {2: _taking_2, 3: _taking_3, 4: _taking_4}

@@ -52,9 +52,9 @@ for _file in (_activation, _cross_entropy, _dropout, _embedding, _loss, _normali
 
 _GUARDED = """
 adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices alpha_dropout celu
-dropout1d dropout2d dropout3d elu embedding feature_alpha_dropout gelu hardshrink hardsigmoid hardswish hardtanh
+dropout1d dropout2d dropout3d elu embedding feature_alpha_dropout hardshrink hardsigmoid hardswish hardtanh
 instance_norm leaky_relu log_softmax max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices mish
-mse_loss relu6 rrelu scaled_dot_product_attention selu silu softmax softplus softshrink tanhshrink threshold upsample
+relu6 rrelu selu silu softmax softplus softshrink tanhshrink threshold upsample
 upsample_bilinear upsample_nearest
 """
 for _name in _GUARDED.split():
