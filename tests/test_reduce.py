@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 
 import numpy as np
 import pytest
+from conftest import DEVICE
 
 import norch
 
@@ -97,3 +99,51 @@ def test_results_with_names() -> None:
     for again in (copy.copy(found), copy.deepcopy(found), pickle.loads(pickle.dumps(found)), type(found)(*found)):
         assert type(again) is type(found) and again.values.tolist() == [5, 6] and again.indices.tolist() == [1, 2]
     assert isinstance(x.aminmax(), tuple) and x.aminmax().min.item() == 1 and x.aminmax().max.item() == 6
+
+
+@pytest.mark.parametrize(
+    ("dtype", "big"), [("float32", 5e37), ("float32", 3e38), ("float64", 1e308), ("bfloat16", 2e38)]
+)
+@pytest.mark.skipif(DEVICE != "cpu", reason="sums of other devices overflow")
+def test_means_whose_sum_overflows(dtype, big):
+    x = norch.full((4, 300, 40), big, dtype=dtype)
+    one = x[0, 0, 0].item()
+    for mean in (
+        x.mean(),
+        norch.var_mean(x)[1],
+        norch.std_mean(x)[1],
+        x[::2, ::3].mean(),
+        norch.capture(norch.mean)(x),
+    ):
+        assert mean.item() == pytest.approx(one, rel=2 * norch.finfo(x.dtype).eps)
+    for axes in (0, 1, 2, (0, 1), (0, 2), (1, 2)):
+        for part in (x.mean(axes), x.transpose(0, 2).mean(axes)):
+            assert set(part.flatten().tolist()) == {one}
+    x[0, 0, 0], x[1, 0, 0], x[2, 0, 0], x[2, 0, 1] = math.inf, math.nan, math.inf, -math.inf
+    found = x.mean((1, 2)).tolist()
+    assert found[0] == math.inf and math.isnan(found[1]) and math.isnan(found[2]) and found[3] == one
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("p", [-3, -2, -1, -0.5, 0.3, 0.5, 3])
+def test_norms_of_extreme_elements(dtype, p):
+    far = {"float16": 1e4, "bfloat16": 1e30, "float32": 1e30, "float64": 1e200}[dtype]
+    for values in (
+        [far, 1 / far],
+        [1 / far, 2 / far],
+        [3.0, 4.0, 0.0],
+        [math.inf, math.inf],
+        [1.0, math.nan],
+        [0.1, 5.0],
+    ):
+        x = norch.tensor(values, dtype=dtype, requires_grad=True)
+        wide = np.abs(np.array(x.tolist(), dtype=np.longdouble))
+        with np.errstate(all="ignore"):
+            wanted = (wide**p).sum() ** (np.longdouble(1) / p)
+        out = norch.linalg.vector_norm(x, p)
+        rows = norch.linalg.vector_norm(norch.stack([x, x], 1), p, 0)
+        np.testing.assert_allclose(out.item(), float(wanted), rtol=8 * norch.finfo(x.dtype).eps)
+        np.testing.assert_allclose(rows.tolist(), [float(wanted)] * 2, rtol=8 * norch.finfo(x.dtype).eps)
+        if p < 0 and values[0] == far:
+            out.backward()
+            assert x.grad.tolist() == pytest.approx([0.0, 1.0], abs=2e-3)  # of the smallest, nearly alone

@@ -12,6 +12,8 @@
  *   parts   few outputs and many elements: each part of the range gives a state, merged in the order of the parts */
 #include "reduce.h"
 
+#include <string.h>
+
 #include "../families/chain.h"
 #include "../families/reduce.h"
 #include "cpu.h"
@@ -32,7 +34,8 @@ typedef union tile_memory {
 typedef struct job {
     const nr_reduce_plan *plan;
     const nr_reduce_ops *ops;
-    int32_t narrow, result;    /* the dtype, if narrow, else -1; the result column of ops.def */
+    int32_t narrow, result; /* the dtype, if narrow, else -1; the result column of ops.def */
+    bool is_mean;
     int64_t size;              /* of an element, for the kernel */
     nr_conversion pack;        /* makes strided or narrow elements contiguous and wide for the kernel */
     bool across;               /* elements that are neighbours in memory belong to different outputs */
@@ -233,6 +236,62 @@ static void finish_tile(const job *j, char *out, const char *states, int64_t wid
     nr_narrow[j->narrow](out, stride, (const char *)wide, NR_WIDE, width);
 }
 
+static double wide_number(const job *j, const char *x) {
+    union {
+        float f32;
+        double f64;
+    } wide;
+    j->pack((char *)&wide, j->size, x, 0, 1);
+    return j->size == sizeof(double) ? wide.f64 : (double)wide.f32;
+}
+
+/* The mean of the elements from x on, by scaled terms in double precision, whose sum does not overflow. */
+static double scaled_mean(const job *j, const char *x) {
+    const double scale = 0x1p-63; /* there are fewer elements than 2^63 */
+    double sum = 0, lost = 0;     /* by rounding: Kahan, Communications of the ACM 8 (1965) */
+    iterator it;
+    iterate_from(&it, j->plan, x, 0);
+    for (int64_t i = 0; i < j->plan->count; i++) {
+        const double term = wide_number(j, it.x) * scale - lost, next = sum + term;
+        lost = next - sum - term;
+        if (lost - lost != 0) lost = 0; /* an element is not finite */
+        sum = next;
+        advance(&it, 1);
+    }
+    return sum / (double)j->plan->count / scale;
+}
+
+/* Whether all of n contiguous numbers are finite: an exponent of ones and one more carry into the sign. */
+static bool all_finite(const job *j, const char *numbers, int64_t n) {
+    uint64_t carries = 0;
+    if (j->size == sizeof(double)) {
+        const uint64_t *bits = (const uint64_t *)(const void *)numbers, one = (uint64_t)1 << 52;
+        for (int64_t k = 0; k < n; k++) carries |= (bits[k] & (uint64_t)0x7ff << 52) + one;
+        return !(carries >> 63);
+    }
+    const uint32_t *bits = (const uint32_t *)(const void *)numbers, one = (uint32_t)1 << 23;
+    uint32_t narrow = 0;
+    for (int64_t k = 0; k < n; k++) narrow |= (bits[k] & (uint32_t)0xff << 23) + one;
+    return !(narrow >> 31);
+}
+
+/* Computes means anew whose sum may have overflowed. */
+static void mend_means(const job *j, const char *x, char *out, int64_t width) {
+    if (!j->is_mean || j->plan->count == 0) return;
+    const nr_plan *kept = &j->plan->kept;
+    if (j->narrow < 0 && kept->stride[0][0] == j->size && all_finite(j, out, width)) return;
+    for (int64_t k = 0; k < width; k++, x += kept->stride[1][0], out += kept->stride[0][0]) {
+        const double found = wide_number(j, out);
+        if (found - found == 0) continue;
+        const double mean = scaled_mean(j, x);
+        const float rounded = (float)mean;
+        if (j->narrow >= 0)
+            nr_narrow[j->narrow](out, 0, (const char *)&rounded, NR_WIDE, 1);
+        else
+            memcpy(out, j->size == sizeof mean ? (const void *)&mean : &rounded, (size_t)j->size);
+    }
+}
+
 static void reduce_tiles(void *context, int64_t chunk) {
     const job *j = context;
     tile_memory states;
@@ -243,6 +302,7 @@ static void reduce_tiles(void *context, int64_t chunk) {
         int64_t width = find_tile(j, t, &x, &out);
         reduce_tile(j, x, width, 0, j->plan->count, states.bytes);
         finish_tile(j, out, states.bytes, width);
+        mend_means(j, x, out, width);
     }
 }
 
@@ -268,6 +328,7 @@ static void merge_parts(const job *j) {
         for (int64_t part = 1; part < j->parts; part++)
             j->ops->merge(partial(j, tile, 0), partial(j, tile, part), width);
         finish_tile(j, out, partial(j, tile, 0), width);
+        mend_means(j, x, out, width);
     }
 }
 
@@ -327,6 +388,7 @@ static job begin(const nr_call *call, const nr_reduce_plan *plan) {
                  .ops = ((nr_reduce_kernel)call->kernel)(),
                  .narrow = narrow ? call->dtype : -1,
                  .size = size,
+                 .is_mean = call->op == NR_OP_mean,
                  .pack = narrow      ? nr_widen[call->dtype]
                          : size == 1 ? pack_uint8_t
                          : size == 4 ? pack_uint32_t

@@ -60,7 +60,8 @@ def vector_norm(
             out = (amax if ord > 0 else amin)(abs(x), axes, keepdim)
         else:
             size = abs(x)
-            top = amax(size, axes, True) if x.numel() else size.new_ones(())
+            extreme = amax if ord > 0 else amin  # the element of the largest power
+            top = extreme(size, axes, True) if x.numel() else size.new_ones(())
             top = where((top > 0) & (top < math.inf), top, 1.0)  # so that no power overflows
             out = sum((size / top).pow(ord), axes, True).pow(1 / ord) * top
             out = out if keepdim else sum(out, axes)  # of one element each
@@ -75,11 +76,9 @@ def max_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -
 
 def vector_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
     """Of sum(|x| ** p) ** (1 / p); 0 where the slope is infinite, and at 0."""
-    if p >= 1:
-        share = x.abs() / expand_reduced(out.where(out != 0, math.inf), x, axes, keepdim)  # of which no power overflows
-        return x.sign() * share.pow(p - 1) * expand_reduced(g, x, axes, keepdim)
-    size = x.abs().where(x != 0, math.inf)
-    return x.sign() * size.pow(p - 1) * expand_reduced(g * out.pow(1 - p), x, axes, keepdim)
+    size = x.abs() if p >= 1 else x.abs().where(x != 0, math.inf)
+    share = size / expand_reduced(out.where(out != 0, math.inf) if p >= 1 else out, x, axes, keepdim)
+    return x.sign() * share.pow(p - 1) * expand_reduced(g, x, axes, keepdim)  # of shares no power overflows
 
 
 _MaxNorm = derivative("max_norm", grad=lambda g, x, out, axes, keepdim, p: max_norm_grad(g, x, out, axes, keepdim))
