@@ -318,6 +318,12 @@ norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool 
  * themselves go to optional_values, of the dtype of x. */
 norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending,
                             norch_tensor *optional_values);
+#define NORCH_MEDIAN -1
+#define NORCH_NANMEDIAN -2
+
+/* The index (int64) that argsort would put at place k along dim, which has then size 1; k NORCH_MEDIAN: that of the lower
+ * median, or of the first NaN; NORCH_NANMEDIAN: of the median of the elements that are not NaN. On the CPU only. */
+norch_tensor *norch_order_index(const norch_tensor *x, int64_t dim, int64_t k);
 /* The elements of x in order along dim, without their indices: zeros of either sign in any order. */
 norch_tensor *norch_sorted(const norch_tensor *x, int64_t dim, bool descending);
 /* The index (int64) at which each value keeps the last axis of sorted in order: before equal elements, or after them if

@@ -65,7 +65,7 @@ def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[
     library.norch_call_name.argtypes = [ctypes.c_int64]
     lines = library.norch_header().decode().splitlines()
     directives = [line.split() for line in lines if line[:1] == "#"]
-    numbers = {words[1]: int(words[2]) for words in directives if len(words) == 3 and words[2].isdigit()}
+    numbers = {words[1]: int(words[2]) for words in directives if len(words) == 3 and words[2].lstrip("-").isdigit()}
     text = "\n".join([line for line in lines if line[:1] != "#"])
     tensor_struct = _read_struct(text, numbers)
     builtins, functions = set(listed(library.norch_call_name)), {}

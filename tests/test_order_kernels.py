@@ -52,6 +52,46 @@ def test_lanes_of_all_lengths(n: int, dtype: str) -> None:
     check_order(lines((1 if n == 4097 else 2, n), dtype), few=min(max(1, n // 9), 100))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((37, 33), 1), ((33, 37), 0), ((5, 256), 1), ((9, 65), 1), ((2, 7), 1), ((3, 300), 1)]
+)
+def test_short_lanes_side_by_side(shape: tuple[int, int], dim: int, dtype: str) -> None:
+    """More lanes than a vector holds, fewer, and a rest; strided ones."""
+    check_order(lines(shape, dtype), dim, few=min(5, shape[dim]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [((1,), 0), ((20, 33), 1), ((33, 20), 0), ((2, 64), 1), ((3, 65), 1), ((4, 4097), 1), ((30_000,), 0)],
+)
+def test_one_of_many_is_that_of_the_order(shape: tuple[int, ...], dim: int, dtype: str) -> None:
+    """kthvalue, median and nanmedian select the element, also among equal ones, that a stable sort puts there."""
+    x = lines(shape, "int64" if dtype == "int8" else dtype)
+    for array in (x.astype(dtype), np.zeros_like(x, dtype), np.sort(x, dim).astype(dtype)):
+        y, size, order = norch.tensor(array), shape[dim], places_in_order(array, dim, False)
+        for k in {1, 2, size // 3 + 1, size}:
+            if k <= size:
+                found = y.kthvalue(k, dim)
+                np.testing.assert_array_equal(found.indices, order.take(k - 1, dim))
+                np.testing.assert_array_equal(found.values, np.take_along_axis(array, order, dim).take(k - 1, dim))
+        valid = (array == array).sum(dim, keepdims=True)
+        middle, known = np.where(valid < size, valid, (size - 1) // 2), np.maximum(valid - 1, 0) // 2
+        for statistic, place in ((y.median(dim, True), middle), (y.nanmedian(dim, True), known)):
+            np.testing.assert_array_equal(statistic.indices, np.take_along_axis(order, place, dim))
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 63, 100])
+def test_searches_side_by_side(n: int, right: bool) -> None:
+    line = np.sort(source(f"search {n}").standard_normal(n)).astype("float32")
+    values = np.concatenate([line, line + np.float32(0.01), [-np.inf, np.inf, np.nan, 0]]).astype("float32")
+    for some in (values, values[:3], np.repeat(values, 2)[::2]):
+        found = norch.searchsorted(norch.tensor(line), norch.tensor(some), right=right)
+        np.testing.assert_array_equal(found, np.searchsorted(line, some, "right" if right else "left"))
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "float16"])
 def test_narrow_dtypes(dtype: str) -> None:
     x = source(dtype).integers(0, 2 if dtype == "bool" else 100, (2, 300)).astype(dtype)

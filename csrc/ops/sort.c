@@ -1,5 +1,5 @@
-/* sort: argsort, with the sorted values on request, and searchsorted. Python composes medians, quantiles and the like
- * of them. Dtypes are widened as for scans. */
+/* sort: argsort, with the sorted values on request, searchsorted, and order statistics. Python composes quantiles and the
+ * like of them. Dtypes are widened as for scans. */
 #include "../families/sort.h"
 #include "axis.h"
 
@@ -47,6 +47,26 @@ norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool 
     if (out && values != optional_values) out = nr_finished(out, nr_copy_into(optional_values, values));
     if (values != optional_values) nr_release(values);
     return out;
+}
+
+norch_tensor *norch_order_index(const norch_tensor *x, int64_t dim, int64_t k) {
+    int32_t axis;
+    if (nr_check_real("sort", x) || nr_check_axis("sort", dim, x->ndim, &axis)) return NULL;
+    const int64_t n = x->ndim ? x->shape[axis] : 1;
+    if (n == 0 || k >= n || k < NORCH_NANMEDIAN)
+        return NR_REFUSE(NORCH_ERROR_VALUE, "sort: place %lld of %lld elements along dimension %d", (long long)k,
+                         (long long)n, axis);
+    NR_OWNED norch_tensor *wide = nr_scannable(x);
+    if (!wide) return NULL;
+    int64_t shape[NORCH_MAX_DIMS];
+    for (int32_t d = 0; d < x->ndim; d++) shape[d] = d == axis ? 1 : x->shape[d];
+    norch_tensor *out = nr_make(x->ndim, shape, NORCH_INT64, x);
+    if (!out || out->numel == 0) return out;
+    const norch_tensor *operands[] = {out, wide};
+    nr_sort_plan plan = {.n = n, .count = k};
+    for (int o = 0; o < 2; o++) plan.step[o] = nr_step(operands[o], axis);
+    nr_nest_without(&plan.nest, axis, 2, operands);
+    return nr_finished(out, nr_run(NR_SORT, NR_SELECT, &plan, 4.0 * (double)x->numel, wide));
 }
 
 norch_tensor *norch_sorted(const norch_tensor *x, int64_t dim, bool descending) {

@@ -44,6 +44,11 @@ def _argsort(level: Level, x: Any, dim: int, k: int, descending: bool, values: A
     return sample(out, level)
 
 
+@rule("order_index")
+def _order_index(level: Level, x: Any, dim: int, k: int) -> Any:
+    return along(level, x, dim, "sort", lambda p, axis: lib.norch_order_index(p, axis, k))
+
+
 @rule("sorted")
 def _sorted(level: Level, x: Any, dim: int, descending: bool) -> Any:
     return along(level, x, dim, "sort", lambda p, axis: lib.norch_sorted(p, axis, descending))

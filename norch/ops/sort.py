@@ -6,7 +6,7 @@ C returns indices, and for sort() and topk() values too; the gradient of the val
 from __future__ import annotations
 
 from .._handle import Handle
-from .._lib import lib
+from .._lib import constants, lib
 from .._numbers import flag, int64
 from .._typing import Any, Operand, Tensor, overload
 from ..autograd.derivative import derivative
@@ -132,8 +132,17 @@ _Median = derivative(
 )
 
 
+def index_at(x: Tensor, dim: int, k: int) -> Tensor:
+    """The index of the element at place k in sorted order, dim being kept as 1."""
+    if x.is_cuda:
+        return order_of(x, dim).narrow(dim, k, 1).clone() if x.ndim else order_of(x, dim)  # not all of the order
+    return lib.norch_order_index(x, dim, k)
+
+
 def _middle(x: Tensor, dim: int, ignore_nan: bool) -> Tensor:
     """The place of the median along dim, kept as 1."""
+    if not x.is_cuda:
+        return lib.norch_order_index(x, dim, constants["NANMEDIAN" if ignore_nan else "MEDIAN"])
     order = order_of(x, dim)
     size = x.shape[dim] if x.ndim else 1
     middle = (size - 1) // 2
@@ -199,4 +208,4 @@ def _search(
     return out.to(int32) if out_int32 else out
 
 
-__all__ = public(globals(), "order_of", "sorted_by")
+__all__ = public(globals(), "index_at", "order_of", "sorted_by")

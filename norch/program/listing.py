@@ -24,7 +24,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("random", "uniform normal integers bernoulli permutation dropout".split()),
     ("optimizer", _OPTIMIZERS),
     ("scan", "cumsum cumprod logcumsumexp cummax cummin".split()),
-    ("sort", "argsort search".split()),
+    ("sort", "argsort search order_index".split()),
     ("softmax", "softmax log_softmax softmax_backward log_softmax_backward".split()),
     ("conv", "forward input_gradient weight_gradient".split()),
     ("pool", "max max_backward avg avg_backward".split()),

@@ -19,7 +19,7 @@ from ..op import OPCODES, method
 from ..pointwise import eq, isfinite, isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
-from ..sort import order_of, searchsorted, sort
+from ..sort import index_at, order_of, searchsorted, sort
 from ..values import iota
 from ..view import axis, reshape
 
@@ -120,9 +120,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kth
         raise BoundsError(f"kthvalue: axis {dim} of shape {tuple(x.shape)} is empty")
     if not 1 <= int64(k, "kthvalue: k") <= size:
         raise ArgumentError(f"kthvalue: k = {k} is out of range for {size} elements along axis {dim}")
-    order = order_of(x, dim)
-    index = order.narrow(dim, k - 1, 1).clone() if x.ndim else order  # not all of order, which a node would keep
-    return taken(x, dim, keepdim, index, kthvalue_result)
+    return taken(x, dim, keepdim, index_at(x, dim, k - 1), kthvalue_result)
 
 
 @method(numpy=True)
