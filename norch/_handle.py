@@ -24,8 +24,8 @@ class Handle(TensorBase):
     _node             the node that computed it; the Leaf of a leaf that requires grad; or None
     _grad             the value of .grad (leaves, and others after retain_grad())
     _view             for a view, its base and how it was taken (autograd/view_history.py)
-    _version_counter  [sequence number of the last in-place write], shared by all tensors over one storage; None until
-                      needed
+    _version_counter  [sequence number of the last in-place write], shared by all tensors over one storage, with True
+                      behind it once one of them has got another shape in place; None until needed
     """
 
     __slots__ = ("__weakref__",)

@@ -126,7 +126,10 @@ def derivative(
 
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
     """derivative() of a view, for record_view(). Gradient functions may name x_meta, step and arguments."""
-    return derivative(name, layout=("x_meta", "step", "arguments"), shares_grad=True, rounds_once=True, **declared)
+    layout = ("x_meta", "step", "arguments")
+    node_class = derivative(name, layout=layout, shares_grad=True, rounds_once=True, **declared)
+    node_class.of_view = True
+    return node_class
 
 
 def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:

@@ -9,7 +9,7 @@ from ..errors import Error
 from .grad_mode import mode
 from .node import Leaf, Node
 from .record import gradient_edge
-from .view_history import SEVERED, UNRECORDED, Constant, rebase_history
+from .view_history import SEVERED, UNRECORDED, Constant, is_moved, rebase_history, settle
 
 
 def check_writable(x: Any, name: str, value: Any = None) -> None:
@@ -30,14 +30,19 @@ def check_writable(x: Any, name: str, value: Any = None) -> None:
             f"{name}: a view taken under no_grad(), or an input that a Function returned, cannot be written to where "
             "gradients are recorded; take it again, or detach() it"
         )
-    if view is UNRECORDED and node is None and isinstance(value, Handle) and gradient_edge(value) is not None:
+    of_value = isinstance(value, Handle) and gradient_edge(value) is not None
+    if view is UNRECORDED and node is None and of_value:
         raise Error(
             f"{name}: a value that requires grad cannot be written to a view taken under no_grad(), whose base would "
             "not have its gradient; take the view again, or clone() it"
         )
     if type(view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
-    if gradient_edge(x) is not None and lib.norch_overlaps_itself(x):
+    recorded = view is not UNRECORDED
+    if recorded and is_moved(x):
+        settle(x)
+    wanted = gradient_edge(x) is not None or of_value
+    if wanted and (lib.norch_overlaps_itself(x) or (recorded and lib.norch_overlaps_itself(view.base))):
         raise Error(f"{name}: a write to a view with overlapping elements has no defined gradient; write to a clone()")
 
 

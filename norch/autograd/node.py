@@ -36,6 +36,8 @@ class Node:
     # For complex numbers: True if propagate multiplies g by the derivative. The engine then conjugates g and the
     # result, which gives PyTorch's gradient. False: propagate returns PyTorch's gradient itself.
     holomorphic = False
+    # Whether it is of a view, the first edge of which leads to the tensor that was viewed.
+    of_view = False
     # What makes a propagate() of gradients in float32, if there is one (halves.py).
     propagate_wide: Any = None
     # The meta tensor of each input, if broadcasting or promotion changed its shape or dtype: the engine sums and casts

@@ -3,11 +3,18 @@
 A view keeps its base and the steps by which it was taken. A write through a view changes the base, whose history
 becomes "the old base, with this region replaced" (a ViewWrite node). The history of every other view of that base is
 then outdated. It is rebuilt when its gradient edge is next asked for (refresh).
+
+The steps are taken on the gradient of the base too, and there must give a view of it, else a write through that view
+would be lost. So a ViewWrite lays the gradient out as the base is: reshape() is a view or a copy by the strides alone.
+
+t_() and others like it change the shape of a base in place, and the steps of a view that was taken before lead
+elsewhere. They are then replaced by one step, the strides of the view within the memory of the base (settle).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 
 from .._handle import alias
 from .._lib import lib
@@ -93,32 +100,89 @@ def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Vie
 
 
 def _shortened(x: Any, view: View) -> Steps:
-    """Few steps that lead to x: its strides within the base, or within the first view of the base that has its dtype,
-    as the real numbers of complex ones. The steps of view where the base overlaps itself, or has other memory by now,
-    and those of batched tensors."""
-    path: list[Steps] = []
+    """Few steps that lead to x, or those of view where there are none."""
     steps: Any = view.steps
-    while steps is not None:
-        path.append(steps)
-        steps = steps[0]
-    if hasattr(x, "_physical") or lib.norch_overlaps_itself(view.base) or not lib.norch_shares_storage(view.base, x):
-        return path[0]
-    whole = view.base
+    return _placed(x, view) or steps
+
+
+def _placed(x: Any, view: View) -> Steps | None:
+    """The steps to x by its strides within the base, or within a view of the base that has its dtype, as the real
+    numbers of complex ones. None where the base overlaps itself or has other memory by now, and for batched tensors."""
+    base = view.base
+    if hasattr(x, "_physical") or lib.norch_overlaps_itself(base) or not lib.norch_shares_storage(base, x):
+        return None
+    path: list[Steps] = []
+    rest: Any = view.steps
+    while rest is not None:
+        path.append(rest)
+        rest = rest[0]
+    whole = alias(base)
+    steps: Steps | None = None
     with no_grad():
-        while whole._dtype != x._dtype:
-            steps = path.pop()
-            whole = steps[1](alias(whole), *steps[2])
+        while whole._dtype != x._dtype and path:
+            _, step, arguments, _ = path.pop()
+            seen = _applied(whole, (None, step, arguments, 1))
+            if seen is not None and lib.norch_shares_storage(seen, whole):
+                whole, steps = seen, (steps, step, arguments, 1 if steps is None else steps[3] + 1)
+        if whole._dtype != x._dtype or (is_moved(x) and not _contains(whole, x)):
+            return None
     shift = x._offset - whole._offset if x._numel else 0
-    arguments = (lib.norch_shape(x), lib.norch_strides(x), shift, lib.norch_strides(whole))
-    return (steps, place, arguments, 1 if steps is None else steps[3] + 1)
+    strides = lib.norch_shape(x), lib.norch_strides(x), shift, lib.norch_strides(whole)
+    return (steps, place, strides, 1 if steps is None else steps[3] + 1)
 
 
-def _layout_of(view: View) -> tuple[int, ...] | None:
-    """The strides of the base of a view, if they are not those of a contiguous tensor and a step depends on them."""
-    steps = view.steps
-    while steps is not None and steps[1] is not place:
-        steps = steps[0]
-    return None if steps is None or view.base.is_contiguous() else lib.norch_strides(view.base)
+def _applied(x: Any, steps: Steps | None) -> Any:
+    """apply_steps(), or None where x does not allow them."""
+    try:
+        return apply_steps(x, steps)
+    except OutOfMemoryError:
+        raise
+    except Error:
+        return None
+
+
+def reach(shape: Sequence[int], stride: Sequence[int], shift: int = 0) -> tuple[int, int]:
+    """The lowest and the highest element that strides reach from the one at shift."""
+    ends = [(count - 1) * step for count, step in zip(shape, stride)]
+    return shift + sum(end for end in ends if end < 0), shift + sum(end for end in ends if end > 0)
+
+
+def _contains(whole: Any, x: Any) -> bool:
+    """Whether all elements of x are elements of whole, a tensor of the same storage that does not overlap itself."""
+    if not x._numel or not whole._numel:
+        return not x._numel
+    shift = x._offset - whole._offset
+    low, high = reach(lib.norch_shape(whole), lib.norch_strides(whole))
+    first, last = reach(lib.norch_shape(x), lib.norch_strides(x), shift)
+    if first < low or last > high:
+        return False
+    if high - low + 1 == whole._numel:
+        return True
+    marks = whole.new_zeros(high - low + 1)
+    place(marks, lib.norch_shape(whole), lib.norch_strides(whole), -low, (1,)).fill_(1)
+    return bool((place(marks, lib.norch_shape(x), lib.norch_strides(x), shift - low, (1,)) != 0).all())
+
+
+def is_moved(x: Any) -> bool:
+    """Whether the steps of the view x may lead elsewhere, as a tensor with these elements got another shape in place,
+    or the base has other memory."""
+    version = x._version_counter
+    return version is not x._view.base._version_counter or (version is not None and len(version) > 1)
+
+
+def settle(x: Any) -> None:
+    """Makes the steps of the view x lead to it from its base as that is now, for a write; Error where none do."""
+    view = x._view
+    with no_grad():
+        again = _applied(view.base, view.steps)
+    if again is None or not lib.norch_is_same(again, x):
+        steps = _placed(x, view)
+        if steps is None:
+            raise Error(_LOST)
+        view.steps = steps
+
+
+_LOST = "a view of a tensor whose shape or memory was changed in place has lost its history: take it again"
 
 
 def same_history(a: Any, b: Any) -> bool:
@@ -134,21 +198,28 @@ def refresh(x: Any) -> None:
     view = x._view
     base_node = view.base._node
     if base_node is not None and type(base_node) is not Leaf:
-        try:
-            with enable_grad():
-                again = apply_steps(view.base, view.steps)
-        except OutOfMemoryError:
-            raise
-        except Error:  # the base has changed so that the steps fail
-            again = None
+        with enable_grad():
+            again = _applied(view.base, view.steps)
+            if (again is None or not lib.norch_is_same(again, x)) and (steps := _placed(x, view)) is not None:
+                view.steps = steps
+                again = apply_steps(view.base, steps)
         if again is None or not lib.norch_is_same(again, x):
-            raise Error(
-                "a view of a tensor whose shape or memory was changed in place has lost its history: take it again"
-            )
+            if _is_reshaped(base_node, view.node):
+                return  # nothing was written, so x has the history that it had
+            raise Error(_LOST)
         if x._node is not None and x._node.hooks is not None:
             _move_kept(x, again._node)
         x._node = again._node
     view.node = base_node
+
+
+def _is_reshaped(node: Node | None, former: Node | None) -> bool:
+    """Whether a tensor of this history has only got other shapes in place since it had the former one."""
+    while node is not former:
+        if node is None or not node.of_view:
+            return False
+        node = node.edges[0]
+    return True
 
 
 def rebase_history(x: Any, node: Node) -> None:
@@ -190,21 +261,44 @@ class ViewWrite(Node):
     def __init__(self, view: View, node: Node):
         super().__init__(view.base._node, node)
         self.steps = view.steps
-        self.layout = _layout_of(view)
+        self.layout = None if view.base.is_contiguous() else lib.norch_strides(view.base)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        g = g.contiguous()
+        g = self._laid_out(g)
         kept = None
         if self.edges[0] is not None:
-            kept = g.clone() if self.layout is None else _laid_out(g, self.layout)
-            apply_steps(kept, self.steps).zero_()
-        return kept, apply_steps(g if self.layout is None else _laid_out(g, self.layout), self.steps)
+            kept = self._laid_out(g, copied=True)
+            self._part(kept).zero_()
+        return kept, self._part(g)
+
+    def _part(self, g: Any) -> Any:
+        """The region in the gradient g, a view of it."""
+        part = apply_steps(g, self.steps)
+        if not lib.norch_shares_storage(part, g):
+            raise Error("the region of a write is no view of the gradient, which has other strides than the base")
+        return part
+
+    def _laid_out(self, g: Any, copied: bool = False) -> Any:
+        """g with the strides of the base; a copy where it has others, or a copy is asked for."""
+        if self.layout is None:
+            return g.clone() if copied else g.contiguous()
+        shape, stride = lib.norch_shape(g), self.layout
+        if (orders := _order_of_axes(shape, stride)) is not None:
+            g = g.permute(orders[0])
+            return (g.clone() if copied else g.contiguous()).permute(orders[1])
+        low, high = reach(shape, stride)
+        memory = g.new_zeros(high - low + 1 if g.numel() else 0)
+        return place(memory, shape, stride, -low, (1,)).copy_(g)
 
 
-def _laid_out(g: Any, stride: tuple[int, ...]) -> Any:
-    """A copy of g with these strides."""
-    shape = tuple(g.shape)
-    ends = [(count - 1) * step for count, step in zip(shape, stride)]
-    first = sum(end for end in ends if end < 0)
-    memory = g.new_zeros(sum(map(abs, ends)) + 1 if g.numel() else 0)
-    return place(memory, shape, stride, -first, (1,)).copy_(g)
+@functools.lru_cache(256)
+def _order_of_axes(shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[list[int], list[int]] | None:
+    """The order of axes in which a tensor with these strides is contiguous, and the order back; None if there is
+    none."""
+    order = sorted(range(len(shape)), key=lambda i: -stride[i])
+    count = 1
+    for i in reversed(order):
+        if shape[i] != 1 and stride[i] != count:
+            return None
+        count *= shape[i]
+    return order, [order.index(i) for i in range(len(order))]

@@ -87,6 +87,7 @@ def inplace_view(view: Function) -> Function:
             elif to_self is not None:
                 rebase_history(self, new._node)
         self._bump()
+        version_counter_of(self)[1:] = (True,)
         return self
 
     function_.__wrapped__ = view  # type: ignore[attr-defined]  # its signature

@@ -18,7 +18,7 @@ from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.levels import zeros_of
 from ..autograd.record import gradient_edge, record_view
-from ..autograd.view_history import base_of
+from ..autograd.view_history import base_of, reach
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
@@ -285,7 +285,7 @@ _Unfold = view_derivative("unfold", grad=_unfold_grad)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
 
-    Where gradients are recorded, the tensor that input is a view of must be contiguous.
+    Where gradients are recorded, no two elements of input, and of the tensor that it is a view of, may be the same.
 
     >>> norch.arange(5).as_strided((3, 3), (1, 1))
     tensor([[0, 1, 2],
@@ -294,16 +294,14 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     """
     tensor_of(input, "as_strided")
     shift = 0 if storage_offset is None else int64(storage_offset, "storage_offset") - input.storage_offset()
-    base = input if (found := base_of(input)) is None else found
-    if (
-        mode.enabled
-        and gradient_edge(input) is not None
-        and (not base.is_contiguous() or lib.norch_overlaps_itself(input))
-    ):
-        raise Error(
-            "as_strided: of what requires grad it needs a contiguous tensor, or a view of one; clone() it first"
-        )
-    return _strided(input, tuple(size), tuple(stride), shift, tuple(input.stride()))
+    base: Any = base_of(input)
+    if mode.enabled and gradient_edge(input) is not None:
+        if lib.norch_overlaps_itself(input) or (base is not None and lib.norch_overlaps_itself(base)):
+            raise Error("as_strided: elements that overlap have no gradient by strides; clone() the tensor first")
+    if base is None or base._dtype != input._dtype or hasattr(input, "_physical") or not base._numel:
+        base = input
+    shift += input._offset - base._offset
+    return _strided(base, tuple(size), tuple(stride), shift, lib.norch_strides(base))
 
 
 def _strided(x: Tensor, size: Shape, stride: Shape, shift: int, x_stride: Shape) -> Tensor:
@@ -323,7 +321,7 @@ def _as_strided_grad(g: Tensor, x_meta: Handle, arguments: Any) -> Tensor:
     shape = tuple(x_meta.shape)
     if 0 in shape or 0 in size:
         return zeros_of(x_meta, g)
-    low, high = zip(_reach(shape, x_stride, 0), _reach(size, stride, shift))
+    low, high = zip(reach(shape, x_stride), reach(size, stride, shift))
     first, count = min(low), max(high) - min(low) + 1
     positions = _strided(iota(count, g), size, stride, shift - first, (1,)).reshape(-1)
     memory = g.new_zeros(count).index_add(0, positions, g.reshape(-1))
@@ -331,12 +329,6 @@ def _as_strided_grad(g: Tensor, x_meta: Handle, arguments: Any) -> Tensor:
 
 
 _AsStrided = view_derivative("as_strided", grad=_as_strided_grad)
-
-
-def _reach(size: Shape, stride: Shape, shift: int) -> tuple[int, int]:
-    """The lowest and the highest element that strides reach."""
-    ends = [(count - 1) * step for count, step in zip(size, stride)]
-    return shift + sum(end for end in ends if end < 0), shift + sum(end for end in ends if end > 0)
 
 
 # ---- the same elements ----------------------------------------------------------------------------------------------
