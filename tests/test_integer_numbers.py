@@ -427,3 +427,59 @@ def test_functions_of_several_calls_take_no_number_beyond_the_dtype() -> None:
             getattr(norch, name)(x, 300)
     with pytest.raises(ValueError, match="tensor: 300 does not fit uint8"):
         norch.tensor(np.int64(300), dtype=norch.uint8)
+
+
+# Calls that store a 0-d tensor, or may give it.
+OF_SCALARS: dict[str, Callable[[Any, Any], Any]] = {
+    "fill_": lambda x, n: x.clone().fill_(n),
+    "masked_fill": lambda x, n: x.masked_fill(x == x, n),
+    "masked_fill_": lambda x, n: x.clone().masked_fill_(x == x, n),
+    "index_fill": lambda x, n: x.index_fill(0, norch.arange(len(x)), n),
+    "index_fill_": lambda x, n: x.clone().index_fill_(0, norch.arange(len(x)), n),
+    "where": lambda x, n: norch.where(x == x, n, x),
+    "where not": lambda x, n: norch.where(x != x, x, n),
+    **{f"x[{key}] =": lambda x, n, key=key: _assigned(x.clone(), key, n) for key in (slice(None), ..., [0, 1, 2])},
+    "x[mask] =": lambda x, n: _assigned(x.clone(), x == x, n),
+    "maximum": lambda x, n: norch.maximum(x - x, n).minimum(n),
+    "clamp": lambda x, n: x.clamp(n, n),
+}
+
+
+def _assigned(x: Any, key: Any, n: Any) -> Any:
+    x[key] = n
+    return x
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="elsewhere what is stored wraps")
+@pytest.mark.parametrize("name", INTEGERS[:4])
+@pytest.mark.parametrize("way", OF_SCALARS)
+def test_tensors_without_dimensions_are_stored_by_value(name: str, way: str) -> None:
+    least, most = held(name)
+    x = norch.tensor([0, 1, 2], dtype=name)
+    for number in (least - 1, most + 1, 2 * most + 46, 1 << 40, least, most, 2):
+        scalar = norch.tensor(number)
+        if least <= number <= most:
+            found = OF_SCALARS[way](x, scalar)
+            if way != "maximum" or number >= 0:
+                assert found.tolist() == [number] * 3 and found.dtype is x.dtype
+        elif way == "maximum" and number < 0:
+            with pytest.raises(ValueError, match=f"minimum: {number} does not fit {name}"):
+                norch.minimum(x, scalar)
+        else:
+            with pytest.raises(ValueError, match=f"{number} does not fit {name}"):
+                OF_SCALARS[way](x, scalar)
+    if way not in ("maximum", "clamp"):  # a replay could not refuse what does not fit
+        captured = norch.capture(OF_SCALARS[way])
+        with pytest.raises(norch.CaptureError):
+            for _ in range(3):
+                captured(x, norch.tensor(2))
+    assert x.tolist() == [0, 1, 2]
+    assert (x + norch.tensor(most + 1)).tolist() == [least, least + 1, least + 2]  # arithmetic wraps
+
+
+def test_searches_for_any_kind_of_number() -> None:
+    line = norch.tensor([1, 200], dtype=norch.uint8)
+    for number in (300, np.int64(300), norch.tensor(300), norch.tensor(300, dtype=norch.int16)):
+        assert norch.searchsorted(line, number).item() == norch.bucketize(number, line).item() == 2
+    for number in (-1, np.int8(-1), norch.tensor(-1)):
+        assert norch.searchsorted(line, number).item() == norch.bucketize(number, line).item() == 0

@@ -50,15 +50,24 @@ static int side_of(const norch_tensor *x, int32_t dtype) {
     return side_of_integer(value, dtype);
 }
 
+static int64_t read_integer(const norch_tensor *x) {
+    switch (x->dtype) {
+    case NORCH_UINT8: return *(const uint8_t *)x->data;
+    case NORCH_INT8: return *(const int8_t *)x->data;
+    case NORCH_INT16: return *(const int16_t *)x->data;
+    case NORCH_INT32: return *(const int32_t *)x->data;
+    default: return *(const int64_t *)x->data;
+    }
+}
+
 static int32_t refuse(const char *op, const char *mark, const norch_tensor *x, int32_t dtype) {
     if (nr_is_float(x->dtype)) {
         double value;
         memcpy(&value, x->data, sizeof value);
         return nr_fail(NORCH_ERROR_VALUE, "%s%s: %g does not fit %s", op, mark, value, nr_dtypes[dtype].name);
     }
-    int64_t value;
-    memcpy(&value, x->data, sizeof value);
-    return nr_fail(NORCH_ERROR_VALUE, "%s%s: %lld does not fit %s", op, mark, (long long)value, nr_dtypes[dtype].name);
+    return nr_fail(NORCH_ERROR_VALUE, "%s%s: %lld does not fit %s", op, mark, (long long)read_integer(x),
+                   nr_dtypes[dtype].name);
 }
 
 int32_t nr_check_stored(const char *op, const norch_tensor *x, int32_t dtype) {
@@ -73,34 +82,53 @@ int32_t nr_check_stored(const char *op, const norch_tensor *x, int32_t dtype) {
     return fits ? NORCH_OK : refuse(op, "", x, dtype);
 }
 
-static int64_t read_integer(const norch_tensor *x) {
-    switch (x->dtype) {
-    case NORCH_UINT8: return *(const uint8_t *)x->data;
-    case NORCH_INT8: return *(const int8_t *)x->data;
-    case NORCH_INT16: return *(const int16_t *)x->data;
-    case NORCH_INT32: return *(const int32_t *)x->data;
-    default: return *(const int64_t *)x->data;
-    }
+/* Whether x is a 0-d tensor of an integer dtype that holds more than the dtype. */
+static bool is_wider(const norch_tensor *x, int32_t dtype) {
+    return !x->weak && !x->ndim && nr_is_integer(x->dtype) && nr_promote(x->dtype, dtype) != dtype;
 }
 
 /* Whether a 0-d tensor of a wider dtype, which has no part in promotion, is beyond the dtype where operands act by
- * their values. */
-static bool is_beyond(int32_t op, const norch_tensor *x, int32_t dtype) {
-    if (x->weak || x->ndim || !nr_is_integer(x->dtype) || nr_promote(x->dtype, dtype) == dtype) return false;
-    if (sides_in_range(op, 1, true) == NONE) return false;
-    if (nr_records() || x->device_type != NORCH_CPU) return true; /* a replay may find any value there */
-    return x->data && side_of_integer(read_integer(x), dtype) != NONE;
+ * their values. *side: of its value, where that can be read. */
+static bool is_beyond(int32_t op, const norch_tensor *x, int32_t dtype, int *side) {
+    *side = NONE;
+    if (!is_wider(x, dtype)) return false;
+    if (op != NR_OP_where && sides_in_range(op, 1, true) == NONE) return false;
+    if (nr_records() || x->device_type != NORCH_CPU) return op != NR_OP_where; /* a replay may find any value there */
+    if (x->data) *side = side_of_integer(read_integer(x), dtype);
+    return *side != NONE;
+}
+
+/* Whether the result may be the number itself. */
+static bool gives_operand(int32_t op, int operand) {
+    switch (op) {
+    case NR_OP_maximum:
+    case NR_OP_minimum:
+    case NR_OP_fmax:
+    case NR_OP_fmin:
+    case NR_OP_clamp_min:
+    case NR_OP_clamp_max: return true;
+    case NR_OP_clamp:
+    case NR_OP_where: return operand > 0;
+    default: return false;
+    }
 }
 
 int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
                          bool *by_value) {
     *by_value = false;
+    int upper = NONE; /* the side of clamp's upper bound */
+    if (op == NR_OP_clamp && !is_beyond(op, operands[2], dtype, &upper)) upper = side_of(operands[2], dtype);
+    if (op == NR_OP_where && nr_records() && (is_wider(operands[1], dtype) || is_wider(operands[2], dtype)))
+        NR_TRY(
+            nr_note_unseen("a 0-d tensor is read, to see whether a narrower integer dtype holds it; convert it first"));
     for (int i = 0; i < n; i++) {
-        *by_value |= is_beyond(op, operands[i], dtype);
-        const int side = side_of(operands[i], dtype);
+        int side;
+        *by_value |= is_beyond(op, operands[i], dtype, &side);
+        if (!gives_operand(op, i)) side = NONE; /* arithmetic of tensors wraps */
+        if (side == NONE) side = side_of(operands[i], dtype);
         if (side == NONE) continue;
         bool held = sides_in_range(op, i, nr_dtypes[dtype].kind == 'i') & side;
-        if (op == NR_OP_clamp && side == ABOVE) held &= i == 2 || side_of(operands[2], dtype) == NONE;
+        if (op == NR_OP_clamp && side == ABOVE) held &= i == 2 || upper == NONE;
         if (!held) return refuse(nr_ops[op].name, mark, operands[i], dtype);
         *by_value = true;
     }

@@ -16,7 +16,7 @@ from ..autograd.record import gradient_edge, record, record_one
 from ..autograd.recorders import record_sequence, record_write
 from ..device import cuda_device_count, device_code
 from ..device import device as Device
-from ..dtype import DTYPES, check_fits, check_format, dtype_named
+from ..dtype import DTYPES, check_fits, check_format, dtype_named, fits, iinfo
 from ..dtype import dtype as DType
 from ..errors import ArgumentError
 from ._arguments import named_function, tensors_of
@@ -145,14 +145,27 @@ def copy_(x: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
 _CopyInto = write_derivative("copy_into", grad_x=zeros_of, grad_values=lambda g: g, shares_grad=True)
 
 
+def check_scalar(value: Tensor, x: Tensor, name: str) -> None:
+    """check_fits() of an operand that is to be written into x: a number, or a 0-d tensor of a wider integer dtype on
+    the CPU. Elsewhere reading it would wait for the device, and what does not fit wraps."""
+    kind, wanted = value.dtype, x.dtype
+    if value._weak:
+        if not value.is_complex():
+            check_fits(value.item(), wanted, name)
+    elif not value.ndim and kind is not wanted and wanted.kind in "iu" and kind.kind in "iu":
+        if value.is_cpu and x.is_cpu and not isinstance(value, BatchedBase):
+            if not (fits(iinfo(kind).min, wanted) and fits(iinfo(kind).max, wanted)):
+                check_fits(value.item(), wanted, name)
+
+
 @method
 def fill_(x: Tensor, value: Any) -> Tensor:
     """Sets every element of x to value, a number or a 0-d tensor."""
     number, value = value, kernel_operand(value, "fill_")
     if isinstance(number, (int, float)):
         check_fits(number, x.dtype, "fill_")
-    elif value._weak and not value.is_complex():  # a number of NumPy
-        check_fits(value.item(), x.dtype, "fill_")
+    else:
+        check_scalar(value, x, "fill_")
     if value.ndim:
         raise ArgumentError(f"fill_: expected a number or a 0-d tensor, got shape {tuple(value.shape)}")
     return copy_(x, value)

@@ -27,7 +27,7 @@ from ..dtype import bool_
 from ..dtype import int64 as int64_
 from ..errors import BoundsError, Error, rename_error
 from ._operand import as_operand
-from .copy import clone_for, copy_, fill_
+from .copy import check_scalar, clone_for, copy_, fill_
 from .index import (
     FIRST_AXES,
     PUT,
@@ -105,6 +105,7 @@ def _write(view: Any, value: Any) -> None:
     elif not isinstance(value, Handle):
         copy_(view, _without_ones(as_operand(value, "setitem"), view.ndim))
     elif not (lib.norch_is_same(view, value) and same_history(view, value)):  # x[i] += 1 has written already
+        check_scalar(value, view, "setitem")
         copy_(view, _without_ones(value, view.ndim))
 
 

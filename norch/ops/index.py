@@ -17,12 +17,12 @@ from ..autograd.levels import BatchedBase, zeros_of
 from ..autograd.record import record_one
 from ..autograd.recorders import record_write
 from ..autograd.saved import TensorHolder
-from ..dtype import bool_, check_fits
+from ..dtype import bool_
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._arguments import as_fixed_operand, named_function
 from ._checks import on_one_device
 from ._operand import as_operand, kernel_operand
-from .copy import cast, clone_for, copy_, to
+from .copy import cast, check_scalar, clone_for, copy_, to
 from .op import OPCODES, method
 from .pointwise import where
 from .view import axis as axis_of
@@ -48,8 +48,7 @@ def check_index(index: Tensor, name: str) -> Tensor:
 def values_for(x: Tensor, value: Operand, name: str) -> Tensor:
     """The values of a write into x, in the dtype of x; numbers must fit it."""
     given = kernel_operand(value, name)
-    if given._weak and not given.is_complex():
-        check_fits(given.item(), x.dtype, name)
+    check_scalar(given, x, name)
     return to_device_of(cast(given, x.dtype), x)
 
 

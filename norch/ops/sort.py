@@ -11,7 +11,7 @@ from .._numbers import flag, int64
 from .._typing import Any, Operand, Tensor, overload
 from ..autograd.derivative import derivative
 from ..autograd.record import record, record_one
-from ..dtype import fits, int32
+from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
 from ._arguments import as_fixed_operand, public, rename_errors
@@ -194,11 +194,12 @@ def _search(
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f"{name}: side is 'left' or 'right' and agrees with right, not {side!r} with {right}")
     line = as_operand(line, name).detach()
-    number = values if type(values) is int else None
     values = as_operand(values, name).detach()
     if values.ndim == 0 and values.is_cpu:  # a number goes with any device
         values = values.to(line.device)
-    common = result_type(line, values) if number is None or fits(number, line.dtype) else int64_
+    common = result_type(line, values)
+    if values.ndim == 0 and values.dtype.kind in "iu" and line.dtype.kind in "iu":  # which acts by its value
+        common = int64_
     line, values = line.to(common), values.to(common)
     if sorter is not None:
         if tensor_of(sorter, f"{name}: sorter").dtype is not int64_ or sorter.shape != line.shape:
