@@ -76,9 +76,36 @@ INLINE void OF_DTYPE(bisect)(T value, const char *sorted, int64_t step, int64_t 
     *high += (middle - *high) & ~before;
 }
 
+/* The same for values that share a line without NaN at its end: there the halves are the same for all. */
+static void OF_DTYPE(search_line)(const nr_sort_plan *p, char *out, const char *x, const char *row, int64_t n) {
+    const int64_t *stride[3] = {p->nest.stride[0], p->nest.stride[1], p->nest.stride[2]}, step = p->step[1];
+    const bool right = p->right;
+    for (int64_t i = 0; i < n; i += SIDE) {
+        int64_t low[SIDE] = {0}, left = p->n;
+        T value[SIDE];
+        for (int64_t l = 0; l < SIDE; l++)
+            value[l] = *(const T *)(const void *)(x + least(i + l, n - 1) * stride[1][0]);
+        for (int64_t half; left > 0; left -= half) {
+            half = left - left / 2;
+            for (int64_t l = 0; l < SIDE; l++) {
+                const T at = *(const T *)(const void *)(row + (low[l] + half - 1) * step);
+                low[l] += half & -(int64_t)(right ? !(at > value[l]) : !(at >= value[l]));
+            }
+        }
+        for (int64_t l = 0; l < least(SIDE, n - i); l++) *(int64_t *)(void *)(out + (i + l) * stride[0][0]) = low[l];
+    }
+}
+
 /* How many elements precede each of n values, SIDE of them side by side. */
 static void OF_DTYPE(search)(const nr_sort_plan *p, char *out, const char *x, const char *row, int64_t n) {
     const int64_t *stride[3] = {p->nest.stride[0], p->nest.stride[1], p->nest.stride[2]};
+    if (p->n > 0 && stride[2][0] == 0) {
+        const T last = *(const T *)(const void *)(row + (p->n - 1) * p->step[1]);
+        if (last == last) {
+            OF_DTYPE(search_line)(p, out, x, row, n);
+            return;
+        }
+    }
     for (int64_t i = 0; i < n; i += SIDE) {
         const int64_t some = least(SIDE, n - i);
         int64_t low[SIDE] = {0}, high[SIDE];
