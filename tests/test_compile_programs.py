@@ -62,8 +62,8 @@ KINDS = ["twice", "shared", "two", "parts", "dropout", "view", "state", "inplace
 INPUTS = ["leaf", "plain", "other", "same", "leaves", "view"]
 WALKS = [
     "backward", "twice", "grad_x", "grad_parts", "penalty", "penalty_p", "hessian", "inputs", "some", "unused",
-    "reverse", "order", "no_grad", "fails", "hook_result", "retain_grad", "nested", "both", "mixed", "write_view", "again_later",
-    "outside",
+    "reverse", "order", "no_grad", "fails", "hook_result", "retain_grad", "nested", "both", "mixed", "write_view",
+    "again_later", "outside",
 ]  # fmt: skip
 CHANGES = [
     "none",

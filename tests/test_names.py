@@ -185,7 +185,8 @@ def test_messages() -> None:
         exec("from norch import histogramdd")
     graph = HERE["autograd.graph"]
     for module, name in (
-        *((norch.func, "linearize"), (graph, "allow_mutation_on_saved_tensors"), (norch.cuda, "can_device_access_peer")),
+        *((norch.func, "linearize"), (graph, "allow_mutation_on_saved_tensors")),
+        (norch.cuda, "can_device_access_peer"),
         *((nn.init, "orthogonal"), (norch.linalg, "ldl_solve"), (norch.autograd, "set_multithreading_enabled")),
     ):
         with pytest.raises(AttributeError, match=f"'{module.__name__}' leaves out '{name}' of PyTorch: .*"):

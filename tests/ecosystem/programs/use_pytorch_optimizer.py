@@ -7,8 +7,8 @@ from torch import nn
 
 x, y = torch.tensor(array(8, 4)).float(), torch.tensor(array(8, 2, seed=1)).float()
 for name in (
-    "AdaBelief", "AdaBound", "Adan", "AdamP", "ADOPT", "DiffGrad", "Lamb", "Lion", "MADGRAD", "NovoGrad", "Prodigy", "QHAdam",
-    "RAdam", "Ranger21", "SGDW", "Shampoo", "Tiger", "Yogi", "CAME",
+    "AdaBelief", "AdaBound", "Adan", "AdamP", "ADOPT", "DiffGrad", "Lamb", "Lion", "MADGRAD", "NovoGrad", "Prodigy",
+    "QHAdam", "RAdam", "Ranger21", "SGDW", "Shampoo", "Tiger", "Yogi", "CAME",
 ):  # fmt: skip
     model = fill(nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)), 0.4)
     kind = getattr(pytorch_optimizer, name)
