@@ -25,11 +25,12 @@ from typing import Any
 from ._exports import publish
 from ._numbers import flag
 from ._placement import Chosen, destination, placed
+from ._recording import unseen
 from ._source import Source, size_of
 from ._target import write
 from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler
 from .device import device as Device  # noqa: N812
-from .errors import DeviceError, Error
+from .errors import CaptureError, DeviceError, Error
 from .storage import Storage, read_from
 
 __all__ = [
@@ -174,6 +175,7 @@ def load(
     pickle_module other than pickle.
     """
     _check_pickle("load", pickle_module)
+    unseen("load() reads a file")
     encoding = pickle_load_args.pop("encoding", "utf-8")
     if pickle_load_args:
         raise TypeError(f"load: there is no argument {', '.join(pickle_load_args)}")
@@ -211,7 +213,7 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
         if hasattr(reader, "calls"):  # no one of C
             reader.encoding = encoding
         return reader.load()
-    except (Refusal, DeviceError, MemoryError):
+    except (Refusal, CaptureError, DeviceError, MemoryError):
         raise
     except Exception as error:
         if isinstance(where, Chosen) and where.error is not None:

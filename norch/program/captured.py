@@ -43,6 +43,7 @@ _ADVICE = {
     "the memory of a tensor": "write into it with copy_()",
     "a tensor is made over": "pass it as an argument",
     "a call failed": "do not catch its exception in the function",
+    "load() reads": "load outside the function",
     "a schedule": "call it outside the function",
     "the stream of random numbers": "do it outside the function",
 }

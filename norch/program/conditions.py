@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 from collections.abc import Callable
 from types import CellType, MemberDescriptorType
 from typing import Any
 
-from .fields import offset_of
+from .fields import offset_of, offset_of_dict
 
 ITEM, SIZE, KEYS, FIELD, CALL = range(5)
 Row = tuple[Any, ...]
+HAS_VERSIONS = sys.implementation.name == "cpython" and sys.version_info < (3, 13)  # of dicts (PEP 509)
 absent: Any = object()  # stands for the value of what is not there
 
 
@@ -88,18 +90,6 @@ def slot_of(slot: Any, x: Any) -> Any:
         return absent
 
 
-def is_python(cls: type) -> bool:
-    """Whether a class is defined in Python."""
-    if cls is object or not cls.__flags__ & 1 << 9 or cls.__flags__ & 1 << 8:  # static, immutable
-        return False
-    if "__slots__" in cls.__dict__:
-        return True
-    for name, text in (("__dict__", "dictionary for instance variables"), ("__weakref__", "list of weak references")):
-        if name in cls.__dict__ and str(cls.__dict__[name].__doc__).startswith(text):  # as type() makes them
-            return True
-    return any(map(is_python, cls.__bases__))
-
-
 def dict_of_class(cls: type) -> dict[str, Any]:
     """The dict behind the proxy cls.__dict__."""
     (found,) = (one for one in gc.get_referents(cls.__dict__) if type(one) is dict)
@@ -112,6 +102,14 @@ def guard_of_bases(cls: type) -> Row:
     if type(slot) is MemberDescriptorType:
         return cls, FIELD, offset_of(slot), cls.__mro__
     return Unchanged(lambda cls: cls.__mro__, cls), CALL, None
+
+
+def guard_of_dict(x: Any, attributes: dict[str, Any]) -> Row:
+    """The guard that an object has the dict that it had: c.__dict__ = {} replaces it."""
+    offset = offset_of_dict(x, attributes)
+    if offset is None:
+        return Unchanged(lambda x: (dict_of(x),), x), CALL, None
+    return x, FIELD, offset, attributes
 
 
 def contents_of(cell: CellType) -> Any:

@@ -1,20 +1,33 @@
-"""Where CPython's objects keep what no dict holds: slots, and the code and the defaults of functions."""
+"""Where CPython's objects keep what no dict holds: slots, their dict, and the code and the defaults of functions.
+
+The offsets are found in objects made for that, so that an unknown version of CPython raises an error at import."""
 
 from __future__ import annotations
 
 import ctypes
-from types import MemberDescriptorType
+from types import MemberDescriptorType, ModuleType
 from typing import Any
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 CLASS = _WORD  # the offset of an object's class
+_MANAGED_DICT = 1 << 4  # flag of types whose instances have their dict before them (from Python 3.11 on)
+
+
+def _word(x: Any, offset: int) -> int | None:
+    return ctypes.c_void_p.from_address(id(x) + offset).value
 
 
 def offset_of(slot: MemberDescriptorType) -> int:
     """The offset of a slot in the instances of its class (PyMemberDescrObject, PyMemberDef)."""
-    definition = ctypes.c_void_p.from_address(id(slot) + 5 * _WORD).value
+    definition = _word(slot, 5 * _WORD)
     assert definition is not None
     return ctypes.c_ssize_t.from_address(definition + 2 * _WORD).value
+
+
+def offset_of_dict(x: Any, attributes: dict[str, Any]) -> int | None:
+    """The offset of the pointer to an object's dict; None if it has none at a fixed place."""
+    offset = -3 * _WORD if type(x).__flags__ & _MANAGED_DICT else type(x).__dictoffset__
+    return offset if offset and _word(x, offset) == id(attributes) else None
 
 
 def _offsets_in_functions() -> tuple[int, int, int]:
@@ -22,10 +35,23 @@ def _offsets_in_functions() -> tuple[int, int, int]:
 
     def sample(a: Any = object, *, b: Any = object) -> None: ...
 
-    words = [ctypes.c_void_p.from_address(id(sample) + i).value for i in range(0, type(sample).__basicsize__, _WORD)]
+    words = [_word(sample, i) for i in range(0, type(sample).__basicsize__, _WORD)]
     values = (sample.__code__, sample.__defaults__, sample.__kwdefaults__)
     code, defaults, keywords = (words.index(id(value)) * _WORD for value in values)
     return code, defaults, keywords
 
 
 CODE, DEFAULTS, KEYWORDS = _offsets_in_functions()
+
+# Classes made by Python's class statement have one destructor, subtype_dealloc (PyTypeObject.tp_dealloc), whatever
+# their bases; no class in C that has a destructor of its own has it.
+_DESTRUCTOR = 6 * _WORD
+_MADE = [type("Made", bases, {}) for bases in ((), (dict,), (type,), (ModuleType,), (ValueError,))]
+_OF_PYTHON = _word(_MADE[0], _DESTRUCTOR)
+if any(_word(cls, _DESTRUCTOR) != _OF_PYTHON for cls in _MADE) or _word(dict, _DESTRUCTOR) == _OF_PYTHON:
+    raise ImportError("norch.program: the fields of types are not where they are in CPython 3.10 to 3.13")
+
+
+def is_made_by_class_statement(cls: type) -> bool:
+    """Whether a class is defined in Python, by a class statement or type()."""
+    return _word(cls, _DESTRUCTOR) == _OF_PYTHON

@@ -24,54 +24,68 @@ from .._handle import Device, DType, Handle, Size
 from ..errors import PACKAGE
 from ..nn.module import Module
 from .bytecode import Reads, reads_of
+from .trusted import (
+    FROZEN_FILES,
+    LAYERS_FILES,
+    PACKAGE_FILES,
+    REPORTING_FILES,
+    SAME_FUNCTIONS,
+    SAME_MODULES,
+    STANDARD,
+)
+
+_FILE = "it reads a file; read it outside the function"
+_THREAD = "it starts a thread, whose code is not seen; start it outside the function"
+_PROFILE = "it sets a profile function, which hides code; profile the calls of the captured function"
 
 QUIET, LAYERS, LIBRARY, USER = range(4)
 
-_STANDARD = os.path.dirname(os.__file__) + os.sep
-_NAMES_OF_LAYERS = tuple(PACKAGE + one for one in "nn/ amp/ distributions/ utils/ optim/lr_ optim/sched".split())
-_REPORT = tuple(
-    _STANDARD + one
-    for one in "warnings.py typing.py traceback.py linecache.py tokenize.py importlib logging abc.py".split()
-)
-_PACKAGES = tuple(
-    f"{os.sep}site-packages{os.sep}{one}" for one in "numpy scipy _pytest pluggy coverage hypothesis".split()
-)
-
-# Python's own modules in C whose functions give the same for the same arguments, or which are looked into (guards.py).
-_SAME = frozenset(
-    "builtins math cmath operator _operator itertools _functools _collections _struct _json unicodedata _bisect _heapq "
-    "_weakref _abc _thread zlib binascii _hashlib _md5 _sha1 _sha2 _sha256 _sha512 _blake2 _sre _string _stat marshal "
-    "_warnings _pickle _codecs _imp array _typing _ast _io io _csv _statistics errno atexit types".split()
-)
-_ALSO_SAME = frozenset("intern getsizeof exc_info exception setprofile settrace audit getfilesystemencoding".split())
-_NOT_SAME = frozenset("_io.open io.open builtins.input _thread.get_ident _thread._count".split())
 # Recordings are for one of the first two; the others say whether a function is recorded.
 _MODES = ("is_grad_enabled", "get_default_dtype", "is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing")
-_ONLY_WRITE = frozenset("fspath write mkdir fsync close isatty get_terminal_size sleep".split())
+
+# {function in C of a module that is trusted otherwise: what is refused}
+_REFUSED = {
+    "io.open": _FILE, "_io.open": _FILE, "_io.open_code": _FILE, "numpy.fromfile": _FILE, "builtins.input": _FILE,
+    "_thread.start_new_thread": _THREAD, "_thread.start_joinable_thread": _THREAD,
+    "sys.setprofile": _PROFILE, "sys._setprofileallthreads": _PROFILE,
+    "_thread.get_ident": "it asks which thread it runs in; pass what depends on that as an argument",
+    "_thread._count": "it counts threads; pass what depends on that as an argument",
+}  # fmt: skip
+# {file of code that is not looked at: {function that reads more than its arguments: what is refused}}
+_REFUSED_FUNCTIONS = {
+    f"{os.sep}numpy{os.sep}": dict.fromkeys(
+        "geterr getbufsize geterrcall geterrobj get_printoptions array2string array_repr array_str "
+        "_array_repr_implementation _array_str_implementation".split(),
+        "it reads a setting of NumPy's; read it outside the function, and pass it as an argument",
+    ),
+    "linecache.py": dict.fromkeys("getline getlines updatecache".split(), _FILE),
+}
 
 
 @lru_cache(maxsize=4096)
 def kind_of(file: str) -> int:
     """The kind of code of a file."""
     if file.startswith(PACKAGE):
-        return LAYERS if file.startswith(_NAMES_OF_LAYERS) else QUIET
+        return LAYERS if file.startswith(LAYERS_FILES) else QUIET
     if file.startswith("<frozen"):
-        return QUIET if file.startswith(("<frozen importlib", "<frozen zipimport", "<frozen abc")) else LIBRARY
-    if any(one in file for one in _PACKAGES):
+        return QUIET if file.startswith(FROZEN_FILES) else LIBRARY
+    if any(one in file for one in PACKAGE_FILES):
         return QUIET
-    if file.startswith(_STANDARD) and "site-packages" not in file:
-        return QUIET if file.startswith(_REPORT) else LIBRARY
+    if file.startswith(STANDARD) and "site-packages" not in file:
+        return QUIET if file.startswith(REPORTING_FILES) else LIBRARY
     return USER
 
 
 class Frames:
-    """codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
+    """called_from  {id of code of Python's library: file and line of the user's that called it}
+    codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
     settings  {function of norch that was called without arguments: its result}
     refusal   (text, file, line) of the first call that cannot be repeated; None: there was none
     """
 
     def __init__(self) -> None:
         self.codes: dict[tuple[int, int], tuple[CodeType, dict[str, Any], dict[str, Any], int]] = {}
+        self.called_from: dict[int, tuple[str, int]] = {}
         self.refusal: tuple[str, str, int] | None = None
         self.settings: dict[Any, Any] = {}
         self._before: Any = None
@@ -84,6 +98,8 @@ class Frames:
         try:
             yield
         finally:
+            if sys.getprofile() != self._note:
+                self._refuse(_PROFILE, sys._getframe())
             sys.setprofile(before if callable(before) else None)
             if before is not None and not callable(before) and hasattr(before, "enable"):  # cProfile
                 before.enable()
@@ -98,15 +114,29 @@ class Frames:
                 kind = _kind_here(frame)
                 if kind != QUIET and not (gc.callbacks and _collects_garbage(frame)):
                     self.codes[key] = (code, frame.f_globals, frame.f_builtins, kind)
+                    if kind == LIBRARY:
+                        self.called_from[id(code)] = _user_line(frame)
+            if self.refusal is None and frame.f_back is not None and kind_of(code.co_filename) == QUIET:
+                what = _refused_function(code)
+                if what is not None and _kind_here(frame.f_back) >= LIBRARY:
+                    self._refuse(what, frame.f_back)
         elif event == "return":
             if argument is not None and frame.f_back is not None and kind_of(code.co_filename) < LIBRARY:
                 self._note_setting(frame, code, argument)
-        elif event == "c_call" and self.refusal is None and kind_of(code.co_filename) >= LIBRARY:
-            what = _reads(argument)
-            if what is not None and _kind_here(frame) >= LIBRARY and not _collects_garbage(frame):
-                while kind_of(frame.f_code.co_filename) == LIBRARY and frame.f_back is not None:
-                    frame = frame.f_back
-                self.refusal = (what, frame.f_code.co_filename, frame.f_lineno)
+        elif event == "c_call" and self.refusal is None:
+            what = _what_is_read(argument)
+            if what is None or _collects_garbage(frame):
+                return
+            if _kind_here(frame) >= LIBRARY or (what is _FILE and _reads_for_user(frame)):
+                self._refuse(what, frame)
+
+    def _refuse(self, what: str, frame: Any) -> None:
+        if self.refusal is None:
+            self.refusal = (what, *_user_line(frame))
+
+    def place_of(self, code: CodeType, line: int) -> tuple[str, int]:
+        """Where code reads something: for Python's library the line of the user's that called it."""
+        return self.called_from.get(id(code), (code.co_filename, line))
 
     def _note_setting(self, frame: Any, code: CodeType, result: Any) -> None:
         """Notes a function of norch, or a method of one of its objects, that code outside it has called without
@@ -155,20 +185,54 @@ def _collects_garbage(frame: Any) -> bool:
     return frame is not None
 
 
-def _reads(function: Any) -> str | None:
+def _user_line(frame: Any) -> tuple[str, int]:
+    """File and line of the first caller that is the user's."""
+    first = frame
+    while frame is not None and kind_of(frame.f_code.co_filename) != USER:
+        frame = frame.f_back
+    frame = frame or first
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+@lru_cache(maxsize=4096)
+def _refused_function(code: CodeType) -> str | None:
+    for file, functions in _REFUSED_FUNCTIONS.items():
+        if file in code.co_filename and code.co_name in functions:
+            return functions[code.co_name]
+    return None
+
+
+def _reads_for_user(frame: Any) -> bool:
+    """Whether a file is read for the user by a function that loads: load() of norch or NumPy, linecache."""
+    while frame is not None and (kind := kind_of(frame.f_code.co_filename)) < LIBRARY or kind == LIBRARY:
+        if frame.f_code.co_filename.startswith(("<frozen importlib", *REPORTING_FILES)):
+            return False
+        frame = frame.f_back
+    return frame is not None
+
+
+def _what_is_read(function: Any) -> str | None:
     """What a builtin function reads that no guard can compare; None: nothing."""
     owner, name = getattr(function, "__self__", None), function.__name__
-    if isinstance(owner, ModuleType):
-        module = owner.__name__
-        same = module in _SAME or module not in sys.stdlib_module_names or name in _ONLY_WRITE or name in _ALSO_SAME
-        return (
-            None if same and (module, name) not in _NOT_SAME else f"it calls {module}.{name}, whose result may change"
-        )
+    if isinstance(owner, ModuleType) or owner is None:
+        module = owner.__name__ if owner is not None else str(getattr(function, "__module__", ""))
+        if module.startswith("numpy."):
+            module = "numpy"
+        if (refused := _REFUSED.get(f"{module}.{name}")) is not None:
+            return refused
+        if owner is None or module in SAME_MODULES or module not in sys.stdlib_module_names or name in SAME_FUNCTIONS:
+            return None
+        return f"it calls {module}.{name}, whose result may change; call it outside the function"
     randoms = sys.modules.get("_random")
     if randoms is not None and isinstance(owner, randoms.Random):
         return f"it draws random numbers of Python's ({name})"
     if isinstance(owner, type):
         return f"it reads the clock ({name})" if name in ("now", "utcnow", "today") else None
-    if type(owner).__module__ == "_io" and name.startswith(("read", "get")):
-        return f"it reads a file ({name})"
+    kind = type(owner).__module__
+    if kind == "_io" and name.startswith(("read", "get")):
+        return _FILE
+    if any(one.__module__ == "_lsprof" for one in type(owner).__mro__):  # also cProfile.Profile
+        return _PROFILE
+    if kind == "_thread" and name == "locked":
+        return "it asks whether a lock is held; ask outside the function, and pass the answer as an argument"
     return None

@@ -31,8 +31,9 @@ from ..autograd.reachable import reachable
 from ..nn._watch import watching
 from ..nn.module import Module
 from .conditions import FIELD, ITEM, KEYS, SIZE, Row, Unchanged, changed
+from .containers import Place, Refused
 from .frames import Frames
-from .guards import AnyName, Guards, Place, Refused
+from .guards import ComputedNames, Guards
 
 # What is read of tensors by these names; the numbers are those of csrc/python/recording.h.
 _READS = {
@@ -144,8 +145,8 @@ class Trace:
                 raise Refused(frames.refusal[0], frames.refusal[1:])
             try:
                 found = self._collect(Guards(frames), function, leaves)
-            except AnyName:
-                found = self._collect(Guards(frames, any_name=True), function, leaves)
+            except ComputedNames:
+                found = self._collect(Guards(frames, computes_names=True), function, leaves)
         except Refused as error:
             text = f"the function cannot be replayed, as {error}"
             return text if error.place is None else f"{text}\n  at {error.place[0]}:{error.place[1]}"
@@ -156,7 +157,7 @@ class Trace:
         for module in found.modules.values():
             rows += _rows_of_module(module)
         reads = sum(number for number, names in _READS.items() if not names.isdisjoint(found.names))
-        reads += _READS_ATTRIBUTES * found.asks_for_attributes
+        reads += _READS_ATTRIBUTES * found.reads_optional_attributes
         asks_for_ids = "__hash__" in found.names or any(row[-1] is id or row[-1] is hash for row in found.rows)
         lib.norch_record_read(recording, found.tensors, reads, _ids_in(found.rows) if asks_for_ids else [])
         return None
@@ -168,7 +169,7 @@ class Trace:
         while modules := [module for key, module in found.modules.items() if key not in done]:
             for module in modules:
                 done.add(id(module))
-                found.look_into_module(module)
+                found.guard_layer(module)
         return found
 
     def compare(self, candidates: list[Any]) -> None:

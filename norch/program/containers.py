@@ -1,0 +1,173 @@
+"""What a container holds: the base of Guards (guards.py), for the entries of lists, dicts, arrays and the like."""
+
+from __future__ import annotations
+
+import gc
+import io
+import sys
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import cached_property, lru_cache, partial
+from types import (
+    CodeType,
+    GenericAlias,
+    MappingProxyType,
+    SimpleNamespace,
+)
+from typing import Any
+from weakref import ref
+
+from .._handle import Device, DType, Size
+from .conditions import CALL, ITEM, KEYS, SIZE, Row, Unchanged, absent
+from .trusted import OWN
+
+Place = tuple[str, int]  # file and line that read something
+
+CONSTANT = (
+    type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, slice, CodeType,
+    GenericAlias, type(int | str), Size, Device, DType,
+)  # fmt: skip
+CACHE = type(lru_cache(len))
+_MOST_BYTES = 1 << 20  # of an array
+# NumPy's types in C whose instances hold numbers that do not change, or are functions.
+_NUMPY_CONSTANT = frozenset(("generic", "dtype", "ufunc", "_ArrayFunctionDispatcher"))
+
+
+HOLD = "read it outside the function, and pass what it gives as an argument"
+
+
+class Refused(Exception):
+    """A value that cannot be compared; place: where it is read."""
+
+    def __init__(self, text: str, place: Place | None):
+        super().__init__(text)
+        self.place = place
+
+
+class Containers:
+    """rows     the guards (conditions.py)
+    places   {id of a container of rows: where it is read}
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.places: dict[int, Place | None] = {}
+        self._open: list[tuple[Any, Place | None]] = []
+
+    def _reach(self, value: Any, place: Place | None) -> None:
+        """Notes a value that is to be guarded."""
+        if type(value) not in CONSTANT and value is not absent:
+            self._open.append((value, place))
+
+    def _row(self, place: Place | None, *row: Any) -> None:
+        self.rows.append(row)
+        self.places.setdefault(id(row[0]), place)
+
+    def _item(self, container: Any, key: Any, value: Any, place: Place | None) -> None:
+        if value is absent:
+            self._row(place, container, ITEM, key)
+        else:
+            self._row(place, container, ITEM, key, value)
+
+    def _unchanged(self, take: Callable[[Any], tuple[Any, ...]], value: Any, place: Place | None) -> tuple[Any, ...]:
+        """Guards what take(value) gives."""
+        check = Unchanged(take, value)
+        self._row(place, check, CALL, None)
+        return check.before
+
+    def _contents(self, x: Any, base: type, place: Place | None) -> None:
+        """Guards what a container holds, and reaches that. base: the class in C that its class is, or inherits from."""
+        if base in (object, SimpleNamespace, cached_property):
+            return
+        if base is partial:
+            for value in self._unchanged(lambda x: (x.func, x.args, x.keywords), x, place):
+                self._reach(value, place)
+            return
+        if base is list:
+            self._row(place, x, SIZE, list.__len__(x))
+            for i, value in enumerate(list.__iter__(x)):
+                self._item(x, i, value, place)
+                self._reach(value, place)
+        elif issubclass(base, tuple):  # also sys.version_info and the like
+            for value in tuple.__iter__(x):
+                self._reach(value, place)
+        elif issubclass(base, dict):
+            keys = tuple(dict.__iter__(x))
+            self._row(place, x, KEYS, None, keys)
+            if base is OrderedDict:
+                self._unchanged(lambda x: tuple(OrderedDict.__iter__(x)), x, place)
+            for key in keys:
+                value = dict.__getitem__(x, key)
+                self._item(x, key, value, place)
+                self._reach(key, place)
+                self._reach(value, place)
+            if base is defaultdict:
+                self._unchanged(lambda x: (x.default_factory,), x, place)
+                self._reach(x.default_factory, place)
+        elif base in (set, frozenset, deque):
+            take: Any = base.__iter__
+            for value in take(x) if base is frozenset else self._unchanged(take, x, place):
+                self._reach(value, place)
+        elif base in (bytearray, memoryview) or base.__module__ == "array":
+            self._bytes(lambda x: (bytes(memoryview(x)),), memoryview(x).nbytes, x, place)
+        elif base in CONSTANT:  # a class of numbers or texts
+            return
+        else:
+            self._contents_of_others(x, base, place)
+
+    def _contents_of_others(self, x: Any, base: type, place: Place | None) -> None:
+        module = str(base.__module__)
+        if issubclass(base, ref):
+            if isinstance(x(), type):
+                self._reach(x(), place)
+            elif x() is not None:  # a guard of it would keep it alive
+                raise Refused(f"it reads a weak reference; {HOLD}", place)
+        elif base is MappingProxyType:
+            self._pairs(lambda x: x.items(), x, place)
+        elif base is ContextVar:
+            self._reach(self._unchanged(lambda x: (x.get(absent),), x, place)[0], place)
+        elif (module, base.__name__) == ("_thread", "_local"):
+            self._pairs(lambda x: x.__dict__.items(), x, place)
+        elif base is CACHE:
+            for value in self._unchanged(lambda x: tuple(sorted(gc.get_referents(x), key=id)), x, place):
+                self._reach(value, place)
+        elif module == "numpy" and base.__name__ == "ndarray":
+            if x.dtype.hasobject:
+                for value in self._unchanged(lambda x: (x.shape, *x.flat), x, place):
+                    self._reach(value, place)
+            else:
+                self._bytes(lambda x: (x.dtype, x.shape, x.tobytes()), x.nbytes, x, place)
+        elif module.partition(".")[0] == "numpy" and not _NUMPY_CONSTANT.isdisjoint(
+            one.__name__ for one in base.__mro__
+        ):
+            return
+        elif module == "_io":
+            self._file(x, place)
+        elif issubclass(base, BaseException):
+            for value in self._unchanged(lambda x: x.args, x, place):
+                self._reach(value, place)
+        elif module.partition(".")[0] not in OWN:
+            raise Refused(
+                f"it reads an object of type {type(x).__name__}, whose state cannot be compared; {HOLD}", place
+            )
+
+    def _file(self, x: Any, place: Place | None) -> None:
+        """Files in memory are compared; those that are only written to, and those of the process, are not read."""
+        if x in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__) or x.closed or not x.readable():
+            return
+        if not isinstance(x, (io.StringIO, io.BytesIO)):
+            raise Refused("it reads a file; read it outside the function", place)
+        self._bytes(lambda x: (x.getvalue(), x.tell()), len(x.getvalue()), x, place)
+
+    def _pairs(self, take: Callable[[Any], Any], x: Any, place: Place | None) -> None:
+        def flat(x: Any) -> tuple[Any, ...]:
+            return tuple([one for pair in take(x) for one in pair])
+
+        for value in self._unchanged(flat, x, place):
+            self._reach(value, place)
+
+    def _bytes(self, take: Callable[[Any], tuple[Any, ...]], size: int, x: Any, place: Place | None) -> None:
+        if size > _MOST_BYTES:
+            raise Refused(f"it reads an array of {size:,} bytes of Python's; pass it as a tensor", place)
+        self._unchanged(take, x, place)

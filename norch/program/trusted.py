@@ -1,0 +1,59 @@
+"""What recordings trust: code and objects that are not compared, each with the reason.
+
+Code is known by its file, functions and types in C by the name of their module.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import PACKAGE
+
+OWN = ("norch", "torch")  # modules of norch's classes; the second by norch.as_torch()
+
+# ---- code, by its file (frames.py) -----------------------------------------------------------------------------------
+
+STANDARD = os.path.dirname(os.__file__) + os.sep
+# norch's modules, schedules and other objects that programs hold: the names in it are those of their attributes.
+LAYERS_FILES = tuple(PACKAGE + one for one in "nn/ amp/ distributions/ utils/ optim/lr_ optim/sched".split())
+# They report, or make types and imports; what they read has no effect on numbers.
+REPORTING_FILES = tuple(
+    STANDARD + one
+    for one in "warnings.py typing.py traceback.py linecache.py tokenize.py importlib/ logging/ abc.py".split()
+)
+# Compute from their arguments (NumPy, SciPy), or watch the program (the others).
+PACKAGE_FILES = tuple(
+    f"{os.sep}site-packages{os.sep}{one}{os.sep}" for one in "numpy scipy _pytest pluggy coverage hypothesis".split()
+)
+FROZEN_FILES = ("<frozen importlib", "<frozen zipimport", "<frozen abc")  # as REPORTING_FILES
+
+# ---- functions in C (frames.py) --------------------------------------------------------------------------------------
+
+# Modules whose functions give the same for the same arguments, or whose arguments are looked into (guards.py).
+SAME_MODULES = frozenset(
+    "builtins math cmath operator _operator itertools _functools _collections _struct _json unicodedata _bisect _heapq "
+    "_weakref _abc _thread zlib binascii _hashlib _md5 _sha1 _sha2 _sha256 _sha512 _blake2 _sre _string _stat marshal "
+    "_warnings _pickle _codecs _imp array _typing _ast _io io _csv _statistics errno atexit types".split()
+)
+# Functions of other modules that do so too, or that only write.
+SAME_FUNCTIONS = frozenset(
+    "intern getsizeof exc_info exception settrace audit getfilesystemencoding "
+    "fspath write mkdir fsync close isatty get_terminal_size sleep".split()
+)
+
+# ---- objects, by the module and the name of their type (guards.py) ---------------------------------------------------
+
+# Instances do not change, or programs read nothing of them that does; frames.py sees the calls that do.
+INERT_TYPES = {
+    "re": ("Pattern",),
+    "decimal": ("Decimal",),
+    "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
+    "_thread": ("lock", "RLock"),  # lock.locked() is refused
+    "operator": ("itemgetter",),
+    "_abc": ("_abc_data",),  # what register() adds is guarded by abc.get_cache_token()
+    "functools": ("_lru_list_elem",),
+    "_collections": ("_tuplegetter",),
+    "collections": ("_tuplegetter",),
+}
+# They report or describe types; Logger's levels are guarded where they are read.
+INERT_MODULES = ("typing", "_typing", "logging", "warnings", "_pytest", "unittest.case", "unittest.runner")
