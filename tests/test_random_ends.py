@@ -113,3 +113,14 @@ def test_a_weight_near_0_is_drawn_before_a_weight_of_0():
 def test_a_range_that_the_dtype_does_not_have(call):
     with pytest.raises(norch.ArgumentError, match="float16|float32"):
         call()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [6e4, 1.0, 1e-3, 1e-5, 1e-7])
+def test_uniform_numbers_that_end_at_0(dtype, size):
+    norch.manual_seed(0)
+    above, below = (norch.empty(MANY, dtype=dtype).uniform_(*ends) for ends in ((0.0, size), (-size, 0.0)))
+    assert not above.signbit().any() and (above < size).all()
+    assert (below < 0).all() and (below >= -size).all()
+    assert above.double().mean().item() == pytest.approx(size / 2, rel=0.2)
+    assert below.double().mean().item() == pytest.approx(-size / 2, rel=0.25)

@@ -173,6 +173,8 @@ def _representable(low: Any, high: Any, dtype: DType) -> tuple[Any, Any]:
 def _step_at(x: float, dtype: DType, toward_zero: bool) -> float:
     """The distance of numbers of a float dtype at x; toward_zero: of those between 0 and x."""
     limits = finfo(dtype)
+    if x == 0:
+        return limits.tiny * limits.eps
     exponent = abs(x).bit_length() if isinstance(x, int) else math.frexp(x)[1]
     at_power = toward_zero and abs(x) == math.ldexp(1.0, exponent - 1)
     return max(math.ldexp(1.0, exponent - dtype.digits - at_power), limits.tiny * limits.eps)
@@ -187,8 +189,8 @@ def _most_up_to(x: float, dtype: DType) -> float:
 
 
 def _least_from(x: float, dtype: DType) -> float:
-    """The least number of a float dtype that is not below x."""
-    return -_most_up_to(-x, dtype)
+    """The least number of a float dtype that is not below x; 0 is positive."""
+    return -_most_up_to(-x, dtype) or type(x)(0)
 
 
 def _most_below(x: float, dtype: DType) -> float:
