@@ -55,14 +55,6 @@ static bool keys_are(void *dict, void *keys) {
     return i == count;
 }
 
-static int dict_holds(void *dict, const nr_guard *guard) {
-    if (guard->kind == NR_GUARD_SIZE) return PyDict_Size(dict) == guard->number;
-    if (guard->kind == NR_GUARD_KEYS) return keys_are(dict, guard->value);
-    void *found = PyDict_GetItemWithError(dict, guard->key);
-    if (!found && PyErr_Occurred()) return -1;
-    return same(found, guard->value);
-}
-
 int nr_calls_true(void *callable) {
     void *answer = PyObject_CallObject(callable, NULL);
     if (!answer) return -1;
@@ -71,29 +63,60 @@ int nr_calls_true(void *callable) {
     return truth;
 }
 
-/* Whether a guard holds; -1 after an exception. References that are found are borrowed. */
-static int holds(const nr_container *container, const nr_guard *guard) {
-    void *object = container->object, *found;
-    switch (container->kind) {
-    case NR_DICT: return dict_holds(object, guard);
-    case NR_LIST:
-        if (nr_dicts_have_versions) { /* layouts are known: no call for each item */
-            const list *items = object;
-            if (guard->kind == NR_GUARD_SIZE) return items->size == guard->number;
-            return guard->number < items->size && same(items->items[guard->number], guard->value);
+/* The following: whether all guards of a container hold; -1 after an exception. References that are found are borrowed. */
+
+static int dict_holds(const nr_container *one) {
+    for (const nr_guard *guard = one->first; guard < one->end; guard++) {
+        if (guard->kind == NR_GUARD_ITEM) {
+            void *found = PyDict_GetItemWithError(one->object, guard->key);
+            if (!found && PyErr_Occurred()) return -1;
+            if (!same(found, guard->value)) return false;
+        } else if (guard->kind == NR_GUARD_SIZE) {
+            if (PyDict_Size(one->object) != guard->number) return false;
+        } else if (!keys_are(one->object, guard->value)) {
+            return false;
         }
-        if (guard->kind == NR_GUARD_SIZE) return PyList_Size(object) == guard->number;
-        found = PyList_GetItem(object, guard->number);
-        if (!found) PyErr_Clear(); /* it is shorter now */
-        return same(found, guard->value);
-    case NR_CELL:
-        found = PyCell_Get(object); /* NULL: empty */
-        if (found) Py_DecRef(found);
-        return same(found, guard->value);
-    case NR_FIELDS:
-        memcpy(&found, (const char *)object + guard->number, sizeof found);
-        return same(found, guard->value);
-    case NR_CALLABLE: return nr_calls_true(object);
+    }
+    return true;
+}
+
+static bool list_holds(const nr_container *one) {
+    for (const nr_guard *guard = one->first; guard < one->end; guard++) {
+        /* layouts are known where dicts have versions: no call for each item */
+        const list *items = one->object;
+        const int64_t size = nr_dicts_have_versions ? items->size : PyList_Size(one->object);
+        if (guard->kind == NR_GUARD_SIZE) {
+            if (size != guard->number) return false;
+            continue;
+        }
+        if (guard->number >= size) return false;
+        void *found = nr_dicts_have_versions ? items->items[guard->number] : PyList_GetItem(one->object, guard->number);
+        if (!same(found, guard->value)) return false;
+    }
+    return true;
+}
+
+static bool cell_holds(const nr_container *one) {
+    void *found = PyCell_Get(one->object); /* NULL: empty */
+    if (found) Py_DecRef(found);
+    for (const nr_guard *guard = one->first; guard < one->end; guard++)
+        if (!same(found, guard->value)) return false;
+    return true;
+}
+
+static bool fields_hold(const nr_container *one) {
+    for (const nr_guard *guard = one->first; guard < one->end; guard++)
+        if (!same(*(void **)((char *)one->object + guard->number), guard->value)) return false;
+    return true;
+}
+
+static int holds(const nr_container *one) {
+    switch (one->kind) {
+    case NR_DICT: return dict_holds(one);
+    case NR_LIST: return list_holds(one);
+    case NR_CELL: return cell_holds(one);
+    case NR_FIELDS: return fields_hold(one);
+    case NR_CALLABLE: return nr_calls_true(one->object);
     }
     return false;
 }
@@ -104,11 +127,8 @@ int nr_guards_hold(nr_guards *guards) {
         nr_version *version = &guards->versions[i];
         const uint64_t now = *version->now;
         if (now == version->checked && now) continue;
-        const nr_container *one = &guards->containers[i];
-        for (const nr_guard *guard = one->first; guard < one->end; guard++) {
-            const int held = holds(one, guard);
-            if (held != 1) return held;
-        }
+        const int held = holds(&guards->containers[i]);
+        if (held != 1) return held;
         version->checked = now;
     }
     return true;
