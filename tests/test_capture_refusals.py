@@ -1,10 +1,14 @@
 """What norch.capture refuses, and what happens to errors, threads, processes and memory."""
 
 import gc
+import inspect
 import os
 import sys
 import threading
+import warnings
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from test_capture_rules import made, trained
@@ -375,3 +379,69 @@ def test_an_interrupt_leaves_no_recording():
     for _ in range(4):
         assert captured(norch.ones(2)).tolist() == [2.0, 2.0]
     assert captured.recordings() == 1
+
+
+def _replaces() -> Any:
+    kept = {"h": norch.zeros(2)}
+
+    def f(x: Any) -> Any:
+        y = kept["h"] * x  # the line
+        kept["h"] = x * 2
+        return y
+
+    return f, "write into it with copy_()"
+
+
+def _steps(cls: Any) -> Callable[[], Any]:
+    def make() -> Any:
+        p = norch.ones(2, requires_grad=True)
+        optimizer = cls([p], lr=norch.tensor(0.1))
+
+        def f(x: Any) -> Any:
+            optimizer.zero_grad()
+            (p * x).sum().backward()
+            optimizer.step()  # the line
+            return x * 2
+
+        return f, "set it to a number"
+
+    return make
+
+
+def _hooked() -> Any:
+    p = norch.ones(2, requires_grad=True)
+
+    def hook(g: Any) -> Any:  # the line
+        return g * 2
+
+    def f(x: Any) -> Any:
+        y = x * p
+        y.register_hook(hook)
+        return y * 2
+
+    return f, "register them on its parameters"
+
+
+_REFUSED = {"replaced": _replaces, "sgd": _steps(norch.optim.SGD), "adam": _steps(norch.optim.Adam), "hook": _hooked}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [*[("compile", name) for name in _REFUSED], *[("capture", name) for name in _REFUSED if name != "hook"]],
+)
+def test_a_refusal_gives_line_and_remedy(verb: str, name: str, strict: bool) -> None:
+    f, remedy = _REFUSED[name]()
+    lines, first = inspect.getsourcelines(_hooked if name == "hook" else f)
+    line = first + next(i for i, text in enumerate(lines) if "# the line" in text)
+    called = norch.capture(f, strict=strict) if verb == "capture" else norch.compile(f, fullgraph=strict)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            for _ in range(4):
+                called(norch.ones(2))
+            (message,) = [str(one.message) for one in told]
+        except norch.CaptureError as error:
+            message = str(error)
+    assert message.startswith(f"{verb}: ") and remedy in message
+    assert message.endswith(f"\n  at {__file__}:{line}")

@@ -85,7 +85,8 @@ typedef struct nr_program nr_program;
 struct nr_program {
     nr_observer observer; /* the first field, so that a pointer to the observer is one to the program */
     bool strict, fuses;
-    char refusal[200]; /* why the recording cannot be replayed; "" if it can */
+    char refusal[200];  /* why the recording cannot be replayed; "" if it can */
+    void *refused_line; /* what line() returned then, or NULL */
     void *(*line)(void *owner);
     void (*forget_line)(void *line);
     void *owner;

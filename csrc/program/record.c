@@ -14,7 +14,10 @@
 #include "program.h"
 
 void nr_program_spoil(nr_program *program, const char *why) {
-    if (!program->refusal[0]) snprintf(program->refusal, sizeof program->refusal, "%s", why);
+    if (program->refusal[0]) return;
+    snprintf(program->refusal, sizeof program->refusal, "%s", why);
+    if (program->line && nr_observer_here() == &program->observer)
+        program->refused_line = program->line(program->owner);
 }
 
 /* Spoils the recording, but does not fail: the call itself has succeeded, and the function goes on. */
@@ -412,6 +415,7 @@ int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosel
 }
 
 void nr_program_free(nr_program *program) {
+    if (program->refused_line) program->forget_line(program->refused_line);
     for (int64_t i = 0; i < program->count; i++) {
         nr_step *step = &program->steps[i];
         nr_free((void *)(uintptr_t)step->call.plan);

@@ -94,6 +94,14 @@ NR_BUILTIN(refusal) {
     return Py_NewRef(NR_NONE);
 }
 
+/* refused_line(recording): what line() returned where the refusal arose, or None. */
+NR_BUILTIN(refused_line) {
+    const nr_recording *r = nr_counted("refused_line", 1, n) ? nr_recording_of("refused_line", given[0]) : NULL;
+    if (!r) return NULL;
+    void *line = r->program && r->program->refused_line ? r->program->refused_line : NR_NONE;
+    return Py_NewRef(line);
+}
+
 /* differs(a, b, loosely): the first call in which two recordings differ; -1: none. */
 NR_BUILTIN(differs) {
     const nr_recording *a = nr_counted("differs", 3, n) ? nr_recording_of("differs", given[0]) : NULL;

@@ -4,6 +4,12 @@
 #include "grad_mode.h"
 #include "recording.h"
 
+nr_recording *nr_recording_of(const char *name, void *object) {
+    if (nr_recording_type && ((nr_object *)object)->type == nr_recording_type) return object;
+    PyErr_Format(PyExc_TypeError, "%s: expected a recording", name);
+    return NULL;
+}
+
 void nr_recording_note_modes(nr_recording *r) {
     r->conditions.grad_enabled = nr_grad_enabled();
     r->conditions.default_dtype = nr_default_dtype;

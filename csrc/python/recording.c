@@ -9,12 +9,6 @@
 void *nr_recording_type, *nr_leaf_class;
 int64_t nr_hooks_offset;
 
-nr_recording *nr_recording_of(const char *name, void *object) {
-    if (nr_recording_type && ((nr_object *)object)->type == nr_recording_type) return object;
-    PyErr_Format(PyExc_TypeError, "%s: expected a recording", name);
-    return NULL;
-}
-
 static void drop(void *field) {
     void **at = field, *object = *at;
     *at = NULL;
@@ -264,9 +258,11 @@ static int32_t check_reached(nr_recording *r) {
             reached = r->log.seen[i].x->storage == block->storage;
         for (int64_t i = 0; i < c->leaf_count && !reached; i++)
             reached = c->leaves[i].is_tensor && c->leaves[i].tensor.storage == block->storage;
+        if (!reached && !r->program->refused_line)
+            r->program->refused_line = Py_XNewRef(r->program->steps[block->last].line);
         if (!reached)
             return refuse_end(r, "a tensor that the function uses is gone after it, as where self.state = new replaces "
-                                 "it; write into it with copy_()");
+                                 "it");
     }
     return NORCH_OK;
 }
@@ -309,12 +305,16 @@ static int32_t list_used(nr_recording *r) {
         const nr_seen *seen = &log->seen[r->used_count];
         norch_tensor *x = seen->x;
         const int32_t block = nr_program_find(r->program, x->storage);
+        static void *none;
+        const bool watched = !r->program->divided && nr_is_graph_leaf(x);
+        void **hooks_at = watched ? (void **)((char *)x->node + nr_hooks_offset) : &none;
         nr_used *used = &r->used[r->used_count];
         *used = (nr_used){.x = norch_retain(x),
                           .storage = x->storage,
                           .data = x->data,
                           .node = Py_XNewRef(r->program->divided ? seen->node : x->node), /* as the call found it */
-                          .hooks = r->program->divided ? NULL : Py_XNewRef(nr_hooks_of(x)),
+                          .hooks_at = hooks_at,
+                          .hooks = Py_XNewRef(*hooks_at),
                           .grad_storage = seen->grad_storage,
                           .grad_data = seen->grad_data,
                           .written = block >= 0 && r->program->blocks[block].written,

@@ -51,7 +51,8 @@ typedef struct nr_log {
 typedef struct nr_used {
     norch_tensor *x;
     norch_storage *storage;
-    void *data, *node, *hooks; /* hooks: on the gradient of a leaf, unless Python calls them */
+    void *data, *node;
+    void **hooks_at, *hooks; /* on the gradient of a leaf, where the function itself computes it */
     nr_grad_rule rule;
     norch_storage *grad_storage; /* for NR_GRAD_SAME */
     void *grad_data;
@@ -191,10 +192,6 @@ static inline bool nr_is_graph_leaf(const norch_tensor *x) { return ((nr_object 
 static inline nr_leaf_mode nr_mode_of(const norch_tensor *x) {
     return (nr_leaf_mode){x->node != NR_NONE, ((nr_object *)x->node)->type};
 }
-/* The hooks on the gradient of a leaf, a borrowed reference; NULL: it is none. */
-static inline void *nr_hooks_of(const norch_tensor *x) {
-    return !nr_is_graph_leaf(x) ? NULL : *(void **)((char *)x->node + nr_hooks_offset);
-}
 /* The index of an object that is among the arguments. */
 static inline int32_t nr_first_of(void *const *given, const void *object) {
     int32_t i = 0;
@@ -250,6 +247,7 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
     ROW(captured_slow_path)   \
     ROW(differs)              \
     ROW(refusal)              \
+    ROW(refused_line)         \
     ROW(is_running)           \
     ROW(is_own)               \
     ROW(is_external)          \

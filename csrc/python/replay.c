@@ -89,7 +89,8 @@ static bool tensors_stand(const nr_recording *r) {
         const nr_used *one = &r->used[i];
         const norch_tensor *x = one->x;
         if (x->storage != one->storage || x->data != one->data || x->node != one->node) return false;
-        if (!r->program->divided && one->hooks != nr_hooks_of(x)) return false;
+        if (*one->hooks_at != one->hooks) return false;
+        if (one->rule == NR_GRAD_ANY) continue;
         if (one->rule == NR_GRAD_NONE && x->grad != NR_NONE) return false;
         if (one->rule == NR_GRAD_SOME && x->grad == NR_NONE) return false;
         if (one->rule != NR_GRAD_SAME) continue;

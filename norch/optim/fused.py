@@ -98,6 +98,8 @@ class Fused(Elementwise):
                 if trace is not None:
                     hyper = self.row.hyper()
                     at = address(hyper)
+                    if any(isinstance(one, Tensor) for one in group.values()):
+                        unseen("an option of an optimizer is a tensor")
                 self._fill(hyper, group)
                 self._advance(params, grads, group, hyper, at)
                 if trace is not None:

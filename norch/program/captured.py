@@ -45,6 +45,8 @@ _ADVICE = {
     "a call failed": "do not catch its exception in the function",
     "load() reads": "load outside the function",
     "a schedule": "call it outside the function",
+    "is gone after it": "write into it with copy_()",
+    "an option of an optimizer": "set it to a number, such as group['lr'] = float(lr)",
     "the stream of random numbers": "do it outside the function",
 }
 
@@ -257,7 +259,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                     return self._refused(refusal, out)
                 trace.compare(candidates)
                 if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
-                    return self._refused(lib.norch_refusal(recording), out)
+                    return self._refused(refusal_of(recording), out)
                 copy_overwritten(recording, results)
                 program = Program(recording, in_tree, out_tree, self.function)
                 program.trace = trace
@@ -265,7 +267,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                     return self._refused(refusal, out)
             return rebuild(out_tree, iter(each_once(lambda _, x: alias(x) if _is_in_graph(x) else x, results)))
         except CaptureError as error:
-            error.args = (explained(error, self.function, self._verb),)
+            error.args = (explained(error, self.function, self._verb, recording),)
             raise
         finally:
             if recording is not None:
@@ -347,14 +349,20 @@ def line() -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
+def refusal_of(recording: Any) -> str | None:
+    """Why a recording cannot be replayed, with advice and the line of the user's program; None: it can."""
+    why, place = lib.norch_refusal(recording), lib.norch_refused_line(recording)
+    return why if why is None or place is None else f"{advised(why)}\n  at {place[0]}:{place[1]}"
+
+
 def advised(text: str) -> str:
     for start, advice in _ADVICE.items():
-        if start in text:  # the name of an operation may precede it
-            return f"{text[text.index(start) :]}; {advice}"
+        if start in text and "\n  " not in text:  # the name of an operation may precede it
+            return f"{text if start.startswith('is') else text[text.index(start) :]}; {advice}"
     return text
 
 
-def explained(error: CaptureError, function: Any, verb: str) -> str:
+def explained(error: CaptureError, function: Any, verb: str, recording: Any) -> str:
     """The message of error, with advice and the line of the user's program."""
     text = str(error)
     if "\n  " in text:  # a captured function inside this one has added them
@@ -365,6 +373,10 @@ def explained(error: CaptureError, function: Any, verb: str) -> str:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if place is not None and code is not None and place[1] and all(one is not code for one, _ in frames):
         place = (code.co_filename, code.co_firstlineno)  # raised after the function
+    if place is None and recording is not None:  # at the end of the recording
+        place = lib.norch_refused_line(recording)
+    if place is None and code is not None:
+        place = (code.co_filename, code.co_firstlineno)
     text = f"{verb}: " + advised(text.removeprefix("capture: ").removeprefix(f"{verb}: "))
     return text if place is None else f"{text}\n  at {place[0]}:{place[1]}"
 

@@ -12,7 +12,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
 from ..nn.module import Module
-from .captured import CapturedFunction, copy_overwritten, explained, line
+from .captured import CapturedFunction, copy_overwritten, explained, line, refusal_of
 from .joint import JointReplay, State, TracedFunction, TracedNode
 from .listing import Program
 from .trace import Trace
@@ -119,7 +119,7 @@ class CompiledFunction(CapturedFunction):
                 return self._refused(
                     "it returns an object that is no tensor, number, text, list, tuple or dict", out, kind
                 )
-            if (why := trace.add_guards(recording, self.function, leaves)) is not None:
+            if (why := refusal_of(recording) or trace.add_guards(recording, self.function, leaves)) is not None:
                 return self._refused(why, out, kind)
             trace.compare(candidates)
             leave = functools.partial(self._leave, kind)
@@ -132,19 +132,19 @@ class CompiledFunction(CapturedFunction):
                 if trace.visited:
                     return self._refused("it calls backward(), and its result has a graph", out, kind)
                 lib.norch_record_pause(recording, leaves, len(results))
-                if (why := lib.norch_refusal(recording)) is not None:
+                if (why := refusal_of(recording)) is not None:
                     return self._refused(why, out, kind)
                 recording = None  # it is the node's
                 return rebuild(out_tree, iter(outs))
             if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
-                return self._refused(lib.norch_refusal(recording), out, kind)
+                return self._refused(refusal_of(recording), out, kind)
             copy_overwritten(recording, results)
             program = Program(recording, in_tree, out_tree, self.function)
             program.trace = trace
             self._keep(program, candidates, leaves, kind)
             return rebuild(out_tree, iter(results))
         except CaptureError as error:
-            error.args = (explained(error, self.function, self._verb),)
+            error.args = (explained(error, self.function, self._verb, recording),)
             raise
         finally:
             if recording is not None:
@@ -163,10 +163,10 @@ class CompiledFunction(CapturedFunction):
             if not traced.trace.end(
                 recording, (*leaves, *node.grad_outputs), outs + gradients, self.copy, out_tree is LEAF, self.fuse
             ):
-                self._refused(lib.norch_refusal(recording), None, kind)
+                self._refused(refusal_of(recording), None, kind)
                 return
         except CaptureError as error:
-            error.args = (explained(error, self.function, self._verb),)
+            error.args = (explained(error, self.function, self._verb, recording),)
             raise
         program = Program(recording, traced.in_tree, out_tree, self.function)
         program.trace = traced.trace

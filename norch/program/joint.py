@@ -42,6 +42,10 @@ from .tree import flatten, is_tensor, rebuild
 _new: Any = object.__new__
 _DIFFERENTIATED = "its gradient is differentiated (create_graph=True)"
 _HOOKED = "a gradient of a result is asked for from which another result was computed"
+_HAS_HOOKS = (
+    "it has hooks that gradients of its own tensors go through; register them on its parameters, arguments or results, "
+    "or compile the modules before and after them"
+)
 _MOST_APART = 8  # gradients that a node that is no leaf gets one by one
 _AGAIN = "a gradient that is differentiated, or a second backward(), calls the function again, and it"
 _KEEP = "do so before that changes, or call the function without compile"
@@ -107,8 +111,10 @@ class TracedFunction:
         if not inside:
             return None
         hooked = [m for m in self.trace.modules.values() if m._backward_hooks or m._backward_pre_hooks]
-        if hooked or any(node.hooks for node in inside):
-            return "it has hooks that gradients of its own tensors go through"
+        hooks = [hook for m in hooked for hook in (*m._backward_hooks.values(), *m._backward_pre_hooks.values())]
+        hooks += [hook for node in inside for hook in _hooks_of(node)]
+        if hooks:
+            return f"{_HAS_HOOKS}{_defined(hooks[0])}"
         if [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves] != edges:
             return "it writes into an argument that requires a gradient"
         own_edges = _few_apart(leading)
@@ -187,6 +193,17 @@ class TracedFunction:
         else:
             for k, i in enumerate(self.outputs):
                 outs[i]._node = (_Result if i in self.inner else Output)(node, k)
+
+
+def _hooks_of(node: Node) -> Iterator[Any]:
+    """The hooks on the gradient of a node."""
+    yield from node.hooks or ()
+
+
+def _defined(hook: Any) -> str:
+    """Where a hook is defined, as a line; empty if it is not of Python."""
+    code = getattr(getattr(hook, "__func__", hook), "__code__", None)
+    return "" if code is None else f"\n  at {code.co_filename}:{code.co_firstlineno}"
 
 
 def _saved_by(node: Node) -> Iterator[Tensor]:
