@@ -349,10 +349,10 @@ def line() -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def refusal_of(recording: Any) -> str | None:
-    """Why a recording cannot be replayed, with advice and the line of the user's program; None: it can."""
+def refusal_of(recording: Any) -> str:
+    """Why a recording cannot be replayed, with advice and the line of the user's program; empty: it can."""
     why, place = lib.norch_refusal(recording), lib.norch_refused_line(recording)
-    return why if why is None or place is None else f"{advised(why)}\n  at {place[0]}:{place[1]}"
+    return why or "" if not why or place is None else f"{advised(why)}\n  at {place[0]}:{place[1]}"
 
 
 def advised(text: str) -> str:

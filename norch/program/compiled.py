@@ -132,7 +132,7 @@ class CompiledFunction(CapturedFunction):
                 if trace.visited:
                     return self._refused("it calls backward(), and its result has a graph", out, kind)
                 lib.norch_record_pause(recording, leaves, len(results))
-                if (why := refusal_of(recording)) is not None:
+                if why := refusal_of(recording):
                     return self._refused(why, out, kind)
                 recording = None  # it is the node's
                 return rebuild(out_tree, iter(outs))
