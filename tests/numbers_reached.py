@@ -20,13 +20,19 @@ import threading
 import types
 import unittest.mock
 
-import numpy as np
+import pytest
 from numbers_held import WAYS, Plain, of_attribute, way
 
 import norch
 from norch import nn, optim
 
 get = getattr
+
+
+def numpy():
+    return pytest.importorskip("numpy")
+
+
 DIRECTORY = tempfile.mkdtemp()
 
 
@@ -348,27 +354,27 @@ def precision_of_decimals():
 
 @way
 def polynomial_of_numpy():
-    return of_attribute(p := np.polynomial.Polynomial([2.0]), lambda x: x * float(p(1.0)), "coef")
+    return of_attribute(p := numpy().polynomial.Polynomial([2.0]), lambda x: x * float(p(1.0)), "coef")
 
 
 @way
 def flat_iterator_of_numpy():
-    a = np.array([2.0])
+    a = numpy().array([2.0])
     flat = a.flat
     return (lambda x: x * float(flat[0])), lambda v: a.__setitem__(0, v)
 
 
 @way
 def vectorized_function():
-    w = np.vectorize(lambda a: a * 2.0)
+    w = numpy().vectorize(lambda a: a * 2.0)
     return (lambda x: x * float(w(1.0))), lambda v: setattr(w, "pyfunc", lambda a: a * v)
 
 
 @way
 def error_state_of_numpy():
-    np.seterr(divide="warn")
-    change = lambda v: np.seterr(divide="ignore")  # noqa: E731
-    return (lambda x: x * (2.0 if np.geterr()["divide"] == "warn" else 3.0)), change
+    numpy().seterr(divide="warn")
+    change = lambda v: numpy().seterr(divide="ignore")  # noqa: E731
+    return (lambda x: x * (2.0 if numpy().geterr()["divide"] == "warn" else 3.0)), change
 
 
 @way
@@ -401,13 +407,13 @@ def write_text(path, value):
 
 def write_array(path, value):
     with open(path, "wb") as file:
-        np.save(file, np.array([value]))
+        numpy().save(file, numpy().array([value]))
 
 
 for _name, _write, _read in (
-    ("text_of_numpy", write_text, lambda path: float(np.loadtxt(path))),
-    ("bytes_of_numpy", lambda path, v: np.array([v]).tofile(path), lambda path: float(np.fromfile(path)[0])),
-    ("array_of_numpy", write_array, lambda path: float(np.load(path)[0])),
+    ("text_of_numpy", write_text, lambda path: float(numpy().loadtxt(path))),
+    ("bytes_of_numpy", lambda path, v: numpy().array([v]).tofile(path), lambda path: float(numpy().fromfile(path)[0])),
+    ("array_of_numpy", write_array, lambda path: float(numpy().load(path)[0])),
     ("file_of_norch", lambda path, v: norch.save({"k": v}, path), lambda path: norch.load(path)["k"]),
     ("tensor_of_norch", lambda path, v: norch.save(norch.tensor([v]), path), lambda path: norch.load(path)),
     ("line_of_a_file", write_text, lambda path: float(linecache.getline(path, 1))),

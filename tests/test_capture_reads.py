@@ -1,6 +1,8 @@
 """Every value of Python that a recorded function reads is guarded, or the function is refused with the line that reads
 it: ways to hold a number, changed between the calls of norch.capture and norch.compile."""
 
+import collections
+import json
 import os
 import re
 import sys
@@ -269,6 +271,32 @@ def test_hooks_added_later(add):
             step(norch.full((2,), 0.5))
         found.append(w.tolist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "make", [dict, lambda **lists: collections.defaultdict(list, **lists)], ids=["dict", "defaultdict"]
+)
+def test_lists_in_a_dict_that_are_only_appended_to(make):
+    metrics, scale = make(loss=[]), json.dumps({"k": 2.0})
+
+    @norch.capture
+    def step(x):
+        y = x * json.loads(scale)["k"]
+        metrics["loss"].append(y.detach())
+        return y
+
+    for i in range(6):
+        assert step(norch.full((1,), float(i))).item() == 2.0 * i
+    assert step.recordings() == 1 and len(metrics["loss"]) == 3
+
+    @norch.capture
+    def reads(x):
+        metrics["loss"].append(1)
+        return x * (1.0 if metrics["loss"] else 2.0)
+
+    with pytest.raises(norch.CaptureError, match=r"(?s)changes a value.*tensor that the function writes.*py:\d+"):
+        for _ in range(6):
+            reads(norch.ones(1))
 
 
 def test_what_is_refused_runs_as_it_is():

@@ -49,6 +49,7 @@ class Read:
     name: str
     attributes: list[str]
     line: int
+    key: Any = None  # of a["key"].append(b)
 
 
 @dataclass
@@ -92,7 +93,9 @@ def reads_of(code: CodeType) -> Reads:
             found.computes_names |= _computes_name(instructions, i)
             if _only_counts(instructions, i):
                 continue
-            found.variables.append(Read(_VARIABLE[one.opname], name, attributes := [], line))
+            found.variables.append(
+                Read(_VARIABLE[one.opname], name, attributes := [], line, _appended_key(instructions, i))
+            )
             continue
         elif one.opname in _ATTRIBUTE:
             found.computes_names |= name in TAKES_NAME  # builtins.getattr
@@ -135,6 +138,15 @@ def _texts(constants: tuple[Any, ...]) -> Iterator[str]:
 
 def _appends(one: Any) -> bool:
     return one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.argval in WRITES
+
+
+def _appended_key(instructions: list[Any], i: int) -> Any:
+    """The constant key in a["key"].append(b), where the load is that of a; None: it is something else."""
+    shape = instructions[i + 1 : i + 4]
+    if len(shape) < 3 or shape[0].opname != "LOAD_CONST" or type(shape[0].argval) is not str:
+        return None
+    subscript = shape[1].opname == "BINARY_SUBSCR" or (shape[1].opname, shape[1].argrepr) == ("BINARY_OP", "[]")
+    return shape[0].argval if subscript and _appends(shape[2]) else None
 
 
 def _only_counts(instructions: list[Any], i: int) -> bool:

@@ -11,7 +11,7 @@ import abc
 import builtins
 import gc
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from functools import partial
 from operator import attrgetter, methodcaller
@@ -164,7 +164,7 @@ class Guards(Containers):
                     self._item(sys.modules, name, sys.modules[name], place)
                     self._reach(sys.modules[name], place)
                 if one.attributes:  # from a import b
-                    self._follow(sys.modules.get(one.name), one.attributes, place)
+                    self._follow(sys.modules.get(one.name), one, place)
                 continue
             if one.kind == "global":
                 self._compares_classes |= one.name in ("isinstance", "issubclass")
@@ -179,7 +179,7 @@ class Guards(Containers):
                         continue  # bytecode.py has what is read by name
             else:  # with the function
                 continue
-            self._follow(value, one.attributes, place)
+            self._follow(value, one, place)
         if reads.modules_by_text:
             for name, module in list(sys.modules.items()):
                 file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else ""
@@ -198,9 +198,15 @@ class Guards(Containers):
             self._item(variables, name, value, place)
             self._reach(value, place)
 
-    def _follow(self, value: Any, attributes: list[str], place: Place) -> None:
+    def _follow(self, value: Any, read: Read, place: Place) -> None:
         """Reaches what a.b.c reads: of modules only that attribute, of others all that can be read."""
-        for name in attributes:
+        if (
+            read.key is not None
+            and type(value) in (dict, defaultdict)
+            and type(value.get(read.key)) in (list, set, deque)
+        ):
+            return  # it only appends to a list in a dict
+        for name in read.attributes:
             if not isinstance(value, ModuleType):
                 if name in WRITES and type(value) in (list, set, deque, dict):
                     return
@@ -350,7 +356,7 @@ class Guards(Containers):
             for one in _reads_of_cell(code, name, self._ran):
                 value, place = contents_of(cell), self._frames.place_of(code, one.line)
                 self._item(cell, None, value, place)
-                self._follow(value, one.attributes, place)
+                self._follow(value, one, place)
 
     def _about(self, definition: Any, place: Place | None) -> None:
         """Guards the name and the texts of a function or a class."""

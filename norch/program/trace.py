@@ -181,7 +181,8 @@ class Trace:
                 row = changed(program.trace.guards)
                 place = row and program.trace.place_of(row)
                 what = f" ({row[2]!r})" if row and type(row[2]) is str else ""
-                text = f"the function changes a value of Python's that it reads{what}, which a replay would not"
+                text = f"the function changes a value of Python's that it reads{what}, which a replay would not; "
+                text += "keep it in a tensor that the function writes to, or pass it as an argument"
                 self.changes[program] = text if not place else f"{text}\n  at {place[0]}:{place[1]}"
 
     def place_of(self, row: Row) -> Place | None:

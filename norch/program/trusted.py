@@ -50,6 +50,7 @@ INERT_TYPES = {
     "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
     "_thread": ("lock", "RLock"),  # lock.locked() is refused
     "operator": ("itemgetter",),
+    "_json": ("Scanner", "Encoder"),  # of functions that run in Python, if they are the program's
     "_abc": ("_abc_data",),  # what register() adds is guarded by abc.get_cache_token()
     "functools": ("_lru_list_elem",),
     "_collections": ("_tuplegetter",),
