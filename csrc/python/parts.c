@@ -10,11 +10,6 @@ nr_recording *nr_recording_of(const char *name, void *object) {
     return NULL;
 }
 
-void nr_recording_note_modes(nr_recording *r) {
-    r->conditions.grad_enabled = nr_grad_enabled();
-    r->conditions.default_dtype = nr_default_dtype;
-}
-
 /* record_pause(recording, arguments, results): ends the forward part; results: how many the function has. */
 NR_BUILTIN(record_pause) {
     nr_recording *r = n == 3 ? nr_recording_of("record_pause", given[0]) : NULL;

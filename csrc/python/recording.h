@@ -5,6 +5,7 @@
 #include "../program/program.h"
 #include "abi.h"
 #include "calls.h"
+#include "grad_mode.h"
 #include "object.h"
 
 typedef enum nr_grad_rule {
@@ -215,7 +216,10 @@ int nr_guards_change(nr_guards *watches);
 /* Whether the result of callable() is true; -1 after an exception. */
 int nr_calls_true(void *callable);
 /* Notes the modes in which the function ran. */
-void nr_recording_note_modes(nr_recording *recording);
+static inline void nr_recording_note_modes(nr_recording *recording) {
+    recording->conditions.grad_enabled = nr_grad_enabled();
+    recording->conditions.default_dtype = nr_default_dtype;
+}
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */
 void *nr_recording_replay(nr_recording *recording, void *leaves);
 

@@ -47,11 +47,11 @@ def backward(
 ) -> None:
     """Adds the gradient of tensors (a tensor or a sequence) to the .grad of the leaves that they were computed from.
 
-    grad_tensors   the gradient of each tensor, of its shape; may be left out for tensors of one element, for 1
-    retain_graph   keeps what the nodes saved, for another walk (default: create_graph)
-    create_graph   records the walk itself, for derivatives of derivatives
-    grad_variables the older name of grad_tensors
-    inputs         only these tensors get a .grad
+    grad_tensors    the gradient of each tensor, of its shape; may be left out for tensors of one element, for 1
+    retain_graph    keeps what the nodes saved, for another walk (default: create_graph)
+    create_graph    records the walk itself, for derivatives of derivatives
+    grad_variables  the older name of grad_tensors
+    inputs          only these tensors get a .grad
 
     Raises Error if there is no graph or it was freed, ShapeError if a gradient has another shape than its tensor,
     DeviceError if it is on another device.
