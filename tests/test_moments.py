@@ -183,3 +183,31 @@ def test_captured(name):
     call = norch.capture(lambda x: REDUCTIONS[name](x * 1.5 + 1.0, 1) * 2.0)
     for _ in range(3):
         assert norch.equal(call(x), REDUCTIONS[name](x * 1.5 + 1.0, 1) * 2.0)
+
+
+@pytest.mark.parametrize("axes", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_gradients_of_moments_far_from_0(name, axes):
+    wide = norch.randn(64, 48, dtype=norch.float64) + 1e6
+    x = wide.float().requires_grad_()
+    wide = x.detach().double().requires_grad_()
+    for given in (x, wide):
+        out = getattr(norch, name)(given, axes)
+        (out[0] if "mean" in name else out).sum().backward()
+    scale = wide.grad.abs().amax().item()
+    assert (x.grad.double() - wide.grad).abs().amax().item() < 1e-3 * scale
+
+
+@pytest.mark.parametrize("size", [1e20, 1e-25])
+def test_distances_by_products_of_large_and_small_rows(size):
+    a, b = norch.randn(2, 30, 3) * norch.tensor([size, 1.0])[:, None, None], norch.randn(2, 40, 3)
+    b = b * norch.tensor([size, 1.0])[:, None, None]
+    wanted = norch.cdist(a.double(), b.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    assert ((norch.cdist(a, b).double() - wanted).abs() <= 1e-3 * wanted.amax((1, 2), True)).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, math.inf])
+def test_renorm_leaves_rows_with_a_nan(p):
+    x = norch.tensor([[1.0, math.nan], [3.0, 4.0]])
+    found = norch.renorm(x, p, 0, 1.0)
+    assert found[0, 0].item() == 1.0 and found[0, 1].isnan() and found[1].norm(p).item() == pytest.approx(1)

@@ -86,7 +86,10 @@ def _amax_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
 
 
 def _deviations(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    return x - expand_reduced(mean_over(x, axes, keepdim), x, axes, keepdim)
+    """x less its mean, whose rounding error is the mean of what comes out first."""
+    for _ in range(2):
+        x = x - expand_reduced(mean_over(x, axes, keepdim), x, axes, keepdim)
+    return x
 
 
 def _var_grad(g: Any, x: Any, axes: Any, keepdim: Any, param: float) -> Any:

@@ -75,8 +75,8 @@ def _cdist(a: Tensor, b: Tensor, p: float, rows: int) -> Tensor:
 
 
 def _about_middle(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """a and b less the mean row of a: of the same differences, with smaller products."""
-    middle = a.detach().mean(tuple(range(a.ndim - 1)), True)
+    """a and b less the mean row of each matrix of a: of the same differences, with smaller products."""
+    middle = a.detach().mean(-2, True)
     return a - middle, b - middle
 
 
@@ -97,13 +97,24 @@ def _weighted_differences(a: Tensor, slope: Tensor, b: Tensor) -> Tensor:
     return a * sum_over(slope, (-1,), True) - matmul(slope, b)
 
 
+def _power_of_two(a: Tensor, b: Tensor) -> Any:
+    """Of the size of the largest element of each pair of matrices: squares of quotients by it do not overflow, and
+    division is exact."""
+    if not a.numel() or not b.numel():
+        return 1.0
+    top = a.abs().amax((-2, -1), True).maximum(b.abs().amax((-2, -1), True))
+    return where((top > 0) & (top < math.inf), top.log2().floor().clamp(min=-100).exp2(), 1.0)
+
+
 @differentiable("euclidean", inputs=("a", "b"), broadcast=True, backward=_euclidean_backward)
 def _euclidean(a: Tensor, b: Tensor) -> Tensor:
     """_cdist() of order 2, by a product of matrices."""
     a, b = _about_middle(a, b)
+    scale = _power_of_two(a, b)
+    a, b = a / scale, b / scale
     size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
     square = size - matmul(a * 2, b.transpose(-1, -2))
-    return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt()
+    return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt() * scale
 
 
 @composed
@@ -198,5 +209,5 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise ArgumentError(f"renorm: p is positive and maxnorm not negative, got {p} and {maxnorm}")
     rows = x.transpose(0, dim).flatten(1)
     norms = _norm(rows, p, True)
-    factors = where(norms <= maxnorm, 1, maxnorm / (norms + 1e-7))
+    factors = where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)  # rows with a NaN stay
     return (rows * factors).reshape(x.transpose(0, dim).shape).transpose(0, dim)
