@@ -4,12 +4,6 @@
 #include "grad_mode.h"
 #include "recording.h"
 
-nr_recording *nr_recording_of(const char *name, void *object) {
-    if (nr_recording_type && ((nr_object *)object)->type == nr_recording_type) return object;
-    PyErr_Format(PyExc_TypeError, "%s: expected a recording", name);
-    return NULL;
-}
-
 /* record_pause(recording, arguments, results): ends the forward part; results: how many the function has. */
 NR_BUILTIN(record_pause) {
     nr_recording *r = n == 3 ? nr_recording_of("record_pause", given[0]) : NULL;

@@ -201,7 +201,11 @@ static inline int32_t nr_first_of(void *const *given, const void *object) {
 }
 /* Whether dicts have a version that each change increases (PEP 509): CPython 3.10 to 3.12. */
 extern bool nr_dicts_have_versions;
-nr_recording *nr_recording_of(const char *name, void *object);
+static inline nr_recording *nr_recording_of(const char *name, void *object) {
+    if (nr_recording_type && ((nr_object *)object)->type == nr_recording_type) return object;
+    PyErr_Format(PyExc_TypeError, "%s: expected a recording", name);
+    return NULL;
+}
 /* recording_guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are
  * identical. NULL is the same as NULL. */
 bool nr_same_object(void *a, void *b);
