@@ -14,6 +14,7 @@ import io
 import linecache
 import logging
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -493,3 +494,9 @@ def function_of_a_c_library():
     library.setenv(b"NORCH_TEST_NUMBER", b"2.0", 1)
     change = lambda v: library.setenv(b"NORCH_TEST_NUMBER", str(v).encode(), 1)  # noqa: E731
     return (lambda x: x * float(library.getenv(b"NORCH_TEST_NUMBER"))), change
+
+
+@way
+def match_of_a_pattern():
+    found = [re.match("(.*)", "2.0")]
+    return (lambda x: x * float(found[0].group(1))), lambda v: found.__setitem__(0, re.match("(.*)", str(v)))

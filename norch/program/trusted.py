@@ -45,7 +45,7 @@ SAME_FUNCTIONS = frozenset(
 
 # Instances do not change, or programs read nothing of them that does; frames.py sees the calls that do.
 INERT_TYPES = {
-    "re": ("Pattern",),
+    "re": ("Pattern", "Match"),
     "decimal": ("Decimal",),
     "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
     "_thread": ("lock", "RLock"),  # lock.locked() is refused
