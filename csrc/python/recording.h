@@ -93,7 +93,7 @@ typedef struct nr_container {
     nr_container_kind kind;
 } nr_container;
 
-/* The version of a dict, and that when the guards were last checked; 0: unknown. */
+/* The version of a dict, or the pointer in a field, and that when the guards were last checked; 0: unknown. */
 typedef struct nr_version {
     const uint64_t *now;
     uint64_t checked;

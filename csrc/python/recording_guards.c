@@ -129,7 +129,10 @@ int nr_guards_hold(nr_guards *guards) {
         if (now == version->checked && now) continue;
         const int held = holds(&guards->containers[i]);
         if (held != 1) return held;
-        version->checked = now;
+        const nr_container *one = &guards->containers[i];
+        /* an equal number or text is not held, so that another may come to lie there */
+        const bool is_held = one->kind != NR_FIELDS || now == (uint64_t)(uintptr_t)one->first->value;
+        version->checked = is_held ? now : 0;
     }
     return true;
 }
@@ -165,7 +168,8 @@ static nr_container_kind kind_of(void *object, nr_guard_kind kind) {
 /* The container of a guard: that of the guard before, or a new one. */
 static nr_container *container_of(nr_guards *guards, void *object, nr_container_kind kind) {
     nr_container *next = guards->containers + guards->container_count;
-    if (guards->container_count && next[-1].object == object && next[-1].kind == kind) return next - 1;
+    if (guards->container_count && next[-1].object == object && next[-1].kind == kind && kind != NR_FIELDS)
+        return next - 1;
     nr_guard *first = guards->guards + guards->guard_count;
     *next = (nr_container){first, first, Py_NewRef(object), kind};
     guards->versions[guards->container_count] = (nr_version){version_of(object, kind), 0};
@@ -185,6 +189,8 @@ static void read_row(nr_guards *guards, void *row) {
     else
         guard->key = Py_NewRef(key);
     if (kind != NR_GUARD_SIZE && PyTuple_Size(row) == 4) guard->value = Py_NewRef(PyTuple_GetItem(row, 3));
+    if (kind == NR_GUARD_FIELD) /* a pointer is its own version */
+        guards->versions[guards->container_count - 1].now = (const uint64_t *)((char *)object + guard->number);
 }
 
 int32_t nr_guards_read(nr_guards *guards, void *rows) {
