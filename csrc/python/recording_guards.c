@@ -1,5 +1,5 @@
 /* recording_guards: conditions of a recording on Python's values (norch/program/conditions.py). A dict whose version
- * (PEP 509) is that of the last check is not read. */
+ * (PEP 509) is that of the last check is not read; the pointer in a cell, or in another field, is its own version. */
 #include <string.h>
 
 #include "../core/error.h"
@@ -8,13 +8,14 @@
 
 bool nr_dicts_have_versions;
 
+static const uint64_t unknown; /* a version */
+
 static const uint64_t *version_of(void *object, nr_container_kind kind) {
     typedef struct dict {
         nr_object object;
         nr_ssize used;
         uint64_t version;
     } dict;
-    static const uint64_t unknown;
     return nr_dicts_have_versions && kind == NR_DICT ? &((const dict *)object)->version : &unknown;
 }
 
@@ -40,7 +41,7 @@ bool nr_guards_name(const nr_guards *guards, const void *object) {
 /* PyListObject. */
 typedef struct list {
     nr_object object;
-    int64_t size;
+    nr_ssize size;
     void **items;
 } list;
 
@@ -131,7 +132,8 @@ int nr_guards_hold(nr_guards *guards) {
         if (held != 1) return held;
         const nr_container *one = &guards->containers[i];
         /* an equal number or text is not held, so that another may come to lie there */
-        const bool is_held = one->kind != NR_FIELDS || now == (uint64_t)(uintptr_t)one->first->value;
+        const bool is_pointer = one->kind == NR_FIELDS || one->kind == NR_CELL;
+        const bool is_held = !is_pointer || now == (uint64_t)(uintptr_t)one->first->value;
         version->checked = is_held ? now : 0;
     }
     return true;
@@ -177,6 +179,14 @@ static nr_container *container_of(nr_guards *guards, void *object, nr_container_
     return next;
 }
 
+/* Where a cell has its pointer (PyCellObject), if it is there. */
+static const uint64_t *contents_of(void *cell) {
+    void **field = (void **)((nr_object *)cell + 1), *found = PyCell_Get(cell);
+    const bool is_there = *field == found;
+    if (found) Py_DecRef(found);
+    return is_there ? (const uint64_t *)field : &unknown;
+}
+
 static void read_row(nr_guards *guards, void *row) {
     void *object = PyTuple_GetItem(row, 0), *key = PyTuple_GetItem(row, 2);
     const nr_guard_kind kind = (nr_guard_kind)PyLong_AsLongLong(PyTuple_GetItem(row, 1));
@@ -189,8 +199,10 @@ static void read_row(nr_guards *guards, void *row) {
     else
         guard->key = Py_NewRef(key);
     if (kind != NR_GUARD_SIZE && PyTuple_Size(row) == 4) guard->value = Py_NewRef(PyTuple_GetItem(row, 3));
-    if (kind == NR_GUARD_FIELD) /* a pointer is its own version */
-        guards->versions[guards->container_count - 1].now = (const uint64_t *)((char *)object + guard->number);
+    nr_version *version = &guards->versions[guards->container_count - 1];
+    if (sizeof(void *) < sizeof *version->now) return;
+    if (kind == NR_GUARD_FIELD) version->now = (const uint64_t *)((char *)object + guard->number);
+    if (container->kind == NR_CELL) version->now = contents_of(object);
 }
 
 int32_t nr_guards_read(nr_guards *guards, void *rows) {
