@@ -1,5 +1,6 @@
 """Hooks on the tensors that nodes save for backward(): packed, unpacked, nested, refused; gradients stay the same."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,28 @@ def test_hooks_are_refused() -> None:
             pass
     with pytest.raises(TypeError, match="unpack_hook returned int, not a tensor"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("wrap", [norch.capture, norch.compile])
+def test_recordings_are_not_replayed_within_hooks(wrap: Any) -> None:
+    x, kept = norch.full((3,), 2.0, requires_grad=True), []
+
+    def step() -> Any:
+        y = (x * x).exp()
+        y.sum().backward()
+        return y.detach()
+
+    replayed = wrap(step)
+    for call in range(8):
+        x.grad = None
+        if call in (5, 7):
+            with norch.autograd.graph.saved_tensors_hooks(
+                lambda t: kept.append(t) or len(kept) - 1, lambda i: kept[i] * 0 + 1
+            ):
+                replayed()
+            assert kept, "no hook was called"
+            assert x.grad.tolist() == [2.0] * 3  # 1 stands for each saved tensor
+        else:
+            replayed()
+            assert x.grad[0].item() == pytest.approx(4 * math.exp(4))
+        kept.clear()

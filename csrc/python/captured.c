@@ -5,12 +5,17 @@
 #include "holder.h"
 #include "recording.h"
 
-static bool slow_path_only; /* a thread has autocast on: Python must look up the recording for the setting */
+static bool in_autocast; /* of a thread: Python must look up the recording for the setting */
+static bool with_hooks;  /* on saved tensors, of a thread: Python must see whether of this one */
 
-/* captured_slow_path(whether): while true, all calls go to _call_slow_path(). */
+/* captured_slow_path(whether a thread has autocast on, or None): while one has, all calls go to _call_slow_path(). None:
+ * from now on, as saved_tensors_hooks() was used. */
 NR_BUILTIN(captured_slow_path) {
     if (!nr_counted("captured_slow_path", 1, n)) return NULL;
-    slow_path_only = PyObject_IsTrue(given[0]) == 1;
+    if (given[0] == NR_NONE)
+        with_hooks = true;
+    else
+        in_autocast = PyObject_IsTrue(given[0]) == 1;
     return Py_NewRef(NR_NONE);
 }
 
@@ -35,7 +40,7 @@ static void *replayed(nr_holder *self, void *program, void *out, void *arguments
 
 static void *call(nr_holder *self, void *arguments, void *named) {
     void *latest = self->held[0], *program = self->held[1]; /* NULL before the first reset() */
-    if (!latest || !program || latest == NR_NONE || slow_path_only || (named && PyDict_Size(named)))
+    if (!latest || !program || latest == NR_NONE || in_autocast || with_hooks || (named && PyDict_Size(named)))
         return call_slow_path(self, arguments, named);
     nr_recording *r = nr_recording_of("call", latest);
     if (!r) return NULL;
@@ -55,8 +60,9 @@ static void *call(nr_holder *self, void *arguments, void *named) {
     return out;
 }
 
-/* captured_class(whether dicts have versions, the class of leaf nodes, the offset of a node's hooks): a new class. Its instances have _latest, the latest recording if its
- * arguments are not nested, or None; and _program, which belongs to it. */
+/* captured_class(whether dicts have versions, the class of leaf nodes, the offset of a node's hooks): a new class. Its
+ * instances have _latest, the latest recording if its arguments are not nested, or None; and _program, which belongs to
+ * it. */
 NR_BUILTIN(captured_class) {
     if (!nr_counted("captured_class", 3, n)) return NULL;
     nr_dicts_have_versions = PyObject_IsTrue(given[0]) == 1;

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._handle import Handle
+from .._lib import lib
 from ..errors import Error
 from .derivative import OpNode
 from .function import Function
@@ -94,6 +95,7 @@ def _install() -> None:
         self.__dict__["_saved"] = _packed(self.__dict__["_saved"])  # now: record() compares them with outputs
         return result
 
+    lib.norch_captured_slow_path(None)  # a recording knows nothing of hooks
     for cls, name, stands in ((OpNode, "_saved", of_operations), (Function, "_saved", of_functions)):
         setattr(cls, name, stands)
     Function._record = recorded  # type: ignore[method-assign]
@@ -122,6 +124,11 @@ class saved_tensors_hooks:  # PyTorch's name
 
     def __exit__(self, *error: Any) -> None:
         _active.hooks.pop()
+
+
+def are_active() -> bool:
+    """Whether this thread has hooks on what nodes save."""
+    return bool(_active.hooks)
 
 
 class save_on_cpu(saved_tensors_hooks):  # PyTorch's name

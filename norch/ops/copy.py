@@ -145,7 +145,7 @@ def copy_(x: Tensor, other: Operand, non_blocking: bool = False) -> Tensor:
 _CopyInto = write_derivative("copy_into", grad_x=zeros_of, grad_values=lambda g: g, shares_grad=True)
 
 
-def check_scalar(value: Tensor, x: Tensor, name: str) -> None:
+def check_scalar(value: Any, x: Tensor, name: str) -> None:
     """check_fits() of an operand that is to be written into x: a number, or a 0-d tensor of a wider integer dtype on
     the CPU. Elsewhere reading it would wait for the device, and what does not fit wraps."""
     kind, wanted = value.dtype, x.dtype

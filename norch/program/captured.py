@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 from .._handle import alias, counter
 from .._lib import lib
 from ..amp.state import state
+from ..autograd import saved_hooks
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.levels import within
 from ..autograd.node import Leaf, Node
@@ -210,7 +211,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
 
     def _call_slow_path(self, /, *args: Any, **kwargs: Any) -> Any:
         # norch_recording: an enclosing captured function is traced. Within vmap, batching rules make other calls.
-        if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
+        if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels or saved_hooks.are_active():
             return self.function(*args, **kwargs)
         in_tree, leaves = _flatten_arguments(args, kwargs)
         program, out = self._replay_matching(lib.norch_replay, in_tree, leaves)
