@@ -36,7 +36,7 @@ NR_INLINE double nr_quick_tan_f64(double x) {
     double bottom = odd ? sine : cosine, bottom_rest = odd ? sine_rest : cosine_rest;
     double inverse = 1.0 / bottom, q = top * inverse;
     double rest = NR_FMA(-q, bottom, top) + NR_FMA(-q, bottom_rest, top_rest);
-    return NR_FMA(rest, inverse, q);
+    return x == 0 ? x : NR_FMA(rest, inverse, q); /* -0 stays -0 */
 }
 
 NR_INLINE double nr_sin_f64(double x) { return nr_easy_angle_f64(x) ? nr_quick_sin_f64(x) : sin(x); }
@@ -103,7 +103,8 @@ NR_INLINE float nr_quick_tan_f32(float x) {
     float y = nr_less_quarters_f32(x, t - NR_MAGIC_F32, &lost), z = y * y;
     float p = NR_POLY(z, 0.333331496f, 0.13338995f, 0.0533946566f, 0.0244907998f, 0.00302069075f, 0.00944518112f);
     float more = NR_FMA(y * z, p, NR_FMA(z, lost, lost)), w = y + more, rest = (y - w) + more, q = -1.0f / w;
-    return nr_bits_f32(t) & 1 ? NR_FMA(q, NR_FMA(q, w, 1.0f) + q * rest, q) : w;
+    float turned = NR_FMA(q, NR_FMA(q, w, 1.0f) + q * rest, q);
+    return x == 0 ? x : nr_bits_f32(t) & 1 ? turned : w; /* -0 stays -0 */
 }
 
 NR_INLINE float nr_asin_tail_f32(float z) {

@@ -11,7 +11,7 @@ import warnings
 from .._exports import publish
 from ..autograd import no_grad
 from ..dtype import finfo, float32, promote_types
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, stacklevel_of_user
 from ..ops._arguments import rename_errors
 from ..ops._checks import at_least, with_ndim
 from ..ops.create import eye
@@ -51,7 +51,7 @@ def trunc_normal_(
     if not tensor.is_floating_point():
         raise DTypeError(f"trunc_normal_: floats are needed, not {tensor.dtype.name}")
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=3)
+        warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]", stacklevel=stacklevel_of_user())
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
     wide = promote_types(tensor.dtype, float32)
     most = 1 - finfo(wide).eps  # erfinv(1) is infinite, and would give a or b, however many std away
@@ -222,7 +222,7 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Uniform in +-gain * sqrt(3 / fan). a: the negative slope of leaky_relu; mode: "fan_in" or "fan_out"."""
     if tensor.numel() == 0:
-        warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
+        warnings.warn("initializing zero-element tensors is a no-op", stacklevel=stacklevel_of_user())
         return tensor
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _calculate_correct_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
@@ -238,7 +238,7 @@ def kaiming_normal_(
 ) -> Tensor:
     """Normal with standard deviation gain / sqrt(fan); arguments as in kaiming_uniform_."""
     if tensor.numel() == 0:
-        warnings.warn("initializing zero-element tensors is a no-op", stacklevel=3)
+        warnings.warn("initializing zero-element tensors is a no-op", stacklevel=stacklevel_of_user())
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     return normal_(tensor, 0.0, std, generator)

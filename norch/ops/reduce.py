@@ -86,10 +86,11 @@ def _amax_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
 
 
 def _deviations(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """x less its mean, whose rounding error is the mean of what comes out first."""
-    for _ in range(2):
-        x = x - expand_reduced(mean_over(x, axes, keepdim), x, axes, keepdim)
-    return x
+    """x less its mean, whose rounding error is the mean of what comes out first. Infinities are the first difference's:
+    less their own mean they would be NaN."""
+    first = x - expand_reduced(mean_over(x, axes, keepdim), x, axes, keepdim)
+    rounding = mean_over(first, axes, keepdim).nan_to_num(0.0, 0.0, 0.0)
+    return first - expand_reduced(rounding, x, axes, keepdim)
 
 
 def _var_grad(g: Any, x: Any, axes: Any, keepdim: Any, param: float) -> Any:

@@ -7,14 +7,15 @@ from norch.nn.extras.embedding_bag import embedding_bag as embedding_bag
 from norch.nn.extras.fractional_pool import fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d
 from norch.nn.extras.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
 from norch.nn.extras.unpool import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
-from norch.nn.functional._activation import glu as glu, gumbel_softmax as gumbel_softmax, relu as relu, softmin as softmin
+from norch.nn.functional._activation import gelu as gelu, glu as glu, gumbel_softmax as gumbel_softmax, relu as relu, softmin as softmin
 from norch.nn.functional._cross_entropy import binary_cross_entropy as binary_cross_entropy, binary_cross_entropy_with_logits as binary_cross_entropy_with_logits, cross_entropy as cross_entropy, nll_loss as nll_loss
 from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._embedding import one_hot as one_hot
-from norch.nn.functional._loss import cosine_embedding_loss as cosine_embedding_loss, gaussian_nll_loss as gaussian_nll_loss, hinge_embedding_loss as hinge_embedding_loss, huber_loss as huber_loss, kl_div as kl_div, l1_loss as l1_loss, margin_ranking_loss as margin_ranking_loss, multi_margin_loss as multi_margin_loss, multilabel_margin_loss as multilabel_margin_loss, multilabel_soft_margin_loss as multilabel_soft_margin_loss, poisson_nll_loss as poisson_nll_loss, smooth_l1_loss as smooth_l1_loss, soft_margin_loss as soft_margin_loss, triplet_margin_loss as triplet_margin_loss, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from norch.nn.functional._loss import cosine_embedding_loss as cosine_embedding_loss, gaussian_nll_loss as gaussian_nll_loss, hinge_embedding_loss as hinge_embedding_loss, huber_loss as huber_loss, kl_div as kl_div, l1_loss as l1_loss, margin_ranking_loss as margin_ranking_loss, mse_loss as mse_loss, multi_margin_loss as multi_margin_loss, multilabel_margin_loss as multilabel_margin_loss, multilabel_soft_margin_loss as multilabel_soft_margin_loss, poisson_nll_loss as poisson_nll_loss, smooth_l1_loss as smooth_l1_loss, soft_margin_loss as soft_margin_loss, triplet_margin_loss as triplet_margin_loss, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from norch.nn.functional._normalize import local_response_norm as local_response_norm, normalize as normalize
 from norch.nn.functional._pool import lp_pool1d as lp_pool1d, lp_pool2d as lp_pool2d, lp_pool3d as lp_pool3d
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, fold as fold, interpolate as interpolate, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, unfold as unfold
+from norch.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from norch.ops.batch_norm import batch_norm as batch_norm
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d
 from norch.ops.composed.distance import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist
@@ -68,7 +69,6 @@ def elu(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor: """x 
 def elu_(input: Tensor, alpha: float = ..., inplace: bool = ...) -> Tensor: """elu() in place."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = ..., max_norm: float | None = ..., norm_type: float = ..., scale_grad_by_freq: bool = ..., sparse: bool = ...) -> Tensor: """The rows of weight (rows, columns) with the indices input, integers of any shape: (*input.shape, columns)."""
 def feature_alpha_dropout(input: Tensor, p: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """alpha_dropout() of whole channels of input (N, C, ...)."""
-def gelu(input: Tensor, approximate: str = ...) -> Tensor: """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016). Floats only."""
 def hardshrink(input: Tensor, lambd: float = ...) -> Tensor: """input, but 0 where |input| <= lambd. Floats only."""
 def hardsigmoid(input: Tensor, inplace: bool = ...) -> Tensor: """relu6(x + 3) / 6. Floats only."""
 def hardswish(input: Tensor, inplace: bool = ...) -> Tensor: """x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only."""
@@ -101,12 +101,10 @@ def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., pa
 def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any: ...
 def max_pool3d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """max_pool3d(return_indices=True)."""
 def mish(input: Tensor, inplace: bool = ...) -> Tensor: """x * tanh(softplus(x)) (Misra 2019). Floats only."""
-def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = ..., reduce: bool | None = ..., reduction: str = ..., weight: Tensor | None = ...) -> Tensor: """(input - target)^2, for input and target of the same shape; other shapes broadcast, with a warning. Complex numbers raise DTypeError."""
 def relu6(input: Tensor, inplace: bool = ...) -> Tensor: """min(max(0, x), 6)."""
 def relu_(self: Tensor) -> Tensor: """relu() in place."""
 def rrelu(input: Tensor, lower: float = ..., upper: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both otherwise (Xu et al. 2015). Floats only."""
 def rrelu_(input: Tensor, lower: float = ..., upper: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """rrelu() in place."""
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: float = ..., is_causal: bool = ..., scale: float | None = ..., enable_gqa: bool = ...) -> Tensor: """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V)."""
 def selu(input: Tensor, inplace: bool = ...) -> Tensor: """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only."""
 def selu_(input: Tensor, inplace: bool = ...) -> Tensor: """selu() in place."""
 def sigmoid(input: Tensor) -> Tensor: """1 / (1 + e**-x). Integers become floats."""
