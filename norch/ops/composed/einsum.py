@@ -95,9 +95,12 @@ def _run(plan: Plan, work: list[Any]) -> Tensor:
     return work[result]
 
 
-@composed  # of two operands a product rounds once, of more each would
 def _chain(plan: Plan, work: list[Any]) -> Tensor:
     return _run(plan, list(work))
+
+
+_chain.__name__ = "einsum"  # which errors name
+_chain = composed(_chain)  # of two operands a product rounds once, of more each would
 
 
 def _sum_same_dtype(x: Tensor, dims: tuple[int, ...]) -> Tensor:
