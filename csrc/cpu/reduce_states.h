@@ -71,8 +71,9 @@
 /* The sum of the squares about the mean, which rounding does not make negative: infinite where those of finite elements
  * overflowed. */
 #define about_mean(s) (s.squares - s.sum * (s.sum / (double)(s.n ? s.n : 1)))
-#define squares_of(s) \
-    ((s.sum - s.sum == 0) & (s.squares - s.squares != 0) ? (double)INFINITY : (about_mean(s) < 0 ? 0 : about_mean(s)))
+#define squares_of(s)                                                             \
+    ((((s.sum - s.sum) == 0) & ((s.squares - s.squares) != 0)) ? (double)INFINITY \
+                                                               : (about_mean(s) < 0 ? 0 : about_mean(s)))
 
 /* As PyTorch: a divisor below 0 is 0. */
 #define variance(s, p) (4 * squares_of(s) / ((double)s.n > (p) ? (double)s.n - (p) : 0))

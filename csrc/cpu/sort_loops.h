@@ -100,8 +100,8 @@ static void OF_DTYPE(search_line)(const nr_sort_plan *p, char *out, const char *
 static void OF_DTYPE(search)(const nr_sort_plan *p, char *out, const char *x, const char *row, int64_t n) {
     const int64_t *stride[3] = {p->nest.stride[0], p->nest.stride[1], p->nest.stride[2]};
     if (p->n > 0 && stride[2][0] == 0) {
-        const T last = *(const T *)(const void *)(row + (p->n - 1) * p->step[1]);
-        if (last == last) {
+        const T *last = (const T *)(const void *)(row + (p->n - 1) * p->step[1]), end = *last;
+        if (end == *last) { /* no NaN */
             OF_DTYPE(search_line)(p, out, x, row, n);
             return;
         }
