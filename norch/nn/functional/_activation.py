@@ -25,7 +25,7 @@ from ...errors import (
 )
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
-from ...ops._arguments import as_fixed_operand
+from ...ops._arguments import as_fixed_operand, rename_errors
 from ...ops._checks import floats_of
 from ...ops._halves import composed
 from ...ops._inplace_methods import inplace_form
@@ -274,6 +274,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return _softmax.softmax(input, dim, dtype)
 
 
+@rename_errors
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """softmax(-x) along dim."""
     return _softmax.softmax(-input, _softmax_dim("softmin", input, dim), dtype)
