@@ -274,3 +274,10 @@ def test_other_modes() -> None:
     compiled = norch.compile(lambda x: x + 1)
     with pytest.warns(UserWarning, match="it computes on meta tensors"):
         assert [compiled(x).is_meta for _ in range(3)] == [True] * 3
+
+
+def test_a_refused_recording_of_long_calls() -> None:
+    compiled = norch.compile(lambda x: x + 1)
+    with pytest.warns(UserWarning, match="it computes on meta tensors"):
+        assert compiled(norch.empty(10**6, device="meta")).is_meta  # calls of this size give up the lock on the CPU
+        assert compiled(norch.empty(10**6, device="meta")).is_meta

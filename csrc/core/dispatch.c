@@ -64,8 +64,8 @@ bool nr_wait_for_calls(void) {
 static int32_t run(const nr_call *call) {
     const nr_backend *backend = call->backend;
     if (call->load) call->load(call);
-    /* A device only queues the call: the lock is kept. */
-    if (call->work < NR_LONG_WORK || backend->device) return backend->run[call->family](call);
+    /* A device only queues the call, and "meta" computes nothing: the lock is kept. */
+    if (call->work < NR_LONG_WORK || backend->device_type != NORCH_CPU) return backend->run[call->family](call);
     void *thread = nr_release_lock();
     return nr_acquire_lock(thread, backend->run[call->family](call));
 }
