@@ -150,8 +150,11 @@ class Sequential(_List):
             if linear is not None:
                 operation = epilogue_of(linear, module)
                 if operation is not None:
-                    input, linear = linear_with_epilogue(operation, input, linear.weight, linear.bias), None
-                    continue
+                    try:
+                        input, linear = linear_with_epilogue(operation, input, linear.weight, linear.bias), None
+                        continue
+                    except Exception:  # noqa: S110  (the layer, called alone below, raises it in its own name)
+                        pass
                 input, linear = linear(input), None
             if getattr(type(module).forward, "takes_epilogue", False):
                 linear = module

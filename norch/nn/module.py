@@ -91,10 +91,17 @@ class Module(StateDict):
     # ---- calling ------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls `forward(*args, **kwargs)` and the hooks before and after it."""
-        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+        """Calls `forward(*args, **kwargs)` and the hooks before and after it. An exception gets a note that says in
+        which module it was raised, and with what that was called."""
+        try:
+            if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+                return self._call_with_hooks(args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            from . import _error_notes
+
+            _error_notes.note(error, self, args, kwargs)
+            raise
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = list(self._forward_hooks.items())
