@@ -9,10 +9,11 @@ from typing import Any
 from ..errors import ArgumentError
 from ..tensor import Tensor
 from . import constraints
+from ._halves import ComputesWide
 from .distribution import holds
 
 
-class Transform:
+class Transform(ComputesWide):
     """A function of tensors, one-to-one if bijective. A subclass has _call(x), _inverse(y) and log_abs_det_jacobian(x,
     y), the logarithm of |dy / dx| of an event; domain and codomain, the constraints on x and y, whose event_dim tells
     how many last axes are one event; and sign, that of the derivative, where it has one.

@@ -47,6 +47,9 @@ class ComposeTransform(Transform):
             x = part(x)
         return x
 
+    def _inside(self, y: Tensor) -> Tensor:
+        return self.parts[-1]._inside(y) if self.parts else y
+
     def _inverse(self, y: Tensor) -> Tensor:
         for part in reversed(self.parts):
             y = part._inv_call(y)
@@ -112,6 +115,9 @@ class IndependentTransform(Transform):
         if x.ndim < self.domain.event_dim:
             raise ShapeError(f"IndependentTransform: {x.ndim} axes for an event of {self.domain.event_dim}")
         return self.base_transform(x)
+
+    def _inside(self, y: Tensor) -> Tensor:
+        return self.base_transform._inside(y)
 
     def _inverse(self, y: Tensor) -> Tensor:
         if y.ndim < self.codomain.event_dim:
@@ -227,6 +233,9 @@ class CatTransform(_Parts):
     def _call(self, x: Tensor) -> Tensor:
         return cat(self._each(lambda part, piece: part(piece), x), self.dim)
 
+    def _inside(self, y: Tensor) -> Tensor:
+        return cat(self._each(lambda part, piece: part._inside(piece), y), self.dim)
+
     def _inverse(self, y: Tensor) -> Tensor:
         return cat(self._each(lambda part, piece: part._inv_call(piece), y), self.dim)
 
@@ -259,6 +268,9 @@ class StackTransform(_Parts):
 
     def _call(self, x: Tensor) -> Tensor:
         return stack(self._each(lambda part, piece: part(piece), x), self.dim)
+
+    def _inside(self, y: Tensor) -> Tensor:
+        return stack(self._each(lambda part, piece: part._inside(piece), y), self.dim)
 
     def _inverse(self, y: Tensor) -> Tensor:
         return stack(self._each(lambda part, piece: part._inv_call(piece), y), self.dim)

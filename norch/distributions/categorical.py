@@ -10,12 +10,23 @@ from .._typing import Operand
 from ..autograd import no_grad
 from ..dtype import finfo, int64
 from ..errors import ShapeError
+from ..ops._halves import composed
 from ..ops.composed.shape import broadcast_tensors
 from ..ops.create import arange, full_like
 from ..ops.random import multinomial
 from ..tensor import Tensor
 from . import constraints
 from .distribution import ByProbs
+
+
+@composed
+def _logits_of_sum_1(x: Tensor) -> Tensor:
+    return x - x.logsumexp(-1, True)
+
+
+@composed
+def _of_sum_1(x: Tensor) -> Tensor:
+    return x / x.sum(-1, True)
 
 
 class Classes(ByProbs):
@@ -31,7 +42,7 @@ class Classes(ByProbs):
         if not given.ndim:
             raise ShapeError(f"{self._name()}: {self._by} must have 1 dimension or more, the last over the classes")
         by_logits = probs is None
-        self.__dict__[self._by] = given - given.logsumexp(-1, True) if by_logits else given / given.sum(-1, True)
+        self.__dict__[self._by] = _logits_of_sum_1(given) if by_logits else _of_sum_1(given)
         super().__init__(given.shape[:-1], given.shape[-1:] if one_hot else (), validate_args)
 
     @property

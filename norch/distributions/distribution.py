@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from .._exports import publish
 from .._handle import Size
 from .._typing import Operand
-from ..autograd import enable_grad, no_grad
+from ..autograd import no_grad
 from ..autograd.levels import BatchedBase
 from ..autograd.levels import holds as holds
 from ..dtype import finfo, float32, get_default_dtype, promote_types
@@ -17,6 +17,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.composed.shape import broadcast_tensors
 from ..ops.values import as_tensor
 from ..tensor import Tensor
+from ._halves import ComputesWide, holds_halves
 from .constraints import Constraint, is_dependent
 
 __all__ = ["Distribution"]
@@ -24,7 +25,7 @@ __all__ = ["Distribution"]
 D = TypeVar("D", bound="Distribution")
 
 
-class Distribution:
+class Distribution(ComputesWide):
     """A batch of distributions, of shape batch_shape, whose values have the shape event_shape.
 
     A subclass has the conditions on its parameters in arg_constraints, with an attribute and an argument of the
@@ -41,6 +42,7 @@ class Distribution:
     def __init__(
         self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (), validate_args: bool | None = None
     ):
+        self._of_halves = holds_halves(self.__dict__.values())
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
@@ -62,7 +64,7 @@ class Distribution:
         return [x for x in self.arg_constraints if x in state or not isinstance(getattr(type(self), x, None), lazy)]
 
     def _check(self, what: str, x: Tensor, constraint: Constraint) -> None:
-        good = constraint.check(x)
+        good = constraint.check(x if self._checks_in is None else x.to(self._checks_in))
         if not holds(good):
             if isinstance(good, BatchedBase):
                 raise ArgumentError(f"{self._name()}: {what} must be {constraint}, and is not in some samples of vmap")
@@ -260,13 +262,11 @@ class ByProbs(Distribution):
         return [self._by]
 
     @cached_property
-    @enable_grad()  # the first caller may be sample(), under no_grad()
     def probs(self) -> Tensor:
         """The probabilities; of classes (batch_shape, classes)."""
         return self._to_probs(self.logits)
 
     @cached_property
-    @enable_grad()  # the first caller may be sample(), under no_grad()
     def logits(self) -> Tensor:
         """log(probs), or for two values log(probs / (1 - probs))."""
         eps = finfo(self.probs.dtype).eps

@@ -11,6 +11,7 @@ from ..errors import ShapeError
 from ..nn.functional import softplus
 from ..ops.pointwise import where, xlogy
 from ..tensor import Tensor
+from ._halves import holds_halves, rounded_once
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -72,7 +73,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     for type_p in type(p).__mro__:
         for type_q in type(q).__mro__:
             if function := _FORMULAS.get((type_p, type_q)):
-                return function(p, q)
+                return rounded_once(function, p, q) if holds_halves((p, q)) else function(p, q)
     raise NotImplementedError(f"kl_divergence: no formula for {type(p).__name__} and {type(q).__name__}")
 
 

@@ -74,7 +74,7 @@ class Normal(LocationScale, ExponentialFamily):
 
     def cdf(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)
-        return (1 + ((x - self.loc) / (self.scale * math.sqrt(2))).erf()) / 2
+        return ((self.loc - x) / (self.scale * math.sqrt(2))).erfc() / 2  # 1 + erf() cancels in the lower tail
 
     def icdf(self, value: Operand) -> Tensor:
         p = self._tensor(value)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..autograd import no_grad
 from ..errors import ShapeError
 from ..tensor import Tensor
 from . import constraints
+from ._halves import holds_caches, holds_halves, rounded_once
 from .distribution import Distribution, declared, sum_rightmost
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
@@ -63,10 +64,16 @@ class TransformedDistribution(Distribution):
 
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         with no_grad():
-            return self._transform(self.base_dist.sample(sample_shape))
+            return self._drawn(lambda base: base.sample(sample_shape))
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        return self._transform(self.base_dist.rsample(sample_shape))
+        return self._drawn(lambda base: base.rsample(sample_shape))
+
+    def _drawn(self, draw: Callable[[Distribution], Tensor]) -> Tensor:
+        """The image of a draw of the base distribution; of halves computed in float32, and finite after rounding."""
+        if not holds_halves((self,)) or holds_caches(self):
+            return self._transform(draw(self.base_dist))
+        return self._transform._inside(rounded_once(lambda d: d._transform(draw(d.base_dist)), self, finite=True))
 
     def log_prob(self, value: Any) -> Tensor:
         y, event = self._validate_sample(value), len(self.event_shape)

@@ -115,10 +115,10 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
-def _clipped_sigmoid(x: Tensor) -> Tensor:
-    """The sigmoid, away from 0 and 1."""
-    info = finfo(x.dtype)
-    return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+def _clipped(p: Tensor) -> Tensor:
+    """Probabilities away from 0 and 1."""
+    info = finfo(p.dtype)
+    return p.clamp(min=info.tiny, max=1 - info.eps)
 
 
 class SigmoidTransform(Increasing):
@@ -127,11 +127,13 @@ class SigmoidTransform(Increasing):
     codomain = constraints.unit_interval
 
     def _call(self, x: Tensor) -> Tensor:
-        return _clipped_sigmoid(x)
+        return _clipped(x.sigmoid())
+
+    def _inside(self, y: Tensor) -> Tensor:
+        return _clipped(y)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        info = finfo(y.dtype)
-        return y.clamp(min=info.tiny, max=1 - info.eps).logit()
+        return _clipped(y).logit()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x) - softplus(x)
@@ -216,8 +218,11 @@ class StickBreakingTransform(Transform):
         return x - arange(n, 0, -1, dtype=x.dtype, device=x.device).log()
 
     def _call(self, x: Tensor) -> Tensor:
-        part = _clipped_sigmoid(self._parts(x))
+        part = _clipped(self._parts(x).sigmoid())
         return pad(part, (0, 1), value=1.0) * pad((1 - part).cumprod(-1), (1, 0), value=1.0)
+
+    def _inside(self, y: Tensor) -> Tensor:
+        return y.clamp(min=finfo(y.dtype).tiny)
 
     def _inverse(self, y: Tensor) -> Tensor:
         first = y[..., :-1]
@@ -278,6 +283,10 @@ class CorrCholeskyTransform(Transform):
         left = (1 - partial.square()).sqrt().cumprod(-1)
         unit = x.new_ones(partial.shape[-1:]).diag_embed()
         return (partial + unit) * pad(left[..., :-1], (1, 0), value=1.0)
+
+    def _inside(self, y: Tensor) -> Tensor:
+        most = 1 - finfo(y.dtype).eps
+        return y.tril(-1).clamp(-most, most) + y - y.tril(-1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         left = pad(1 - y.square().cumsum(-1)[..., :-1], (1, 0), value=1.0)

@@ -1,0 +1,128 @@
+"""The rule of ops/_halves.py for distributions and transforms: of float16 and bfloat16 what they compute, and its
+gradients, is that of float32 rounded once. A class names no function: its base wraps those of WIDE that it defines.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .._lib import lib
+from .._size import Size
+from ..autograd import enable_grad
+from ..autograd.halves import HALVES
+from ..dtype import DTYPES, finfo, float32
+from ..tensor import Tensor
+
+# The functions and properties of distributions, and the functions of transforms.
+WIDE = (
+    "log_prob", "cdf", "icdf", "entropy", "perplexity", "mean", "mode", "variance", "stddev", "probs", "logits",
+    "log_survival_function", "_call", "_inverse", "log_abs_det_jacobian",
+)  # fmt: skip
+
+
+class ComputesWide:
+    """The base of classes of this package whose functions of WIDE compute so."""
+
+    _of_halves: bool | None = None  # whether it holds any, where that is known
+    _checks_in: Any = None  # the dtype that values are of, in copies of float32
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not cls.__module__.startswith(f"{__package__}."):  # what a program writes sees the dtype that it gave
+            return
+        for name in WIDE:
+            own = cls.__dict__.get(name)
+            if isinstance(own, property):
+                setattr(cls, name, own.getter(_wide(own.fget)))
+            elif isinstance(own, functools.cached_property):
+                own.func = enable_grad()(_wide(own.func))  # the first caller may be sample(), under no_grad()
+            elif callable(own):
+                setattr(cls, name, _wide(own))
+
+    def _inside(self, y: Tensor) -> Tensor:
+        """What _call() of a transform rounded, where rounding may have left the codomain."""
+        return y
+
+
+def _wide(function: Any) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def computed(self: Any, *arguments: Any, **named: Any) -> Any:
+        known = self._of_halves
+        given = (*arguments, *named.values()) if known is False else (self, *arguments, *named.values())
+        if not (known or holds_halves(given)) or holds_caches(self):
+            return function(self, *arguments, **named)
+        out = rounded_once(functools.partial(function, **named), self, *arguments)
+        return self._inside(out) if function.__name__ == "_call" else out
+
+    return computed
+
+
+_PLAIN = frozenset((bool, float, int, str, Size, type(None)))
+
+
+def holds_halves(values: Iterable[Any]) -> bool:
+    """Whether a tensor of halves is among the values, or in distributions, transforms, lists and tuples of them."""
+    for x in values:
+        kind = type(x)
+        if kind is Tensor:
+            if x._dtype in HALVES:
+                return True
+        elif kind in _PLAIN:
+            continue
+        elif isinstance(x, Tensor):
+            if x._dtype in HALVES:
+                return True
+        elif isinstance(x, ComputesWide):
+            if holds_halves(x.__dict__.values()) if x._of_halves is None else x._of_halves:
+                return True
+        elif (kind is list or kind is tuple) and holds_halves(x):
+            return True
+    return False
+
+
+def holds_caches(x: ComputesWide) -> bool:
+    """Whether it consists of transforms that keep their last images, so that each of them computes by itself."""
+    parts = [one for value in x.__dict__.values() for one in (value if type(value) is list else [value])]
+    return any(isinstance(one, ComputesWide) and (getattr(one, "_cache_size", 0) or holds_caches(one)) for one in parts)
+
+
+def rounded_once(function: Any, *given: Any, finite: bool = False) -> Any:
+    """function(*given) of halves as float32, in the dtype that the given floats promote to. finite: what would be
+    rounded to infinity is the largest number."""
+    copies: dict[int, tuple[Any, Any]] = {}
+    wide = [_widened(x, copies) for x in given]
+    kind = DTYPES[lib.norch_result_type(tuple(x for x, _ in copies.values() if isinstance(x, Tensor)))]
+    for _, copy in copies.values():
+        if isinstance(copy, ComputesWide) and kind.itemsize == 2:
+            copy._checks_in = kind
+    out = function(*wide)
+    if not isinstance(out, Tensor) or out.dtype is not float32:
+        return out
+    if finite and kind.itemsize == 2:
+        out = out.clamp(-finfo(kind).max, finfo(kind).max)
+    unchanged = next((x for x, copy in copies.values() if copy is out), None)
+    return unchanged if unchanged is not None and unchanged.dtype is kind else out.to(kind)
+
+
+def _widened(x: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
+    """x with halves as float32. copies: by the id() of what was given, it and its copy."""
+    if id(x) in copies:
+        return copies[id(x)][1]
+    made = x
+    if isinstance(x, Tensor):
+        if x.dtype.is_floating_point:
+            made = x.float() if x._dtype in HALVES else x
+            copies[id(x)] = x, made
+    elif isinstance(x, ComputesWide):
+        made = object.__new__(type(x))
+        copies[id(x)] = x, made
+        given = x._given() if hasattr(x, "_given") else ()
+        for name, value in x.__dict__.items():
+            if name in given or not isinstance(getattr(type(x), name, None), functools.cached_property):
+                made.__dict__[name] = _widened(value, copies)  # what was computed of halves is computed again
+        made._of_halves = False
+    elif type(x) in (list, tuple):
+        made = type(x)(_widened(one, copies) for one in x)
+    return made
