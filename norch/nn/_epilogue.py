@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from .module import Module
 
 F = TypeVar("F", bound=Callable[..., Any])
-CALL = Module.__call__  # that of the class, whatever stands in its place later (_watch.py)
+_CALL = Module.__call__
 
 
 def takes_epilogue(forward: F) -> F:
@@ -41,7 +41,7 @@ def epilogue_of(linear: Module, module: Module) -> Any:
 def _is_plain(module: Module) -> bool:
     """Whether a call of module runs the forward of its class and nothing else."""
     state = module.__dict__
-    return type(module).__call__ is CALL and not (
+    return type(module).__call__ is _CALL and not (
         state["_forward_hooks"]
         or state["_forward_pre_hooks"]
         or state["_backward_hooks"]

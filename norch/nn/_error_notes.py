@@ -17,8 +17,6 @@ from typing import Any
 
 from ..errors import Error
 from ..tensor import Tensor
-from ._epilogue import CALL
-from .module import Module
 
 _LONGEST = 100  # of the text of a module or an argument, in characters
 
@@ -30,20 +28,20 @@ class Place(str):
     inner: str  # the module that failed
     called: str  # its arguments
     path: str  # from the outermost module
-    outer: weakref.ref[Module]
+    outer: weakref.ref[Any]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (str(self),)
 
 
-def _place(inner: str, called: str, path: str, outer: Module) -> Place:
+def _place(inner: str, called: str, path: str, outer: Any) -> Place:
     where = f"{path} ({inner}) of {type(outer).__name__}" if path else inner
     made = Place(f"in {where}, called with {called}")
     made.inner, made.called, made.path, made.outer = inner, called, path, weakref.ref(outer)
     return made
 
 
-def note(error: Exception, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def note(error: Exception, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Notes that the error was raised by module(*args, **kwargs), or lengthens the path of the module within it. What
     raises here itself, such as a user's extra_repr(), leaves the error as it is."""
     with suppress(Exception):
@@ -62,15 +60,16 @@ def _find(error: Exception) -> Place | None:
 def _has_inner_call(error: Exception) -> bool:
     """Whether the error has passed through a module inside of the one that catches it now: an exception that is raised
     a second time still has the note of the first."""
-    at = error.__traceback__ and error.__traceback__.tb_next
+    here: Any = error.__traceback__  # begins in Module.__call__
+    at = here.tb_next
     while at is not None:
-        if at.tb_frame.f_code is CALL.__code__:
+        if at.tb_frame.f_code is here.tb_frame.f_code:
             return True
         at = at.tb_next
     return False
 
 
-def _name_below(module: Module, wanted: Module | None) -> str:
+def _name_below(module: Any, wanted: Any) -> str:
     """The path of a module within another one, without the wrapper that norch.compile() puts around a module; "" if it
     is not within it."""
     path = next((name for name, one in module.named_modules() if one is wanted), "")
@@ -91,7 +90,7 @@ def _write(error: Any, old: Place | None, new: Place) -> None:
 # ---- texts ------------------------------------------------------------------------------------------------------
 
 
-def _text_of(module: Module) -> str:
+def _text_of(module: Any) -> str:
     """Linear(12, 4): the options that the class requires without their names, and the others where they differ from
     the default. A module with modules of its own is named by its class."""
     name = type(module).__name__
