@@ -102,7 +102,7 @@ COMPACT := -O2 $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
 # clang links its sanitizers into the program, unless told that they are libraries.
 SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
 FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
-    -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off $(THREADS) $(CPPFLAGS) $(CFLAGS)
+    -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off $(THREADS) -I$(BUILD)/core $(CPPFLAGS) $(CFLAGS)
 # Pyodide has one thread, and loads no library that asks for more.
 THREADS := $(if $(WASM),,-pthread)
 # Every symbol must be found, but those of Python, which its interpreter brings along: they are weak where libraries are ELF.
@@ -186,12 +186,19 @@ $(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
 	$(Q)$(BUILD_PYTHON) $^ > $@
 $(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python
 $(BUILD)/python/calls.o: $(BUILD)/python/calls.inc
+# The opcodes: every object needs them, and few the formulas of ops.def. The file is kept if its text is the same.
+OPCODES := $(BUILD)/core/opcodes.inc
+$(OPCODES): csrc/ops.def
+	@mkdir -p $(@D)
+	@sed -n 's/^[A-Z]*( *\([a-z0-9_]*\),.*/    NR_OP_\1,/p' $< > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(OBJECTS): | $(OPCODES)
 # The declarations of norch.h as string literals, a line each, without comments.
 $(BUILD)/core/header.inc: csrc/norch.h
 	@mkdir -p $(@D)
 	$(Q)sed -e :more -e '/\/\*/{' -e '/\*\//!{' -e N -e 'b more' -e '}' -e '}' -e 's/ *\/\*.*\*\///' -e '/^ *$$/d' \
 	    -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
-$(BUILD)/core/library.o: EXTRA = -I$(BUILD)/core -DNORCH_ABI=$(ABI)
+$(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI)
 $(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 
 # Both change when what they hold does: other flags rebuild everything, another list of files links again. Flags that were others
@@ -222,7 +229,7 @@ CUDA_CODE = $(call cuda_code,$(CUDA_ARCHS:90a=90))
 # The smallest compression that nvcc has: since 12.8 this one.
 CUDA_COMPRESS := $(if $(filter 12.0 12.1 12.2 12.3 12.4 12.5 12.6 12.7,$(NVCC_RELEASE)),-compress-all,-compress-mode=size)
 # 186: formulas of every dtype compare what may be unsigned with 0
-CUDA_FLAGS = -std=c++17 -O3 $(CUDA_CODE) -diag-suppress 186 -Xfatbin $(CUDA_COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
+CUDA_FLAGS = -std=c++17 -O3 -I$(BUILD)/core $(CUDA_CODE) -diag-suppress 186 -Xfatbin $(CUDA_COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
 CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
 
 # CUDA's runtime: linked in, or shared: that of the package nvidia-cuda-runtime beside norch's, where the wheels of 12
@@ -241,10 +248,10 @@ CUDA_WHEELS := nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==1
     nvidia-cuda-cccl==13.0.85
 # CUDA 13 by nvcc, all of it; CUDA 12, whose nvcc no package index has, by its compiler in a library: the kernels.
 NVRTC_WHEELS := nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-runtime-cu12==12.9.79
-check-cuda: $(VENV)/bin/python  ## compiles the CUDA backend with nvcc, and its kernels for CUDA 12, without a GPU
+check-cuda: $(VENV)/bin/python $(OPCODES)  ## compiles the CUDA backend with nvcc, and its kernels for CUDA 12, without a GPU
 	$(if $(NVCC_FOUND),$(Q)$(MAKE) --no-print-directory cuda BUILD=build/check-cuda LIB=build/check-cuda/libnorch.so,@echo "no nvcc here: make cuda-toolchain gets one")
 	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(NVRTC_WHEELS)
-	$(Q)$(VENV)/bin/python tests/nvrtc.py $(ARGS)
+	$(Q)$(VENV)/bin/python tests/nvrtc.py -I $(dir $(OPCODES)) $(ARGS)
 
 cuda-toolchain: $(VENV)/bin/python  ## nvcc 13 from the package index into the .venv, for machines with a driver and pip only
 	@echo "  PIP   $(CUDA_WHEELS), into $(VENV)"
@@ -290,10 +297,11 @@ CHAIN_HEADERS := chain_rows.cuh chain.cuh elements.cuh formulas.cuh math.cuh red
     ../cpu/math_integer.h ../cpu/math_poly.h ../cpu/math_special.h ../cpu/reduce_states.h
 chain_header = $(firstword $(wildcard csrc/cuda/$1 csrc/core/$1 csrc/$1))
 CHAIN_TEXTS := $(BUILD)/cuda/headers/chain_headers.inc
-$(CHAIN_TEXTS): $(foreach h,$(CHAIN_HEADERS),$(call chain_header,$h)) csrc/cuda/nvrtc_stdint.h Makefile
+$(CHAIN_TEXTS): $(foreach h,$(CHAIN_HEADERS),$(call chain_header,$h)) csrc/cuda/nvrtc_stdint.h $(OPCODES) Makefile
 	@mkdir -p $(@D)
 	$(Q){ literals() { echo "HEADER(\"$$1\", \"\""; sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $$2; echo ")"; }; \
 	$(foreach h,$(CHAIN_HEADERS),literals $h $(call chain_header,$h);) literals stdint.h csrc/cuda/nvrtc_stdint.h; \
+	literals opcodes.inc $(OPCODES); \
 	for h in cuda_runtime.h math.h stdbool.h stddef.h string.h; do literals $$h /dev/null; done; } >$@.new
 	@mv $@.new $@
 
@@ -303,7 +311,7 @@ $(BUILD)/cuda/chain_compile.o $(SIM_BUILD)/chain_compile.o: $(CHAIN_TEXTS)
 SIM_LIB := $(SIM_BUILD)/libnorch_cudasim.so
 SIM_HOOKS ?=
 SIM_FLAGS = -std=c++17 $(if $(SANITIZE),$(OPTIMIZE),-O1 -g) -Wall -Wextra $(WERROR) -Wno-unknown-pragmas \
-    -Wno-bool-compare -Wno-psabi -fPIC -fvisibility=hidden -fwrapv -pthread -Itests/cudasim
+    -Wno-bool-compare -Wno-psabi -fPIC -fvisibility=hidden -fwrapv -pthread -I$(BUILD)/core -Itests/cudasim
 SIM_PARTS := $(patsubst tests/cudasim/%.cpp,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cpp))
 SIM_OBJECTS := $(CUDA_UNITS:%=$(SIM_BUILD)/%.o) $(SIM_PARTS)
 
@@ -317,6 +325,7 @@ $(SIM_LIB): $(SIM_OBJECTS)
 $(eval $(call note,$(SIM_BUILD)/flags,$(CXX) $(SIM_FLAGS)))
 # Kernels with mistakes, and single instructions, beside a simulation of their own.
 SIM_TRIALS := $(patsubst tests/cudasim/%.cu,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cu))
+$(CUDA_OBJECTS) $(SIM_OBJECTS) $(SIM_TRIALS): | $(OPCODES)
 $(SIM_BUILD)/libfaulty.so: $(SIM_TRIALS) $(SIM_PARTS)
 	$(if $(V),,@echo "  LINK  $@")
 	$(Q)$(CXX) -shared -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@.new $^ -ldl

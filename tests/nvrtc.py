@@ -97,6 +97,13 @@ def main() -> int:
     """Compiles the files; the exit status."""
     parser = argparse.ArgumentParser(description="Compiles the CUDA kernels with NVRTC.")
     parser.add_argument("files", nargs="*", type=Path, help="default: all of csrc/cuda/")
+    parser.add_argument(
+        "-I",
+        dest="made",
+        type=Path,
+        default=CUDA.parent.parent / "build" / "core",
+        help="where make has written opcodes.inc",
+    )
     parser.add_argument("--arch", default="compute_80", help="(default: %(default)s)")
     options = parser.parse_args()
     [library] = folder("cuda_nvrtc", "lib").glob("libnvrtc.so.*")
@@ -108,6 +115,7 @@ def main() -> int:
         "--std=c++17",
         "-default-device",
         f"-I{CUDA}",
+        f"-I{options.made}",
         f"-I{folder('cuda_runtime', 'include')}",
     ]
     bad = 0

@@ -13,6 +13,7 @@ import pytest
 
 import norch
 from norch import _lib
+from norch.ops._rows import OPCODES
 
 pytestmark = pytest.mark.host
 
@@ -84,6 +85,32 @@ def test_a_changed_header_rebuilds_what_includes_it(changed, rebuilt):
     planned = make("-n", "-W", changed, "all").stdout
     assert rebuilt in planned
     assert "LINK" in planned
+
+
+def test_a_changed_formula_rebuilds_only_what_has_formulas(tmp_path):
+    """Every object includes the opcodes, a file of names alone, which is not written again if no name changes."""
+    assert make("all").returncode == 0
+    folders = ("core", "cpu", "ops", "program", "python")
+    made = [path for folder in folders for path in (ROOT / "build" / folder).glob("*.d")]
+    made = [path for path in made if (ROOT / "csrc" / path.parent.name / f"{path.name.split('.')[0]}.c").exists()]
+    users = {f"{path.parent.name}/{path.stem}" for path in made if "/../ops.def" in path.read_text()}
+    assert {re.sub(r"_isa.*", "", name) for name in users} == {"core/optable", "cpu/pointwise", "cpu/reduce"}
+
+    shutil.copytree(ROOT / "csrc", tmp_path / "csrc")
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    table, names = tmp_path / "csrc" / "ops.def", tmp_path / "build" / "core" / "opcodes.inc"
+
+    def written():
+        done = run("make", "NVCC=", f"PYTHON={sys.executable}", names, f"BUILD={tmp_path}/build", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return os.stat(names).st_ino
+
+    first = written()
+    assert names.read_text().split() == [f"NR_OP_{name}," for name in OPCODES]
+    for old, new, kept in (("SAME,  -x", "SAME,  0 - x", True), ("UNARY( neg,", "UNARY( negative,", False)):
+        table.write_text(table.read_text().replace(old, new, 1))
+        os.utime(table, (os.stat(names).st_mtime + 5,) * 2)
+        assert (written() == first) is kept
 
 
 def test_warnings_stop_only_those_who_ask(tmp_path):

@@ -108,7 +108,7 @@ def run_native(name, objects, tmp_path, *libraries):
     if not compiler:
         pytest.skip("needs a C compiler")
     source, program = ROOT / "tests" / "native" / f"{name}.c", tmp_path / name
-    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{ROOT}/build/core"]
     made = [compiler, *flags, "-o", program, source, *objects, *libraries]
     done = subprocess.run(made, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

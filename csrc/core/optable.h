@@ -4,14 +4,10 @@
 
 #include "dtype.h"
 
+/* opcodes.inc lists NR_OP_name of each row of ops.def. make writes it, and keeps it if only formulas change, which rebuilds
+ * nothing but what holds formulas. */
 typedef enum nr_op {
-#define UNARY(name, domain, result, formula) NR_OP_##name,
-#define BINARY(name, domain, result, formula) NR_OP_##name,
-#define CHOICE(name, domain, result, formula) NR_OP_##name,
-#define TERNARY(name, domain, result, formula) NR_OP_##name,
-#define REDUCE(name, ...) NR_OP_##name,
-#define FINISH REDUCE
-#include "../ops.def"
+#include "opcodes.inc"
     NR_OP_COUNT,
     NR_NO_OP = -1
 } nr_op;
