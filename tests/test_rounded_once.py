@@ -1,6 +1,6 @@
 """float16 and bfloat16 through every case row and the functions of nn.functional that compute: the result is that of
-float64, rounded once, and so is the gradient; or else it is about as near as PyTorch's, where the saved result, which
-is rounded, loses more. The unit is one in the last place of 16 bits at the wanted value."""
+float64, rounded once, and so is the gradient; or else it is as near as PyTorch's and 2 units, where the saved result,
+which is rounded, loses more. The unit is one in the last place of 16 bits at the wanted value."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ pytestmark = [
 
 # Half a unit of rounding, and what float32 loses before it, more in gradients, whose terms may cancel.
 FORWARD, BACKWARD = 1.2, 1.5
-# Whose results or gradients are sums of what other calls have rounded.
-SEVERAL_CALLS = {"einsum akb,kn->abn (3, 2, 2)", "matmul of itself", "cosine_similarity, axes of both"}
 
 
 def units(found: Any, wanted: Any, dtype: str) -> float:
@@ -77,13 +75,16 @@ def compare(call: Any, torch_call: Any, arrays: list[Any], dtype: str, gradient:
             theirs = results(torch, torch_call, given, getattr(torch, dtype), gradient)[what == "gradient"]
         except (NotImplementedError, RuntimeError):
             pytest.skip("PyTorch does not take this dtype")
-        theirs = [y for x, y in zip(ours, theirs) if x is not None and y is not None and x.dtype is kind]
-        for error, x, (_, y) in zip(errors, theirs, pairs, strict=True):
-            lost = units(norch.tensor(x.double().tolist(), dtype=norch.float64).reshape(x.shape), y, dtype)
-            assert error <= max(bound, 2 * lost + 2), f"{name}, {what}: {error} units, PyTorch {lost}"
+        given = [y for x, y in zip(ours, theirs) if x is not None and y is not None and x.dtype is kind]
+        for error, x, (one, y) in zip(errors, given, pairs, strict=True):
+            theirs = norch.tensor(x.double().tolist(), dtype=norch.float64).reshape(x.shape)
+            lost = units(theirs, y, dtype)
+            # Near a zero of the gradient the rounding of what was saved is many units, of either library.
+            near = bool((one.double() - y).abs().max() <= (theirs - y).abs().max()) and what == "gradient"
+            assert near or error <= max(bound, lost + 2), f"{name}, {what}: {error} units, PyTorch {lost}"
 
 
-@with_dtypes([case for case in CASES if case.name not in SEVERAL_CALLS], HALF_NAMES)
+@with_dtypes(CASES, HALF_NAMES)
 def test_cases(case: Case, dtype: str) -> None:
     for shapes in case.shapes[:2]:
         arrays = draw(case, shapes, dtype, source(case.name + dtype + "rounded"))

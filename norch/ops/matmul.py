@@ -41,27 +41,47 @@ def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool =
     if to_a is to_b is None or not mode.enabled:
         return out
     a_ndim, b_ndim = a.ndim, b.ndim
-    vector, batched = a_ndim == 1 or b_ndim == 1, a_ndim > 2 or b_ndim > 2
-    if transpose_a or transpose_b:
-        node_class = _TransposedVectorMatmul if vector else _TransposedMatmul
-        return record(node_class, out, (a, b), (transpose_a, transpose_b), batched)
-    return record_product(_VectorMatmul if vector else _Matmul, out, a, b, batched)
+    transposed = transpose_a or transpose_b
+    if a_ndim == 1 or b_ndim == 1:
+        kind, broadcast = (_TransposedVectorMatmul if transposed else _VectorMatmul), a_ndim > 2 or b_ndim > 2
+    elif a_ndim == b_ndim == 2 or lib.norch_shape(a)[:-2] == lib.norch_shape(b)[:-2]:
+        kind, broadcast = (_TransposedMatmul if transposed else _Matmul), False
+    elif b_ndim == 2:
+        kind, broadcast = (_TransposedByMatrix if transposed else _ByMatrix), False
+    else:
+        kind, broadcast = (_TransposedBroadcastMatmul if transposed else _BroadcastMatmul), True
+    if transposed:
+        return record(kind, out, (a, b), (transpose_a, transpose_b), broadcast)
+    return record_product(kind, out, a, b, broadcast)
 
 
-_Matmul = derivative(
-    "matmul",
-    ("a", "b"),
-    grad_a=lambda g, b: product(g, b, False, True),
-    grad_b=lambda g, a: product(a, g, True, False),
-    rounds_once=True,
+def _transposed_grad_a(g: Tensor, b: Tensor, ta: bool, tb: bool) -> Tensor:
+    return product(b, g, tb, True) if ta else product(g, b, False, not tb)
+
+
+def _transposed_grad_b(g: Tensor, a: Tensor, ta: bool, tb: bool) -> Tensor:
+    return product(g, a, True, ta) if tb else product(a, g, not ta, False)
+
+
+def _grad_of_matrix(g: Tensor, a: Tensor, ta: bool = False, tb: bool = False) -> Tensor:
+    """The gradient of the matrix b by which a batch was multiplied: one product over all rows of the batch."""
+    a, g = (a.mT if ta else a).flatten(0, -2), g.flatten(0, -2)
+    return product(g, a, True) if tb else product(a, g, True)
+
+
+_PRODUCT = {"grad_a": lambda g, b: product(g, b, False, True), "grad_b": lambda g, a: product(a, g, True, False)}
+_TRANSPOSED = {"grad_a": _transposed_grad_a, "grad_b": _transposed_grad_b}
+_Matmul = derivative("matmul", ("a", "b"), rounds_once=True, **_PRODUCT)
+_TransposedMatmul = derivative("matmul", ("a", "b"), rounds_once=True, **_TRANSPOSED)
+_ByMatrix = derivative(
+    "matmul", ("a", "b"), rounds_once=True, grad_a=_PRODUCT["grad_a"], grad_b=lambda g, a: _grad_of_matrix(g, a)
 )
-_TransposedMatmul = derivative(
-    "matmul",
-    ("a", "b"),
-    grad_a=lambda g, b, ta, tb: product(b, g, tb, True) if ta else product(g, b, False, not tb),
-    grad_b=lambda g, a, ta, tb: product(g, a, True, ta) if tb else product(a, g, not ta, False),
-    rounds_once=True,
+_TransposedByMatrix = derivative(
+    "matmul", ("a", "b"), rounds_once=True, grad_a=_transposed_grad_a, grad_b=_grad_of_matrix
 )
+# The gradients are summed over the axes that broadcasting repeats.
+_BroadcastMatmul = derivative("matmul", ("a", "b"), **_PRODUCT)
+_TransposedBroadcastMatmul = derivative("matmul", ("a", "b"), **_TRANSPOSED)
 
 
 # Of a @ b where a counts as a matrix of one row, b as one of one column, or both.
@@ -177,7 +197,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
     a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
-    return record_product(_Matmul, lib.norch_product(_BMM, a, b), a, b, True)
+    return record_product(_Matmul, lib.norch_product(_BMM, a, b), a, b)
 
 
 @method
