@@ -27,7 +27,7 @@ def make(library: str, *variables: str) -> None:
     # Under make its variables hold here too (CC=clang), but its job server is out of reach.
     flags = [word for word in os.environ.get("MAKEFLAGS", "").split(" ") if not word.startswith(("-j", "--jobserver"))]
     env = {**os.environ, "MAKEFLAGS": " ".join(flags)}
-    command = ["make", f"LIB={library}", f"PYTHON={sys.executable}", *variables, library]
+    command = ["make", f"-j{os.cpu_count()}", f"LIB={library}", f"PYTHON={sys.executable}", *variables, library]
     done = subprocess.run(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
     sys.stderr.write(done.stderr)
     if done.returncode:

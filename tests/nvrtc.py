@@ -125,7 +125,7 @@ def main() -> int:
         for dtype in DTYPES if source.stem.endswith("_dtype") else ("",):
             began = time.perf_counter()
             more = [f"-DNR_DTYPE_NAME={dtype}"] if dtype else []
-            arch = "compute_90a" if source.stem.endswith("_wgmma") else options.arch  # as the Makefile has it
+            arch = "compute_90a" if source.stem.endswith("_wgmma") else options.arch  # as mk/cuda.mk has it
             good, log, kernels = compiled(nvrtc, source, [f"--gpu-architecture={arch}", *flags, *more])
             print(f"{source.name:<22}{dtype:<9}{kernels:5d} kernels{time.perf_counter() - began:7.1f} s", flush=True)
             if not good:

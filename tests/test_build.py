@@ -97,6 +97,7 @@ def test_a_changed_formula_rebuilds_only_what_has_formulas(tmp_path):
     assert {re.sub(r"_isa.*", "", name) for name in users} == {"core/optable", "cpu/pointwise", "cpu/reduce"}
 
     shutil.copytree(ROOT / "csrc", tmp_path / "csrc")
+    shutil.copytree(ROOT / "mk", tmp_path / "mk")
     shutil.copy(ROOT / "Makefile", tmp_path)
     table, names = tmp_path / "csrc" / "ops.def", tmp_path / "build" / "core" / "opcodes.inc"
 
@@ -133,6 +134,21 @@ def test_pooling_compiles_at_O1_without_a_warning(tmp_path):
     unit = tmp_path / "cpu" / "pool_isa.baseline.o"
     done = make(unit, BUILD=tmp_path, CFLAGS="-O1", WERROR="-Werror")
     assert done.returncode == 0, done.stderr
+
+
+def test_make_takes_as_many_jobs_as_it_is_told():
+    """-j by force is a surprise: outputs mix, and a machine that others use is taken whole."""
+    assert "-j" not in make("-pn", "help").stdout.partition("\nMAKEFLAGS")[2].partition("\n")[0]
+
+
+def test_dev_builds_for_this_machine_only():
+    planned = make("-nB", "dev", V="1").stdout
+    compiled = [line for line in planned.splitlines() if " -c -o " in line]
+    sources = [line.split()[-1] for line in compiled]
+    assert len(sources) == len(set(sources)) > 80 and {"csrc/cpu/matmul_isa.c", "csrc/ops/view.c"} < set(sources)
+    assert all(" -O1 " in line and " -o build/dev/" in line for line in compiled)
+    assert not any(f" {level} " in line for line in compiled for level in ("-O2", "-O3"))
+    assert "NORCH_LIBRARY" in make("-n", "test", V="1", DEV="1").stdout
 
 
 def test_without_a_compiler_make_says_what_to_install():
@@ -191,7 +207,7 @@ def test_norch_imports_from_any_directory(tmp_path):
 def checkout(where):
     """A copy of what a clone would hold, and of our objects, which save compiling them again."""
     (where / "build").mkdir(parents=True)
-    for name in "Makefile setup.py pyproject.toml MANIFEST.in LICENSE README.md csrc norch release tests".split():
+    for name in "Makefile setup.py pyproject.toml MANIFEST.in LICENSE README.md csrc mk norch release tests".split():
         source = ROOT / name
         if source.is_dir():
             skipped = shutil.ignore_patterns("*.so", "__pycache__")

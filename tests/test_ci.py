@@ -40,7 +40,7 @@ def test_steps_are_timed_and_stop_at_the_first_failure(tmp_path, before, ran):
 
 
 def test_every_target_that_a_step_makes_is_there():
-    text = (CI.parent / "Makefile").read_text()
+    text = "".join(path.read_text() for path in (CI.parent / "Makefile", *CI.parent.glob("mk/*.mk")))
     made = {
         name
         for script in ("run", "long")

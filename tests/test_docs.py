@@ -217,7 +217,8 @@ def test_what_the_page_about_cuda_names_is_there() -> None:
     code = "\n".join(p.read_text() for p in [*sources, root / "norch" / "_lib.py"])
     for path in [span for span in spans if re.fullmatch(r"[\w/]+/[\w.]*", span) and not span.endswith(".so")]:
         assert (root / path).exists(), path
-    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.M))
+    rules = "".join(path.read_text() for path in (root / "Makefile", *root.glob("mk/*.mk")))
+    targets = set(re.findall(r"^([a-z-]+):", rules, re.M))
     named = {name for span in spans for name in re.findall(r"make ([a-z-]+)", span)}
     assert len(named) > 5 and named <= targets, named - targets
     for variable in set(re.findall(r"NORCH_\w+", text)):

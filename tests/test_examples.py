@@ -242,5 +242,6 @@ def test_the_first_example_runs_as_printed(page: str) -> None:
 
 def test_the_readme_names_what_exists() -> None:
     text = (ROOT / "README.md").read_text()
+    rules = "".join(path.read_text() for path in (ROOT / "Makefile", *ROOT.glob("mk/*.mk")))
     for target in re.findall(r"`make ([a-z-]+)[` ]", text):
-        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M), f"make {target} does not exist"
+        assert re.search(rf"^{target}:", rules, re.M), f"make {target} does not exist"

