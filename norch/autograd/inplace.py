@@ -8,6 +8,7 @@ from .._typing import Any
 from ..errors import Error
 from .grad_mode import mode
 from .node import Leaf, Node
+from .outlive import copy_saved, outliving
 from .record import gradient_edge
 from .view_history import SEVERED, UNRECORDED, Constant, is_moved, rebase_history, settle
 
@@ -19,6 +20,8 @@ def check_writable(x: Any, name: str, value: Any = None) -> None:
         node, view = x._node, x._view
     except AttributeError:
         raise TypeError(f"{name}: expected a tensor, not {type(x).__name__}") from None
+    if outliving and id(counter := x._version_counter) in outliving:
+        copy_saved(counter)
     if not mode.enabled:
         return
     if type(node) is Leaf:

@@ -11,6 +11,7 @@ from .._typing import Any, Tensor
 from ..autograd.grad_mode import enable_grad, mode
 from ..autograd.inplace import check_writable
 from ..autograd.node import Leaf
+from ..autograd.outlive import snapshot
 from ..autograd.record import gradient_edge
 from ..autograd.view_history import rebase_history
 from ..dtype import can_cast
@@ -18,7 +19,6 @@ from ..errors import DTypeError, ShapeError
 from . import _rows
 from ._arguments import named_function, rename_errors
 from ._operand import operand
-from ._rows import snapshot
 
 Function = Callable[..., Any]
 

@@ -16,6 +16,7 @@ from .._typing import Any, Operand, Tensor
 from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
+from ..autograd.outlive import snapshot
 from ..autograd.record import gradient_edge, record
 from ..dtype import get_default_dtype
 from ._operand import kernel_operand, operand, refused
@@ -87,13 +88,6 @@ def _node(node_class: type[OpNode], edges: tuple[Any, ...], metas: Any) -> OpNod
     node = _new(node_class)
     node.edges, node.seq, node.hooks, node.metas = edges, next_seq(), None, metas
     return node
-
-
-def snapshot(x: Tensor) -> Tensor:
-    """A copy of x with its history, for a node to save before x is written to."""
-    old = lib.norch_clone(x)
-    old._node = gradient_edge(x)
-    return old
 
 
 # ---- two inputs ---------------------------------------------------------------------------------------------------

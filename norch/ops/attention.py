@@ -13,6 +13,7 @@ from .._typing import Tensor
 from ..autograd.differentiable import differentiable
 from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode
+from ..autograd.outlive import outlive_writes
 from ..dtype import bool_, finfo, float32
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -71,7 +72,7 @@ def _composed(
 ) -> Tensor:
     """The same of recorded products and a softmax, with a mask or dropout if wanted; kept: the weights that dropout
     spares, drawn unless given."""
-    scores = product(query * scale, key, False, True)
+    scores = outlive_writes(product(query * scale, key, False, True), key)  # PyTorch scales both
     if is_causal:
         scores = scores.masked_fill(scores.new_ones(scores.shape[-2:], dtype=bool_).triu(1), -math.inf)
     if attn_mask is not None:
@@ -245,7 +246,7 @@ def _attend(
     query: Any, key: Any, value: Any, scale: float, is_causal: bool, attn_mask: Any, dropout_p: float
 ) -> Tensor:
     if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
-        return attention(query, key, value, scale, is_causal)
+        return outlive_writes(attention(query, key, value, scale, is_causal), query, key)
     return _composed(query, key, value, scale, is_causal, attn_mask, dropout_p)
 
 
@@ -302,6 +303,7 @@ def _attend_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, is_
     if mode.enabled and (query.requires_grad or key.requires_grad or value.requires_grad):
         logsumexp = empty(query.shape[:-1], dtype=float32, device=device)
     out = _fused(query, key, value, logsumexp, mask, seed, scale, is_causal, dropout_p)
+    outlive_writes(out, query, key)
     return out if out.shape[-1] == width else out[..., :width]
 
 

@@ -7,6 +7,7 @@ from .._lib import constants, lib
 from .._typing import Any, Operand, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
+from ..autograd.outlive import outlive_writes
 from ..autograd.record import gradient_edge, record
 from ..autograd.recorders import record_affine, record_product
 from ..errors import ShapeError
@@ -51,8 +52,10 @@ def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool =
     else:
         kind, broadcast = (_TransposedBroadcastMatmul if transposed else _BroadcastMatmul), True
     if transposed:
-        return record(kind, out, (a, b), (transpose_a, transpose_b), broadcast)
-    return record_product(kind, out, a, b, broadcast)
+        record(kind, out, (a, b), (transpose_a, transpose_b), broadcast)
+    else:
+        record_product(kind, out, a, b, broadcast)
+    return outlive_writes(out, a, b) if broadcast else out  # PyTorch repeats what broadcasts
 
 
 def _transposed_grad_a(g: Tensor, b: Tensor, ta: bool, tb: bool) -> Tensor:
@@ -69,8 +72,11 @@ def _grad_of_matrix(g: Tensor, a: Tensor, ta: bool = False, tb: bool = False) ->
     return product(g, a, True) if tb else product(a, g, True)
 
 
-_PRODUCT = {"grad_a": lambda g, b: product(g, b, False, True), "grad_b": lambda g, a: product(a, g, True, False)}
-_TRANSPOSED = {"grad_a": _transposed_grad_a, "grad_b": _transposed_grad_b}
+_PRODUCT: dict[str, Any] = {
+    "grad_a": lambda g, b: product(g, b, False, True),
+    "grad_b": lambda g, a: product(a, g, True, False),
+}
+_TRANSPOSED: dict[str, Any] = {"grad_a": _transposed_grad_a, "grad_b": _transposed_grad_b}
 _Matmul = derivative("matmul", ("a", "b"), rounds_once=True, **_PRODUCT)
 _TransposedMatmul = derivative("matmul", ("a", "b"), rounds_once=True, **_TRANSPOSED)
 _ByMatrix = derivative(

@@ -15,6 +15,7 @@ from .._typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode, no_grad
+from ..autograd.outlive import outlive_writes
 from ..autograd.record import record
 from ..dtype import finfo, float32
 from ..errors import REFUSALS, ArgumentError, DTypeError, Error, ShapeError
@@ -151,7 +152,8 @@ def rms_norm(
     if eps is None:
         eps = min(finfo(input.dtype).eps, _EPS)  # halves are computed in float32
     try:
-        return normalized(input, weight, None, len(wanted), eps, False)
+        out = normalized(input, weight, None, len(wanted), eps, False)
+        return outlive_writes(out, input)  # PyTorch's gradient of weight reads the rows that were scaled
     except DTypeError:
         if not isinstance(weight, Handle) or not input.is_floating_point() or weight.dtype is input.dtype:
             raise
@@ -217,4 +219,6 @@ def instance_norm(
             dims = tuple(range(2, len(shape)))
             update(running_mean, input.mean(dims).mean(0), momentum)
             update(running_var, input.var(dims).mean(0), momentum)
-    return group_norm(input, shape[1], weight, bias, eps) if shape[1] else input * 1.0
+    if not shape[1]:
+        return input * 1.0
+    return outlive_writes(group_norm(input, shape[1], weight, bias, eps), weight)  # PyTorch repeats it

@@ -12,6 +12,7 @@ import math
 
 from .._lib import lib
 from .._typing import Any, Operand, Tensor, overload
+from ..autograd.outlive import outlive_writes
 from ..dtype import DTYPES, check_fits, float32, int64
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
@@ -107,6 +108,7 @@ signbit = op("signbit", "Where the sign is a minus, that of -0.0 too.", inplace=
 logical_not = op("logical_not", "Where x is 0 or False.")
 bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
 _root = function_op("pow", row="sqrt", grad=lambda g, x: g / (sqrt(x) * 2))  # x ** 0.5, which may be written to
+_inverse = function_op("pow", row="reciprocal", grad=lambda g, x: -g * reciprocal(x).square())  # and so may x ** -1
 _cube = function_op("cube", grad=lambda g, x: g * (x.square() * 3))
 _round = function_op("round", grad=_zeros)
 _logit = function_op(  # NaN outside [0, 1], infinite at its ends
@@ -394,7 +396,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     return _pow(input, _legal_power(input, exponent))
 
 
-_POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: _root, -1: reciprocal}
+_POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: _root, -1: _inverse}
 
 
 def _legal_power(a: Operand, b: Operand) -> Any:
@@ -547,9 +549,17 @@ def _power_into(self: Tensor, other: Operand) -> Tensor:
 
 operators(add=_add, sub=_sub, mul=mul, truediv=true_divide, floordiv=floor_divide, mod=remainder, pow=_pow)
 operators(and_=bitwise_and, or_=bitwise_or, xor=bitwise_xor, lshift=bitwise_left_shift, rshift=bitwise_right_shift)
+_quotient = METHODS["__rtruediv__"]
+
+
+def _reflected_quotient(self: Tensor, other: Operand) -> Tensor:
+    out = _quotient(self, other)
+    return out if out is NotImplemented else outlive_writes(out, self)  # PyTorch saves 1 / self
+
+
 METHODS.update({f"__{compare.__name__}__": operator(compare) for compare in (eq, ne, lt, le, gt, ge)})
 METHODS.update(__neg__=neg, __abs__=abs, __invert__=bitwise_not, __pow__=_power_operator, __ipow__=_power_into)
-METHODS.update(where=_where_method)
+METHODS.update(where=_where_method, __rtruediv__=_reflected_quotient)
 
 
 # norch/__init__.py hands them all on

@@ -14,6 +14,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import occurs
+from ..autograd.outlive import snapshot
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import DTypeError
@@ -21,7 +22,6 @@ from ._arguments import as_fixed_operand, named_function, public, rename_errors
 from ._halves import composed
 from ._operand import as_operand
 from ._results import cummax_result, cummin_result
-from ._rows import snapshot
 from .complex import complex
 from .copy import cat, stack
 from .op import METHODS, method

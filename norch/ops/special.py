@@ -152,7 +152,7 @@ def log_ndtr(input: Tensor) -> Tensor:
     return _log_ndtr(as_fixed_operand(input, "log_ndtr"))
 
 
-@differentiable("ndtri", grad=lambda g, x, out: g * math.sqrt(2 * math.pi) * (out.square() / 2).exp())
+@differentiable("ndtri", grad=lambda g, out: g * math.sqrt(2 * math.pi) * (out.square() / 2).exp())
 @_in_float64
 def _ndtri(p: Tensor) -> Tensor:
     middle = erfinv((2 * p - 1).clamp(-0.9, 0.9)) * math.sqrt(2)

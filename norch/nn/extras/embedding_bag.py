@@ -7,6 +7,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from ...autograd.outlive import outlive_writes
 from ...dtype import dtype as DType
 from ...dtype import int64
 from ...errors import ArgumentError, ShapeError, one_of
@@ -81,7 +82,8 @@ def embedding_bag(
     rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     out = rows.new_zeros(count, rows.shape[1])
     if mode == "max":
-        return out.scatter_reduce(0, bag.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
+        found = out.scatter_reduce(0, bag.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
+        return outlive_writes(found, found)  # PyTorch keeps indices
     out = out.index_add(0, bag, rows if factors is None else rows * factors.unsqueeze(1))
     if mode == "sum" or not count:
         return out

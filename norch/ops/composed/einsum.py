@@ -22,6 +22,7 @@ from itertools import combinations
 
 from ..._lib import lib
 from ..._typing import Any, Tensor
+from ...autograd.outlive import outlive_writes
 from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._arguments import as_fixed_operand
 from .._checks import on_one_device
@@ -88,7 +89,8 @@ def _run(plan: Plan, work: list[Any]) -> Tensor:
             if j < 0:
                 work[i] = function(work[i], *arguments)
             else:
-                work[i], work[j] = function(work[i], work[j], *arguments), None
+                # PyTorch multiplies copies of operands whose axes it moves.
+                work[i], work[j] = outlive_writes(function(work[i], work[j], *arguments), work[i], work[j]), None
     except Error as error:
         rename_error(error, name)
         raise

@@ -1,0 +1,71 @@
+"""outlive_writes(): nodes that compute their gradients after writes to what they saved.
+
+A node refuses a write to a tensor that it reads. Where the gradient of PyTorch reads a copy of an input, or what was
+computed of it, and writes to the input are no error there, the operation declares so here: just before an in-place
+write, which check_writable() announces, the node gets a copy of what the tensor holds. Without such a write nothing
+is copied.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from .._handle import Handle, version_counter_of
+from .._lib import lib
+from .._typing import Any
+from .grad_mode import mode
+from .record import gradient_edge
+
+# By the id() of a version counter, weak references to the nodes that saved a tensor that has it.
+outliving: dict[int, list[Any]] = {}
+
+
+def outlive_writes(out: Any, *saved: Any) -> Any:
+    """out, whose node, if it has one, computes its gradient also after writes to these tensors (or None), which it
+    saved."""
+    node = out._node
+    if node is not None and mode.enabled:
+        for x in saved:
+            if x is not None:
+                reference = _Reference(node, _forget)
+                reference.key = key = id(x._version_counter or version_counter_of(x))
+                others = outliving.get(key)
+                if others is None:
+                    outliving[key] = [reference]
+                else:
+                    others.append(reference)
+    return out
+
+
+class _Reference(weakref.ref[Any]):
+    """To a node; key: that of outliving."""
+
+    __slots__ = ("key",)
+
+    key: int
+
+
+def _forget(reference: Any) -> None:
+    """Called when a node ends."""
+    references = outliving.pop(reference.key, ())
+    if len(references) > 1:
+        outliving[reference.key] = [one for one in references if one is not reference]
+
+
+def copy_saved(counter: list[int]) -> None:
+    """Gives the nodes that saved tensors with this version counter copies of them, before one is written to."""
+    for reference in outliving.pop(id(counter), []):
+        node = reference()
+        if node is None or node._saved is None or counter[0] > node.seq:
+            continue
+        node._saved = tuple(
+            snapshot(x) if isinstance(x, Handle) and x._data and x._version_counter is counter else x
+            for x in node._saved
+        )
+
+
+def snapshot(x: Any) -> Any:
+    """A copy of x with its history, for a node to save before x is written to."""
+    old = lib.norch_clone(x)
+    old._node = gradient_edge(x)
+    return old
