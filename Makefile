@@ -1,5 +1,5 @@
 # Builds norch/libnorch.so and sets up everything that the targets below need (a .venv included). The parts are in mk/:
-# machine.mk (what is here), flags.mk, library.mk, cuda.mk, python.mk (.venv), check.mk and release.mk.
+# machine.mk (what is here), flags.mk, library.mk, cuda.mk, python.mk (.venv), check.mk, release.mk and site.mk.
 #
 #   make -j8                      on 8 cores; the tests take all cores by themselves
 #   make DEV=1 test ARGS=-x       with the library of `make dev`
@@ -34,9 +34,9 @@ endif
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all dev demo test test-fast check format fuzz bench ci-long docs site stubs api clean help
+.PHONY: all dev demo test test-fast check format fuzz bench ci-long docs stubs api clean help
 
-include mk/machine.mk mk/flags.mk mk/library.mk mk/cuda.mk mk/python.mk mk/check.mk mk/release.mk
+include mk/machine.mk mk/flags.mk mk/library.mk mk/cuda.mk mk/python.mk mk/check.mk mk/release.mk mk/site.mk
 -include $(OBJECTS:.o=.d) $(CUDA_OBJECTS:.o=.d) $(SIM_OBJECTS:.o=.d) $(SIM_TRIALS:.o=.d)
 
 # With the library for this machine `make` builds the CUDA backend too, where there is an nvcc: some three minutes of two
@@ -95,11 +95,6 @@ docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and pi
 	$(Q)$(RUN) docs/operations.py
 	$(Q)$(RUN) docs/seeing.py
 	$(Q)$(RUN) docs/ways.py
-
-site: $(VENV)/ready-site  ## the documentation as a site, to be read from build/site/index.html
-	$(Q)$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site $(ARGS)
-	$(Q)$(RUN) docs/learn/notebooks.py build/site/notebooks 2>build/site/notebooks.log || { cat build/site/notebooks.log >&2; exit 1; }
-	@echo "open build/site/index.html"
 
 stubs: $(VENV)/ready-test  ## the .pyi files, what editors and type checkers read of names that the code makes, from the code
 	$(Q)$(RUN) docs/stubs.py

@@ -11,6 +11,7 @@ from typing import Any
 import norch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "live"))
 from differences import notes  # noqa: E402
 
 project = "norch"
@@ -18,9 +19,9 @@ author = "the norch authors"
 copyright = "the norch authors"
 version = release = norch.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_copybutton", "sphinx.ext.githubpages", "sphinx_live"]
 templates_path = ["_templates"]
-exclude_patterns = ["_templates", "_static", "learn/exercises", "learn/solutions"]
+exclude_patterns = ["_templates", "_static", "learn/exercises", "learn/solutions", "live"]
 myst_heading_anchors = 3
 nitpicky = False
 html_theme = "furo"

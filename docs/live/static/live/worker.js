@@ -1,0 +1,61 @@
+// Python and norch, in a worker of a page: Pyodide, from the files beside this one.
+import { loadPyodide } from "./pyodide/pyodide.mjs";
+
+const here = new URL(".", import.meta.url);
+const tell = (event, detail) => postMessage({ event, detail });
+
+// Counts the bytes of all that is fetched while Python starts.
+function counting(total) {
+  const fetched = self.fetch;
+  let done = 0;
+  self.fetch = async (...request) => {
+    const answer = await fetched(...request);
+    const counter = new TransformStream({
+      transform(chunk, out) {
+        done += chunk.length;
+        tell("loading", { done, total });
+        out.enqueue(chunk);
+      },
+    });
+    return new Response(answer.body.pipeThrough(counter), answer);
+  };
+  return () => { self.fetch = fetched; };
+}
+
+async function start() {
+  const end = counting((await (await fetch(new URL("sizes.json", here))).json()).total);
+  const archive = fetch(new URL("norch.zip", here)).then((answer) => answer.arrayBuffer());
+  const python = await loadPyodide({ indexURL: new URL("pyodide/", here).href });
+  python.unpackArchive(await archive, "zip", { extractDir: "/live" });
+  end();
+  let id = 0;
+  const show = (line, text, error) => postMessage({ id, line, text, error });
+  const session = python.runPython(`
+    import sys
+    sys.path.insert(0, "/live")
+    import session
+    session.prepare()
+    session.Session
+  `)(show);
+  return async (request) => {
+    id = request.id;
+    if (request.method === "call") {
+      const [name, ...args] = request.args, given = args.map((arg) => python.toPy(arg));
+      const result = session.names.get(name)(...given);
+      return result?.toJs ? result.toJs() : result;
+    }
+    return session[request.method](...request.args);
+  };
+}
+
+const started = start();
+let last = Promise.resolve(); // one request after another
+onmessage = ({ data }) => {
+  last = last.then(async () => {
+    try {
+      postMessage({ id: data.id, result: await (await started)(data) });
+    } catch (error) {
+      postMessage({ id: data.id, error: error.message });
+    }
+  });
+};
