@@ -27,6 +27,7 @@ nitpicky = False
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/icon.svg"
 html_title = "norch"
 html_show_sphinx = False
 html_copy_source = False

@@ -43,16 +43,18 @@ wheels: $(WHEEL_LIBS)  ## the wheels of all platforms into dist/, cross-compiled
 wasm:  ## the wheel for WebAssembly, which Pyodide runs in a browser and in Node, into dist/
 	@$(MAKE) --no-print-directory wheels WHEELS=wasm32
 
-# The suite in Pyodide under Node, which the package index of npm has; what needs NumPy, processes or threads is skipped there.
-PYODIDE := 314.0.7
-build/wasm/pyodide-$(PYODIDE): $(VENV)/bin/python
-	@command -v npm >/dev/null || { echo "make test-wasm needs Node and npm (Debian, Ubuntu: apt install nodejs npm)" >&2; exit 1; }
-	@echo "  NPM   pyodide $(PYODIDE)"
-	@mkdir -p build/wasm
-	$(Q)npm install --silent --no-audit --no-fund --prefix build/wasm pyodide@$(PYODIDE)
-	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target build/wasm/site pytest hypothesis==6.140.0
+# npm's packages, in the versions that docs/live/package-lock.json pins: Pyodide, and the editor of the site.
+build/wasm/node_modules/ready: docs/live/package-lock.json
+	@command -v npm >/dev/null || { echo "Pyodide needs Node and npm (Debian, Ubuntu: apt install nodejs npm)" >&2; exit 1; }
+	@echo "  NPM   what $< names"
+	@mkdir -p build/wasm && cp docs/live/package.json $< build/wasm
+	$(Q)npm ci --silent --ignore-scripts --no-audit --no-fund --prefix build/wasm
 	@touch $@
-test-wasm: build/wasm/pyodide-$(PYODIDE) wasm $(VENV)/ready-test  ## the test suite on that wheel, in Pyodide under Node
+build/wasm/site/ready: $(VENV)/bin/python
+	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(@D) pytest hypothesis==6.140.0
+	@touch $@
+# The suite in Pyodide under Node; what needs NumPy, processes or threads is skipped there.
+test-wasm: build/wasm/node_modules/ready build/wasm/site/ready wasm $(VENV)/ready-test  ## the test suite on that wheel, in Pyodide under Node
 	$(Q)$(RUN) tests/wasm/record.py build/wasm/cases.norch
 	$(Q)node tests/wasm/run.mjs "$(CURDIR)/build/wasm" $(DIST)/norch_dl-*wasm32.whl $(or $(ARGS),-q)
 

@@ -1,15 +1,10 @@
 # The site: pages by Sphinx, and what makes their code run in the browser.
 .PHONY: live site learn test-site
-# What its live pages load: the editor and Pyodide by npm, as docs/live/package-lock.json pins them, and the wheel for WebAssembly.
-# Without npm, or with LIVE=, the pages are text.
+# What its live pages load: the editor and Pyodide, and the wheel for WebAssembly. Without npm, or with LIVE=, the pages are text.
 LIVE ?= $(if $(shell command -v npm),live)
-build/live/node_modules/ready: docs/live/package-lock.json
-	@echo "  NPM   what docs/live/package-lock.json names"
-	@mkdir -p build/live && cp docs/live/package.json docs/live/package-lock.json build/live
-	$(Q)npm ci --silent --ignore-scripts --no-audit --no-fund --prefix build/live && touch $@
-live: wasm build/live/node_modules/ready $(VENV)/ready-site  ## what the live pages of the site load, in build/live
+live: wasm build/wasm/node_modules/ready $(VENV)/ready-site  ## what the live pages of the site load, in build/live
 	@echo "  LIVE  build/live/static"
-	$(Q)$(RUN) docs/live/build.py build/live/static build/live/node_modules $(DIST)/norch_dl-*wasm32.whl \
+	$(Q)$(RUN) docs/live/build.py build/live/static build/wasm/node_modules $(DIST)/norch_dl-*wasm32.whl \
 	    "$(ZIG) cc -target $(TARGET_wasm32) $(WASM_HEADERS)" "$(subst $(firstword $(CC)),$(ZIG),$(filter-out --export-if-defined=norch_%,$(WASM_LINK)))"
 
 site: $(VENV)/ready-site $(LIVE)  ## the documentation as a site, to be read from build/site/index.html; its code runs in the browser

@@ -48,15 +48,16 @@ const outputs = StateField.define({
     Decoration.widget({ widget: new Output(parts), block: true, side: 1 }).range(at)), true)),
 });
 
-// An editor in `parent`. `run` is called by Shift-Enter and Ctrl-Enter, `changed` when the text was edited.
-export function edit(parent, text, { label, run, changed }) {
+// An editor in `parent`. `run` is called by Shift-Enter and Ctrl-Enter, `changed` when the text was edited; long lines are wrapped
+// with `wrap`, and scroll without.
+export function edit(parent, text, { label, run, changed, wrap }) {
   const view = new EditorView({
     parent,
     state: EditorState.create({
       doc: text,
       extensions: [
         keymap.of([{ key: "Shift-Enter", run }, { key: "Mod-Enter", run }, indentWithTab, ...defaultKeymap, ...historyKeymap]),
-        history(), python(), indentUnit.of("    "), indentOnInput(), bracketMatching(), syntaxHighlighting(classHighlighter),
+        history(), python(), indentUnit.of("    "), indentOnInput(), bracketMatching(), wrap ? EditorView.lineWrapping : [], syntaxHighlighting(classHighlighter),
         EditorView.contentAttributes.of({ "aria-label": label }), outputs,
         EditorView.updateListener.of((update) => update.docChanged && changed()),
       ],

@@ -44,7 +44,7 @@ class Code {
     const box = document.createElement("div");
     box.className = "live-editor";
     this.block.after(box);
-    this.view = edit(box, text, { label: this.label, run: () => (this.run(), true), changed: () => this.changed() });
+    this.view = edit(box, text, { label: this.label, run: () => (this.run(), true), changed: () => this.changed(), wrap: this.wrap });
     this.block.hidden = true;
   }
   get text() { return this.view ? this.view.text : this.source; }
@@ -123,7 +123,7 @@ class Exercise extends Code {
     const { name, check, solved } = JSON.parse(box.querySelector("script").textContent);
     const block = box.querySelector("div.exercise-code");
     super(block, block.querySelector("pre").textContent.trimEnd(), `exercise ${name}`);
-    Object.assign(this, { name, check, solved, kept: `norch exercise ${name}` });
+    Object.assign(this, { wrap: true, name, check, solved, kept: `norch exercise ${name}` });
     button(this.bar, "Check", "Run the check on what you wrote (Shift-Enter)", () => this.run());
     button(this.bar, "Edit", "Edit it here", () => this.open(this.stored ?? this.source));
     button(this.bar, "Reset", "The exercise as it was printed", () => this.restore());
