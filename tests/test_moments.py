@@ -211,3 +211,81 @@ def test_renorm_leaves_rows_with_a_nan(p):
     x = norch.tensor([[1.0, math.nan], [3.0, 4.0]])
     found = norch.renorm(x, p, 0, 1.0)
     assert found[0, 0].item() == 1.0 and found[0, 1].isnan() and found[1].norm(p).item() == pytest.approx(1)
+
+
+NORMS = {
+    "vector_norm": lambda x: norch.linalg.vector_norm(x),
+    "vector_norm of rows": lambda x: norch.linalg.vector_norm(x, dim=1),
+    "vector_norm of columns": lambda x: norch.linalg.vector_norm(x, dim=0),
+    "norm": lambda x: x.norm(2, 1, True),
+    "matrix_norm": lambda x: norch.linalg.matrix_norm(x),
+    "strided": lambda x: x[:, ::3].t().norm(2, 0),
+    "dist": lambda x: norch.dist(x, x.flip(0)),
+    "cdist": lambda x: norch.cdist(x[:4], x[:6].flip(0)),
+    "cdist by products": lambda x: norch.cdist(x[:30], x[:30].flip(0)),
+    "pdist": lambda x: F.pdist(x[:9]),
+    "pairwise_distance": lambda x: F.pairwise_distance(x, x.flip(0), eps=0.0),
+    "renorm": lambda x: norch.renorm(x, 2, 0, x.detach().abs().max().item()),
+    "normalize": lambda x: F.normalize(x, eps=0.0) * x.detach().abs().max(),
+}
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="CUDA devices add up squares of float64 as they are")
+@pytest.mark.parametrize("shape", [(9, 5), (40, 130), (70, 700)], ids=str)
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_of_float64_of_any_size(name, shape):
+    """A power of two in front of the elements is one in front of the norm, and none in front of the gradient."""
+    start = norch.randn(shape, dtype=norch.float64, generator=norch.Generator().manual_seed(2))
+
+    def answers(scale):
+        x = (start * scale).requires_grad_()
+        out = NORMS[name](x)
+        return out.detach() / scale, norch.autograd.grad(out.sum(), x)[0]
+
+    wanted, slope = answers(1.0)
+    for exponent in (520, 600, 1000) if name == "renorm" else (-1000, -600, -520, 520, 600, 1000):
+        found, found_slope = answers(2.0**exponent)
+        tolerance = 1e-6 if name == "renorm" else 1e-12  # which adds 1e-7 to norms
+        assert norch.allclose(found, wanted, rtol=tolerance, atol=0), exponent
+        assert norch.allclose(found_slope, slope, rtol=100 * tolerance, atol=tolerance), exponent
+
+
+def test_norms_of_float64_beside_zeros_nan_and_infinity():
+    x = norch.tensor([[0.0, 0.0], [1e-320, 0.0], [math.inf, 1e200], [math.nan, 1e200], [-math.inf, math.nan]]).double()
+    x[1, 0] = 1e-320
+    found = norch.linalg.vector_norm(x, dim=1).tolist()
+    assert found[0] == 0 and found[2] == math.inf and math.isnan(found[3]) and math.isnan(found[4])
+    if DEVICE == "cpu":
+        assert found[1] == 1e-320
+    assert norch.linalg.vector_norm(norch.empty(0, dtype=norch.float64)).item() == 0
+    assert norch.linalg.vector_norm(norch.full((3,), 1.7e308, dtype=norch.float64)).item() == math.inf
+
+
+def test_clip_grad_norm_of_large_gradients():
+    p = norch.nn.Parameter(norch.zeros(2, dtype=norch.float64))
+    p.grad = norch.tensor([3e200, 4e200], dtype=norch.float64)
+    if DEVICE == "cpu":
+        assert norch.nn.utils.clip_grad_norm_([p], 1.0).item() == pytest.approx(5e200)
+        assert p.grad.tolist() == pytest.approx([0.6, 0.8])
+
+
+@pytest.mark.parametrize("count", [3, 40_000, 100_001])
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64, norch.bfloat16], ids=str)
+def test_captured_sums_that_overflow(dtype, count):
+    """Of all elements, which a chain reduces leaf by leaf: the same bits as without capture."""
+    top = norch.finfo(dtype).max / 4
+    for x in (
+        norch.full((count,), top, dtype=dtype),
+        norch.linspace(top / 2, top, count, dtype=norch.float64).to(dtype),
+    ):
+        x[0] = 1
+
+        def step(x):
+            y = x * 1.0
+            return y.mean(), norch.linalg.vector_norm(y * 2.0**-20), (y - y).mean()
+
+        captured = norch.capture(step)
+        for _ in range(3):
+            found = captured(x)
+        assert [a.item() for a in found] == [a.item() for a in step(x)]
+        assert found[0].isfinite() or DEVICE != "cpu"

@@ -179,13 +179,18 @@ static int32_t run(job *j) {
     return NORCH_OK;
 }
 
+/* Of all leaves of a reduction, with those of the next one aligned. */
+static size_t states_size(const nr_call *call, int64_t leaves) {
+    return (size_t)(leaves * nr_reduce_state_size(call) + 7) & ~(size_t)7;
+}
+
 static int32_t run_chain(const nr_chain *chain) {
     const int64_t elements = chain->rows * chain->row;
     job j = {.chain = chain, .tiles_a_chunk = elements < CHUNK ? CHUNK / elements : 1};
     size_t bytes = 0;
     const int64_t leaves = ceil_div(chain->tiles, j.tiles_a_chunk);
     for (int64_t i = 0; i < chain->count; i++)
-        if (chain->links[i].role == NR_INTO_ONE) bytes += (size_t)(leaves * nr_reduce_state_size(chain->links[i].call));
+        if (chain->links[i].role == NR_INTO_ONE) bytes += states_size(chain->links[i].call, leaves);
     if (bytes == 0) return run(&j);
     const size_t all = bytes + (size_t)chain->count * sizeof *j.states;
     if (!(j.states = nr_scratch(all)))
@@ -194,7 +199,7 @@ static int32_t run_chain(const nr_chain *chain) {
     for (int64_t i = 0; i < chain->count; i++) {
         if (chain->links[i].role != NR_INTO_ONE) continue;
         j.states[i] = at;
-        at += leaves * nr_reduce_state_size(chain->links[i].call);
+        at += states_size(chain->links[i].call, leaves);
     }
     const int32_t status = run(&j);
     nr_scratch_free(j.states, all);

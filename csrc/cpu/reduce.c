@@ -12,6 +12,8 @@
  *   parts   few outputs and many elements: each part of the range gives a state, merged in the order of the parts */
 #include "reduce.h"
 
+#include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "../families/chain.h"
@@ -35,7 +37,7 @@ typedef struct job {
     const nr_reduce_plan *plan;
     const nr_reduce_ops *ops;
     int32_t narrow, result; /* the dtype, if narrow, else -1; the result column of ops.def */
-    bool is_mean;
+    enum { NEVER, OF_MEAN, OF_NORM } rescues;
     int64_t size;              /* of an element, for the kernel */
     nr_conversion pack;        /* makes strided or narrow elements contiguous and wide for the kernel */
     bool across;               /* elements that are neighbours in memory belong to different outputs */
@@ -245,24 +247,88 @@ static double wide_number(const job *j, const char *x) {
     return j->size == sizeof(double) ? wide.f64 : (double)wide.f32;
 }
 
-/* The mean of the elements from x on, by scaled terms in double precision, whose sum does not overflow. */
-static double scaled_mean(const job *j, const char *x) {
-    const double scale = 0x1p-63; /* there are fewer elements than 2^63 */
-    double sum = 0, lost = 0;     /* by rounding: Kahan, Communications of the ACM 8 (1965) */
-    iterator it;
-    iterate_from(&it, j->plan, x, 0);
-    for (int64_t i = 0; i < j->plan->count; i++) {
-        const double term = wide_number(j, it.x) * scale - lost, next = sum + term;
-        lost = next - sum - term;
-        if (lost - lost != 0) lost = 0; /* an element is not finite */
-        sum = next;
-        advance(&it, 1);
-    }
-    return sum / (double)j->plan->count / scale;
+/* ---- means and norms whose sums overflow or underflow, computed anew leaf by leaf --------------------------------- */
+
+/* A sum in double precision of terms times a power of two. */
+typedef struct rescue {
+    double sum, lost; /* by rounding: Kahan, Communications of the ACM 8 (1965) */
+    int exponent;     /* of a norm: of the largest term, by which squares are scaled */
+} rescue;
+
+static rescue rescue_begin(void) { return (rescue){0, 0, INT_MIN / 4}; }
+
+static void rescue_add(rescue *r, double term) {
+    term -= r->lost;
+    const double next = r->sum + term;
+    r->lost = next - r->sum - term;
+    if (r->lost - r->lost != 0) r->lost = 0; /* a term is not finite */
+    r->sum = next;
 }
 
-/* Whether all of n contiguous numbers are finite: an exponent of ones and one more carry into the sign. */
-static bool all_finite(const job *j, const char *numbers, int64_t n) {
+static void rescue_square(rescue *r, double x) {
+    if (x == 0) return;
+    const int exponent = x - x == 0 ? ilogb(x) : 0;
+    if (exponent > r->exponent) {
+        r->sum = scalbn(r->sum, 2 * (r->exponent - exponent));
+        r->lost = scalbn(r->lost, 2 * (r->exponent - exponent));
+        r->exponent = exponent;
+    }
+    const double scaled = scalbn(x, -r->exponent);
+    rescue_add(r, scaled * scaled);
+}
+
+static double rescued_norm(const rescue *r) { return r->sum == 0 ? 0 : scalbn(sqrt(r->sum), r->exponent); }
+
+#define TERM 0x1p-63 /* scales the terms of a mean: there are fewer elements than 2^63 */
+
+/* The sum of n elements times TERM, or their norm. */
+static double rescue_leaf(const job *j, iterator *it, int64_t n) {
+    rescue r = rescue_begin();
+    for (int64_t i = 0; i < n; i++, advance(it, 1)) {
+        const double x = wide_number(j, it->x);
+        if (j->rescues == OF_MEAN)
+            rescue_add(&r, x * TERM);
+        else
+            rescue_square(&r, x);
+    }
+    return j->rescues == OF_MEAN ? r.sum : rescued_norm(&r);
+}
+
+/* The mean or the norm of the leaves up to this one, of what rescue_leaf() gave. */
+static double rescue_join(const job *j, double leaf, rescue *r) {
+    if (j->rescues == OF_MEAN)
+        rescue_add(r, leaf);
+    else
+        rescue_square(r, leaf);
+    return j->rescues == OF_MEAN ? r->sum / (double)j->plan->count / TERM : rescued_norm(r);
+}
+
+static double rescue_range(const job *j, const char *x) {
+    rescue r = rescue_begin();
+    double found = 0;
+    iterator it;
+    iterate_from(&it, j->plan, x, 0);
+    for (int64_t first = 0; first < j->plan->count; first += NR_REDUCE_LEAF) {
+        const int64_t rest = j->plan->count - first;
+        const double leaf = rescue_leaf(j, &it, rest < NR_REDUCE_LEAF ? rest : NR_REDUCE_LEAF);
+        found = rescue_join(j, leaf, &r);
+    }
+    return found;
+}
+
+/* Norms between these have squares that neither overflow nor lose digits. */
+#define LEAST_NORM 0x1p-480
+#define MOST_NORM 0x1p+511
+
+/* Whether all of n contiguous results stand: means that are finite, norms in range. An exponent of ones and one more
+ * carry into the sign. */
+static bool all_stand(const job *j, const char *numbers, int64_t n) {
+    if (j->rescues == OF_NORM) {
+        const double *norms = (const double *)(const void *)numbers;
+        bool stand = true;
+        for (int64_t k = 0; k < n; k++) stand &= (norms[k] >= LEAST_NORM) & (norms[k] <= MOST_NORM);
+        return stand;
+    }
     uint64_t carries = 0;
     if (j->size == sizeof(double)) {
         const uint64_t *bits = (const uint64_t *)(const void *)numbers, one = (uint64_t)1 << 52;
@@ -275,21 +341,26 @@ static bool all_finite(const job *j, const char *numbers, int64_t n) {
     return !(narrow >> 31);
 }
 
-/* Computes means anew whose sum may have overflowed. */
-static void mend_means(const job *j, const char *x, char *out, int64_t width) {
-    if (!j->is_mean || j->plan->count == 0) return;
+static bool stands(const job *j, double found) {
+    if (j->rescues == OF_NORM) return found != found || (found >= LEAST_NORM && found <= MOST_NORM);
+    return found - found == 0;
+}
+
+static void put_number(const job *j, char *out, double number) {
+    const float rounded = (float)number;
+    if (j->narrow >= 0)
+        nr_narrow[j->narrow](out, 0, (const char *)&rounded, NR_WIDE, 1);
+    else
+        memcpy(out, j->size == sizeof number ? (const void *)&number : &rounded, (size_t)j->size);
+}
+
+/* Computes means anew whose sum may have overflowed, and norms of float64 whose squares may have. */
+static void mend(const job *j, const char *x, char *out, int64_t width) {
+    if (j->rescues == NEVER || j->plan->count == 0) return;
     const nr_plan *kept = &j->plan->kept;
-    if (j->narrow < 0 && kept->stride[0][0] == j->size && all_finite(j, out, width)) return;
-    for (int64_t k = 0; k < width; k++, x += kept->stride[1][0], out += kept->stride[0][0]) {
-        const double found = wide_number(j, out);
-        if (found - found == 0) continue;
-        const double mean = scaled_mean(j, x);
-        const float rounded = (float)mean;
-        if (j->narrow >= 0)
-            nr_narrow[j->narrow](out, 0, (const char *)&rounded, NR_WIDE, 1);
-        else
-            memcpy(out, j->size == sizeof mean ? (const void *)&mean : &rounded, (size_t)j->size);
-    }
+    if (j->narrow < 0 && kept->stride[0][0] == j->size && all_stand(j, out, width)) return;
+    for (int64_t k = 0; k < width; k++, x += kept->stride[1][0], out += kept->stride[0][0])
+        if (!stands(j, wide_number(j, out))) put_number(j, out, rescue_range(j, x));
 }
 
 static void reduce_tiles(void *context, int64_t chunk) {
@@ -302,7 +373,7 @@ static void reduce_tiles(void *context, int64_t chunk) {
         int64_t width = find_tile(j, t, &x, &out);
         reduce_tile(j, x, width, 0, j->plan->count, states.bytes);
         finish_tile(j, out, states.bytes, width);
-        mend_means(j, x, out, width);
+        mend(j, x, out, width);
     }
 }
 
@@ -328,7 +399,7 @@ static void merge_parts(const job *j) {
         for (int64_t part = 1; part < j->parts; part++)
             j->ops->merge(partial(j, tile, 0), partial(j, tile, part), width);
         finish_tile(j, out, partial(j, tile, 0), width);
-        mend_means(j, x, out, width);
+        mend(j, x, out, width);
     }
 }
 
@@ -388,7 +459,9 @@ static job begin(const nr_call *call, const nr_reduce_plan *plan) {
                  .ops = ((nr_reduce_kernel)call->kernel)(),
                  .narrow = narrow ? call->dtype : -1,
                  .size = size,
-                 .is_mean = call->op == NR_OP_mean,
+                 .rescues = call->op == NR_OP_mean                                        ? OF_MEAN
+                            : call->op == NR_OP_norm && !narrow && size == sizeof(double) ? OF_NORM
+                                                                                          : NEVER,
                  .pack = narrow      ? nr_widen[call->dtype]
                          : size == 1 ? pack_uint8_t
                          : size == 4 ? pack_uint32_t
@@ -433,14 +506,42 @@ void nr_reduce_rows(const nr_call *call, const nr_reduce_plan *plan) {
     reduce_tiles(&j, 0);
 }
 
-int64_t nr_reduce_state_size(const nr_call *call) { return begin(call, call->plan).ops->state_size; }
+/* Behind the states of all leaves: of each what rescue_leaf() gives. */
+int64_t nr_reduce_state_size(const nr_call *call) {
+    const job j = begin(call, call->plan);
+    return j.ops->state_size + (j.rescues == NEVER ? 0 : (int64_t)sizeof(double));
+}
+
+static char *rescues_of(const job *j, char *states) {
+    return states + (j->plan->count + NR_REDUCE_LEAF - 1) / NR_REDUCE_LEAF * j->ops->state_size;
+}
+
+/* What rescue_leaf() gives, by the result of the leaf where that has not lost digits. */
+static double rescue_of_leaf(const job *j, const char *x, int64_t n, const char *state) {
+    union {
+        float f32;
+        double f64;
+        uint32_t wide;
+    } found;
+    j->ops->finish((char *)&found, 8, state, 1, 1, 0);
+    const double number = j->size == sizeof(double) ? found.f64 : (double)found.f32;
+    const double most = j->size == sizeof(double) ? 0x1p+900 : 0x1p+90; /* beside these it is negligible */
+    if (j->rescues == OF_NORM ? number >= LEAST_NORM && number <= MOST_NORM : number <= most && number >= -most)
+        return j->rescues == OF_NORM ? number : number * TERM;
+    iterator it = {j->plan, x, {0}};
+    return rescue_leaf(j, &it, n);
+}
 
 void nr_reduce_leaf(const nr_call *call, const char *x, int64_t first, char *states) {
     const job j = begin(call, call->plan);
-    char *state = states + first / NR_REDUCE_LEAF * j.ops->state_size;
-    const int64_t rest = j.plan->count - first;
+    const int64_t leaf = first / NR_REDUCE_LEAF, rest = j.plan->count - first;
+    const int64_t n = rest < NR_REDUCE_LEAF ? rest : NR_REDUCE_LEAF;
+    char *state = states + leaf * j.ops->state_size;
     j.ops->clear(state, 1);
-    run_elements(&j, state, x, rest < NR_REDUCE_LEAF ? rest : NR_REDUCE_LEAF, first, 1, 0);
+    run_elements(&j, state, x, n, first, 1, 0);
+    if (j.rescues == NEVER) return;
+    const double number = rescue_of_leaf(&j, x, n, state);
+    memcpy(rescues_of(&j, states) + leaf * (int64_t)sizeof number, &number, sizeof number);
 }
 
 /* Merges the states of leaves as run_range() does. */
@@ -462,5 +563,15 @@ void nr_reduce_join(const nr_call *call, char *states) {
         char *part = join_leaves(&j, states + first * j.ops->state_size, some);
         if (first > 0) j.ops->merge(states, part, 1);
     }
-    finish_tile(&j, j.plan->kept.data[0], states, 1);
+    char *out = j.plan->kept.data[0];
+    finish_tile(&j, out, states, 1);
+    if (j.rescues == NEVER || stands(&j, wide_number(&j, out))) return;
+    rescue r = rescue_begin();
+    double found = 0;
+    for (int64_t k = 0; k < leaves; k++) {
+        double number;
+        memcpy(&number, rescues_of(&j, states) + k * (int64_t)sizeof number, sizeof number);
+        found = rescue_join(&j, number, &r);
+    }
+    put_number(&j, out, found);
 }

@@ -103,7 +103,8 @@ def _power_of_two(a: Tensor, b: Tensor) -> Any:
     if not a.numel() or not b.numel():
         return 1.0
     top = a.abs().amax((-2, -1), True).maximum(b.abs().amax((-2, -1), True))
-    return where((top > 0) & (top < math.inf), top.log2().floor().clamp(min=-100).exp2(), 1.0)
+    least = -100 if top.dtype is float32 else -1000  # whose power has an inverse
+    return where((top > 0) & (top < math.inf), top.log2().floor().clamp(min=least).exp2(), 1.0)
 
 
 @differentiable("euclidean", inputs=("a", "b"), broadcast=True, backward=_euclidean_backward)
