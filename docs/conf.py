@@ -19,7 +19,14 @@ author = "the norch authors"
 copyright = "the norch authors"
 version = release = norch.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_copybutton", "sphinx.ext.githubpages", "sphinx_live"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx.ext.githubpages",
+    "sphinx_live",
+]
 templates_path = ["_templates"]
 exclude_patterns = ["_templates", "_static", "learn/exercises", "learn/solutions", "live"]
 myst_heading_anchors = 3

@@ -159,7 +159,7 @@ def test_a_cell_runs_what_is_above_it_is_edited_stopped_and_reset(page: Any) -> 
 
 
 def test_c_that_was_not_compiled_is_refused(page: Any) -> None:
-    page.goto("/learn/3_library.html")
+    page.goto("/learn/5_library.html")
     _run(page.locator("div.live").nth(1))
     page.locator(".live-editor").first.locator(".cm-content").fill('source = "int x;"')
     page.locator(".live-editor").nth(1).locator(".cm-content").press("Shift+Enter")

@@ -1,6 +1,11 @@
 """The code of a chapter, for the tests and the pictures."""
 
 import re
+from pathlib import Path
+
+LEARN = Path(__file__).resolve().parent
+# In the order of their numbers.
+CHAPTERS = sorted(LEARN.glob("[0-9]*_*.md"), key=lambda path: int(path.stem.partition("_")[0]))
 
 
 def blocks(path):

@@ -8,11 +8,11 @@ import re
 import sys
 from pathlib import Path
 
+import chapter
 import nbformat
 from nbclient import NotebookClient
 
 HERE = Path(__file__).resolve().parent
-CHAPTERS = ("1_tensor", "5_autograd", "6_training")
 
 
 def notebook(path):
@@ -39,7 +39,7 @@ def notebook(path):
 def main(folder, *chapters):
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    for name in chapters or CHAPTERS:
+    for name in chapters or [path.stem for path in chapter.CHAPTERS]:
         made = notebook(HERE / f"{name}.md")
         NotebookClient(made, timeout=300, resources={"metadata": {"path": str(HERE)}}).execute()
         nbformat.write(made, out / f"{name}.ipynb")

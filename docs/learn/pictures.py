@@ -9,7 +9,12 @@ import matplotlib.pyplot as plt
 import norch
 
 HERE = Path(__file__).resolve().parent
-plt.rcParams.update({"svg.hashsalt": "norch", "svg.fonttype": "none", "figure.facecolor": "white"})
+sys.path.insert(0, str(HERE.parent))
+from ways import GREY  # noqa: E402  (legible on white and on black)
+
+plt.rcParams.update({"svg.hashsalt": "norch", "svg.fonttype": "none", "savefig.transparent": True})
+plt.rcParams.update({f"{name}.color": GREY for name in ("text", "xtick", "ytick")})
+plt.rcParams.update({f"axes.{name}color": GREY for name in ("label", "edge", "title")})
 
 
 def save(figure, name):
@@ -46,7 +51,7 @@ def cells(axes, positions, colors, title):
     for i in range(rows):
         for j in range(columns):
             position = positions[i, j].item()
-            axes.add_patch(plt.Rectangle((j, -i - 1), 1, 1, facecolor=colors[position], edgecolor="white"))
+            axes.add_patch(plt.Rectangle((j, -i - 1), 1, 1, facecolor=colors[position], edgecolor=GREY))
             axes.text(j + 0.5, -i - 0.5, position, ha="center", va="center", color="white" if position < 8 else "black")
     axes.set(xlim=(0, columns), ylim=(-rows, 0), aspect="equal")
     axes.axis("off")
@@ -54,13 +59,13 @@ def cells(axes, positions, colors, title):
 
 
 def ladder():
-    """The speed of the products of chapter 4 on this machine."""
-    speeds = chapter.run(HERE / "4_product.md")["ladder"](768)
+    """The speed of the products of chapter 6 on this machine."""
+    speeds = chapter.run(HERE / "6_product.md")["ladder"](768)
     peak = speeds.pop("peak of a core")
     figure, axes = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
     bars = axes.barh(list(speeds), list(speeds.values()), color=["#8da0cb"] * 4 + ["#66c2a5", "#fc8d62"])
     axes.bar_label(bars, fmt="%.0f", padding=3)
-    axes.axvline(peak, color="black", linestyle=":")
+    axes.axvline(peak, color=GREY, linestyle=":")
     axes.text(peak, -0.55, f" peak of a core, {peak:.0f}", va="bottom", fontsize=8.5)
     axes.set(xlabel="billion float32 operations a second, 768 x 768", xlim=(0, 1.12 * max(*speeds.values(), peak)))
     axes.invert_yaxis()
@@ -69,16 +74,20 @@ def ladder():
 
 
 def fits():
-    """The networks of chapter 6 beside the points that they learn."""
-    names = chapter.run(HERE / "6_training.md")
+    """The networks of chapter 4 beside the points that they learn."""
+    names = chapter.run(HERE / "4_training.md")
     model = names["Net"]()
     parameters = [p for _, p in model.named_parameters()]
     names["start"](parameters)
     names["train"](model, names["SGD"](parameters, lr=0.001))
+    norch.manual_seed(0)
+    for make, lr in (("Adam", 0.01), ("SGD", 0.1)):
+        network = names[f"by_{make.lower()}"] = names["Deep"]()
+        names["fit"](network, names[make], lr, steps=3000)
     networks = {
-        "SGD, 10 epochs, point by point": model,
-        "SGD, 2,000 steps": names["fit"](names["SGD"], 0.5)[0],
-        "Adam, 2,000 steps": names["fit"](names["Adam"], 0.05)[0],
+        "10 units, SGD, 10 epochs": model,
+        "2 layers of 32, SGD": names["by_sgd"],
+        "2 layers of 32, Adam": names["by_adam"],
     }
     points, x = [0.4 * i for i in range(51)], norch.linspace(0, 20, 401)
     figure, axes = plt.subplots(figsize=(8, 3.4), layout="constrained")

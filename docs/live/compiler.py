@@ -1,7 +1,7 @@
-"""What stands for a C compiler and for threads in a page, which has neither.
+"""What stands for a C compiler, for threads and for scikit-learn's digits in a page, which has none of them.
 
 The C of chapters and solutions was compiled when the site was built (build.py); `subprocess.run(["cc", ...])` finds it
-by the text's hash. A ThreadPoolExecutor runs what it is given at once.
+by the text's hash. A ThreadPoolExecutor runs what it is given at once. `load_digits` reads the file that build.py wrote.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import concurrent.futures
 import hashlib
 import shutil
 import subprocess
+import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,7 +57,19 @@ class InPlace(concurrent.futures.Executor):
         return future
 
 
+def load_digits() -> types.SimpleNamespace:
+    """The digits of scikit-learn: data (1797, 64), target (1797,), as tensors."""
+    import norch
+
+    read = bytearray((Path(__file__).parent / "digits.bin").read_bytes())
+    rows = norch.frombuffer(read, dtype=norch.uint8).reshape(-1, 65)
+    return types.SimpleNamespace(data=rows[:, :64].double(), target=rows[:, 64].long())
+
+
 def install() -> None:
     """Puts them where programs look."""
+    datasets: Any = types.ModuleType("sklearn.datasets")
+    datasets.load_digits = load_digits
+    sys.modules |= {"sklearn": types.ModuleType("sklearn"), "sklearn.datasets": datasets}
     subprocess.run = run  # type: ignore[assignment]
     concurrent.futures.ThreadPoolExecutor = InPlace  # type: ignore[assignment, misc]

@@ -40,7 +40,11 @@ def parts(name: str) -> tuple[str, str, str]:
         code = ast.get_source_segment(solution, node) or ""
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in asked:
             new[node.name] = code
-        elif not (isinstance(node, ast.ImportFrom) and node.module == name) and code not in head:
+        elif code not in head and not (
+            isinstance(node, ast.If)  # where it is run as a program
+            or (isinstance(node, ast.ImportFrom) and node.module == name)
+            or (isinstance(node, ast.Import) and node.names[0].name == "_check")
+        ):
             others.append(code)
     solved = head.splitlines(keepends=True)
     first = True

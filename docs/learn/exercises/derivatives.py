@@ -1,4 +1,4 @@
-"""Exercise of chapter 5: three derivatives. Run this file; it tells what is wrong until all are right."""
+"""Exercise of chapter 3: three derivatives. Run this file; it says what is wrong until all are right."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Exercise of chapter 2: what an index was, and where a mask is true. Run this file: it tells what is wrong until both
+"""Exercise of chapter 2: what an index was, and where a mask is true. Run this file: it says what is wrong until both
 functions are right."""
 
 import norch

@@ -1,8 +1,9 @@
-"""Exercise of chapter 7: two kernels on a simulated GPU. Run this file: it tells what is wrong until both are right.
+"""Exercise of chapter 7: two kernels on a simulated GPU. Run this file: it says what is wrong until both are right.
 
-A kernel is a generator for one thread t: `yield` waits for all threads of its block; t.thread, t.block, t.threads and
-t.blocks say which one it is; t.shared is a dict of the block. t.read(memory, at) and t.write(memory, at, value) are
-counted in sectors of 8 numbers, which the 32 threads of a warp share if they are at the same line of the kernel."""
+t is a thread: t.thread is its place in its block, t.block the block, t.number its place among all threads; t.threads
+and t.blocks are the sizes, and t.shared is a dict of the block. t.read(memory, at) and t.write(memory, at, value) are
+counted in sectors of 8 numbers; a sector counts once for the 32 threads of a warp that use it in the same step. A
+`yield` waits for all threads of the block."""
 
 import itertools
 
@@ -11,6 +12,10 @@ class Thread:
     def __init__(self, thread, block, threads, blocks, shared):
         self.thread, self.block, self.threads, self.blocks, self.shared = thread, block, threads, blocks, shared
         self.accesses = []
+
+    @property
+    def number(self):
+        return self.block * self.threads + self.thread
 
     def read(self, memory, at):
         self.accesses.append(("read", id(memory), at // 8))
@@ -27,9 +32,10 @@ def launch(kernel, blocks, threads, *arguments):
     for block in range(blocks):
         shared = {}
         group = [Thread(i, block, threads, blocks, shared) for i in range(threads)]
-        running = [kernel(thread, *arguments) for thread in group]
-        while running:
-            running = [thread for thread in running if next(thread, "end") != "end"]
+        started = [kernel(thread, *arguments) for thread in group]
+        waiting = [one for one in started if one is not None]  # a kernel without yield has already run
+        while waiting:
+            waiting = [one for one in waiting if next(one, "end") != "end"]
         for first in range(0, threads, 32):
             steps = itertools.zip_longest(*(thread.accesses for thread in group[first : first + 32]))
             sectors += sum(len(set(step) - {None}) for step in steps)
@@ -38,7 +44,7 @@ def launch(kernel, blocks, threads, *arguments):
 
 def dot(t, a, b, out):
     """Sums a[i] * b[i] over all i; out[t.block] is the part of a block. t.threads is a power of two."""
-    raise NotImplementedError("dot: block_sums of the chapter, with a product")
+    raise NotImplementedError("dot: block_sums of the chapter, with a product; the last write is a t.write")
     yield
 
 

@@ -1,4 +1,4 @@
-"""Exercise of chapter 3: a function in C, and its description to ctypes. Run this file: it tells what is wrong until
+"""Exercise of chapter 5: a function in C, and its description to ctypes. Run this file: it says what is wrong until
 both are right."""
 
 import ctypes

@@ -1,4 +1,4 @@
-"""Exercise of chapter 6: two optimizer steps. Run this file; it tells what is wrong until both are right."""
+"""Exercise of chapter 4: two optimizer steps. Run this file; it says what is wrong until both are right."""
 
 import norch
 

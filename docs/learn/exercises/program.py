@@ -1,5 +1,5 @@
 """Exercise of chapter 8: two passes over a list of calls, which are (operation, inputs, output). Run this file: it
-tells what is wrong until both are right."""
+says what is wrong until both are right."""
 
 
 def drop_dead(calls, results):
@@ -8,8 +8,8 @@ def drop_dead(calls, results):
 
 
 def share_common(calls, results):
-    """(calls, results) without calls that compute what an earlier one has: the same operation on the same inputs. Who
-    read the later one's output reads the earlier one's. Results are renamed as well."""
+    """(calls, results) without calls that compute what an earlier one has: the same operation on the same inputs. Calls
+    that read the later output read the earlier one instead. Results are renamed as well."""
     raise NotImplementedError("share_common: keep a dict of what is there, and a dict of new names")
 
 

@@ -1,4 +1,4 @@
-"""Exercise of chapter 1: two views by `as_strided`. Run this file: it tells what is wrong until both are right."""
+"""Exercise of chapter 1: two views by `as_strided`. Run this file: it says what is wrong until both are right."""
 
 import norch
 

@@ -2,6 +2,7 @@
 
 import math
 
+import _check
 from derivatives import Node, Value  # the exercise's
 
 
@@ -17,3 +18,7 @@ def exp(x):
 
 def power(x, n):
     return Value(x.data**n, Node([x.node], lambda g: [g * n * power(x, n - 1)]))
+
+
+if __name__ == "__main__":
+    _check.run(globals())

@@ -18,3 +18,9 @@ def positions(mask):
         columns.append(flat % size)
         flat = flat // size
     return norch.stack(columns[::-1], dim=1)
+
+
+if __name__ == "__main__":
+    import _check
+
+    _check.run(globals())

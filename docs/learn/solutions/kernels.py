@@ -3,7 +3,7 @@
 
 def dot(t, a, b, out):
     total = 0
-    for i in range(t.block * t.threads + t.thread, len(a), t.blocks * t.threads):
+    for i in range(t.number, len(a), t.blocks * t.threads):
         total += t.read(a, i) * t.read(b, i)
     t.shared[t.thread] = total
     yield
@@ -22,3 +22,9 @@ def transpose(t, n, x, out):
     t.shared[i, j] = t.read(x, (top * 8 + i) * n + left * 8 + j)
     yield
     t.write(out, (left * 8 + i) * n + top * 8 + j, t.shared[j, i])
+
+
+if __name__ == "__main__":
+    import _check
+
+    _check.run(globals())

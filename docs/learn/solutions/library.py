@@ -19,3 +19,9 @@ double total(const double *data, int64_t rows, int64_t columns, int64_t down, in
 def describe(library):
     library.total.argtypes = [ctypes.c_void_p] + [ctypes.c_int64] * 4
     library.total.restype = ctypes.c_double
+
+
+if __name__ == "__main__":
+    import _check
+
+    _check.run(globals())

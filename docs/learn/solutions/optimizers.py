@@ -11,3 +11,9 @@ def adamw(p, g, m, v, t, lr, beta1, beta2, eps, weight_decay):
     m.mul_(beta1).add_((1 - beta1) * g)
     v.mul_(beta2).add_((1 - beta2) * g**2)
     p.sub_(lr * (m / (1 - beta1**t)) / ((v / (1 - beta2**t)).sqrt() + eps))
+
+
+if __name__ == "__main__":
+    import _check
+
+    _check.run(globals())

@@ -20,3 +20,9 @@ def share_common(calls, results):
             there[operation, inputs] = output
             kept.append((operation, inputs, output))
     return kept, [renamed.get(name, name) for name in results]
+
+
+if __name__ == "__main__":
+    import _check
+
+    _check.run(globals())

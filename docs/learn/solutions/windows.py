@@ -11,3 +11,9 @@ def blocks(image, size):
     rows, columns = image.shape
     shape = (rows // size, columns // size, size, size)
     return image.as_strided(shape, (size * down, size * right, down, right), image.storage_offset())
+
+
+if __name__ == "__main__":
+    import _check
+
+    _check.run(globals())
