@@ -1,7 +1,7 @@
 """What stands for a C compiler, for threads and for scikit-learn's digits in a page, which has none of them.
 
 The C of chapters and solutions was compiled when the site was built (build.py); `subprocess.run(["cc", ...])` finds it
-by the text's hash. A ThreadPoolExecutor runs what it is given at once. `load_digits` reads the file that build.py wrote.
+by the text's hash. A ThreadPoolExecutor runs what it is given at once. `load_digits` reads a file that build.py writes.
 """
 
 from __future__ import annotations
