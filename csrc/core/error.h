@@ -5,7 +5,7 @@
 #include "../norch.h"
 
 /* Sets the kind and the message of the last failure of this thread; returns the kind. */
-int32_t nr_fail(int32_t kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int32_t nr_fail(int32_t kind, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 /* The same for a function that returns a pointer. */
 #define NR_REFUSE(...) (nr_fail(__VA_ARGS__), NULL)
 

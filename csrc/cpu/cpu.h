@@ -46,8 +46,6 @@ static inline void nr_parallel(int64_t chunks, void (*body)(void *context, int64
 }
 /* 1 when nr_parallel would run everything in the caller. */
 int32_t nr_threads(void);
-/* The index in [0, 256) of the calling thread, for scratch memory of each thread. */
-int32_t nr_thread_index(void);
 
 /* Bytes of the second cache of a core, alike in each call. */
 int64_t nr_second_cache(void);

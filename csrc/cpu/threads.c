@@ -49,8 +49,6 @@ static uint64_t jobs; /* the number of jobs so far */
 static _Atomic uint64_t open_job;
 static _Atomic int32_t inside; /* workers in the job */
 
-int32_t nr_thread_index(void) { return thread_index; }
-
 static void take_chunks(void) {
     for (int64_t chunk; (chunk = atomic_fetch_add_explicit(&job.next, 1, memory_order_relaxed)) < job.chunks;)
         job.body(job.context, chunk);
