@@ -179,8 +179,8 @@ int32_t norch_promote_types(int64_t a, int64_t b);
 int64_t norch_result_type(int64_t n, const void *xs);
 int32_t norch_set_default_dtype(int64_t dtype);
 int32_t norch_default_dtype(void);
-/* Whether there has been a complex tensor: without one, no gradient is conjugated. */
-bool norch_complex_seen(void);
+/* The dtypes that there have been tensors of, 1 << dtype each: without complex ones no gradient is conjugated. */
+int64_t norch_dtypes_seen(void);
 
 /* ---- making tensors ------------------------------------------------------------------------- */
 

@@ -21,9 +21,9 @@ const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT] = {
 };
 
 int32_t nr_default_dtype = NORCH_FLOAT32;
-bool nr_complex_seen;
+uint32_t nr_dtypes_seen;
 
-bool norch_complex_seen(void) { return nr_complex_seen; }
+int64_t norch_dtypes_seen(void) { return nr_dtypes_seen; }
 
 const char *norch_dtype_name(int64_t dtype) { return nr_is_dtype(dtype) ? nr_dtypes[dtype].name : NULL; }
 

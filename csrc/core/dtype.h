@@ -17,7 +17,7 @@ typedef struct nr_dtype_row {
 
 extern const nr_dtype_row nr_dtypes[NR_DTYPE_COUNT];
 extern int32_t nr_default_dtype;
-extern bool nr_complex_seen; /* whether a complex tensor was ever made */
+extern uint32_t nr_dtypes_seen; /* norch_dtypes_seen(); what gives a tensor a dtype adds it */
 
 static inline bool nr_is_dtype(int64_t dtype) { return dtype >= 0 && dtype < NR_DTYPE_COUNT; }
 static inline int64_t nr_size_of(int32_t dtype) { return nr_dtypes[dtype].size; }

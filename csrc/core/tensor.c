@@ -51,7 +51,7 @@ norch_tensor *nr_make(int32_t ndim, const int64_t *shape, int32_t dtype, const n
         nr_storage_release(storage);
         return NULL;
     }
-    nr_complex_seen |= nr_is_complex(dtype);
+    nr_dtypes_seen |= 1u << dtype;
     x->data = storage->data;
     x->numel = count;
     x->contiguous = 1;

@@ -29,7 +29,7 @@ norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *da
                                 .device_index = backend->device_index};
     norch_tensor *x = nr_make_view(&whole, (int32_t)ndim, shape, strides, -first);
     if (x) {
-        nr_complex_seen |= nr_is_complex(dtype);
+        nr_dtypes_seen |= 1u << dtype;
         storage->release = release;
         storage->context = context;
     }

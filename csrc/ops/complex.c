@@ -48,7 +48,7 @@ norch_tensor *norch_view_as_complex(const norch_tensor *x) {
     if (!whole) return NULL;
     whole->dtype = nr_complex_of(x->dtype);
     whole->offset = x->offset / 2;
-    nr_complex_seen = true;
+    nr_dtypes_seen |= 1u << whole->dtype;
     return whole;
 }
 

@@ -402,7 +402,7 @@ norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
     norch_tensor *view = nr_make_view(x, x->ndim, shape, strides, 0);
     if (!view) return NULL;
     view->dtype = (int32_t)dtype;
-    nr_complex_seen |= nr_is_complex(view->dtype);
+    nr_dtypes_seen |= 1u << dtype;
     view->offset = x->offset * narrower / wider;
     return view;
 }

@@ -140,14 +140,14 @@ static inline void *give_integer(const char *name, int64_t value) {
 
 /* ---- builtins that are written by hand, here and in other files ------------------------------------------ */
 
-static void *py_complex_seen(void *self, void *const *given, nr_ssize n) { /* by hand, as each backward() calls it */
+static void *py_dtypes_seen(void *self, void *const *given, nr_ssize n) { /* by hand, as each backward() calls it */
     (void)self, (void)given;
-    return nr_counted("complex_seen", 0, n) ? PyBool_FromLong(nr_complex_seen) : NULL;
+    return nr_counted("dtypes_seen", 0, n) ? PyLong_FromLongLong(nr_dtypes_seen) : NULL;
 }
 
 static nr_method methods[] = {
 #define ROW(name) {#name, py_##name, NR_METHOD_FASTCALL, NULL},
-    BUILTINS(ROW) ROW(complex_seen)
+    BUILTINS(ROW) ROW(dtypes_seen)
 #undef ROW
 #define ROW(name) {#name, nr_py_##name, NR_METHOD_FASTCALL, NULL},
         NR_TENSOR_CALLS(ROW) NR_PROGRAM_CALLS(ROW) NR_PROFILE_CALLS(ROW)

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._typing import Any
-from .halves import computed_wide, is_composite, kept_wide
 from .node import Node
 from .save_plan import SavePlan
 from .saved import add_saved_names, freed, pytorch_names, saved_intact
@@ -94,17 +93,14 @@ def derivative(
     # meta tensors are of the input's dtype, in which what takes them places elements of the gradient
     rounds_once = rounds_once or any(name[-4:] in ("meta", "etas") for listed in parameters for name in listed)
 
-    def propagate_by(wrap: Callable[[Gradient], Gradient]) -> Any:
+    def propagate_by(wrap: Callable[[Gradient], Gradient] | None) -> Any:
         if backward is not None:
-            return _all_at_once(wrap(backward), parameters[0], plan)
+            return _all_at_once(backward if wrap is None else wrap(backward), parameters[0], plan)
         each = [
-            (lambda node, g: None) if function is None else _gradient(wrap(function), listed, plan)
-            for function, listed in zip(functions, needed, strict=True)
+            _no_gradient if one is None else _gradient(one if wrap is None else wrap(one), listed, plan)
+            for one, listed in zip(functions, needed, strict=True)
         ]
         return (_one, _two, _three)[len(each) - 1](*each)
-
-    def by_rule(function: Gradient) -> Gradient:
-        return function if rounds_once or not is_composite(function) else computed_wide(function)
 
     attributes = {
         "__slots__": (),
@@ -113,8 +109,8 @@ def derivative(
         "shares_grad": shares_grad,
         "depends_on": depends_on,
         "holomorphic": holomorphic,
-        "propagate": propagate_by(by_rule),
-        "propagate_wide": None if rounds_once else staticmethod(lambda: propagate_by(kept_wide)),
+        "propagate": propagate_by(None),
+        "propagate_by": None if rounds_once else staticmethod(propagate_by),
     }
     if plan.frees:
         attributes["release"] = _release
@@ -157,6 +153,10 @@ def _parameters(name: str, function: Gradient | None) -> tuple[str, ...]:
             f"not {type(function).__name__}"
         )
     return code.co_varnames[1 : code.co_argcount]
+
+
+def _no_gradient(node: OpNode, g: Any) -> None:
+    """Of an input that has none."""
 
 
 def _gradient(function: Gradient, parameters: tuple[str, ...], plan: SavePlan) -> Any:

@@ -24,7 +24,8 @@ from . import anomaly
 from .broadcast import unbroadcast
 from .dependence import record_dependence
 from .grad_mode import mode, set_grad_enabled
-from .halves import broadcast_gradients
+from .halves import HALVES
+from .halves import propagate as propagate_halves
 from .hooks import add_to_grad, call_after, call_hooks, call_post_accumulate_hooks, check_gradient, retaining
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
@@ -33,7 +34,8 @@ from .record import gradient_edge
 from .targets import Targets, nodes_of
 
 _COMPLEX = complex64.code  # the first number of a complex dtype
-_complex_seen = lib.norch_complex_seen
+_dtypes_seen = lib.norch_dtypes_seen
+_COMPLEX_SEEN, _HALVES_SEEN = 1 << _COMPLEX, sum(1 << dtype for dtype in HALVES)
 Queue = list[tuple[int, Node]]  # a heap of (-seq, node), the youngest node first
 
 
@@ -166,7 +168,8 @@ def visit(
     needed: Any = None if targets is None else targets.needed
     owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
     check = sums_of_levels(anomaly.check, targets is None) if live_levels.data else anomaly.check
-    may_be_complex = _complex_seen()
+    seen = _dtypes_seen()
+    may_be_complex, may_be_halves = seen >= _COMPLEX_SEEN, seen & _HALVES_SEEN
     dependencies: dict[Leaf, int] | None = None  # how many more gradients will arrive at each leaf with hooks
     node: Any = None  # the current node, younger than all that wait; its gradient is g
     grad_inputs: Sequence[Any]
@@ -202,7 +205,7 @@ def visit(
         if may_be_complex and node.holomorphic:
             grad_inputs = _conjugated(node, g)
         else:
-            grad_inputs = node.propagate(g) if node.metas is None else broadcast_gradients(node, g)
+            grad_inputs = propagate_halves(node, g) if may_be_halves else node.propagate(g)
         if node.metas is not None:
             grad_inputs = unbroadcast(grad_inputs, node.metas)
         if create_graph and node.depends_on:
@@ -285,7 +288,7 @@ def _conjugated(node: Node, g: Any) -> Sequence[Any]:
     """The gradients of a holomorphic node, in PyTorch's convention: the gradient of a real L by z = x + iy is
     dL/dx + i dL/dy. So for w = f(z), g is multiplied by the conjugate of f'(z)."""
     if getattr(g, "_dtype", 0) < _COMPLEX:  # Outputs, which has no dtype, needs no conjugate
-        return node.propagate(g) if node.metas is None else broadcast_gradients(node, g)
+        return propagate_halves(node, g)
     return [None if grad is None else grad.conj() for grad in node.propagate(g.conj())]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from opcode import opmap
 from types import FunctionType
 
 from .._handle import Handle
@@ -14,15 +13,20 @@ from .._typing import Any
 
 HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
-# Instructions that may be an operation on tensors, by their names in Python 3.10 to 3.14.
-_OPERATIONS = {
-    code
-    for name, code in opmap.items()
-    if name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_INVERT", "BINARY_OP")
-    or name[:13] == "CALL_FUNCTION"
-    or name == "CALL_METHOD"
-    or (name[:7] in ("BINARY_", "INPLACE") and name not in ("BINARY_SUBSCR", "BINARY_SLICE"))
-}
+
+@functools.cache
+def _operations() -> set[int]:
+    """Instructions that may be an operation on tensors, by their names in Python 3.10 to 3.14."""
+    from opcode import opmap
+
+    return {
+        code
+        for name, code in opmap.items()
+        if name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_INVERT", "BINARY_OP")
+        or name[:13] == "CALL_FUNCTION"
+        or name == "CALL_METHOD"
+        or (name[:7] in ("BINARY_", "INPLACE") and name not in ("BINARY_SUBSCR", "BINARY_SLICE"))
+    }
 
 
 def widened(x: Any) -> Any:
@@ -39,21 +43,20 @@ def is_composite(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     if code is None or hasattr(function, "row"):  # a function of ops/op.py, which has a kernel
         return False
-    calls = [op for op in code.co_code[::2] if op in _OPERATIONS]
+    calls = [op for op in code.co_code[::2] if op in _operations()]
     if len(calls) != 1:
         return len(calls) > 1
     called = function.__globals__.get(code.co_names[0]) if code.co_names else None
     return type(called) is FunctionType and is_composite(called)
 
 
-def computed_wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient function that computes in float32 where the gradient is of halves, and rounds what comes out."""
-    wide = kept_wide(function)
+def _by_rule(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient function that computes in float32 if it is composite, and rounds what comes out."""
+    if not is_composite(function):
+        return function
+    wide = _kept_wide(function)
 
-    @functools.wraps(function)
     def rounded(g: Any, *values: Any) -> Any:
-        if getattr(g, "_dtype", -1) not in HALVES:
-            return function(g, *values)
         out = wide(g.float(), *values)
         if isinstance(out, (tuple, list)):
             return tuple([x if x is None else x.to(g.dtype) for x in out])
@@ -62,27 +65,23 @@ def computed_wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return rounded
 
 
-def kept_wide(function: Callable[..., Any]) -> Callable[..., Any]:
+def _kept_wide(function: Callable[..., Any]) -> Callable[..., Any]:
     """A gradient function that computes of what is saved in float32."""
-
-    @functools.wraps(function)
-    def wide(g: Any, *values: Any) -> Any:
-        return function(g, *map(widened, values))
-
-    return wide
+    return lambda g, *values: function(g, *map(widened, values))
 
 
-def broadcast_gradients(node: Any, g: Any) -> list[Any]:
-    """The gradients of a node that broadcast, where g may be of halves: in float32, as unbroadcast() adds and rounds
-    them."""
+def propagate(node: Any, g: Any) -> Any:
+    """node.propagate(g), by the rule where g is of halves. Gradients of a node that broadcast stay in float32 until
+    unbroadcast() has added them."""
     kind = type(node)
-    if kind.propagate_wide is None or getattr(g, "_dtype", -1) not in HALVES:
+    if kind.propagate_by is None or getattr(g, "_dtype", -1) not in HALVES:
         return node.propagate(g)
-    made = _MADE.get(kind)
-    if made is None:
-        made = _MADE[kind] = kind.propagate_wide()
-    grads = made(node, g.float())
+    if node.metas is None:
+        return _made(kind, _by_rule)(node, g)
+    grads = _made(kind, _kept_wide)(node, g.float())
     return [x if x is None or meta is not None else x.to(g.dtype) for x, meta in zip(grads, node.metas)]  # of as many
 
 
-_MADE: dict[type, Any] = {}  # by node class, what propagate_wide() gave
+@functools.cache
+def _made(kind: Any, wrap: Any) -> Any:
+    return kind.propagate_by(wrap)
