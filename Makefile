@@ -55,10 +55,10 @@ PYTEST = $(RUN) -m pytest -n auto --maxprocesses=8
 test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
 	$(Q)$(PYTEST) $(ARGS)
 
-# One dtype, and none of the tests that take long for what they tell: they start programs or cover what others do too.
-FAST_LEAVES := build wheels benchmarks examples docs second stream threads isa
-test-fast: $(VENV)/ready-test  ## the part of the suite to run while editing: 3 to 4 minutes of two cores
-	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(PYTEST) -q -m "not slow" $(FAST_LEAVES:%=--ignore=tests/test_%.py) --ignore=tests/fuzz $(ARGS)
+# tests/parts.py chooses. float32 alone; and pytest keeps what it makes of the tests, 7 CPU seconds for each process otherwise.
+FAST = $(if $(PART),,NORCH_TEST_PART=fast NORCH_TEST_TORCH=0) NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32}
+test-fast: $(VENV)/ready-test  ## some tests of everything, to run while editing, in a minute; PART=autograd: all tests of a part (tests/parts.py)
+	$(Q)files=$$($(RUN) tests/parts.py $(PART)) && PYTHONDONTWRITEBYTECODE= $(FAST) $(PYTEST) -q -m "not slow" $(if $(PART),$$files) $(ARGS)
 
 CLANG_FORMAT = $(VENV)/bin/python -c 'import clang_format; clang_format.clang_format()'
 C_FILES = $(shell find csrc tests benchmarks -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp')

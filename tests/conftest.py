@@ -1,8 +1,9 @@
 """What all tests share: the check that nothing leaks, PyTorch where it is installed, dtypes and layouts.
 
-NORCH_TEST_TORCH=0 leaves out what needs PyTorch, as if it were not installed. NORCH_TEST_DEVICE=cuda makes every
-tensor that names no device on that device: so `make test-cudasim` runs the suite on the simulated backend. What a test
-reads as a NumPy array is copied to the CPU then; tests marked `host` are about the CPU, and are left out.
+NORCH_TEST_TORCH=0 leaves out what needs PyTorch, as if it were not installed; the end of a run says how much that
+was. NORCH_TEST_DEVICE=cuda makes every tensor that names no device on that device: so `make test-cudasim` runs the
+suite on the simulated backend. What a test reads as a NumPy array is copied to the CPU then; tests marked `host` are
+about the CPU, and are left out. NORCH_TEST_PART=fast runs what parts.py says.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import parts
 import pytest
 
 import norch
@@ -25,6 +27,8 @@ FLOATS = ("float32", "float64")
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "flipped", "expanded")
 
 DEVICE = os.environ.get("NORCH_TEST_DEVICE", "cpu")
+
+NO_TORCH = "needs PyTorch"
 
 _failed = pytest.StashKey[bool]()
 
@@ -94,6 +98,21 @@ def on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
         norch.set_default_device(None)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if parts.FAST:
+        config.pluginmanager.register(parts.Chosen())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_terminal_summary(terminalreporter: Any) -> Any:
+    """Says at the end how much of the suite PyTorch would add."""
+    result = yield
+    left_out = sum(report.longrepr[2].endswith(NO_TORCH) for report in terminalreporter.stats.get("skipped", ()))
+    if left_out:
+        terminalreporter.write_line(f"{left_out} tests were left out, as they compare with PyTorch (pip install torch)")
+    return result
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if DEVICE != "cpu":
         for item in items:
@@ -118,7 +137,7 @@ def torch() -> Any:
     """The yardstick; skips where it is not installed."""
     module = load_torch()
     if module is None:
-        pytest.skip("needs PyTorch")
+        pytest.skip(NO_TORCH)
     return module
 
 

@@ -408,6 +408,7 @@ def test_the_formulas_are_as_accurate_as_math_h_says(tmp_path: Path, target: lis
         pytest.skip("no C compiler")
     source, program = Path(__file__).parent / "native" / "math_accuracy.c", tmp_path / "accuracy"
     flags = "-std=gnu11 -O2 -Wall -Wextra -Werror -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off".split()
+    flags.append(f"-I{Path(__file__).parents[1]}/build/core")  # opcodes.inc
     made = subprocess.run([compiler, *flags, *target, source, "-o", program, "-lm"], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     for arguments in (["30"], ["every", "1" if os.environ.get("NORCH_EVERY_FLOAT") else "40009"]):

@@ -1,0 +1,51 @@
+"""What make test-fast chooses of the suite, and what the end of a run says of tests that were left out."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import parts
+import pytest
+from cases import CASES
+
+pytestmark = pytest.mark.host
+
+ROOT = Path(__file__).parent.parent
+TESTS = [path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")]
+
+
+def collected(*arguments, **variables):
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NORCH_TEST_TORCH": "0", "NORCH_TEST_DTYPES": "float32", **variables}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_each_name_of_a_part_is_of_a_file():
+    words = [word for names in parts.PARTS.values() for word in names.split()]
+    assert len(words) == len(set(words))
+    assert not {word for word in words if not any(name == word or name.startswith(word + "_") for name in TESTS)}
+    assert parts.part_of("capture_reads") == "capture" and parts.part_of("vmap") == "vmap" and not parts.part_of("a")
+    assert {path.name for path in parts.files_of(["amp"])} == {"test_amp.py", "test_amp_lists.py"}
+
+
+def test_parameters_are_chosen_evenly():
+    assert parts.some(4, 6) == [0, 1, 2, 3]
+    assert parts.some(100, 5) == [0, 20, 40, 60, 80]
+    assert parts.first_of_each(["sum", "sum dim=0", "mean", "sum dim=1"]) == [0, 2]
+
+
+def test_every_operation_is_among_the_fast_tests():
+    lines = collected("--collect-only", "tests/test_ops.py", "tests/test_meta.py", NORCH_TEST_PART="fast")
+    values = [line.partition("[")[2] for line in lines if "::test_values[" in line]
+    operations = {case.name.split()[0] for case in CASES if "float32" in case.dtypes}
+    assert {value.rpartition("-")[0].split()[0] for value in values} == operations and len(values) < len(CASES) / 2
+    assert 0 < sum("test_meta.py::test_like_the_cpu" in line for line in lines) <= parts.CASES
+    assert not any("like_torch" in line for line in lines)
+
+
+def test_the_end_of_a_run_counts_what_needs_pytorch():
+    last = collected("tests/test_ops.py", "-k", "test_like_torch and exp")[-3:]
+    assert any("tests were left out, as they compare with PyTorch" in line for line in last), last
