@@ -46,7 +46,7 @@ BASE := $(filter baseline,$(ISAS))
 WIDE := $(filter-out baseline,$(ISAS))
 AVX  := $(filter avx%,$(ISAS))
 # The baseline of these families is for machines without AVX2 only; of the others it has dtypes that wider builds lack.
-SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy normalize optim pool recurrent softmax)
+SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize optim pool recurrent softmax stage)
 
 # $(call tune,FAMILIES,BUILDS,FLAGS), for -O3 is not the best for
 #   loops of one line, what is called once a kernel, and most of the baseline       COMPACT
@@ -63,7 +63,7 @@ $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
 $(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
 $(call tune,pointwise,              baseline avx2,   $(COMPACT) $(ALIGN) $(NO_TAIL))
 $(call tune,reduce,                 $(BASE),         $(COMPACT) $(PEEL))
-$(call tune,matmul attention conv,  $(BASE) $(WIDE), $(COMPACT) $(PEEL))
+$(call tune,matmul attention conv layer stage,  $(BASE) $(WIDE), $(COMPACT) $(PEEL))
 $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
 $(call tune,normalize pool,         $(AVX),          $(COMPACT) $(SWITCH))

@@ -110,7 +110,7 @@ def _noted(block: Block) -> Block:
 
 def is_shared(self: Any) -> bool:
     """Whether the elements are in memory that other processes may see: after share_memory_(), or received from one."""
-    return self.is_cpu and lib.norch_view_storage(self)._data in _shared
+    return self.is_cpu and lib.norch_view_storage(self)._address in _shared
 
 
 def _references_of_two_owners() -> int:

@@ -110,7 +110,7 @@ class Storage:
 
     def write_to(self, file: Any) -> None:
         """Writes the bytes to a file, in pieces."""
-        memory = memory_of(self.elements.cpu())
+        memory = memory_of(self.elements.cpu(), writes=False)
         for at in range(0, len(memory), PIECE):
             file.write(bytes(memory[at : at + PIECE]))
 
@@ -160,9 +160,9 @@ _known: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary(
 def storage_of(x: Any) -> Storage:
     """The Storage of x: the same object as long as it is referenced."""
     whole = lib.norch_view_storage(x)
-    found = _known.get(whole._data)
+    found = _known.get(whole._address)
     if found is None or not lib.norch_shares_storage(found.elements, whole):
-        found = _known[whole._data] = Storage(whole)
+        found = _known[whole._address] = Storage(whole)
     whole._version_counter = version_counter_of(x)
     return found
 

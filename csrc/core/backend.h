@@ -60,6 +60,7 @@ struct nr_backend {
     const nr_device *device;              /* NULL: the CPU */
     bool fuses_attention;                 /* has the fused kinds of families/attention.h */
     const struct nr_chain_runner *chains; /* families/chain.h; NULL: it runs calls one by one */
+    const struct nr_layer_runner *layers; /* families/layer.h; NULL: it has none */
 };
 
 /* The devices of one type. Each type registers before the first tensor is made (csrc/devices.c). */

@@ -61,13 +61,22 @@ bool nr_wait_for_calls(void) {
     return true;
 }
 
+void (*nr_watch_call)(const nr_call *call);
+void (*nr_watch_program)(const void *program);
+
+static int32_t watched(const nr_call *call, int32_t status) {
+    if (__builtin_expect(nr_watch_call != NULL, 0)) nr_watch_call(call);
+    return status;
+}
+
 static int32_t run(const nr_call *call) {
     const nr_backend *backend = call->backend;
     if (call->load) call->load(call);
     /* A device only queues the call, and "meta" computes nothing: the lock is kept. */
-    if (call->work < NR_LONG_WORK || backend->device_type != NORCH_CPU) return backend->run[call->family](call);
+    if (call->work < NR_LONG_WORK || backend->device_type != NORCH_CPU)
+        return watched(call, backend->run[call->family](call));
     void *thread = nr_release_lock();
-    return nr_acquire_lock(thread, backend->run[call->family](call));
+    return watched(call, nr_acquire_lock(thread, backend->run[call->family](call)));
 }
 
 static int32_t run_observed(const nr_call *call, nr_observer *observer) {
@@ -107,5 +116,7 @@ int32_t nr_dispatch(nr_call *call, const norch_tensor *where) {
 
 int32_t nr_dispatch_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program) {
     void *thread = work < NR_LONG_WORK || backend->device ? NULL : nr_release_lock();
-    return nr_acquire_lock(thread, body(program));
+    const int32_t status = nr_acquire_lock(thread, body(program));
+    if (__builtin_expect(nr_watch_program != NULL, 0)) nr_watch_program(program);
+    return status;
 }

@@ -16,6 +16,10 @@ static inline int32_t nr_run(nr_family family, int op, const void *plan, double 
 }
 /* Runs body(program), which repeats calls that were dispatched before; long work releases the lock once for all. */
 int32_t nr_dispatch_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program);
+/* NULL, or called after each call, also one that failed, and after each program: it may have written to memory that is
+ * watched (program/packed.h). */
+extern void (*nr_watch_call)(const nr_call *call);
+extern void (*nr_watch_program)(const void *program);
 /* Waits until no call is running without the lock. norch_set_data() needs it: running calls read the header that it
  * replaces, and the storage that it releases. False if this thread itself is in the middle of a call. */
 bool nr_wait_for_calls(void);

@@ -44,6 +44,8 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
     storage->release = release;
     storage->context = context;
     storage->observer = nr_observing();
+    atomic_init(&storage->writes, 0);
+    atomic_init(&storage->exposed, release != NULL);
     atomic_fetch_add_explicit(&live_storages, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&live_bytes, held_bytes(storage), memory_order_relaxed);
     if (storage->observer) storage->observer->made(storage->observer, storage);

@@ -2,6 +2,8 @@
 #ifndef NR_STORAGE_H
 #define NR_STORAGE_H
 
+#include <stdatomic.h>
+
 #include "backend.h"
 
 struct norch_storage {
@@ -12,6 +14,8 @@ struct norch_storage {
     void (*release)(void *context); /* frees memory that is not the backend's, after the last reference; or NULL */
     void *context;
     struct nr_observer *observer; /* the one that was active when it was made; NULL: none, or it has ended */
+    _Atomic int64_t writes;       /* how often calls have written to it, while it is watched (program/packed.h) */
+    _Atomic bool exposed;         /* its address is known outside of the library, where no write can be noticed */
 };
 
 norch_storage *nr_storage_make(const nr_backend *backend, uint64_t bytes);

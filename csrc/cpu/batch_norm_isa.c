@@ -16,6 +16,7 @@
 #include <string.h>
 #include "../families/batch_norm.h"
 #include "cpu.h"
+#include "image.h"
 
 #define LANES 64    /* contiguous elements that are summed side by side */
 #define STEPS 64    /* rows of LANES that are added before they go into double-precision sums */
@@ -57,6 +58,15 @@ static tile tile_of(const job *j, int64_t number) {
 #define TEMPLATE "batch_norm_loops.h"
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
+
+void NR_ISA(nr_batch_norm_affine)(const nr_batch_norm_plan *p, float *mean, float *scale, float *shift) {
+    for (int64_t c = 0; c < p->channels; c++) {
+        const double of_mean = (double)((const float *)p->mean)[c];
+        double of_scale, of_shift;
+        find_affine_float32(p, c, of_mean, (double)((const float *)p->variance)[c], &of_scale, &of_shift);
+        mean[c] = (float)of_mean, scale[c] = (float)of_scale, shift[c] = (float)of_shift;
+    }
+}
 
 static void run_chunk(void *context, int64_t chunk) {
     const job *j = context;

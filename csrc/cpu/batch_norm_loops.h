@@ -130,16 +130,20 @@ static T NAME(weight_of)(const nr_batch_norm_plan *p, int64_t channel) {
     return p->weight ? ((const T *)p->weight)[channel] : (T)1;
 }
 
+/* h weight + bias as (x - mean) scale + shift. */
+INLINE void NAME(find_affine)(const nr_batch_norm_plan *p, int64_t channel, double mean, double variance, double *scale,
+                              double *shift) {
+    *scale = (double)(NAME(scale_of)(p, variance) * NAME(weight_of)(p, channel));
+    *shift = p->bias ? (double)((const T *)p->bias)[channel] : 0;
+    *shift -= (mean - (double)(T)mean) * *scale; /* x is taken from the rounded mean */
+}
+
 static void NAME(forward)(const nr_batch_norm_plan *p, const tile *t, const double *mean, const double *variance) {
     const T *restrict x = p->x;
     T *restrict out = p->out;
     double scale[LANES], bias[LANES];
-    for (int64_t c = 0; c < t->channels; c++) {
-        const int64_t channel = t->channel + c;
-        scale[c] = (double)(NAME(scale_of)(p, variance[c]) * NAME(weight_of)(p, channel));
-        bias[c] = p->bias ? (double)((const T *)p->bias)[channel] : 0;
-        bias[c] -= (mean[c] - (double)(T)mean[c]) * scale[c]; /* x is taken from the rounded mean */
-    }
+    for (int64_t c = 0; c < t->channels; c++)
+        NAME(find_affine)(p, t->channel + c, mean[c], variance[c], &scale[c], &bias[c]);
     NAME(lanes) center = {{0}}, factor = {{0}}, shift = {{0}};
     NAME(spread)(t, mean, &center);
     NAME(spread)(t, scale, &factor);

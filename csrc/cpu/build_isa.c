@@ -11,6 +11,7 @@ const nr_isa NR_ISA(nr_build) = {
     .fill_narrow = NR_ISA(nr_fill_narrow),
     .fill_rows = NR_ISA(nr_fill_rows),
     .multiplies_bf16 = NR_ISA(nr_multiplies_bf16),
+    .layers = &NR_ISA(nr_layers),
     .run =
         {
 #define PER_ISA(NAME, name, label) [NR_##NAME] = NR_ISA(nr_run_##name),

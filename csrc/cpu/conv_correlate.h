@@ -224,16 +224,23 @@ static void NAME(correlate_worker)(void *context, int64_t worker) {
     }
 }
 
-/* Runs a correlation whose taps are at tap[]; `offset` takes one number a tap. */
-static int32_t NAME(correlate)(NAME(correlation) * s, int64_t batch, const int64_t (*tap)[2], int64_t *offset) {
+/* Decides whether panels are packed, and how many channels are summed before their sum is added to that of the others
+ * before them. */
+static void NAME(choose_block)(NAME(correlation) * s) {
     view *v = &s->v;
-    bound_taps(v, tap);
     int64_t idle = ceil_div(v->grid[1], LANES) * LANES - v->grid[1]; /* lanes of each row, if nothing is packed */
     s->packed = s->m * idle > PACKING_ROWS * v->grid[1];
     int64_t depth = s->packed ? PACKED_DEPTH : DEPTH;
     v->block = depth / v->taps > 1 ? least(depth / v->taps, v->channels) : 1;
     v->block = ceil_div(v->channels, ceil_div(v->channels, v->block));
-    depth = v->block * v->taps;
+}
+
+/* Runs a correlation whose taps are at tap[]; `offset` takes one number a tap. */
+static int32_t NAME(correlate)(NAME(correlation) * s, int64_t batch, const int64_t (*tap)[2], int64_t *offset) {
+    view *v = &s->v;
+    bound_taps(v, tap);
+    NAME(choose_block)(s);
+    int64_t depth = v->block * v->taps;
     choose_band(v, v->grid[0], sizeof(T), batch * s->groups);
     for (int64_t t = 0; t < v->taps; t++) offset[t] = offset_of(v, tap[t][0], tap[t][1]);
     s->offset = offset;
@@ -258,15 +265,19 @@ static int32_t NAME(correlate)(NAME(correlation) * s, int64_t batch, const int64
     return NORCH_OK;
 }
 
+static view NAME(forward_view)(const nr_conv_plan *p) {
+    view v = {.channels = p->in, .taps = p->kernel[0] * p->kernel[1]};
+    for (int d = 0; d < 2; d++) {
+        v.size[d] = p->size[d];
+        v.step[d] = p->stride[d];
+        v.grid[d] = p->result[d];
+    }
+    return v;
+}
+
 static int32_t NAME(forward)(const nr_conv_plan *p) {
     NAME(correlation) s = {.groups = p->groups, .m = p->out, .source = p->x, .a = p->weight, .start = p->bias};
-    s.v.channels = p->in;
-    s.v.taps = p->kernel[0] * p->kernel[1];
-    for (int d = 0; d < 2; d++) {
-        s.v.size[d] = p->size[d];
-        s.v.step[d] = p->stride[d];
-        s.v.grid[d] = p->result[d];
-    }
+    s.v = NAME(forward_view)(p);
     s.out = p->y;
     s.out_plane = p->result[0] * p->result[1];
     s.out_row = p->result[1];

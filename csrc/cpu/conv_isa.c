@@ -10,14 +10,16 @@
  *
  * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next
  * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h,
- * conv_depth.h (one channel to a group), conv_product.h (one tap) and conv_unfold.h (few positions) have the loops, and are included once for each float type. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN:
- * Efficient Primitives for Deep Learning" (2014). */
+ * conv_depth.h (one channel to a group), conv_product.h (one tap) and conv_unfold.h (few positions) have the loops, and
+ * are included once for each float type; conv_image.h has those of layers of recordings. Convolution as a matrix product
+ * without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/conv.h"
 #include "../families/matmul.h"
 #include "cpu.h"
 #include "gemm_isa.h"
+#include "image.h"
 
 /* Multiply-adds below which a convolution stays in one thread; parts into which a large one should fall. */
 #define SERIAL_WORK 1e6
@@ -192,6 +194,15 @@ static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
     const int64_t channels = kind == NR_CONV_FORWARD ? 32 : kind == NR_CONV_WEIGHT ? 64 : 128;
     return k >= 256 && p->out >= channels && all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD);
 }
+
+#define TEMPLATE "conv_image.h"
+#define WANTED(kind, bits) (kind == 'f' && bits == 32)
+#include "each_dtype.h"
+
+bool NR_ISA(nr_conv_takes)(const nr_call *call, bool *from_planes) { return takes_float32(call, from_planes); }
+int64_t NR_ISA(nr_conv_packed_size)(const nr_call *call) { return packed_size_float32(call); }
+void NR_ISA(nr_conv_pack)(const nr_call *call, float *to) { pack_weight_float32(call, to); }
+int32_t NR_ISA(nr_conv_layer)(const nr_layer_run *run) { return conv_layer_float32(run); }
 
 int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     const nr_conv_plan *plan = call->plan;

@@ -51,6 +51,18 @@ static void NAME(turn_channel)(void *context, int64_t channel) {
         for (int64_t i = 0; i < area; i++) y[i] = turned[i] + more;
 }
 
+/* y = weight columns^T of each group. */
+static nr_matmul_plan NAME(plan_unfolded)(const nr_conv_plan *p, T *columns, T *turned) {
+    const int64_t all = p->batch * p->result[0] * p->result[1], k = p->in * p->kernel[0] * p->kernel[1];
+    nr_matmul_plan plan = {.alpha = 1, .batch_ndim = 1, .batch = {p->groups}};
+    plan.m = p->out, plan.n = all, plan.k = k;
+    plan.a = p->weight, plan.a_row = k, plan.a_col = 1;
+    plan.b = columns, plan.b_row = 1, plan.b_col = p->groups * k;
+    plan.c = turned, plan.c_row = all;
+    plan.batch_stride[0][0] = p->out * all, plan.batch_stride[1][0] = p->out * k, plan.batch_stride[2][0] = k;
+    return plan;
+}
+
 static int32_t NAME(run_unfolded)(const nr_call *call, const nr_conv_plan *p, nr_conv_kind kind) {
     const int64_t area = p->result[0] * p->result[1], all = p->batch * area, k = p->in * p->kernel[0] * p->kernel[1];
     const int64_t row = p->groups * k, out = p->groups * p->out;
@@ -63,21 +75,15 @@ static int32_t NAME(run_unfolded)(const nr_call *call, const nr_conv_plan *p, nr
         for (int64_t o = 0; o < out; o++)
             memcpy(s.turned + o * all + n * area, (const T *)p->y + (n * out + o) * area, (size_t)area * sizeof(T));
     if (!s.back) nr_parallel(tasks, NAME(unfold_channels), &s);
-    nr_matmul_plan plan = {.alpha = 1, .batch_ndim = 1, .batch = {p->groups}};
+    nr_matmul_plan plan = NAME(plan_unfolded)(p, s.columns, s.turned);
     const int64_t of_turned = p->out * all, of_weight = p->out * k;
-    if (kind == NR_CONV_FORWARD) {
-        plan.m = p->out, plan.n = all, plan.k = k;
-        plan.a = p->weight, plan.a_row = k, plan.a_col = 1;
-        plan.b = s.columns, plan.b_row = 1, plan.b_col = row;
-        plan.c = s.turned, plan.c_row = all;
-        plan.batch_stride[0][0] = of_turned, plan.batch_stride[1][0] = of_weight, plan.batch_stride[2][0] = k;
-    } else if (kind == NR_CONV_INPUT) {
+    if (kind == NR_CONV_INPUT) {
         plan.m = all, plan.n = k, plan.k = p->out;
         plan.a = s.turned, plan.a_row = 1, plan.a_col = all;
         plan.b = p->weight, plan.b_row = k, plan.b_col = 1;
         plan.c = s.columns, plan.c_row = row;
         plan.batch_stride[0][0] = k, plan.batch_stride[1][0] = of_turned, plan.batch_stride[2][0] = of_weight;
-    } else {
+    } else if (kind == NR_CONV_WEIGHT) {
         plan.m = p->out, plan.n = k, plan.k = all;
         plan.a = s.turned, plan.a_row = all, plan.a_col = 1;
         plan.b = s.columns, plan.b_row = row, plan.b_col = 1;

@@ -135,5 +135,6 @@ __attribute__((constructor)) static void choose_isa(void) {
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];
     for (int family = 0; family < NR_FAMILY_COUNT; family++)
         if (isa->run[family]) backend.run[family] = isa->run[family];
+    backend.layers = isa->layers;
     if (isa->multiplies_bf16()) backend.takes_narrow[NR_MATMUL] = 1u << NORCH_BFLOAT16;
 }

@@ -109,6 +109,7 @@ typedef struct nr_isa {
     void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
     nr_row_filler *fill_rows;
     bool (*multiplies_bf16)(void);
+    const struct nr_layer_runner *layers;
     nr_runner *run[NR_FAMILY_COUNT]; /* NULL: the family is compiled once */
 } nr_isa;
 extern const nr_isa nr_build_baseline, nr_build_avx2, nr_build_avx512, nr_build_neon, nr_build_simd128;
@@ -118,6 +119,9 @@ void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels);
 void NR_ISA(nr_fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
 nr_row_filler NR_ISA(nr_fill_rows);
 bool NR_ISA(nr_multiplies_bf16)(void);
+/* How many products a float matmul sums before it adds them to those before, if it does so in the order of k, else 0. */
+int64_t NR_ISA(nr_matmul_depth)(const nr_call *call);
+extern const struct nr_layer_runner NR_ISA(nr_layers);
 #endif
 
 #endif

@@ -370,6 +370,23 @@ static algorithm NAME(choose)(const product *p) {
     return BLOCKED;
 }
 
+/* The block of k of a panel. Few rows of A, and a B larger than the caches: smaller blocks and more panels at a time
+ * (`group` of run_panel), so that rows of B are read in longer pieces. */
+static int64_t NAME(panel_depth)(const product *p) {
+    int far = p->b_col == 1 && p->m <= 4 * TILE_ROWS && p->n >= 8 * PANEL_COLS &&
+              p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES;
+    return far ? BLOCK_K / PACK_PANELS : BLOCK_K;
+}
+
+/* How many products are summed, in the order of k, before their sum is added to that of the ones before; 0: sums are of
+ * another order. */
+static int64_t NAME(depth)(const product *p) {
+    const algorithm chosen = p->k && p->m > 1 ? NAME(choose)(p) : ROW;
+    if (chosen != PANEL && chosen != BLOCKED) return 0;
+    const int64_t deepest = chosen == PANEL ? NAME(panel_depth)(p) : deepest_block(sizeof(T));
+    return ceil_div(p->k, ceil_div(p->k, deepest));
+}
+
 static void NAME(run_algorithm)(const product *p, algorithm chosen) {
     if (chosen == ROW)
         NAME(run_row)(p);
@@ -438,11 +455,7 @@ static int32_t NAME(run)(const nr_call *call) {
         return NORCH_OK;
     }
     job.chosen = NAME(choose)(p);
-    /* few rows of A, and a B larger than the caches: smaller blocks of k and more panels at a time (`group` of
-     * run_panel), so that rows of B are read in longer pieces */
-    int far = p->b_col == 1 && p->m <= 4 * TILE_ROWS && p->n >= 8 * PANEL_COLS &&
-              p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES;
-    p->k_block = far ? BLOCK_K / PACK_PANELS : BLOCK_K;
+    p->k_block = NAME(panel_depth)(p);
     if (job.chosen == BLOCKED) return NAME(run_batch_blocked)(plan, p);
     job.parts = 1;
     job.group = job.count;

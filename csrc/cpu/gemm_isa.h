@@ -35,8 +35,10 @@
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL_MORE UNROLL
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL_MORE _Pragma("GCC unroll 32")
 #endif
 
 /* F(lanes of a vector, d, lane) for every lane. */

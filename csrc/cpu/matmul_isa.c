@@ -175,6 +175,12 @@ static int32_t run_bfloat16(const nr_call *call) {
 
 bool NR_ISA(nr_multiplies_bf16)(void) { return has_bf16(); }
 
+int64_t NR_ISA(nr_matmul_depth)(const nr_call *call) {
+    product p;
+    first_product(call, &p);
+    return call->dtype == NORCH_FLOAT32 ? depth_float32(&p) : depth_float64(&p);
+}
+
 nr_runner NR_FIRST(nr_run_matmul);
 
 int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {

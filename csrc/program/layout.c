@@ -158,7 +158,7 @@ static int64_t peak_of(const nr_program *program) {
     memset(change, 0, bytes);
     for (int64_t i = 0; i < program->block_count; i++) {
         nr_block block = program->blocks[i];
-        if (block.kind != NR_TEMPORARY && block.kind != NR_RESULT) continue;
+        if ((block.kind != NR_TEMPORARY && block.kind != NR_RESULT) || block.is_image) continue;
         block.at = 0;
         change[block.born] += (int64_t)end_of(&block);
         change[block.died] -= (int64_t)end_of(&block);

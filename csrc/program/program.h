@@ -11,6 +11,7 @@
 #include "../core/observer.h"
 #include "../core/tensor.h"
 #include "../families/chain.h"
+#include "../families/layer.h"
 
 typedef enum nr_block_kind {
     NR_TEMPORARY, /* made and freed in the recording: in the slab */
@@ -41,6 +42,7 @@ typedef struct nr_block {
     bool awaited;               /* in the search for dead calls, from the last back: its present content is needed, */
     int64_t over_from, over_to; /* except these bytes, which are overwritten first */
     bool in_buffer;             /* used only in one chain, tile by tile, so that it needs no memory */
+    bool is_image;              /* of layers, and of no tensor */
 } nr_block;
 
 /* An address in a plan. */
@@ -51,6 +53,8 @@ typedef struct nr_use {
     bool written;
 } nr_use;
 
+typedef struct nr_lowered nr_lowered; /* layers.h */
+
 typedef struct nr_step {
     nr_call call; /* the first field, so that a pointer to it is one to the step; its plan is the step's own */
     int32_t (*run)(const nr_call *call); /* with the call, or its chain; NULL: nothing runs here */
@@ -60,8 +64,12 @@ typedef struct nr_step {
     void *line;            /* what program->line() returned, or NULL */
     int64_t number;        /* the position of the call in the recording */
     bool dead;
-    nr_chain *chain; /* the chain that begins with this step, and is run in its place; or NULL */
-    bool follows;    /* belongs to the chain of an earlier step */
+    nr_chain *chain;        /* the chain that begins with this step, and is run in its place; or NULL */
+    bool follows;           /* belongs to the chain of an earlier step */
+    nr_lowered *lowered;    /* the layer that begins with this step, and is run in its place; or NULL */
+    bool folded;            /* belongs to the layer of an earlier step */
+    const nr_image *stored; /* what the step writes, which is stored as planes at: */
+    void **planes;
 } nr_step;
 
 /* A tensor that each run binds. */
@@ -108,6 +116,7 @@ struct nr_program {
     norch_storage *slab;       /* of the present run, or of the last one; NULL: no block needs it */
     nr_argument *arguments;
     int32_t argument_count;
+    nr_image *images;     /* of layers; or NULL */
     nr_segment *segments; /* made by the second run */
     int64_t segment_count, runs;
     norch_storage *slots; /* the slots (core/device.h) of calls in graphs, on the device; NULL: none */
@@ -162,6 +171,9 @@ void nr_program_draw(const nr_call *call);
 
 /* constant.c: runs calls that read only constants, and marks them as dead. */
 int32_t nr_program_fold_constants(nr_program *program);
+
+/* layers.c: makes layers of convolutions and what follows them, where the weights are constant. */
+void nr_program_lower(nr_program *program);
 
 /* fuse.c: finds chains, and moves the steps of each next to each other. reorders: chains may have other calls in
  * between. */

@@ -10,6 +10,7 @@
 #include "../families/optim.h"
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
+#include "layers.h"
 #include "plans.h"
 #include "program.h"
 
@@ -350,6 +351,7 @@ static int32_t find_fresh(nr_program *program, int32_t results, const norch_tens
 static int32_t place(nr_program *program) {
     nr_program_find_dead(program);
     NR_TRY(nr_program_fold_constants(program));
+    if (program->fuses) nr_program_lower(program);
     size_t bytes = nr_program_layout(program);
     for (int reorders = 1; program->fuses && reorders >= 0; reorders--) {
         nr_program_fuse(program, reorders);
@@ -421,6 +423,7 @@ void nr_program_free(nr_program *program) {
         nr_free((void *)(uintptr_t)step->call.plan);
         nr_free(step->items);
         nr_free(step->chain);
+        nr_lowered_free(step->lowered);
         if (step->line) program->forget_line(step->line);
     }
     for (int64_t i = 0; i < program->block_count; i++) {
@@ -436,6 +439,7 @@ void nr_program_free(nr_program *program) {
     nr_free(program->slot_bytes);
     nr_free(program->feeds);
     if (program->slab) nr_storage_release(program->slab);
+    nr_free(program->images);
     nr_free(program->steps);
     nr_free(program->uses);
     nr_free(program->bindings);

@@ -2,6 +2,7 @@
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/random.h"
 #include "host_call.h"
+#include "layers.h"
 #include "program.h"
 
 void nr_program_draw(const nr_call *call) {
@@ -41,7 +42,9 @@ static int32_t run_chain(const nr_call *first) {
 
 void nr_program_choose_run(nr_step *step) {
     const nr_call *call = &step->call;
-    if (step->dead || step->follows)
+    if (step->lowered || step->stored)
+        step->run = nr_run_lowered;
+    else if (step->dead || step->follows || step->folded)
         step->run = NULL;
     else if (step->chain)
         step->run = run_chain;

@@ -126,6 +126,7 @@ PYTHON_OBJECT(PyExc_ImportError);
 
 PYTHON(long long, PyLong_AsLongLong, void *object);
 PYTHON(void *, PyLong_FromLongLong, long long value);
+PYTHON(void *, PyLong_FromVoidPtr, void *address);
 PYTHON(double, PyFloat_AsDouble, void *object);
 PYTHON(void *, PyFloat_FromDouble, double value);
 PYTHON(void *, PyComplex_FromDoubles, double real, double imaginary);

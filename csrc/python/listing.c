@@ -1,4 +1,5 @@
 /* listing: queries of a recording, of its calls and of its memory (norch/program/captured.py, listing.py). */
+#include "../program/layers.h"
 #include "../program/plans.h"
 #include "recording.h"
 
@@ -23,8 +24,20 @@ static int64_t graph_of(const nr_program *program, int64_t step) {
     return 0;
 }
 
+/* The position in the recording of the call with which the layer of a step begins; -1: it belongs to none. */
+static int64_t layer_of(const nr_program *program, const nr_step *step) {
+    if (step->lowered) return step->number;
+    for (int64_t i = 0; i < program->count && step->folded; i++) {
+        const nr_lowered *lowered = program->steps[i].lowered;
+        for (int32_t k = 0; lowered && k < lowered->layer.stages; k++)
+            if (lowered->stage_step[k] == step->number) return program->steps[i].number;
+    }
+    return -1;
+}
+
 /* program_calls(recording, i): (family, op, dtype, whether it is dead, its position in the recording, whether it
- * belongs to the chain of the call before it, its graph, sizes...) of the i-th call; None past the end. */
+ * belongs to the chain of the call before it, its graph, its layer, whether a layer's result is stored, sizes...) of the
+ * i-th call; None past the end. */
 NR_BUILTIN(program_calls) {
     const nr_recording *r = nr_counted("program_calls", 2, n) ? nr_recording_of("program_calls", given[0]) : NULL;
     if (!r) return NULL;
@@ -33,7 +46,7 @@ NR_BUILTIN(program_calls) {
     const nr_step *step = &r->program->steps[i];
     int64_t sizes[NORCH_MAX_DIMS];
     const int32_t count = nr_plan_sizes(&step->call, sizes);
-    void *tuple = PyTuple_New(7 + count);
+    void *tuple = PyTuple_New(9 + count);
     if (!tuple) return NULL;
     put(tuple, 0, step->call.family);
     put(tuple, 1, step->call.op);
@@ -42,7 +55,9 @@ NR_BUILTIN(program_calls) {
     put(tuple, 4, step->number);
     put(tuple, 5, step->follows);
     put(tuple, 6, graph_of(r->program, i));
-    for (int32_t d = 0; d < count; d++) put(tuple, 7 + d, sizes[d]);
+    put(tuple, 7, layer_of(r->program, step));
+    put(tuple, 8, step->stored != NULL);
+    for (int32_t d = 0; d < count; d++) put(tuple, 9 + d, sizes[d]);
     return tuple;
 }
 

@@ -19,7 +19,7 @@ static nr_member members[] = {
     AUTOGRAD(grad),
     AUTOGRAD(version_counter),
     AUTOGRAD(view),
-    NUMBER(data, POINTER),
+    FIELD("_address", data, POINTER, NR_MEMBER_READONLY), /* to compare, or to read at once */
     NUMBER(numel, INT64),
     NUMBER(offset, INT64),
     NUMBER(dtype, INT32),
@@ -36,7 +36,16 @@ static nr_member members[] = {
 #undef FIELD
 };
 
+/* The address of the first element, for those who keep it. */
+static void *get_data(void *self, void *closure) {
+    (void)closure;
+    const norch_tensor *x = self;
+    if (x->storage) atomic_store_explicit(&x->storage->exposed, true, memory_order_relaxed);
+    return PyLong_FromVoidPtr(x->data);
+}
+
 static nr_property properties[] = {
+    {"_data", get_data, NULL, NULL, NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -96,7 +96,7 @@ def _kept_cast(x: Any, to: DType, kept: dict[Any, Any]) -> Any:
     """The cast of a weight, cached until the weight is written to or replaced."""
     key = id(x), to.code, mode.enabled  # without a graph it has no history
     count = x._version_counter
-    now = (x, x._node, x._data, 0 if count is None else count[0])
+    now = (x, x._node, x._address, 0 if count is None else count[0])
     known = kept.get(key)
     if known is None or known[0] != now[1:] or known[1] is not x:
         known = kept[key] = (now[1:], x, cast(x, to))

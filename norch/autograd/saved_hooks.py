@@ -58,7 +58,7 @@ def _packed(saved: Any) -> Any:
         return saved
     hooks = _active.hooks[-1]
     return tuple(  # of what has elements: some only tell a shape
-        _Packed(x, hooks) if isinstance(x, Handle) and x._data else x for x in saved
+        _Packed(x, hooks) if isinstance(x, Handle) and x._address else x for x in saved
     )
 
 

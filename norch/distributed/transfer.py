@@ -270,7 +270,7 @@ class _Host:
 
     def finish(self) -> None:
         """Copies the result into the tensor."""
-        if self.host._data == self.x._data and self.host.is_cuda == self.x.is_cuda:
+        if self.host._address == self.x._address and self.host.is_cuda == self.x.is_cuda:
             self.x._bump()
         else:
             with no_grad():

@@ -47,6 +47,8 @@ class _Row(NamedTuple):
     number    its place in the order in which the calls were recorded
     follows   it belongs to the chain of the call before
     graph     the number of its CUDA graph, or 0
+    layer     the number of the call with which its layer begins, or -1
+    stored    the result of its layer is stored for calls that are in none
     """
 
     operation: str
@@ -57,10 +59,13 @@ class _Row(NamedTuple):
     number: int
     follows: bool
     graph: int
+    layer: int
+    stored: bool
 
 
 class Program:
-    """A recording: its calls, in order, and its memory. Printed, a line a call; a bar joins those of a chain.
+    """A recording: its calls, in order, and its memory. Printed, a line a call; a bar joins those of a chain, and
+    the calls of a layer name the first of them.
 
     >>> x = norch.ones(3)
     >>> double = norch.capture(lambda x: x + x)
@@ -93,6 +98,15 @@ class Program:
                 found.append([i])
         return [chain for chain in found if len(chain) > 1]
 
+    def layers(self) -> list[list[int]]:
+        """The calls, as places in calls(), that are one layer, on channels in blocks: see "Layers" in
+        docs/capture.md. The others are folded into the first."""
+        found: dict[int, list[int]] = {}
+        for i, row in enumerate(self._live()):
+            if row.layer >= 0:
+                found.setdefault(row.layer, []).append(i)
+        return list(found.values())
+
     def graphs(self) -> list[list[int]]:
         """The calls, as places in calls(), that a CUDA device launches as one, from the third replay on."""
         found: dict[int, list[int]] = {}
@@ -112,11 +126,11 @@ class Program:
     def _rows(self) -> list[_Row]:
         rows: list[_Row] = []
         while (fields := lib.norch_program_calls(self.recording, len(rows))) is not None:
-            family, op, dtype, dead, number, follows, graph, *sizes = fields
+            family, op, dtype, dead, number, follows, graph, layer, stored, *sizes = fields
             line = lib.norch_line_of(self.recording, len(rows))
             where = "" if line is None else f"{os.path.basename(line[0])}:{line[1]}"
             call = _named(family, op), DTYPES[dtype].name, tuple(sizes), where
-            rows.append(_Row(*call, bool(dead), number, bool(follows), graph))
+            rows.append(_Row(*call, bool(dead), number, bool(follows), graph, layer, bool(stored)))
         return rows
 
     def draw(self, path: str | os.PathLike[str]) -> None:
@@ -147,9 +161,10 @@ class Program:
         """The calls with what each of them took in a replay, and its share of all; a chain's stands at its first."""
         total, rows = sum(seconds), []
         for took, row in zip(seconds, self._rows(), strict=True):
-            if not row.is_dead and (took or row.follows):  # not of the gradient, which backward() runs
+            if not row.is_dead and (took or row.follows or row.layer >= 0):  # not of the gradient: backward() runs it
                 share = 100 * took / total if total else 0.0
-                time = f"{'|':>10} {'':>10}" if row.follows else f"{1e6 * took:>10.2f} us {share:>5.1f} %"
+                within = row.follows or row.layer not in (-1, row.number)
+                time = f"{'|':>10} {'':>10}" if within else f"{1e6 * took:>10.2f} us {share:>5.1f} %"
                 rows.append(f"{time}  {row.operation}, {row.dtype} {sizes_text(row.sizes)}  {row.where}")
         return "\n".join([f"{1e6 * total:>10.2f} us in {len(rows)} calls", *rows])
 
@@ -162,7 +177,13 @@ class Program:
         for chain in self.chains():
             for i in chain:
                 marks[i] = "/" if i == chain[0] else "\\" if i == chain[-1] else "|"
-        return self._text(calls, marks)
+        notes = [""] * len(calls)
+        for layer in self.layers():
+            for i in layer:
+                notes[i] = ", a layer" if i == layer[0] else f", in {layer[0] + 1}"
+        for i, row in enumerate(self._live()):
+            notes[i] += ", stored" if row.stored else ""
+        return self._text([(call[0] + note, *call[1:]) for call, note in zip(calls, notes, strict=True)], marks)
 
     def _text(self, calls: list[tuple[str, str, tuple[int, ...], str]], marks: list[str]) -> str:
         """A line a call; marks: in front of each, to show the chains."""
@@ -173,6 +194,8 @@ class Program:
         widths = [max(map(len, column)) for column in (names, dtypes, shapes)]
         own, chains = self.memory()["temporary"], marks.count("/")
         fused = f"{chains} chain{'s' * (chains != 1)}, " if chains else ""
+        if layers := len(self.layers()):
+            fused += f"{layers} layer{'s' * (layers != 1)}, "
         if graphs := len(self.graphs()):
             fused += f"{graphs} graph{'s' * (graphs != 1)}, "
         lines = [f"{len(calls)} call{'s' * (len(calls) != 1)}, {fused}{own:,} bytes of its own"]

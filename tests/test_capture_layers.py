@@ -1,0 +1,565 @@
+"""Layers of captured programs (csrc/program/layers.c): convolutions, and what is folded into them, on channels in
+blocks. Results have the bits of the function itself, for any size, kind of layer, order of calls and number of threads.
+Packed weights are packed again after any kind of write to them."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import io
+import random
+import threading
+
+import numpy as np
+import pytest
+
+import norch
+import norch.nn.functional as F
+from norch import nn, optim
+
+pytestmark = pytest.mark.kernel
+
+
+def captured(function, *arguments):
+    """The captured function, after calls enough for replays."""
+    replayed = norch.capture(function)
+    for _ in range(4):
+        replayed(*arguments)
+    assert replayed.recordings() == 1
+    return replayed
+
+
+def inference(model):
+    def run(*arguments):
+        with norch.no_grad():
+            return model(*arguments)
+
+    return run
+
+
+def same_bits(a, b):
+    a, b = a.contiguous(), b.contiguous()
+    differ = (a.view(norch.int32) != b.view(norch.int32)) & ~(a.isnan() & b.isnan())
+    return a.shape == b.shape and not bool(differ.any())
+
+
+def drawn(model):
+    """The model for inference, with statistics that are not those of a new one."""
+    with norch.no_grad():
+        for part in model.modules():
+            if isinstance(part, nn.BatchNorm2d):
+                part.running_mean.normal_(0, 0.3)
+                part.running_var.uniform_(0.1, 1.5)
+                if part.affine:
+                    part.weight.normal_()
+                    part.bias.normal_()
+            elif isinstance(part, nn.Conv2d):
+                part.weight.mul_(2)
+    return model.eval()
+
+
+class Residual(nn.Module):
+    """Two convolutions beside a shortcut, which is computed first or last, and added from the left or the right."""
+
+    def __init__(self, before, width, stride=1, shortcut_last=False, inplace=True):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(before, width, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace),
+            nn.Conv2d(width, width, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(width),
+        )
+        self.beside = nn.Sequential(nn.Conv2d(before, width, 1, stride), nn.BatchNorm2d(width))
+        self.last = shortcut_last
+
+    def forward(self, x):
+        if self.last:
+            y = self.body(x)
+            y += self.beside(x)
+            return F.relu(y, inplace=True)
+        return F.relu(self.beside(x) + self.body(x))
+
+
+class Squeezed(nn.Module):
+    """A depthwise convolution whose channels are scaled by numbers computed of them (squeeze and excitation)."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.depth = nn.Sequential(
+            nn.Conv2d(width, width, 5, 2, 2, groups=width, bias=False), nn.BatchNorm2d(width), nn.SiLU()
+        )
+        self.first, self.second = nn.Conv2d(width, 4, 1), nn.Conv2d(4, width, 1)
+
+    def forward(self, x):
+        x = self.depth(x)
+        return norch.sigmoid(self.second(F.silu(self.first(F.adaptive_avg_pool2d(x, 1))))) * x
+
+
+def network():
+    return drawn(
+        nn.Sequential(
+            nn.Conv2d(3, 40, 7, 2, 3, bias=False),
+            nn.BatchNorm2d(40),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, 2, 1),
+            Residual(40, 24),
+            Residual(24, 33, 2, shortcut_last=True),
+            Squeezed(33),
+            nn.Conv2d(33, 70, 1),
+            nn.Hardswish(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(70, 10),
+        )
+    )
+
+
+@pytest.fixture
+def one_thread():
+    before = norch.get_num_threads()
+    yield norch.set_num_threads
+    norch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("batch, size", [(1, 64), (3, 47), (2, 96)])
+def test_a_network_is_the_same_to_the_bit(one_thread, threads, batch, size):
+    norch.manual_seed(0)
+    one_thread(threads)
+    model = network()
+    run = inference(model)
+    f = captured(run, norch.randn(batch, 3, size, size))
+    assert len(f.program.layers()) >= 9  # of 14, as small products have sums in other orders
+    for _ in range(2):
+        x = norch.randn(batch, 3, size, size)
+        assert same_bits(f(x), run(x))
+    one_thread(1)
+    assert same_bits(f(x), run(x))  # a recording does not depend on how many threads there were
+
+
+@pytest.mark.parametrize("capture", [norch.capture, norch.compile])
+@pytest.mark.parametrize("mode", [norch.no_grad, norch.inference_mode])
+def test_ways_to_infer(capture, mode):
+    model = network()
+    f = capture(model)
+    x = norch.randn(1, 3, 64, 64)
+    with mode():
+        for _ in range(5):
+            y = f(x)
+        assert same_bits(y, model(x))
+    assert (f.forward if capture is norch.compile else f).program.layers()
+
+
+# channels, out, kernel, stride, padding, dilation, groups, rows, columns
+CONVOLUTIONS = [
+    (1, 5, 3, 1, 1, 1, 1, 9, 11), (3, 32, 3, 2, 1, 1, 1, 21, 24), (3, 33, 7, 2, 3, 1, 1, 30, 30),
+    (4, 16, 5, 3, 2, 1, 1, 20, 23), (5, 16, 3, 1, 0, 1, 1, 8, 8), (16, 16, 1, 1, 0, 1, 1, 14, 14),
+    (17, 24, 1, 1, 0, 1, 1, 7, 7), (96, 24, 1, 1, 0, 1, 1, 13, 5), (300, 40, 1, 1, 0, 1, 1, 19, 3),
+    (700, 33, 1, 1, 0, 1, 1, 7, 7), (24, 40, 1, 2, 0, 1, 1, 15, 15), (8, 8, 1, 1, 1, 1, 1, 6, 6),
+    (64, 64, 3, 1, 1, 1, 1, 28, 28), (130, 40, 3, 1, 1, 1, 1, 7, 7), (130, 40, 3, 2, 1, 1, 1, 14, 14),
+    (40, 64, 3, 1, 2, 2, 1, 12, 12), (32, 40, 3, 1, 1, 1, 1, 1, 30), (32, 32, (1, 3), 1, (0, 1), 1, 1, 9, 40),
+    (32, 32, 3, (1, 2), (2, 1), (2, 1), 1, 9, 17), (512, 64, 3, 1, 1, 1, 1, 4, 4), (32, 32, 3, 1, 1, 1, 32, 20, 20),
+    (33, 33, 3, 2, 1, 1, 33, 20, 21), (48, 48, 5, 1, 2, 1, 48, 9, 9), (48, 48, 5, 2, 2, 1, 48, 15, 18),
+    (40, 40, 3, 1, 1, 1, 40, 5, 5), (40, 40, 7, 1, 3, 1, 40, 9, 9), (40, 40, 3, 1, 2, 2, 40, 12, 9),
+    (16, 16, 3, 3, 1, 1, 16, 12, 9), (32, 64, 3, 1, 1, 1, 4, 9, 9), (16, 32, 3, 1, 1, 1, 16, 9, 9),
+    (64, 64, 3, 2, 0, 1, 1, 9, 9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("channels, out, kernel, stride, padding, dilation, groups, rows, columns", CONVOLUTIONS)
+def test_each_convolution(channels, out, kernel, stride, padding, dilation, groups, rows, columns):
+    norch.manual_seed(1)
+    for batch, bias in ((1, False), (3, True)):
+        conv = nn.Conv2d(channels, out, kernel, stride, padding, dilation, groups, bias=bias)
+        model = drawn(
+            nn.Sequential(nn.Conv2d(channels, channels, 1), conv, nn.BatchNorm2d(out), nn.ReLU6(), nn.Conv2d(out, 3, 1))
+        )
+        for run in (inference(conv), inference(model)):
+            x = norch.randn(batch, channels, rows, columns)
+            f = captured(run, x)
+            for _ in range(2):
+                x = norch.randn(batch, channels, rows, columns)
+                assert same_bits(f(x), run(x))
+
+
+def test_sums_of_zeros_infinities_and_what_is_no_number():
+    model = drawn(
+        nn.Sequential(
+            nn.Conv2d(20, 32, 3, 1, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 40, 1, bias=False), nn.MaxPool2d(2)
+        )
+    )
+    f, run = captured(inference(model), norch.randn(1, 20, 8, 8)), inference(model)
+    for value in (float("nan"), float("inf"), -float("inf"), 1e-44, 3e38):
+        x = norch.randn(1, 20, 8, 8)
+        x[0, 3, 2, 5] = value
+        assert same_bits(f(x), run(x))
+    x = -norch.zeros(1, 20, 8, 8)
+    with norch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        assert same_bits(f(x), run(x))
+        model[0].weight[0, 0, 0, 0] = float("inf")
+        assert same_bits(f(x), run(x))
+
+
+POINTWISE = {
+    "relu": F.relu, "relu6": F.relu6, "silu": F.silu, "hardswish": F.hardswish, "gelu": F.gelu,
+    "sigmoid": norch.sigmoid, "clamp": lambda x: x.clamp(-0.3, 0.4), "affine": lambda x: 1 - 2.5 * x,
+    "twice": lambda x: x + x, "square": lambda x: x * x, "swish": lambda x: x * norch.sigmoid(x),
+    "in place": lambda x: x.relu_().mul_(1.5), "prelu": lambda x: F.leaky_relu(x, 0.2),
+    "channels": lambda x: x * x.mean((2, 3), keepdim=True), "softmax": lambda x: x.softmax(1),
+    "where": lambda x: norch.where(x > 0, x, -x), "halved": lambda x: x[:, :8] + x[:, 8:16],
+    "transposed": lambda x: x.transpose(2, 3) + 1, "flat": lambda x: x.flatten(1).relu().view_as(x),
+    "columns": lambda x: x * x.sum(3, keepdim=True), "rows": lambda x: x + x[:, :, :1],
+    "parts": lambda x: norch.cat(x.chunk(2, 1)[::-1], 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POINTWISE)
+@pytest.mark.parametrize("batch", [1, 2])
+def test_what_follows_a_convolution(name, batch):
+    norch.manual_seed(2)
+    first, last = drawn(nn.Sequential(nn.Conv2d(6, 20, 3, padding=1), nn.BatchNorm2d(20))), nn.LazyConv2d(7, 3)
+    function = POINTWISE[name]
+
+    @norch.no_grad()
+    def run(x):
+        return last(function(first(x)))
+
+    f = captured(run, norch.randn(batch, 6, 9, 9))
+    x = norch.randn(batch, 6, 9, 9)
+    assert same_bits(f(x), run(x))
+
+
+def test_values_that_others_need_too():
+    norch.manual_seed(3)
+    a, b = nn.Conv2d(8, 20, 3, padding=1), nn.Conv2d(20, 20, 1)
+    x, kept = norch.randn(2, 8, 6, 6), []
+
+    @norch.no_grad()
+    def run(x):
+        y = a(x)
+        total = y.sum()
+        y += 1  # a later value of the same memory
+        z = b(y)
+        y.mul_(2)
+        w = b(z.relu_())
+        z[:, 3] = 7.0  # the rest stays
+        u = a(x)
+        v = u + 1
+        u[:, 2] = 5.0
+        return y, z, w + z, total, z.permute(0, 2, 3, 1), b(v), u
+
+    f = captured(run, x)
+    for _ in range(2):
+        x = norch.randn(2, 8, 6, 6)
+        kept.append((f(x), run(x)))
+    for replayed, eager in kept:  # results of one replay are not those of the next
+        assert all(same_bits(r, e) for r, e in zip(replayed, eager, strict=True))
+
+
+def test_what_is_folded_is_listed():
+    model = drawn(
+        nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 1))
+    )
+    f = captured(inference(model), norch.randn(1, 3, 8, 8))
+    assert f.program.layers() == [[0, 1, 2], [3]]
+    lines = str(f.program).splitlines()
+    assert lines[0].startswith("4 calls, 2 layers, ")
+    for line, words in zip(
+        lines[1:], ("conv forward, a layer", "batch_norm evaluation, in 1", "relu, in 1", "layer, stored"), strict=True
+    ):
+        assert words in line
+    assert captured(norch.capture(inference(model), fuse=False), norch.randn(1, 3, 8, 8)) is not None
+
+
+# ---- writes to weights ------------------------------------------------------------------------------------------
+
+
+def _by_numpy(p):
+    p.detach().numpy()[...] *= 2
+
+
+def _by_dlpack(p):
+    norch.from_dlpack(p.detach()).mul_(2)
+
+
+def _by_address(p):
+    array = (ctypes.c_float * p.numel()).from_address(p.data_ptr())
+    array[0] = 5.0
+
+
+def _by_storage(p):
+    array = (ctypes.c_float * p.numel()).from_address(p.untyped_storage().data_ptr())
+    array[:] = [2 * x for x in array]
+
+
+def _by_thread(p):
+    thread = threading.Thread(target=lambda: p.data.mul_(2))
+    thread.start()
+    thread.join()
+
+
+def _by_step(p):
+    p.grad = norch.ones_like(p)
+    optim.SGD([p], lr=0.5).step()
+    p.grad = None
+
+
+def _by_adam(p):
+    p.grad = norch.ones_like(p)
+    optim.Adam([p], lr=0.5).step()
+    p.grad = None
+
+
+def _by_replay(p):
+    write = norch.capture(lambda by: p.data.mul_(by))
+    for _ in range(4):
+        write(norch.full((1,), 1.5))
+
+
+def _by_captured_step(p):
+    optimizer = optim.SGD([p], lr=0.01)
+
+    @norch.capture
+    def step(x):
+        loss = (p * x).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(4):
+        step(norch.ones(1))
+
+
+def _replaced(p):
+    p.data = p.data * 2
+
+
+WRITES = {
+    "mul_": lambda p: p.mul_(2), "data": lambda p: p.data.mul_(2), "item": lambda p: p.data.__setitem__(0, 3.0),
+    "detach": lambda p: p.detach().zero_(), "view": lambda p: p.view(-1)[3:].fill_(0.5),
+    "transposed": lambda p: p.transpose(0, 1).mul_(2), "copy_": lambda p: p.copy_(p * 2), "replaced": _replaced,
+    "draw": lambda p: p.normal_(), "uniform": lambda p: nn.init.uniform_(p), "bernoulli": lambda p: p.bernoulli_(0.5),
+    "fill": lambda p: p.fill_(0.1),
+    "index_add_": lambda p: p.index_add_(0, norch.tensor([1]), norch.ones_like(p[:1])),
+    "scatter_": lambda p: p.scatter_(0, norch.zeros_like(p[:1]).long(), 1.0),
+    "masked_fill_": lambda p: p.masked_fill_(p > 0, -1.0), "index_put": lambda p: p.__setitem__(p > 0, 2.0),
+    "out": lambda p: norch.mul(p.detach(), 2.0, out=p.data),
+    "cumsum": lambda p: norch.cumsum(p.detach() * 1, 0, out=p.data),
+    "sort": lambda p: norch.sort(p.detach() * 1, 0, out=(p.data, norch.empty(p.shape, dtype=norch.int64))),
+    "softmax": lambda p: p.copy_(p.softmax(0)),
+    "product": lambda p: norch.matmul(norch.ones(len(p), 2), norch.ones(2, p[0].numel()), out=p.data.view(len(p), -1)),
+    "sum": lambda p: norch.sum(norch.ones(3, *p.shape), 0, out=p.data),
+    "foreach": lambda p: norch._foreach_mul_([p.data], 2.0), "numpy": _by_numpy, "dlpack": _by_dlpack,
+    "address": _by_address, "storage": _by_storage, "thread": _by_thread, "SGD": _by_step, "Adam": _by_adam,
+    "replay": _by_replay, "captured step": _by_captured_step,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("which", ["0.weight", "1.weight", "1.running_var", "3.weight", "3.bias", "4.weight"])
+def test_writes_are_noticed(name, which):
+    norch.manual_seed(4)
+    if name == "sort" and which.startswith("1."):
+        name = "data"
+    if name in ("transposed", "product") and which not in ("0.weight", "3.weight", "4.weight"):
+        name = "mul_"
+    write = WRITES[name]
+    model = drawn(
+        nn.Sequential(
+            nn.Conv2d(4, 20, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(20),
+            nn.ReLU(),
+            nn.Conv2d(20, 20, 3, groups=20),
+            nn.Conv2d(20, 8, 1),
+        )
+    )
+    run, x = inference(model), norch.randn(1, 4, 9, 9)
+    f = captured(run, x)
+    before = f(x)
+    written = model.state_dict(keep_vars=True)[which]
+    for _ in range(3):  # memory that others have is written to without a call each time
+        with norch.no_grad():
+            if name in ("SGD", "Adam", "captured step"):
+                with norch.enable_grad():
+                    write(written.requires_grad_())
+            else:
+                write(written)
+        assert same_bits(f(x), run(x))
+    assert name in ("bernoulli",) or not same_bits(f(x), before)
+
+
+def test_arrays_of_weights_that_are_kept():
+    """NumPy writes through an array that was taken before the recording, and through one that weights were made of."""
+    norch.manual_seed(5)
+    given = np.random.default_rng(0).standard_normal((8, 4, 3, 3)).astype(np.float32)
+    model = nn.Sequential(nn.Conv2d(4, 8, 3), nn.Conv2d(8, 8, 3)).eval()
+    model[0].weight = nn.Parameter(norch.from_numpy(given))
+    taken = model[1].weight.detach().numpy()
+    run, x = inference(model), norch.randn(1, 4, 9, 9)
+    f = captured(run, x)
+    for array in (given, taken) * 2:
+        array *= 1.5
+        assert same_bits(f(x), run(x))
+
+
+def test_views_and_shared_weights():
+    norch.manual_seed(6)
+    base = norch.randn(2, 16, 16, 3, 3)
+
+    @norch.no_grad()
+    def run(x):
+        y = F.conv2d(x, base[0], padding=1)
+        return F.conv2d(y, base[1], padding=1) + F.conv2d(x, base[0], padding=1)
+
+    f = captured(run, norch.randn(1, 16, 8, 8))
+    g = captured(run, norch.randn(2, 16, 10, 8))  # another recording with the same packed weights
+    for write in (lambda: base[1].mul_(2), lambda: base.add_(1), lambda: base[0, 3].zero_()):
+        write()
+        for h, shape in ((f, (1, 16, 8, 8)), (g, (2, 16, 10, 8))):
+            x = norch.randn(shape)
+            assert same_bits(h(x), run(x))
+    f.reset()
+    base.mul_(2)
+    assert same_bits(g(x), run(x))
+
+
+def test_state_dicts_modes_and_files():
+    norch.manual_seed(7)
+    model = network()
+    run, x = inference(model), norch.randn(1, 3, 64, 64)
+    f = norch.capture(run)
+    for _ in range(4):
+        f(x)
+    state = {name: p * 1.25 if p.is_floating_point() else p for name, p in model.state_dict().items()}
+    model.load_state_dict(state)
+    assert same_bits(f(x), run(x))
+    model.load_state_dict({name: p.clone() for name, p in state.items()}, assign=True)
+    for _ in range(4):
+        assert same_bits(f(x), run(x))
+    model.train()
+    for _ in range(4):
+        twin = copy.deepcopy(model)
+        assert same_bits(f(x), inference(twin)(x))  # training moves the statistics
+        assert all(
+            same_bits(a, b) for a, b in zip(model.buffers(), twin.buffers(), strict=True) if a.is_floating_point()
+        )
+    model.eval()
+    for _ in range(4):
+        assert same_bits(f(x), run(x))
+    file = io.BytesIO()
+    norch.save(model.state_dict(), file)
+    with norch.no_grad():
+        for p in model.parameters():
+            p.mul_(0.5)
+    assert same_bits(f(x), run(x))
+
+
+def test_training_between_inferences():
+    norch.manual_seed(8)
+    model = drawn(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3), nn.Flatten()))
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    @norch.capture
+    def step(x):
+        loss = model(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run, x = inference(model), norch.randn(2, 3, 8, 8)
+    f = captured(run, x)
+    for _ in range(6):
+        model.train()
+        step(x)
+        model.eval()
+        assert same_bits(f(x), run(x))
+    assert step.program.layers() == []  # weights that the program writes are no constants
+
+
+def test_computed_weights_and_arguments():
+    norch.manual_seed(9)
+    raw, scale = norch.randn(8, 4, 3, 3), norch.rand(8) + 0.5
+
+    @norch.no_grad()
+    def run(x, weight, mean):
+        y = F.conv2d(x, raw * scale.view(-1, 1, 1, 1))
+        y = F.batch_norm(y, mean, scale, scale * 2, None)
+        return F.conv2d(F.batch_norm(y, mean, scale, mean, None), weight)
+
+    x, weight, mean = norch.randn(1, 4, 9, 9), norch.randn(3, 8, 1, 1), norch.randn(8)
+    f = captured(run, x, weight, mean)
+    for _ in range(3):
+        x, weight, mean = norch.randn(1, 4, 9, 9), norch.randn(3, 8, 1, 1), norch.randn(8)
+        scale.mul_(1.5)
+        assert same_bits(f(x, weight, mean), run(x, weight, mean))
+
+
+def _random_program(draw):
+    """Calls drawn at random over images, and the size of the first."""
+    shape = (
+        draw.choice([1, 1, 2]),
+        draw.choice([1, 3, 5, 16, 17, 33]),
+        draw.choice([1, 5, 7, 14, 20]),
+        draw.choice([3, 7, 14, 31]),
+    )
+    parts, calls, saved, now = nn.ModuleList(), [], [], shape
+    for _ in range(draw.randint(3, 9)):
+        kind = draw.choice(["conv", "conv", "conv", "norm", "point", "point", "save", "join", "pool"])
+        if kind == "conv":
+            kernel, stride = draw.choice([1, 1, 3, 3, 5]), draw.choice([1, 1, 2, 3])
+            apart = draw.random() < 0.4
+            out = now[1] if apart else draw.choice([1, 8, 17, 32, 40])
+            part = nn.Conv2d(
+                now[1], out, kernel, stride, kernel // 2, groups=now[1] if apart else 1, bias=draw.random() < 0.5
+            )
+        elif kind == "norm":
+            part = nn.BatchNorm2d(now[1])
+        elif kind == "pool":
+            part = nn.MaxPool2d(3, draw.choice([1, 2]), 1)
+        elif kind == "point":
+            function = draw.choice(list(POINTWISE.values())[:14])
+            calls.append(lambda x, s, function=function: function(x))
+            continue
+        else:
+            alike = [i for i, other in enumerate(saved) if other == now]
+            if kind == "save" or not alike:
+                saved.append(now)
+                calls.append(lambda x, s: (s.append(x), x)[1])
+            else:
+                i, turned = draw.choice(alike), draw.random() < 0.5
+                calls.append(lambda x, s, i=i, turned=turned: s[i] + x if turned else x - s[i])
+            continue
+        parts.append(part)
+        calls.append(lambda x, s, part=part: part(x))
+        now = tuple(part.eval()(norch.zeros(now)).shape)
+    return drawn(parts), calls, shape
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_programs_drawn_at_random(one_thread, seed):
+    for turn in range(5):
+        draw = random.Random(100 * seed + turn)
+        norch.manual_seed(seed)
+        parts, calls, shape = _random_program(draw)
+        all_of_them = draw.random() < 0.4
+
+        @norch.no_grad()
+        def run(x, calls=calls, all_of_them=all_of_them):
+            saved = []
+            for call in calls:
+                x = call(x, saved)
+            return (x, *saved) if all_of_them else (x,)
+
+        one_thread(draw.choice([1, 2]))
+        f = captured(run, norch.randn(shape))
+        for _ in range(2):
+            x = norch.randn(shape)
+            assert all(same_bits(a, b) for a, b in zip(f(x.clone()), run(x.clone()), strict=True)), 100 * seed + turn
+            with norch.no_grad():
+                for p in parts.parameters():
+                    p.data.mul_(draw.choice([0.5, 1.0, 2.0]))
