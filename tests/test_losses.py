@@ -460,3 +460,12 @@ def test_losses_of_programs_derive_from_pytorchs_bases(torch):
         assert list(Weighted(m.ones(2)).state_dict()) == ["weight"]
         assert m.nn.MSELoss(None, None, "sum").reduction == m.nn.L1Loss(False).reduction == "sum"
         assert m.nn.KLDivLoss(True, False).reduction == "none"
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+def test_a_class_at_the_margin_has_no_gradient(offset):
+    """As in PyTorch, where the hinge loss of classes is 0."""
+    for loss, target in (("multi_margin_loss", [1]), ("multilabel_margin_loss", [[1, -1, 0]])):
+        x = (norch.tensor([[1.0, 2.0, 0.0]]) + offset).requires_grad_()
+        out = getattr(norch.nn.functional, loss)(x, norch.tensor(target))
+        assert out.item() == 0 and norch.autograd.grad(out, x)[0].tolist() == [[0, 0, 0]]

@@ -289,3 +289,36 @@ def test_captured_sums_that_overflow(dtype, count):
             found = captured(x)
         assert [a.item() for a in found] == [a.item() for a in step(x)]
         assert found[0].isfinite() or DEVICE != "cpu"
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.bfloat16], ids=str)
+def test_gradients_of_large_deviations(dtype):
+    """The product of a deviation and the number of elements overflows."""
+    x = (norch.tensor([3.0, -1.0, 0.2, 0.0, *[0.1] * 60]).double() * 1e38).to(dtype).requires_grad_()
+    exact = x.detach().double().requires_grad_()
+    found, wanted = (norch.autograd.grad(one.std(), one)[0].double() for one in (x, exact))
+    assert norch.allclose(found, wanted, rtol=8 * norch.finfo(dtype).eps + 1e-4, atol=0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0**17, -(2.0**23)])
+def test_logarithms_of_sums_far_from_0(offset):
+    """Label smoothing, and gradients of running sums, depend on the differences of their inputs alone."""
+    start = norch.tensor([[1.0, 0.0, 2.0, -3.0], [1.0, 4.0, 1.0, 1.0]])
+    x, exact = (start + offset).requires_grad_(), start.double().requires_grad_()
+    weights, targets = norch.tensor([[2.0, -1.0, 0.5, 1.0]] * 2), norch.tensor([2, 0])
+    found, wanted = (norch.autograd.grad(y.logcumsumexp(1), y, weights.to(y.dtype))[0].double() for y in (x, exact))
+    assert norch.allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    found, wanted = (F.cross_entropy(y, targets, label_smoothing=0.3).item() for y in (x, exact))
+    assert found == pytest.approx(wanted, rel=1e-6)
+
+
+def test_gradients_at_nan_and_near_0():
+    x = norch.tensor([math.nan, 0.2, 0.7], requires_grad=True)
+    assert norch.autograd.grad(norch.nn.functional.hardshrink(x).sum(), x)[0].tolist() == [
+        1,
+        0,
+        1,
+    ]  # as of NaN that stays
+    tiny = norch.tensor([5e-324, -1e-320, 0.0], dtype=norch.float64, requires_grad=True)
+    for function in (norch.special.i1, norch.special.i1e):
+        assert norch.autograd.grad(function(tiny).sum(), tiny)[0].tolist() == [0.5] * 3

@@ -11,6 +11,18 @@ INLINE void OF_DTYPE(few_sums)(const T *restrict x, int64_t rows, int64_t n, con
     for (int64_t r = 0; r < rows; r++) sum[r] = (T)OF_DTYPE(block_sum)(powers + r * n, NULL, n);
 }
 
+/* The mean of x - top. */
+INLINE double OF_DTYPE(mean_below)(const T *restrict x, int64_t n, T top) {
+    T below[BLOCK];
+    double sum = 0;
+    for (int64_t some, first = 0; first < n; first += some) {
+        some = least(BLOCK, n - first);
+        for (int64_t i = 0; i < some; i++) below[i] = x[first + i] - top;
+        sum += (double)OF_DTYPE(block_sum)(below, NULL, some);
+    }
+    return sum / (double)n;
+}
+
 /* Loss and kept numbers of rows, at most BLOCK of them. */
 INLINE void OF_DTYPE(some_rows)(const nr_cross_entropy_plan *p, T *restrict losses, int64_t first, int64_t rows) {
     const int64_t n = p->n;
@@ -31,8 +43,7 @@ INLINE void OF_DTYPE(some_rows)(const nr_cross_entropy_plan *p, T *restrict loss
         if (target == p->ignored) continue;
         const T *row = x + r * n;
         losses[first + r] = sum[r] - (T)(1 - p->smoothing) * (row[target] - top[r]);
-        if (p->smoothing > 0)
-            losses[first + r] -= (T)(p->smoothing * (OF_DTYPE(row_sum)(row, NULL, n) / (double)n - (double)top[r]));
+        if (p->smoothing > 0) losses[first + r] -= (T)(p->smoothing * OF_DTYPE(mean_below)(row, n, top[r]));
     }
 }
 

@@ -45,7 +45,7 @@ hardshrink = function_op(
     "hardshrink",
     "0 for |a| up to b, a for others. Floats only.",
     depends_on=2,
-    grad_a=lambda g, a, b: g.where(a.abs() > b, 0),
+    grad_a=lambda g, a, b: g.where((a.abs() <= b).logical_not(), 0),  # as of a that is kept, so of NaN
 )
 softshrink = function_op(
     "softshrink",

@@ -86,22 +86,23 @@ def _amax_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
 
 
 def _deviations(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """x less its mean, whose rounding error is the mean of what comes out first. Infinities are the first difference's:
-    less their own mean they would be NaN."""
-    first = x - expand_reduced(mean_over(x, axes, keepdim), x, axes, keepdim)
-    rounding = mean_over(first, axes, keepdim).nan_to_num(0.0, 0.0, 0.0)
-    return first - expand_reduced(rounding, x, axes, keepdim)
+    """x less its mean, by way of differences from the first element, which are exact or nearly so far from 0. But they
+    may overflow where that is one of the largest numbers, or infinite."""
+    reduced = range(x.ndim) if axes is None else [axis % x.ndim for axis in axes]
+    first = x.detach()[tuple([slice(0, 1) if axis in reduced else slice(None) for axis in range(x.ndim)])]
+    apart = x - where(first.abs() < (1e307 if x.dtype is float64 else 1e37), first, 0.0)
+    return apart - mean_over(apart, axes, True)
 
 
 def _var_grad(g: Any, x: Any, axes: Any, keepdim: Any, param: float) -> Any:
     freedom = _count(x, g) - param
     slope = 2 / freedom if freedom > 0 else math.nan
-    return expand_reduced(g, x, axes, keepdim) * _deviations(x, axes, keepdim) * slope
+    return expand_reduced(g * slope, x, axes, keepdim) * _deviations(x, axes, keepdim)
 
 
 def _std_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool, param: float) -> Tensor:
     freedom = _count(x, g) - param
-    slope = g / (out.where(out != 0, math.inf) * (freedom if freedom > 0 else math.nan))
+    slope = g / (freedom if freedom > 0 else math.nan) / out.where(out != 0, math.inf)  # their product may overflow
     return expand_reduced(slope, x, axes, keepdim) * _deviations(x, axes, keepdim)
 
 

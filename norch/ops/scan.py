@@ -67,6 +67,10 @@ def products_of_others(x: Tensor, dim: int, reverse: bool = False) -> Tensor:
 
 
 def _logcumsumexp_grad(g: Any, x: Any, out: Any, dim: int, reverse: bool) -> Any:
+    if x.numel() and not x.is_complex():  # about the largest of a line, as differences of large numbers lose digits
+        top = x.detach().amax(dim, True)
+        x = x - top.where(top.isfinite(), 0)
+        out = _logcumsumexp(x, dim, reverse)
     return _scaled_sums(g, x, -out, dim, not reverse)
 
 

@@ -17,8 +17,9 @@ __all__ = ["i0", "igamma", "igammac"]
 
 
 def _over(y: Tensor, x: Tensor) -> Tensor:
-    """y / x for an odd y of slope 1/2 at 0, 1/2 there."""
-    return (y / x.where(x != 0, 1)).where(x != 0, 0.5)
+    """y / x for an odd y of slope 1/2 at 0, 1/2 near there."""
+    small = x.abs() < 1e-10
+    return (y / x.where(small.logical_not(), 1)).where(small.logical_not(), 0.5)
 
 
 def _density(a: Tensor, x: Tensor) -> Tensor:

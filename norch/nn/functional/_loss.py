@@ -439,7 +439,7 @@ def multilabel_margin_loss(
     counts = (target < 0).cumsum(-1) == 0
     index = target.long().where(counts, 0)
     is_target = index.new_zeros(index.shape).scatter_add(-1, index, counts.long()) > 0
-    excess = (1 - input.gather(-1, index).unsqueeze(-1) + input.unsqueeze(-2)).clamp(min=0)
+    excess = (1 - input.gather(-1, index).unsqueeze(-1) + input.unsqueeze(-2)).relu()
     wanted = counts.unsqueeze(-1) & is_target.logical_not().unsqueeze(-2)
     return reduced(excess.where(wanted, 0.0).sum((-2, -1)) / input.shape[-1], reduction)
 
@@ -470,7 +470,7 @@ def multi_margin_loss(
         raise ShapeError(f"target of shape {tuple(target.shape)} does not fit input of shape {tuple(input.shape)}")
     index = target.reshape(*input.shape[:-1], 1).long()
     input = connect(input)
-    excess = (margin - input.gather(-1, index) + input).clamp(min=0).scatter(-1, index, 0.0)
+    excess = (margin - input.gather(-1, index) + input).relu().scatter(-1, index, 0.0)
     loss = (excess if p == 1 else excess.square()).sum(-1) / input.shape[-1]
     if weight is not None:
         loss = loss * weight.index_select(0, index.flatten()).reshape(loss.shape)
