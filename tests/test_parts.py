@@ -1,6 +1,7 @@
 """What make test-fast chooses of the suite, and what the end of a run says of tests that were left out."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,5 +48,5 @@ def test_every_operation_is_among_the_fast_tests():
 
 
 def test_the_end_of_a_run_counts_what_needs_pytorch():
-    last = collected("tests/test_ops.py", "-k", "test_like_torch and exp")[-3:]
-    assert any("tests were left out, as they compare with PyTorch" in line for line in last), last
+    lines = collected("tests/test_ops.py", "-k", "test_like_torch and exp")
+    assert any(re.match(r"\d+ tests were left out, as they compare with PyTorch", line) for line in lines), lines
