@@ -13,6 +13,7 @@ import norch
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "live"))
 from differences import notes  # noqa: E402
+from sections import sections  # noqa: E402
 
 project = "norch"
 author = "the norch authors"
@@ -26,12 +27,14 @@ extensions = [
     "sphinx_copybutton",
     "sphinx.ext.githubpages",
     "sphinx_live",
+    "sphinx_reference",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_templates", "_static", "learn/exercises", "learn/solutions", "live"]
 myst_heading_anchors = 3
 nitpicky = False
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
@@ -90,7 +93,8 @@ def families() -> dict[str, dict[str, list[str]]]:
     return found
 
 
-autosummary_context = {"families": families()}
+# norch itself has its functions under the headings of docs/operations.md.
+autosummary_context = {"families": families(), "sections": {"norch": sections(norch)}}
 
 _EXAMPLE = re.compile(r"\s*(>>>|\.\.\.)")
 _ENTRY = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")  # of a list: a parameter, and what it is

@@ -13,9 +13,8 @@ import inspect
 import re
 import sys
 import textwrap
-import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ import cases  # noqa: E402, F401  (fills CASES)
 import numpy as np  # noqa: E402
 from case import CASES, draw, source  # noqa: E402
 from differences import notes  # noqa: E402
+from sections import SECTIONS, SETTINGS_TITLE, operations, section  # noqa: E402
 from test_amp_lists import ARRAYS, EXPRESSIONS  # noqa: E402
 
 import norch  # noqa: E402
@@ -36,62 +36,20 @@ from norch.nn import functional  # noqa: E402
 
 HEAD = """# Operations
 
-`make docs` writes this page from the code; a test fails when it is out of date. The column "also" has the method of
-Tensor, its in-place form, and `out=`. The dtypes are those for which a trial call succeeded, out of
-{dtypes}.
-Derivatives can be differentiated again. All operations run on the CPU; the column CUDA tells which run on a device:
-"over the host" is LAPACK on the CPU, with a copy to the host and back. Fewer operations take complex numbers
-([complex.md](complex.md)).
+`make docs` writes this page from the code; a test fails when it is out of date. On the site a name leads to its
+signature.
+
+- **dtypes**: those for which a trial call succeeded, out of {dtypes}.
+  Fewer operations take [complex numbers](complex.md).
+- **CUDA**: whether the operation runs on the GPU. "over the host": its input is copied to the CPU, computed by LAPACK,
+  and copied back. All operations run on the CPU.
+- **derivative**: whether gradients flow through it. Derivatives can be differentiated again.
+- **also**: the method of Tensor, its in-place form, and `out=`.
 
 `out=` takes tensors for the results, as in PyTorch. Tensors of another shape are resized, with a warning if they had
-elements. The result must be castable to their dtype, and no tensor may require grad; they may overlap the inputs. What
-PyTorch has beyond this is [at the end](#left-out), with the reason.
+elements. The result must be castable to their dtype, and no tensor may require grad; they may overlap the inputs.
+[The end of the page](#left-out) lists what PyTorch has beyond this, with the reason.
 """
-
-# Sections, by the module that a function comes from.
-SECTIONS = {
-    "norch.ops.values": "Creation",
-    "norch.ops.create": "Creation",
-    "norch.ops.random": "Random numbers",
-    "norch.random": "Random numbers",
-    "norch.ops.pointwise": "Pointwise",
-    "norch.ops.composed.pointwise": "Pointwise",
-    "norch.ops.activation": "Pointwise",
-    "norch.ops.special": "Pointwise",
-    "norch.ops.reduce": "Reductions",
-    "norch.ops.norm": "Reductions",
-    "norch.ops.softmax": "Reductions",
-    "norch.ops.scan": "Scans and order",
-    "norch.ops.sort": "Scans and order",
-    "norch.ops.composed.order": "Scans and order",
-    "norch.ops.matmul": "Products",
-    "norch.ops.composed.einsum": "Products",
-    "norch.ops.composed.products": "Products",
-    "norch.ops.view": "Shape",
-    "norch.ops.composed.shape": "Shape",
-    "norch.ops.composed.split": "Shape",
-    "norch.ops.composed.diagonal": "Shape",
-    "norch.ops.composed.pad": "Shape",
-    "norch.ops.composed.grid": "Shape",
-    "norch.ops.copy": "Copies and casts",
-    "norch.ops.index": "Indexing",
-    "norch.ops.scatter": "Indexing",
-    "norch.ops.getitem": "Indexing",
-    "norch.ops.composed.statistics": "Statistics and distances",
-    "norch.ops.composed.distance": "Statistics and distances",
-    "norch._stft": "Signals",
-    "norch.ops.complex": "Complex numbers",
-    "norch.ops.composed.numeric": "Pointwise",
-    "norch.ops.composed.histogram": "Statistics and distances",
-    "norch.ops.linalg": "Linear algebra",
-    "norch.ops.conv": "Layers, as functions",
-    "norch.ops.pool": "Layers, as functions",
-    "norch.ops.composed.adaptive_pool": "Layers, as functions",
-    "norch.ops.normalization": "Layers, as functions",
-    "norch.nn.functional": "Layers, as functions",
-    "norch.ops.composed.type_properties": "Types and questions",
-}
-SETTINGS = ("norch.autograd", "norch.dtype", "norch._threads", "norch.device", "norch.errors", "norch._repr")
 
 # How a function of no tensor is called to learn its dtypes.
 MADE: dict[str, Callable[[Any], Any]] = {
@@ -291,13 +249,6 @@ def about(function: Any) -> str:
     return re.split(r"(?<=[^.]\.)(?<! al\.) ", text)[0].replace("|", "\\|") + differs
 
 
-def operations(module: Any) -> Iterator[tuple[str, Any]]:
-    for name in dir(module):
-        thing = getattr(module, name)
-        if name[0] != "_" and callable(thing) and not isinstance(thing, (type, types.ModuleType)):
-            yield name, thing
-
-
 def out_form(function: Any) -> list[str]:
     return ["`out=`"] if hasattr(function, "takes_out") else []
 
@@ -305,38 +256,36 @@ def out_form(function: Any) -> list[str]:
 def table(prefix: str, spelt: str, functions: list[tuple[str, Any, list[str]]], others: list[str]) -> list[str]:
     """Rows of functions (name, itself, other forms), named with one prefix and spelt with another in CALLS; what no
     call is known of goes to the others."""
-    head, rows = ["operation", "also", "dtypes", "CUDA", "derivative", "what it gives"], []
+    head, rows = ["operation", "what it gives", "dtypes", "CUDA", "derivative", "also"], []
     for name, thing, forms in functions:
         cells = taken(spelt, name, thing)
         if any(cells):
-            rows.append([f"`{prefix}{name}`", ", ".join(forms), *cells, about(thing)])
+            rows.append([f"`{prefix}{name}`", about(thing), *cells, ", ".join(forms)])
         else:
             others.append(f"| `{prefix}{name}` | {about(thing)} |")
-    if not any(row[1] for row in rows):
-        head, rows = head[:1] + head[2:], [row[:1] + row[2:] for row in rows]
+    if not any(row[-1] for row in rows):
+        head, rows = head[:-1], [row[:-1] for row in rows]
     return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)] + [""]
 
 
 def text() -> str:
-    sections: dict[str, list[tuple[str, Any, list[str]]]] = {title: [] for title in SECTIONS.values()}
+    found: dict[str, list[tuple[str, Any, list[str]]]] = {title: [] for title in SECTIONS.values()}
     settings = []
     for name, function in operations(norch):
-        module = getattr(inspect.unwrap(function), "__module__", "")
-        section = next((title for begin, title in SECTIONS.items() if f"{module}.".startswith(f"{begin}.")), None)
-        if module.startswith(SETTINGS) or section is None:
+        if (title := section(function)) is None:
             settings.append(f"| `norch.{name}` | {about(function)} |")
             continue
         forms = [f"`x.{name}`"] if hasattr(norch.Tensor, name) else []
         forms += [f"`x.{name}_`"] if hasattr(norch.Tensor, name + "_") else []
         forms += out_form(function)
-        sections[section].append((name, function, forms))
+        found[title].append((name, function, forms))
     methods = [
         (name, getattr(norch.Tensor, name))
         for name in sorted(set(dir(norch.Tensor)))
         if name[0] != "_" and hasattr(norch.Tensor, name) and not hasattr(norch, name.removesuffix("_"))
     ]
     lines = [HEAD.format(dtypes=", ".join(f"`{d.name}`" for d in DTYPES))]
-    for title, rows in sections.items():
+    for title, rows in found.items():
         lines += [f"## {title}", "", *table("norch.", "t.", rows, settings)] if rows else []
     rows = [(name, thing, []) for name, thing in methods if callable(thing)]
     lines += ["## Methods of Tensor alone", "", *table("x.", "x.", rows, settings)]
@@ -353,7 +302,7 @@ def text() -> str:
             if name in getattr(module, "__all__", [name])
         ]
         lines += [f"## {title}", "", *table(prefix, spelt, rows, settings)]
-    lines += ["## Settings and questions", "", "| | |", "| --- | --- |", *sorted(settings), ""]
+    lines += [f"## {SETTINGS_TITLE}", "", "| | |", "| --- | --- |", *sorted(settings), ""]
     lines += ["## Left out", "", "Names of PyTorch that norch has not, by reason (`norch/compat/left_out.txt`).", ""]
     for why, names in _left_out.table().items():
         lines += [f"**{why[0].upper()}{why[1:]}**", ""]

@@ -93,9 +93,11 @@ def _run(cell: Any) -> list[dict[str, Any]]:
 
 def _compare(block: str, shown: list[dict[str, Any]]) -> None:
     """What comes out of each example of a block is what the chapter says."""
-    checker, line = doctest.OutputChecker(), 0
+    checker, given = doctest.OutputChecker(), 0  # lines of the cell, which has no prompts
     for example in doctest.DocTestParser().get_examples(block):
-        line += example.source.count("\n")
+        line = given + example.source.rstrip().count("\n") + 1
+        rest = block.split("\n", example.lineno)[-1]
+        given += re.match(r">>> .*(?:\n\.\.\.(?: .*)?$)*", rest, re.M)[0].count("\n") + 1  # type: ignore[index]
         parts = [part for part in shown if part["line"] == line]
         found = "".join(part["text"] for part in parts)
         if example.options.get(doctest.SKIP):

@@ -1,0 +1,137 @@
+"""A Sphinx extension: what code in a page names is a link, and the reference says what the stubs say.
+
+- `norch.exp`, and the first column of the table of operations, lead to the entry in the reference.
+- `csrc/ops/view.c`, a file of the sources, leads to a page of the site with its text.
+- A function or method that returns Any at run time has the return type of its stub (norch/*.pyi).
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+
+ROOT = Path(__file__).resolve().parent.parent
+# The stubs, and where their names are found.
+STUBS = {
+    "__init__": "norch",
+    "_methods": "norch.Tensor",
+    "nn/functional/__init__": "norch.nn.functional",
+    "linalg": "norch.linalg",
+    "special": "norch.special",
+}
+# The prefixes of names in the first column of docs/operations.md.
+PREFIXES = {
+    "norch": "norch",
+    "x": "norch.Tensor",
+    "functional": "norch.nn.functional",
+    "linalg": "norch.linalg",
+    "special": "norch.special",
+}
+LANGUAGES = {".py": "python", ".pyi": "python", ".c": "c", ".h": "c", ".def": "c", ".cu": "cuda", ".cuh": "cuda"}
+_NAME = re.compile(r"(norch(?:\.\w+)+)(\(\))?")
+_ANY = re.compile(r"\b(\w+): ~?(?:[\w.]+\.)?Any\b")
+_PATH = re.compile(r"(?:csrc|norch|docs|examples|tests|benchmarks|release|mk)/[\w./-]*\.\w+")
+
+
+# ---- links ------------------------------------------------------------------------------------------------------
+
+
+def _is_linked(node: nodes.Node) -> bool:
+    at: Any = node
+    while at is not None:
+        if isinstance(at, (nodes.reference, addnodes.pending_xref, addnodes.desc_signature, nodes.title)):
+            return True
+        at = at.parent
+    return False
+
+
+def _wrap(literal: nodes.literal, link: Any) -> None:
+    literal.replace_self(link)
+    link += literal
+
+
+def _link(app: Any, doctree: nodes.document) -> None:
+    page = app.env.docname
+    named = app.env.norch_sources[page] = set()
+    for literal in list(doctree.findall(nodes.literal)):
+        text = literal.astext()
+        if _is_linked(literal):
+            continue
+        if _PATH.fullmatch(text) and (ROOT / text).is_file():
+            named.add(text)
+            _wrap(literal, nodes.reference(refuri=app.builder.get_relative_uri(page, f"source/{text}")))
+            continue
+        target = found[1] if (found := _NAME.fullmatch(text)) else ""
+        prefix, _, name = text.partition(".")
+        if page == "operations" and isinstance(literal.parent.parent, nodes.entry) and prefix in PREFIXES:
+            target = f"{PREFIXES[prefix]}.{name}"
+        if target:
+            link = addnodes.pending_xref(refdomain="py", reftype="obj", reftarget=target, refwarn=False, refdoc=page)
+            _wrap(literal, link)
+
+
+def _source_pages(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """A page for each file that a page names."""
+    for path in sorted(set().union(*app.env.norch_sources.values())):
+        language = LANGUAGES.get(Path(path).suffix, "text")
+        code = app.builder.highlighter.highlight_block((ROOT / path).read_text(encoding="utf-8"), language, force=True)
+        body = f'<h1><code class="literal">{html.escape(path)}</code></h1>{code}'
+        yield f"source/{path}", {"title": path, "body": body, "parents": []}, "page.html"
+
+
+def _begin(app: Any) -> None:
+    if not hasattr(app.env, "norch_sources"):
+        app.env.norch_sources = {}  # of each page, the files that it names
+
+
+# ---- types ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def returns() -> dict[str, str]:
+    """The return type in the stubs of each function and method, by its full name."""
+    found = {}
+    for file, prefix in STUBS.items():
+        for node in ast.walk(ast.parse((ROOT / "norch" / f"{file}.pyi").read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.returns is not None:
+                found[f"{prefix}.{node.name}"] = re.sub(r"\bbuiltins\.|\b_(?=[a-z])", "", ast.unparse(node.returns))
+    return found
+
+
+def hints(name: str, thing: Any) -> dict[str, str]:
+    """The annotations of a function as they are written, and of its stub where they say nothing. What type checkers
+    alone import, such as Tensor, is Any to autodoc."""
+    try:
+        written = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return {}
+    found = {key: one.annotation for key, one in written.parameters.items()} | {"return": written.return_annotation}
+    known = {key: text for key, text in found.items() if isinstance(text, str) and text != "Any"}
+    return ({"return": returns()[name]} if name in returns() else {}) | known
+
+
+def _signature(
+    app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None] | None:
+    if what not in ("function", "method") or not signature:
+        return None
+    known = hints(name, thing)
+    signature = _ANY.sub(lambda found: f"{found[1]}: {known.get(found[1], 'Any')}", signature)
+    return signature, known.get("return", returned) if _ANY.match(f"return: {returned}") else returned
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.connect("builder-inited", _begin)
+    app.connect("doctree-read", _link)
+    app.connect("html-collect-pages", _source_pages)
+    app.connect("autodoc-process-signature", _signature)
+    return {"parallel_read_safe": False}
