@@ -68,6 +68,13 @@ NR_BUILTIN(is_external) {
     return PyBool_FromLong(block < 0 || r->program->blocks[block].external);
 }
 
+/* share_storage(x, y): whether two tensors have one storage. */
+NR_BUILTIN(share_storage) {
+    if (!nr_counted("share_storage", 2, n)) return NULL;
+    const norch_tensor *x = nr_is_tensor(given[0]) ? given[0] : NULL, *y = nr_is_tensor(given[1]) ? given[1] : NULL;
+    return PyBool_FromLong(x && y && x->storage == y->storage);
+}
+
 /* carries(recording): whether results depend on tensors from before it that it writes to; before it ends. */
 NR_BUILTIN(carries) {
     const nr_recording *r = nr_counted("carries", 1, n) ? nr_recording_of("carries", given[0]) : NULL;

@@ -77,7 +77,8 @@ typedef struct nr_leaf {
 
 /* A condition on a value of Python. Its row is the tuple (container, kind, key, value), without the value if it is absent:
  * container[key] is value; the container has so many (key) entries; the keys of a dict are, in order, those of the tuple
- * value; the pointer at an offset (key) in an object is value; container() is true. */
+ * value; the pointer at an offset (key) in an object is value; container() is true, and is not called while the version of
+ * the class value, at the offset key, is that of the last call. */
 typedef enum nr_guard_kind { NR_GUARD_ITEM, NR_GUARD_SIZE, NR_GUARD_KEYS, NR_GUARD_FIELD, NR_GUARD_CALL } nr_guard_kind;
 typedef struct nr_guard {
     void *key, *value; /* value NULL: absent */
@@ -93,7 +94,7 @@ typedef struct nr_container {
     nr_container_kind kind;
 } nr_container;
 
-/* The version of a dict, or the pointer in a field, and that when the guards were last checked; 0: unknown. */
+/* The version of a dict or of a class, or the pointer in a field, and that when the guards were last checked. */
 typedef struct nr_version {
     const uint64_t *now;
     uint64_t checked;
@@ -104,6 +105,7 @@ typedef struct nr_guards {
     nr_container *containers;
     nr_guard *guards;
     int64_t container_count, guard_count;
+    int64_t versioned; /* containers, the first ones, have versions */
 } nr_guards;
 
 /* Memory from `from` to before `to`. */
@@ -234,6 +236,7 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
     ROW(record_conditions)    \
     ROW(record_read)          \
     ROW(guards_hold)          \
+    ROW(share_storage)        \
     ROW(record_end)           \
     ROW(record_pause)         \
     ROW(record_resume)        \

@@ -1,5 +1,6 @@
 /* recording_guards: conditions of a recording on Python's values (norch/program/conditions.py). A dict whose version
- * (PEP 509) is that of the last check is not read; the pointer in a cell, or in another field, is its own version. */
+ * (PEP 509) is that of the last check is not read, nor a class; the pointer in a cell, or in another field, is its own
+ * version. */
 #include <string.h>
 
 #include "../core/error.h"
@@ -8,7 +9,8 @@
 
 bool nr_dicts_have_versions;
 
-static const uint64_t unknown; /* a version */
+static const uint64_t unknown;  /* a version */
+#define NR_UNCHECKED UINT64_MAX /* no version */
 
 static const uint64_t *version_of(void *object, nr_container_kind kind) {
     typedef struct dict {
@@ -124,17 +126,19 @@ static int holds(const nr_container *one) {
 
 /* The version is read before the comparisons, which may call Python and so change the dict. */
 int nr_guards_hold(nr_guards *guards) {
-    for (int64_t i = 0; i < guards->container_count; i++) {
+    uint64_t changed = 0; /* no branches: most replays find nothing changed */
+    for (int64_t i = 0; i < guards->versioned; i++) changed |= *guards->versions[i].now ^ guards->versions[i].checked;
+    for (int64_t i = changed ? 0 : guards->versioned; i < guards->container_count; i++) {
         nr_version *version = &guards->versions[i];
         const uint64_t now = *version->now;
-        if (now == version->checked && now) continue;
+        if (now == version->checked) continue;
         const int held = holds(&guards->containers[i]);
         if (held != 1) return held;
         const nr_container *one = &guards->containers[i];
         /* an equal number or text is not held, so that another may come to lie there */
         const bool is_pointer = one->kind == NR_FIELDS || one->kind == NR_CELL;
-        const bool is_held = !is_pointer || now == (uint64_t)(uintptr_t)one->first->value;
-        version->checked = is_held ? now : 0;
+        const bool is_held = is_pointer ? now == (uint64_t)(uintptr_t)one->first->value : now;
+        version->checked = is_held && version->now != &unknown ? now : NR_UNCHECKED;
     }
     return true;
 }
@@ -144,7 +148,7 @@ int nr_guards_change(nr_guards *watches) {
     for (int64_t i = 0; i < watches->container_count; i++) {
         nr_version *version = &watches->versions[i];
         const uint64_t now = *version->now;
-        if (now == version->checked && now) continue;
+        if (now == version->checked) continue;
         const nr_container *one = &watches->containers[i];
         for (nr_guard *watch = one->first; watch < one->end; watch++) {
             void *found = PyDict_GetItemWithError(one->object, watch->key), *before = watch->value;
@@ -155,7 +159,7 @@ int nr_guards_change(nr_guards *watches) {
             Py_DecRef(before);
             changed = true;
         }
-        version->checked = now;
+        version->checked = now ? now : NR_UNCHECKED;
     }
     return changed;
 }
@@ -174,7 +178,7 @@ static nr_container *container_of(nr_guards *guards, void *object, nr_container_
         return next - 1;
     nr_guard *first = guards->guards + guards->guard_count;
     *next = (nr_container){first, first, Py_NewRef(object), kind};
-    guards->versions[guards->container_count] = (nr_version){version_of(object, kind), 0};
+    guards->versions[guards->container_count] = (nr_version){version_of(object, kind), NR_UNCHECKED};
     guards->container_count++;
     return next;
 }
@@ -194,7 +198,7 @@ static void read_row(nr_guards *guards, void *row) {
     nr_guard *guard = container->end++;
     *guard = (nr_guard){.kind = kind};
     guards->guard_count++;
-    if (kind == NR_GUARD_SIZE || kind == NR_GUARD_FIELD || container->kind == NR_LIST)
+    if (kind == NR_GUARD_SIZE || kind >= NR_GUARD_FIELD || container->kind == NR_LIST)
         guard->number = PyLong_AsLongLong(key);
     else
         guard->key = Py_NewRef(key);
@@ -202,7 +206,17 @@ static void read_row(nr_guards *guards, void *row) {
     nr_version *version = &guards->versions[guards->container_count - 1];
     if (sizeof(void *) < sizeof *version->now) return;
     if (kind == NR_GUARD_FIELD) version->now = (const uint64_t *)((char *)object + guard->number);
+    if (kind == NR_GUARD_CALL && guard->value) version->now = (const uint64_t *)((char *)guard->value + guard->number);
     if (container->kind == NR_CELL) version->now = contents_of(object);
+}
+
+static void exchange(nr_guards *guards, int64_t i, int64_t j) {
+    const nr_container container = guards->containers[i];
+    const nr_version version = guards->versions[i];
+    guards->containers[i] = guards->containers[j];
+    guards->versions[i] = guards->versions[j];
+    guards->containers[j] = container;
+    guards->versions[j] = version;
 }
 
 int32_t nr_guards_read(nr_guards *guards, void *rows) {
@@ -213,5 +227,7 @@ int32_t nr_guards_read(nr_guards *guards, void *rows) {
     if (!guards->versions || !guards->containers || !guards->guards)
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) read_row(guards, PyList_GetItem(rows, i));
+    for (int64_t i = 0; i < guards->container_count; i++)
+        if (guards->versions[i].now != &unknown) exchange(guards, i, guards->versioned++);
     return NORCH_OK;
 }

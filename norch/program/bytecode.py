@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
+
+from .stack import JUMPS, effect, is_method, taken_by
 
 # Methods of lists, sets, deques and dicts that only write, and so need not find the container as it was.
 WRITES = frozenset(("append", "appendleft", "extend", "extendleft", "add", "insert"))
@@ -23,7 +25,7 @@ _VARIABLES_BY_TEXT = frozenset(("eval", "exec", "globals", "f_globals", "__globa
 # Dicts of global variables, where only constants may be looked up.
 _GLOBALS = frozenset(("globals", "f_globals", "__globals__"))
 # Functions that find modules by names which do not stand in the code.
-_MODULES_BY_TEXT = frozenset(("modules", "import_module", "__import__"))
+_MODULES_BY_TEXT = frozenset(("modules", "import_module", "__import__", "find_spec"))
 
 _ATTRIBUTE_BY_TEXT = TAKES_NAME | {"setattr", "delattr"}
 
@@ -37,40 +39,68 @@ _VARIABLE = {
     "IMPORT_NAME": "module",
 }
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD", "IMPORT_FROM"))
-_LOADS = frozenset(("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", *_VARIABLE))
+_LOCALS = frozenset(("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"))
+_LOADS = _LOCALS | _VARIABLE.keys()
+_STORES = frozenset(("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF"))
 _CONSTANT = frozenset(("LOAD_CONST", "LOAD_SMALL_INT"))
+
+
+class Use(NamedTuple):
+    """What a load is used for, if it is one of these; key: a constant, None: there is none.
+
+    called    a(...)
+    appended  a.append(b), a["key"].append(b) and the other methods of WRITES
+    counted   a += b or a = a + b, where a goes nowhere else, or a["key"] += b
+    stored    a[b] = c
+    """
+
+    kind: str
+    key: Any = None
+
+
+CALLED = Use("called")
 
 
 @dataclass
 class Read:
-    """One load of a variable. attributes: the names that follow it, as in a.b.c"""
+    """One load of a variable. attributes: the names that follow it, as in a.b.c; use: of the last of them"""
 
     kind: str  # "global", "cell" or "module"
     name: str
     attributes: list[str]
     line: int
-    key: Any = None  # of a["key"].append(b)
+    use: Use | None = None
 
 
 @dataclass
 class Reads:
     """variables          loads of variables
     attributes            {name of an attribute that is read: line}
-    appended              {name of an attribute that is read only to call one of WRITES: line}
+    stored                {name of an attribute or a variable that is bound: line}
+    uses                  {name of an attribute: {what it is used for instead: line}}
+    of_locals             {local variable that is bound once: {name of an attribute that is read of it: line}}
+    of_others             names of attributes that are read of what is neither such a local variable nor another one
+    taken                 names of functions that are loaded and not called there
     texts                 constants that are names of attributes, or of variables
     computes_names        whether it reads attributes whose names it computes
     variables_by_text     whether texts can be names of variables
     modules_by_text       whether it finds modules by names that it computes
+    modules               constants that may be such names
     computes_variable     line that looks up a global variable by a computed name; 0: none does
     """
 
     variables: list[Read] = field(default_factory=list)
     attributes: dict[str, int] = field(default_factory=dict)
-    appended: dict[str, int] = field(default_factory=dict)
+    stored: dict[str, int] = field(default_factory=dict)
+    uses: dict[str, dict[Use, int]] = field(default_factory=dict)
+    of_locals: dict[str, dict[str, int]] = field(default_factory=dict)
+    of_others: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
     computes_names: bool = False
     variables_by_text: bool = False
     modules_by_text: bool = False
+    modules: set[str] = field(default_factory=set)
     computes_variable: int = 0
 
 
@@ -80,7 +110,8 @@ def reads_of(code: CodeType) -> Reads:
     found = Reads()
     instructions = [one for one in dis.get_instructions(code) if one.opname not in ("CACHE", "EXTENDED_ARG", "NOP")]
     line, by_text = code.co_firstlineno, False
-    attributes: list[str] | None = None  # of the last load, while they follow it
+    last: Read | None = None  # the last load of a variable, while attributes follow it
+    once = _bound_once(code, instructions)
     for i, one in enumerate(instructions):
         line = _line(one) or line
         name = one.argval
@@ -89,31 +120,44 @@ def reads_of(code: CodeType) -> Reads:
             found.computes_names |= name in COMPUTES_NAMES
             if name in _GLOBALS and not _is_constant_lookup(instructions, i):
                 found.computes_variable = line
+            use = _use_of(instructions, i)
+            if use != CALLED:
+                found.taken.add(name)
         if one.opname in _VARIABLE:
             found.computes_names |= _computes_name(instructions, i)
-            if _only_counts(instructions, i):
-                continue
-            found.variables.append(
-                Read(_VARIABLE[one.opname], name, attributes := [], line, _appended_key(instructions, i))
-            )
+            last = Read(_VARIABLE[one.opname], name, [], line, use)
+            found.variables.append(last)
+            if use is not None:
+                last = None
             continue
         elif one.opname in _ATTRIBUTE:
             found.computes_names |= name in TAKES_NAME  # builtins.getattr
-            if attributes is not None:
-                attributes.append(name)
-            if i + 1 < len(instructions) and _appends(instructions[i + 1]):
-                found.appended.setdefault(name, line)
-            elif not _only_counts(instructions, i):
+            if last is not None:
+                last.attributes.append(name)
+                last.use = use
+                if use is not None:
+                    last = None
+            before = instructions[i - 1]
+            if use is not None and use != CALLED:
+                found.uses.setdefault(name, {}).setdefault(use, line)
+            elif before.opname in _LOCALS and before.argval in once:
+                found.of_locals.setdefault(before.argval, {}).setdefault(name, line)
+            else:
                 found.attributes.setdefault(name, line)
+                if before.opname not in _VARIABLE:
+                    found.of_others.add(name)
             continue
-        attributes = None
+        last = None
+        if one.opname in _STORES:
+            found.stored.setdefault(name, line)
         if one.opname == "MATCH_CLASS":
             by_text = True
             if one.arg:  # as many positional patterns: their names stand in the class
                 found.attributes.setdefault("__match_args__", line)
     if not {"locals", "eval", "exec"}.isdisjoint(code.co_names):
         found.variables += [Read("cell", name, [], code.co_firstlineno) for name in code.co_freevars]
-    found.modules_by_text = not _MODULES_BY_TEXT.isdisjoint(code.co_names)
+    if not _MODULES_BY_TEXT.isdisjoint(code.co_names):
+        found.modules_by_text, found.modules = True, {one for one in code.co_consts if type(one) is str}
     texts = set(_texts(code.co_consts))
     found.computes_names = found.computes_names or not COMPUTES_NAMES.isdisjoint(texts)
     if by_text or found.computes_names or found.variables_by_text or not _ATTRIBUTE_BY_TEXT.isdisjoint(code.co_names):
@@ -136,30 +180,84 @@ def _texts(constants: tuple[Any, ...]) -> Iterator[str]:
             yield from _texts(tuple(one))
 
 
+def _use_of(instructions: list[Any], i: int) -> Use | None:
+    """What the value of a load is used for. In Python 3.11
+
+    LOAD_ATTR n, LOAD_FAST k, BINARY_OP +=, SWAP, STORE_ATTR n                                   a.n += k
+    LOAD_ATTR d, LOAD_CONST "k", COPY, COPY, BINARY_SUBSCR, ..., BINARY_OP +=, ..., STORE_SUBSCR   a.d["k"] += ...
+    """
+    one, after = instructions[i], instructions[i + 1 :]
+    if is_method(one):
+        return CALLED
+    taken = taken_by(instructions, i)
+    if taken is None:
+        names = [one.opname for one in after[1:4]]
+        at = i + 3 if names[:2] == ["DUP_TOP_TWO", "BINARY_SUBSCR"] else i + 4 if names[:2] == ["COPY", "COPY"] else 0
+        if at and after[0].opname == "LOAD_CONST" and _is_subscript(instructions[at]):
+            where = _stored_by(instructions, at)
+            if where is not None and instructions[where].opname == "STORE_SUBSCR":
+                return Use("counted", after[0].argval)
+        return None
+    at, depth = taken
+    by = instructions[at]
+    if by.opname.startswith("CALL") and depth == _popped(by):
+        return CALLED
+    if by.opname == "STORE_SUBSCR" and depth == 2:
+        return Use("stored")
+    if _appends(by):
+        return Use("appended")
+    if _is_subscript(by) and depth == 2 and at == i + 2 and after[0].opname == "LOAD_CONST":
+        return Use("appended", after[0].argval) if _appends(instructions[at + 1]) else None
+    if _is_arithmetic(by) and (where := _stored_by(instructions, i)) is not None:
+        to = instructions[where]
+        if to.opname.startswith("STORE") and to.opname != "STORE_SUBSCR" and to.argval == one.argval:
+            return Use("counted")
+    return None
+
+
+def _stored_by(instructions: list[Any], i: int) -> int | None:
+    """Which instruction stores what arithmetic makes of the value that one pushes."""
+    taken = taken_by(instructions, i)
+    while taken is not None and _is_arithmetic(instructions[taken[0]]):
+        taken = taken_by(instructions, taken[0])
+    if taken is None:
+        return None
+    by = instructions[taken[0]]
+    return taken[0] if by.opname.startswith("STORE") and taken[1] == _popped(by) else None
+
+
+def _popped(one: Any) -> int:
+    known = effect(one)
+    return known[0] if known else 0
+
+
 def _appends(one: Any) -> bool:
     return one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.argval in WRITES
 
 
-def _appended_key(instructions: list[Any], i: int) -> Any:
-    """The constant key in a["key"].append(b), where the load is that of a; None: it is something else."""
-    shape = instructions[i + 1 : i + 4]
-    if len(shape) < 3 or shape[0].opname != "LOAD_CONST" or type(shape[0].argval) is not str:
-        return None
-    subscript = shape[1].opname == "BINARY_SUBSCR" or (shape[1].opname, shape[1].argrepr) == ("BINARY_OP", "[]")
-    return shape[0].argval if subscript and _appends(shape[2]) else None
+def _is_subscript(one: Any) -> bool:
+    return one.opname == "BINARY_SUBSCR" or (one.opname, one.argrepr) == ("BINARY_OP", "[]")
 
 
-def _only_counts(instructions: list[Any], i: int) -> bool:
-    """Whether a load only counts, as in n += 1: the value goes nowhere else. In Python 3.11
+def _is_arithmetic(one: Any) -> bool:
+    return one.opname.startswith(("BINARY", "INPLACE")) and one.opname != "BINARY_SLICE" and not _is_subscript(one)
 
-    LOAD_GLOBAL n, LOAD_CONST 1, BINARY_OP +=, STORE_GLOBAL n
-    LOAD_ATTR n, LOAD_CONST 1, BINARY_OP +=, SWAP, STORE_ATTR n
-    """
-    name, shape = instructions[i].argval, [one.opname for one in instructions[i + 1 : i + 5]]
-    if len(shape) < 3 or shape[0] not in _CONSTANT or not shape[1].startswith(("BINARY", "INPLACE")):
-        return False
-    at = i + 4 if shape[2] in ("SWAP", "ROT_TWO") else i + 3
-    return instructions[at].opname.startswith("STORE") and instructions[at].argval == name
+
+def _bound_once(code: CodeType, instructions: list[Any]) -> set[str]:
+    """Local variables that have one value in a call: arguments that are not bound anew, and those bound at one place
+    that no jump leads back to."""
+    bound: dict[str, int] = dict.fromkeys(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], 1)
+    for one in instructions:
+        if one.opname.startswith(("STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND")):
+            for name in one.argval if type(one.argval) is tuple else (one.argval,):
+                bound[name] = bound.get(name, 0) + (2 if _is_in_loop(instructions, one.offset) else 1)
+    return {name for name, times in bound.items() if times == 1}
+
+
+def _is_in_loop(instructions: list[Any], offset: int) -> bool:
+    return any(
+        one.opcode in JUMPS and type(one.argval) is int and one.argval <= offset <= one.offset for one in instructions
+    )
 
 
 def _computes_name(instructions: list[Any], i: int) -> bool:

@@ -145,6 +145,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
     """
 
     _verb = "capture"
+    _warns_of_appends = True
 
     def __init__(self, function: Callable[P, R], strict: bool, copy: bool, limit: int, fuse: bool = True):
         functools.update_wrapper(self, function, updated=())
@@ -157,7 +158,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         self._programs: list[Program] = []
         self._candidates: list[Program] = []
         self._latest = self._program = None  # the first program, and its recording if its arguments are not nested
-        self._called_before = self._gave_up = False
+        self._called_before = self._gave_up = self._told = False
         self._unused = 0
 
     def recordings(self) -> int:
@@ -258,7 +259,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 refusal = trace.add_guards(recording, self.function, leaves)
                 if refusal:
                     return self._refused(refusal, out)
-                trace.compare(candidates)
+                trace.compare(recording, candidates, results)
                 if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
                     return self._refused(refusal_of(recording), out)
                 copy_overwritten(recording, results)
@@ -282,9 +283,19 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         self._warn_of(why)
         return out
 
+    def _warn_of_effects(self, trace: Trace) -> None:
+        effects = {**trace.effects, **(trace.appends if self._warns_of_appends else {})}
+        if effects and not self._told:
+            self._told = True
+            named = [f"{name!r}" + (f" at {place[0]}:{place[1]}" if place else "") for name, place in effects.items()]
+            warnings.warn(
+                f"{self._verb}: {_name_of(self.function)} changes Python's objects, which replays do not: "
+                f"{', '.join(named)}; do so after the call, with what it returns",
+                stacklevel=stacklevel_of_user(),
+            )
+
     def _warn_of(self, why: str) -> None:
-        name = getattr(self.function, "__name__", type(self.function).__name__)
-        text = f"{self._verb}: {name} is not recorded, but called as it is: {advised(why)}"
+        text = f"{self._verb}: {_name_of(self.function)} is not recorded, but called as it is: {advised(why)}"
         warnings.warn(text, stacklevel=stacklevel_of_user())
 
     def _matching(self, programs: list[Program], in_tree: Any, leaves: tuple[Any, ...]) -> list[Program]:
@@ -298,6 +309,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
             same = candidates[differ.index(-1)]
             if (change := program.trace.changes.get(same)) is not None:
                 return change
+            self._warn_of_effects(program.trace)
             program.trace = None
             self._candidates = [candidate for candidate in self._candidates if candidate is not same]
             outdated = [  # the same calls on other memory, of tensors that were replaced
@@ -327,6 +339,10 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
 def _is_in_graph(x: Any) -> bool:
     """Whether x requires grad and is no leaf."""
     return x._node is not None and type(x._node) is not Leaf
+
+
+def _name_of(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:

@@ -81,6 +81,7 @@ class CompiledFunction(CapturedFunction):
     """A function that norch.compile made; recordings(), reset(), program and profile() are those of norch.capture."""
 
     _verb = "compile"
+    _warns_of_appends = False  # a list that grows while a function is compiled shows how often it runs, as in PyTorch
 
     def __init__(self, function: Callable[..., Any], fullgraph: bool, limit: int):
         super().__init__(function, fullgraph, True, limit)
@@ -121,7 +122,7 @@ class CompiledFunction(CapturedFunction):
                 )
             if (why := refusal_of(recording) or trace.add_guards(recording, self.function, leaves)) is not None:
                 return self._refused(why, out, kind)
-            trace.compare(candidates)
+            trace.compare(recording, candidates, results)
             leave = functools.partial(self._leave, kind)
             traced = TracedFunction(self.function, in_tree, trace, self._widen, leave)
             finish = functools.partial(self._finish, kind, out_tree)

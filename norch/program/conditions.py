@@ -4,7 +4,9 @@
     (container, SIZE, size)           so many entries
     (dict, KEYS, None, keys)          these keys, in this order
     (object, FIELD, offset, value)    the pointer at that offset, such as a slot
-    (callable, CALL, None)            it returns True
+    (callable, CALL, 0)               it returns True
+    (callable, CALL, offset, class)   it returns True; it is not called while the version of the class, which stands at
+                                      that offset, is that of the last call
 
 Values are the same if they are identical, or equal numbers or texts of one type (csrc/python/recording_guards.c).
 """
@@ -13,8 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CellType, MemberDescriptorType
 from typing import Any
 
@@ -22,7 +23,6 @@ from .fields import offset_of, offset_of_dict
 
 ITEM, SIZE, KEYS, FIELD, CALL = range(5)
 Row = tuple[Any, ...]
-HAS_VERSIONS = sys.implementation.name == "cpython" and sys.version_info < (3, 13)  # of dicts (PEP 509)
 absent: Any = object()  # stands for the value of what is not there
 
 
@@ -40,9 +40,34 @@ class Unchanged:
         return len(now) == len(self.before) and all(map(same, now, self.before))
 
 
-def changed(rows: list[Row]) -> Row | None:
-    """The first guard that does not hold; None: all do."""
-    return next((row for row in rows if not _holds(*row)), None)
+class ClassUnchanged:
+    """A guard in Python: that these guards of the dicts of a class and its bases hold."""
+
+    __slots__ = ("cls", "rows")
+
+    def __init__(self, cls: type, rows: list[Row]):
+        self.cls, self.rows = cls, rows
+
+    def __call__(self) -> bool:
+        getattr(self.cls, "__doc__", None)  # gives the class a version
+        return next(changes(self.rows), None) is None
+
+
+def changes(rows: list[Row]) -> Iterator[Row]:
+    """The guards that do not hold."""
+    for row in rows:
+        if type(row[0]) is ClassUnchanged:
+            yield from changes(row[0].rows)
+        elif not _holds(*row):
+            yield row
+
+
+def found_by(container: Any, key: Any) -> Any:
+    """What a guard of the kind ITEM finds."""
+    try:
+        return container.cell_contents if type(container) is CellType else container[key]
+    except (LookupError, ValueError):
+        return absent
 
 
 def _holds(container: Any, kind: int, key: Any, value: Any = absent) -> bool:
@@ -55,11 +80,7 @@ def _holds(container: Any, kind: int, key: Any, value: Any = absent) -> bool:
     if kind == FIELD:
         at = ctypes.c_void_p.from_address(id(container) + key).value
         return at is None if value is absent else at == id(value) or type(value) in _EQUAL
-    try:
-        found = container.cell_contents if type(container) is CellType else container[key]
-    except (LookupError, ValueError):
-        found = absent
-    return same(found, value)
+    return same(found_by(container, key), value)
 
 
 _EQUAL = (int, float, str, bytes)
@@ -101,14 +122,14 @@ def guard_of_bases(cls: type) -> Row:
     slot = type.__dict__["__mro__"]
     if type(slot) is MemberDescriptorType:
         return cls, FIELD, offset_of(slot), cls.__mro__
-    return Unchanged(lambda cls: cls.__mro__, cls), CALL, None
+    return Unchanged(lambda cls: cls.__mro__, cls), CALL, 0
 
 
 def guard_of_dict(x: Any, attributes: dict[str, Any]) -> Row:
     """The guard that an object has the dict that it had: c.__dict__ = {} replaces it."""
     offset = offset_of_dict(x, attributes)
     if offset is None:
-        return Unchanged(lambda x: (dict_of(x),), x), CALL, None
+        return Unchanged(lambda x: (dict_of(x),), x), CALL, 0
     return x, FIELD, offset, attributes
 
 

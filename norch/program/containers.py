@@ -12,7 +12,9 @@ from functools import cached_property, lru_cache, partial
 from types import (
     CodeType,
     GenericAlias,
+    GetSetDescriptorType,
     MappingProxyType,
+    MemberDescriptorType,
     SimpleNamespace,
 )
 from typing import Any
@@ -34,7 +36,16 @@ _MOST_BYTES = 1 << 20  # of an array
 _NUMPY_CONSTANT = frozenset(("generic", "dtype", "ufunc", "_ArrayFunctionDispatcher"))
 
 
+COMPUTED_VARIABLE = "it looks up a global variable by a computed name; name the variable, or hold it in a dict"
 HOLD = "read it outside the function, and pass what it gives as an argument"
+
+
+class ComputedNames(Exception):
+    """The names of attributes that are read stand in an object: any may be read."""
+
+
+def _field_of(field: Any, x: Any) -> tuple[Any, ...]:
+    return (field.__get__(x),)
 
 
 class Refused(Exception):
@@ -73,7 +84,7 @@ class Containers:
     def _unchanged(self, take: Callable[[Any], tuple[Any, ...]], value: Any, place: Place | None) -> tuple[Any, ...]:
         """Guards what take(value) gives."""
         check = Unchanged(take, value)
-        self._row(place, check, CALL, None)
+        self._row(place, check, CALL, 0)
         return check.before
 
     def _contents(self, x: Any, base: type, place: Place | None) -> None:
@@ -137,7 +148,9 @@ class Containers:
                 for value in self._unchanged(lambda x: (x.shape, *x.flat), x, place):
                     self._reach(value, place)
             else:
-                self._bytes(lambda x: (x.dtype, x.shape, x.tobytes()), x.nbytes, x, place)
+                self._bytes(lambda x: (x.dtype, x.shape, x.strides, x.flags.num, x.tobytes()), x.nbytes, x, place)
+        elif module.partition(".")[0] == "numpy" and base.__name__ == "void":  # a row of an array
+            self._bytes(lambda x: (x.dtype, x.tobytes()), x.nbytes, x, place)
         elif module.partition(".")[0] == "numpy" and not _NUMPY_CONSTANT.isdisjoint(
             one.__name__ for one in base.__mro__
         ):
@@ -145,15 +158,33 @@ class Containers:
         elif module == "_io":
             self._file(x, place)
         elif issubclass(base, BaseException):
-            for value in self._unchanged(lambda x: x.args, x, place):
+            for value in self._unchanged(lambda x: (x.args, x.__cause__, x.__context__), x, place):
                 self._reach(value, place)
+            self._fields_in_c(x, base, place)
         elif module.partition(".")[0] not in OWN:
             raise Refused(
                 f"it reads an object of type {type(x).__name__}, whose state cannot be compared; {HOLD}", place
             )
 
+    def _fields_in_c(self, x: Any, base: type, place: Place | None) -> None:
+        """Guards attributes that a type in C gives, if the code names them."""
+        for cls in base.__mro__:
+            for name, field in cls.__dict__.items():
+                if type(field) not in (GetSetDescriptorType, MemberDescriptorType) or not self._is_named(name):
+                    continue
+                try:
+                    values = self._unchanged(partial(_field_of, field), x, place)
+                except (AttributeError, ValueError):  # such as a file that is closed
+                    continue
+                self._reach(values[0], place)
+
+    def _is_named(self, name: str) -> bool:
+        """Whether the code names an attribute."""
+        raise NotImplementedError
+
     def _file(self, x: Any, place: Place | None) -> None:
         """Files in memory are compared; those that are only written to, and those of the process, are not read."""
+        self._fields_in_c(x, type(x), place)
         if x in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__) or x.closed or not x.readable():
             return
         if not isinstance(x, (io.StringIO, io.BytesIO)):

@@ -55,3 +55,28 @@ if any(_word(cls, _DESTRUCTOR) != _OF_PYTHON for cls in _MADE) or _word(dict, _D
 def is_made_by_class_statement(cls: type) -> bool:
     """Whether a class is defined in Python, by a class statement or type()."""
     return _word(cls, _DESTRUCTOR) == _OF_PYTHON
+
+
+def _offset_of_tag() -> int:
+    """The offset of a class's version (PyTypeObject.tp_version_tag), which changes with every change of the class or of
+    one of its bases; 0: not found."""
+
+    size: int = type.__dict__["__basicsize__"].__get__(type)
+
+    class Base: ...
+
+    class Sample(Base): ...
+
+    def words() -> list[int]:
+        Sample().__doc__  # noqa: B018  a look-up gives the class a version
+        return [_word(Sample, i) or 0 for i in range(0, size, _WORD)]
+
+    before = words()
+    Base.k = 1  # type: ignore[attr-defined]
+    between = [_word(Sample, i) or 0 for i in range(0, size, _WORD)]
+    rows = zip(before, between, words(), strict=True)
+    found = [i * _WORD for i, (first, zero, last) in enumerate(rows) if 0 != first != last != 0 == zero]
+    return found[0] if len(found) == 1 else 0
+
+
+TAG = _offset_of_tag()

@@ -10,6 +10,7 @@ Code is of one of these kinds, by its file:
 
 from __future__ import annotations
 
+import dis
 import gc
 import os
 import sys
@@ -36,7 +37,11 @@ from .trusted import (
 
 _FILE = "it reads a file; read it outside the function"
 _THREAD = "it starts a thread, whose code is not seen; start it outside the function"
+_IDENT = "it asks which thread it runs in; pass what depends on that as an argument"
+_LOCK = "it asks whether a lock is free; ask outside the function, and pass the answer as an argument"
 _PROFILE = "it sets a profile function, which hides code; profile the calls of the captured function"
+
+_THREADING, _LOGGING = STANDARD + "threading.py", os.path.join(STANDARD, "logging", "__init__.py")
 
 QUIET, LAYERS, LIBRARY, USER = range(4)
 
@@ -48,7 +53,7 @@ _REFUSED = {
     "io.open": _FILE, "_io.open": _FILE, "_io.open_code": _FILE, "numpy.fromfile": _FILE, "builtins.input": _FILE,
     "_thread.start_new_thread": _THREAD, "_thread.start_joinable_thread": _THREAD,
     "sys.setprofile": _PROFILE, "sys._setprofileallthreads": _PROFILE,
-    "_thread.get_ident": "it asks which thread it runs in; pass what depends on that as an argument",
+    "_thread.get_ident": _IDENT,
     "_thread._count": "it counts threads; pass what depends on that as an argument",
 }  # fmt: skip
 # {file of code that is not looked at: {function that reads more than its arguments: what is refused}}
@@ -58,6 +63,11 @@ _REFUSED_FUNCTIONS = {
         "_array_repr_implementation _array_str_implementation".split(),
         "it reads a setting of NumPy's; read it outside the function, and pass it as an argument",
     ),
+    f"{os.sep}logging{os.sep}": dict.fromkeys(
+        "getLevelName getLevelNamesMapping getHandlerByName getHandlerNames".split(),
+        "it reads names of logging's; read them outside the function, and pass them as arguments",
+    ),
+    f"{os.sep}typing.py": {"get_type_hints": "it evaluates annotations; do so outside the function"},
     "linecache.py": dict.fromkeys("getline getlines updatecache".split(), _FILE),
 }
 
@@ -79,6 +89,7 @@ def kind_of(file: str) -> int:
 class Frames:
     """called_from  {id of code of Python's library: file and line of the user's that called it}
     codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
+    loggers   those that are asked what they report, or looked up
     settings  {function of norch that was called without arguments: its result}
     refusal   (text, file, line) of the first call that cannot be repeated; None: there was none
     """
@@ -88,7 +99,10 @@ class Frames:
         self.called_from: dict[int, tuple[str, int]] = {}
         self.refusal: tuple[str, str, int] | None = None
         self.settings: dict[Any, Any] = {}
+        self.loggers: set[Any] = set()
         self._before: Any = None
+        self._tensors: set[tuple[int, str]] = set()  # code and local variables that were tensors of norch's own class
+        self._not_tensors: set[tuple[int, str]] = set()  # and those that were something else
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -116,23 +130,51 @@ class Frames:
                     self.codes[key] = (code, frame.f_globals, frame.f_builtins, kind)
                     if kind == LIBRARY:
                         self.called_from[id(code)] = _user_line(frame)
+            if key in self.codes:
+                self._note_locals(frame, code)
             if self.refusal is None and frame.f_back is not None and kind_of(code.co_filename) == QUIET:
                 what = _refused_function(code)
                 if what is not None and _kind_here(frame.f_back) >= LIBRARY:
                     self._refuse(what, frame.f_back)
         elif event == "return":
+            if (id(code), id(frame.f_globals)) in self.codes:
+                self._note_locals(frame, code)
             if argument is not None and frame.f_back is not None and kind_of(code.co_filename) < LIBRARY:
                 self._note_setting(frame, code, argument)
+                if code.co_filename == _LOGGING and kind_of(frame.f_back.f_code.co_filename) >= LIBRARY:
+                    found = (argument, frame.f_locals.get("self"))
+                    self.loggers.update(one for one in found if isinstance(one, sys.modules["logging"].Logger))
         elif event == "c_call" and self.refusal is None:
-            what = _what_is_read(argument)
+            what = what_is_read(argument)
+            if argument.__name__ == "acquire" and _may_not_wait(argument, frame):
+                what = _LOCK
             if what is None or _collects_garbage(frame):
                 return
+            if what is _IDENT and _makes_thread(frame):
+                what = _THREAD
             if _kind_here(frame) >= LIBRARY or (what is _FILE and _reads_for_user(frame)):
                 self._refuse(what, frame)
 
     def _refuse(self, what: str, frame: Any) -> None:
         if self.refusal is None:
             self.refusal = (what, *_user_line(frame))
+
+    def _note_locals(self, frame: Any, code: CodeType) -> None:
+        """Notes what local variables are that are bound once."""
+        names = reads_of(code).of_locals
+        if names:
+            values = frame.f_locals
+            for name in names:
+                if name in values:
+                    is_tensor = _is_plain_tensor(values[name])
+                    (self._tensors if is_tensor else self._not_tensors).add((id(code), name))
+
+    def attributes_of_locals(self, code: CodeType) -> Iterator[tuple[bool, bool, str, int]]:
+        """Attributes that are read of local variables: whether of tensors, of something else, name and line."""
+        for local, attributes in reads_of(code).of_locals.items():
+            key = (id(code), local)
+            for name, line in attributes.items():
+                yield key in self._tensors, key in self._not_tensors, name, line
 
     def place_of(self, code: CodeType, line: int) -> tuple[str, int]:
         """Where code reads something: for Python's library the line of the user's that called it."""
@@ -211,7 +253,28 @@ def _reads_for_user(frame: Any) -> bool:
     return frame is not None
 
 
-def _what_is_read(function: Any) -> str | None:
+def _is_plain_tensor(x: Any) -> bool:
+    return isinstance(x, Handle) and type(x).__module__.startswith("norch.")
+
+
+def _makes_thread(frame: Any) -> bool:
+    while frame is not None and frame.f_code.co_filename == _THREADING:
+        if frame.f_code.co_name in ("__init__", "start"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _may_not_wait(function: Any, frame: Any) -> bool:
+    """Whether a call of a lock's acquire() has arguments, so that its result may be False."""
+    if type(function.__self__).__module__ != "_thread" or frame.f_code.co_name == "_is_owned":
+        return False  # Condition asks whether its own lock is held
+    code, at = frame.f_code.co_code, frame.f_lasti
+    name = dis.opname[code[at]]
+    return code[at + 1] > 0 if name in ("CALL", "CALL_FUNCTION", "CALL_METHOD") else name.startswith("CALL")
+
+
+def what_is_read(function: Any) -> str | None:
     """What a builtin function reads that no guard can compare; None: nothing."""
     owner, name = getattr(function, "__self__", None), function.__name__
     if isinstance(owner, ModuleType) or owner is None:

@@ -11,8 +11,7 @@ import abc
 import builtins
 import gc
 import sys
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import partial
 from operator import attrgetter, methodcaller
 from types import (
@@ -22,11 +21,9 @@ from types import (
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
-    MethodDescriptorType,
     MethodType,
-    MethodWrapperType,
     ModuleType,
-    WrapperDescriptorType,
+    SimpleNamespace,
 )
 from typing import Any
 from weakref import CallableProxyType, ProxyType
@@ -36,12 +33,12 @@ from ..nn._registry import Registry
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
-from .bytecode import COMPUTES_NAMES, TAKES_NAME, WRITES, Read, reads_of
+from .bytecode import CALLED, COMPUTES_NAMES, TAKES_NAME, Read, Use
 from .conditions import (
+    CALL,
     FIELD,
-    HAS_VERSIONS,
     KEYS,
-    SIZE,
+    ClassUnchanged,
     absent,
     contents_of,
     dict_of,
@@ -50,26 +47,30 @@ from .conditions import (
     guard_of_dict,
     slot_of,
 )
-from .containers import HOLD, Containers, Place, Refused
-from .fields import CLASS, CODE, DEFAULTS, KEYWORDS, is_made_by_class_statement, offset_of
-from .frames import LIBRARY, USER, Frames, kind_of
+from .containers import COMPUTED_VARIABLE, HOLD, ComputedNames, Containers, Place, Refused
+from .fields import CLASS, CODE, DEFAULTS, KEYWORDS, TAG, is_made_by_class_statement, offset_of
+from .frames import LAYERS, LIBRARY, USER, Frames, kind_of, what_is_read
 from .trusted import INERT_MODULES, INERT_TYPES, OWN
+from .values import (
+    IN_C,
+    NOT_READ,
+    is_defined_by_user,
+    is_only_counted,
+    is_only_used,
+    levels,
+    note_inner,
+    place_of_function,
+    reads_of_cell,
+)
+from .written import Written
 
 _MOST = 50_000  # values that one recording compares
 
-_IN_C = (
-    BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType,
-    type(dict.__dict__["fromkeys"]),
-)  # fmt: skip
-# Names of a logger that tell what it reports.
-_OF_LOGGERS = frozenset("isEnabledFor getEffectiveLevel level disabled handlers hasHandlers filters".split())
 _OF_STATE = frozenset(("state_dict", "__getstate__", "__dict__"))  # of optimizers and other objects of norch
 _OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _parameters _buffers".split())
+_DEFINITIONS = (FunctionType, property, staticmethod, classmethod)
+_IDS = (id, hash)
 _UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions"))  # of tensors and their nodes
-
-
-class ComputedNames(Exception):
-    """The names of attributes that are read stand in an object: any may be read."""
 
 
 class Guards(Containers):
@@ -85,7 +86,13 @@ class Guards(Containers):
         self.modules: dict[int, Module] = {}
         self._frames = frames
         self.places_of_names: dict[str, Place] = {}
-        self._appended: dict[str, Place] = {}
+        self._uses: dict[str, dict[Use, Place]] = {}  # of attributes that are not read otherwise
+        self._places_of_tensors: dict[str, Place] = {}  # of attributes that are read of tensors only
+        self._of_tensors: set[str] = set()  # attributes that code outside norch may read of tensors
+        self._stored: dict[str, Place] = {}  # attributes and variables that are bound
+        self._taken: set[str] = set()  # names of functions that are not only called
+        self.written: list[Written] = []
+        self.asks_for_ids = False  # whether id() or hash() is at hand
         self.names: set[str] = set()
         self._texts: dict[str, Place] = {}
         self._computes_names = computes_names
@@ -102,37 +109,53 @@ class Guards(Containers):
         """Finds the guards. Raises Refused, and ComputedNames if they are to be found again, with computes_names."""
         self._note_names()
         for name in _UNSEEN & self.names:
-            raise Refused(f"it reads {name} of a tensor, which a replay does not set", self.places_of_names.get(name))
-        self._reach(function, _place_of(function))
-        self._guard_class(Tensor, _place_of(function))
+            raise Refused(f"it reads {name} of a tensor, which a replay does not set", self._place_of_name(name))
+        self._reach(function, place_of_function(function))
+        self._guard_class(Tensor, place_of_function(function))
         for value in arguments:
             if isinstance(value, Handle):
                 self._check_argument(value, is_joint)
             else:
-                self._reach(value, _place_of(function))
+                self._reach(value, place_of_function(function))
+        for logger in self._frames.loggers:
+            self._unchanged(levels, logger, place_of_function(function))
+            self._reach(logger, place_of_function(function))
         for one in self._frames.settings:
-            self._unchanged(lambda setting: (setting(),), one, _place_of(function))
+            self._unchanged(lambda setting: (setting(),), one, place_of_function(function))
         for reads, code, variables, inbuilt, kind in list(self._frames.reads()):
             if kind >= LIBRARY:
                 self._read_variables(reads, code, variables, inbuilt)
+                stored = [] if kind == LIBRARY else reads.stored.keys() & variables.keys()
+                self.written += [Written(variables, name, name, self._stored[name]) for name in stored]
+            elif kind == LAYERS:
+                self._read_definitions(reads, variables, place_of_function(function))
         self._walk()
         self._find_functions()
+        self.guard_attributes_of_tensors()
+
+    def guard_attributes_of_tensors(self) -> None:
+        """Guards attributes that programs give to tensors, when all names are known."""
+        lacking = self.reads_optional_attributes or any(not hasattr(Tensor, name) for name in self._of_tensors)
+        for x in self.tensors:
+            if (x.__dict__ or lacking) and (id(x.__dict__), True) not in self._known:
+                self._known[id(x.__dict__), True] = x.__dict__
+                self._attributes(x, x.__dict__, None)
+        self._walk()
 
     @property
-    def reads_optional_attributes(self) -> bool:
-        """Whether code reads attributes that need not be there."""
+    def reads_optional_attributes(self) -> bool:  # that need not be there
         return self._computes_names or bool(self._texts)
 
     def _check_argument(self, x: Any, is_joint: bool) -> None:
         """Refuses what is read of a tensor that another call passes another for."""
         if "grad" in self.names and x._grad is not None and (is_joint or not x.requires_grad):
-            raise Refused("it reads .grad of an argument", self.places_of_names.get("grad"))
+            raise Refused("it reads .grad of an argument", self._place_of_name("grad"))
         read = [name for name in x.__dict__ if self.reads_optional_attributes or name in self.names]
         if read:
-            raise Refused(
-                f"it reads an attribute ({read[0]}) of an argument",
-                self.places_of_names.get(read[0], self._texts.get(read[0])),
-            )
+            raise Refused(f"it reads an attribute ({read[0]}) of an argument", self._place_of_name(read[0]))
+
+    def _place_of_name(self, name: str) -> Place | None:
+        return self.places_of_names.get(name) or self._places_of_tensors.get(name) or self._texts.get(name)
 
     def _note_names(self) -> None:
         for reads, code, _, _, kind in self._frames.reads():
@@ -140,13 +163,34 @@ class Guards(Containers):
             place_of = partial(self._frames.place_of, code)
             for name, line in reads.attributes.items():
                 self.places_of_names.setdefault(name, place_of(line))
-            for name, line in reads.appended.items():
-                self._appended.setdefault(name, place_of(line))
+            for of_tensors, of_others, name, line in self._frames.attributes_of_locals(code):
+                places = self.places_of_names if of_others else self._places_of_tensors
+                places.setdefault(name, place_of(line))
+                if kind >= LIBRARY:
+                    self.names.add(name)
+                    self._of_tensors |= {name} if of_tensors else set()
+            for name, uses in reads.uses.items():
+                for use, line in uses.items():
+                    self._uses.setdefault(name, {}).setdefault(use, place_of(line))
+            self._taken |= reads.taken
+            if kind == USER:
+                for name, line in reads.stored.items():
+                    self._stored.setdefault(name, place_of(line))
             if kind >= LIBRARY:
-                self.names |= reads.attributes.keys()
+                self.names |= reads.attributes.keys() | reads.uses.keys()
+                self._of_tensors |= reads.of_others
                 self.names |= reads.texts
                 self._computes_names |= reads.computes_names
                 self._texts.update(dict.fromkeys(reads.texts, place_of(code.co_firstlineno)))
+
+    def _read_definitions(self, reads: Any, variables: dict[str, Any], place: Place | None) -> None:
+        """Guards what norch's layers call against other functions that a program puts there."""
+        for one in reads.variables:
+            if one.kind == "global" and one.name in variables:
+                value = variables[one.name]
+                self._item(variables, one.name, value, place)
+                if type(value) is FunctionType and is_defined_by_user(value):
+                    self._reach(value, place)
 
     def _read_variables(self, reads: Any, code: CodeType, variables: dict[str, Any], inbuilt: dict[str, Any]) -> None:
         place_of = partial(self._frames.place_of, code)
@@ -154,15 +198,11 @@ class Guards(Containers):
             place = place_of(one.line)
             if one.kind == "module":
                 package = variables.get("__package__") or ""
-                for name in {
-                    one.name,
-                    one.name.partition(".")[0],
-                    package,
-                    f"{package}.{one.name}",
-                } & sys.modules.keys():
-                    self._imported.add(id(sys.modules[name]))
-                    self._item(sys.modules, name, sys.modules[name], place)
-                    self._reach(sys.modules[name], place)
+                for name in {one.name, one.name.partition(".")[0], package, f"{package}.{one.name}"} - {""}:
+                    module = sys.modules.get(name, absent)
+                    self._imported.add(id(module))
+                    self._item(sys.modules, name, module, place)
+                    self._reach(module, place)
                 if one.attributes:  # from a import b
                     self._follow(sys.modules.get(one.name), one, place)
                 continue
@@ -171,23 +211,28 @@ class Guards(Containers):
                 if one.name == "__builtins__":
                     self._computed_names()
                 value = variables.get(one.name, absent)
+                if self._note_written(variables, one.name, one.name, value, [one.use], place):
+                    continue
                 self._item(variables, one.name, value, place)
                 if value is absent:
                     value = inbuilt.get(one.name, absent)
                     self._item(inbuilt, one.name, value, place)
                     if type(value) is BuiltinFunctionType and value.__name__ == one.name:
+                        self.asks_for_ids |= value in _IDS
                         continue  # bytecode.py has what is read by name
             else:  # with the function
                 continue
             self._follow(value, one, place)
         if reads.modules_by_text:
+            for name in reads.modules - sys.modules.keys():
+                self._item(sys.modules, name, absent, place_of(code.co_firstlineno))
             for name, module in list(sys.modules.items()):
                 file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else ""
-                if name in reads.texts or file is None or (file and kind_of(file) == USER):
+                if name in reads.modules or file is None or (file and kind_of(file) == USER):
                     self._item(sys.modules, name, module, place_of(code.co_firstlineno))
                     self._reach(module, place_of(code.co_firstlineno))
         if reads.computes_variable:
-            raise Refused(_COMPUTED_VARIABLE, place_of(reads.computes_variable))
+            raise Refused(COMPUTED_VARIABLE, place_of(reads.computes_variable))
         if reads.variables_by_text:
             self._read_texts(variables, reads.texts, place_of(code.co_firstlineno))
 
@@ -200,33 +245,35 @@ class Guards(Containers):
 
     def _follow(self, value: Any, read: Read, place: Place) -> None:
         """Reaches what a.b.c reads: of modules only that attribute, of others all that can be read."""
-        if (
-            read.key is not None
-            and type(value) in (dict, defaultdict)
-            and type(value.get(read.key)) in (list, set, deque)
-        ):
-            return  # it only appends to a list in a dict
+        use = read.use
+        if isinstance(value, Handle):
+            self._of_tensors.update(read.attributes[:1])
         for name in read.attributes:
             if not isinstance(value, ModuleType):
-                if name in WRITES and type(value) in (list, set, deque, dict):
-                    return
+                use = None  # that of an attribute, which is guarded by its name
                 break
             if name == "__dict__":
+                use = None
                 break
             self._guard_kind(value, place)
             variables = value.__dict__
-            if name not in variables and type(value) is not ModuleType:
-                break
+            if name not in variables:
+                self._reach(value, place)
+                if type(value) is not ModuleType:
+                    return
             found = variables.get(name, absent)
             self._item(variables, name, found, place)
             value = found
-        self._reach(value, place)
+        if use == CALLED and type(value) in IN_C:
+            self._guard_function_in_c(value, place, is_called=True)
+        elif use is None or not is_only_used(value, [use]):
+            self._reach(value, place)
 
     def _find_functions(self) -> None:
         """Reaches functions that ran, but that the walk has not found: no variable or attribute holds them."""
         inner: set[int] = set()
         for _, code, _, _, _ in self._frames.reads():
-            _note_inner(code, inner)
+            note_inner(code, inner)
         missing = {
             id(code): code
             for _, code, _, _, kind in self._frames.reads()
@@ -265,9 +312,6 @@ class Guards(Containers):
             return
         if isinstance(x, Handle):
             self.tensors.append(x)
-            attributes = x.__dict__
-            if attributes or self.reads_optional_attributes:
-                self._attributes(x, attributes, place)
             self._guard_kind(x, place)
         elif isinstance(x, Module):
             for module in x.modules():
@@ -294,7 +338,7 @@ class Guards(Containers):
                 self._reach(function, place)
         elif kind in (staticmethod, classmethod):
             self._reach(x.__func__, place)
-        elif kind in _IN_C:
+        elif kind in IN_C:
             self._guard_function_in_c(x, place)
         elif kind in (MemberDescriptorType, GetSetDescriptorType):
             if x.__name__ not in self.places_of_names and x.__name__ not in self._texts:
@@ -312,12 +356,22 @@ class Guards(Containers):
         if not self._computes_names:
             raise ComputedNames
 
-    def _guard_function_in_c(self, x: Any, place: Place | None) -> None:
+    def _reach_named(self, name: str, value: Any, place: Place | None) -> None:
+        if type(value) in IN_C and name not in self._taken and name not in self._texts:
+            self._guard_function_in_c(value, place, is_called=True)
+        else:
+            self._reach(value, place)
+
+    def _guard_function_in_c(self, x: Any, place: Place | None, is_called: bool = False) -> None:
+        """is_called: it is only called by name, which Frames sees; else it may be called by another function in C."""
         owner = getattr(x, "__self__", None)
         if x is globals:
-            raise Refused(_COMPUTED_VARIABLE, place)
+            raise Refused(COMPUTED_VARIABLE, place)
         if x.__name__ in COMPUTES_NAMES or x.__name__ in TAKES_NAME:
             self._computed_names()
+        self.asks_for_ids |= x in _IDS
+        if not is_called and type(x) is BuiltinFunctionType and (what := what_is_read(x)) is not None:
+            raise Refused(what, place)
         if isinstance(owner, ModuleType):
             self._note_decimals(x, place)
         elif owner is not None and type(owner).__module__ not in OWN:
@@ -353,13 +407,16 @@ class Guards(Containers):
             return
         self._functions.add(id(code))
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            for one in _reads_of_cell(code, name, self._ran):
+            if name in self._stored:
+                self.written.append(Written(cell, None, name, self._stored[name]))
+            for one in reads_of_cell(code, name, self._ran):
                 value, place = contents_of(cell), self._frames.place_of(code, one.line)
+                if self._note_written(cell, None, name, value, [one.use], place):
+                    continue
                 self._item(cell, None, value, place)
                 self._follow(value, one, place)
 
-    def _about(self, definition: Any, place: Place | None) -> None:
-        """Guards the name and the texts of a function or a class."""
+    def _about(self, definition: Any, place: Place | None) -> None:  # its name and texts
         names = [name for name in ("__name__", "__qualname__", "__doc__", "__module__") if name in self.names]
         if names:
             self._unchanged(lambda x: tuple([getattr(x, name) for name in names]), definition, place)
@@ -369,6 +426,10 @@ class Guards(Containers):
     def _guard_module(self, module: ModuleType, place: Place | None) -> None:
         self._guard_kind(module, place)
         variables = module.__dict__
+        hook = variables.get("__getattr__", absent)
+        self._item(variables, "__getattr__", hook, place)
+        if is_defined_by_user(hook):
+            self._reach(hook, place)
         known = self._is_standard(module.__name__)
         everything = self._computes_names and not known
         names = variables.keys() if everything else self.places_of_names.keys() | self._texts.keys()
@@ -377,7 +438,7 @@ class Guards(Containers):
                 value = variables.get(name, absent)
                 self._item(variables, name, value, place)
                 if not known or (id(module) in self._imported and not self._is_defined_by(value, module)):
-                    self._reach(value, self.places_of_names.get(name, place))
+                    self._reach_named(name, value, self.places_of_names.get(name, place))
 
     def _is_defined_by(self, value: Any, module: ModuleType) -> bool:
         """Whether a variable of a known module is a definition of such a module, and not a value of the program's."""
@@ -388,66 +449,84 @@ class Guards(Containers):
     def _guard_kind(self, x: Any, place: Place | None) -> None:
         """Guards the class of a module or a tensor."""
         kind = type(x)
-        if kind is ModuleType or not self._is_standard(kind.__module__):
-            self._row(place, x, FIELD, CLASS, kind)
+        self._row(place, x, FIELD, CLASS, kind)
         self._guard_class(kind, place)
 
     def _guard_class(self, cls: type, place: Place | None) -> None:
-        """Guards what is read of a class, as itself or through its instances."""
-        for one in cls.__mro__:
-            if (id(one), True) in self._known:
-                continue
-            self._known[id(one), True] = one
-            if not is_made_by_class_statement(one):
-                continue
+        """Guards what is read of a class, as itself or through its instances. While the version of the class is that of
+        the last replay, it is one comparison."""
+        if (id(cls), True) in self._known:
+            return
+        self._known[id(cls), True] = cls
+        outer, self.rows = self.rows, []
+        made = [one for one in cls.__mro__ if is_made_by_class_statement(one)]
+        for one in made:
             attributes = dict_of_class(one)
             if self._is_standard(one.__module__):
-                if "._" not in one.__module__:  # private classes are no place for patches
-                    self._patches(attributes, place)
+                self._definitions(attributes, place)
                 continue
             self._row(place, *guard_of_bases(one))
-            self._about(one, place)
             self._attributes(None, attributes, place, special=True)
             names = attributes.get("__match_args__", ()) if "__match_args__" in self.names else ()
             if not self._texts.keys() | self.places_of_names.keys() >= {*names}:
                 self._computed_names()
+        rows, self.rows = self.rows, outer
+        if rows:
+            self._row(place, ClassUnchanged(cls, rows), CALL, TAG, *([cls] if TAG else []))
+        for one in made:
+            if not self._is_standard(one.__module__):
+                self._about(one, place)
         meta = type(cls)
         if meta is not type and not self._is_standard(cls.__module__):
             self._row(place, cls, FIELD, CLASS, meta)
             self._reach(meta, place)
 
-    def _patches(self, attributes: dict[str, Any], place: Place | None) -> None:
-        """Guards a class of norch's or of Python's library against attributes that a program puts there. While the
-        version of its dict is the same, that is one comparison."""
-        self._row(place, attributes, SIZE, len(attributes))
+    def _definitions(self, attributes: dict[str, Any], place: Place | None) -> None:
+        """Guards a class of norch's or of Python's library against attributes that a program puts there."""
+        self._unchanged(lambda attributes: (*attributes, *attributes.values()), attributes, place)
         for name, value in list(attributes.items()):
-            if name in self.places_of_names or name in self._texts or (HAS_VERSIONS and name[:2] == "__"):
-                self._item(attributes, name, value, place)
-                if isinstance(value, FunctionType) and kind_of(value.__code__.co_filename) == USER:
-                    self._reach(value, place)
+            if is_defined_by_user(value) and (
+                type(value) in _DEFINITIONS
+                or (self._is_named(name) and type(value).__module__.partition(".")[0] not in (*OWN, "_ctypes"))
+            ):
+                self._reach(value, place)
 
     def _is_standard(self, module: Any) -> bool:
         top = str(module).partition(".")[0]
         return top in (*OWN, "numpy", "builtins") or (top in sys.stdlib_module_names and top != "__main__")
 
+    def is_only_written(self, name: Any) -> bool:
+        """Whether the program binds attributes of this name, and reads none."""
+        return type(name) is str and not self._is_named(name) and (name in self._uses or name in self._stored)
+
+    def _note_written(
+        self, container: Any, key: Any, name: str, value: Any, uses: Collection[Use | None], place: Place | None
+    ) -> bool:
+        """Whether a value is only counted up, and so not guarded. Notes what the function writes to."""
+        known = [one for one in uses if one is not None and one != CALLED]
+        if len(known) < len(uses) or not is_only_used(value, known):
+            return False
+        kinds = {one.kind for one in known}
+        self.written.append(Written(container, key, name, place, kinds.pop() if len(kinds) == 1 else "several"))
+        return is_only_counted(value, known)
+
     # ---- instances -----------------------------------------------------------------------------------------------
+
+    def _is_named(self, name: str) -> bool:
+        return self._computes_names or name in self.places_of_names or name in self._texts
 
     def _guard_instance(self, x: Any, kind: type, place: Place | None) -> None:
         module = str(kind.__module__)
         if kind is Registry:  # its entries are attributes of a module
             return
         self._note_decimals(x, place)
-        if module == "logging" and not _OF_LOGGERS.isdisjoint(self.names) and hasattr(x, "manager"):
-            self._unchanged(_levels, x, place)
         if kind.__name__ in INERT_TYPES.get(module, ()) or module.startswith(INERT_MODULES):
             return
         own = module.partition(".")[0] in OWN
         base = next(one for one in kind.__mro__ if not is_made_by_class_statement(one))
         self._contents(x, base, place)
         if kind is not base:
-            if not self._is_standard(module):
-                self._row(place, x, FIELD, CLASS, kind)
-            self._guard_class(kind, place)
+            self._guard_kind(x, place)
         names: set[str] | None = self.names if isinstance(x, Optimizer) else None
         if names is not None and not _OF_STATE.isdisjoint(names):
             names = {*names, "param_groups", "state"}
@@ -455,8 +534,8 @@ class Guards(Containers):
         attributes = dict_of(x)
         if attributes is not None:
             # The code of NumPy is not looked at, and so the names that it reads are not known.
-            everything = everything or module.partition(".")[0] in ("numpy", "scipy")
-            self._attributes(x, attributes, place, names=names, everything=everything)
+            everything = everything or module.partition(".")[0] in ("numpy", "scipy") or base is SimpleNamespace
+            self._attributes(x, attributes, place, special=True, names=names, everything=everything)
         if isinstance(x, Optimizer):
             for hooks in x._hooks.values():
                 self._reach(hooks, place)
@@ -496,62 +575,26 @@ class Guards(Containers):
             if names is not None and name not in names:
                 continue
             named = everything or names is not None or name in self.places_of_names or name in self._texts
-            if named or (special and name[:2] == "__" and name not in _NOT_READ):
+            named = named or (name in self._places_of_tensors and isinstance(owner, Handle))
+            if named or (special and name[:2] == "__" and name not in NOT_READ):
                 self._item(attributes, name, value, place)
-                self._reach(value, self.places_of_names.get(name, place))
-            elif name in self._appended:
+                self._reach_named(name, value, self.places_of_names.get(name, place))
+            elif name in self._uses:
+                uses, used_at = self._uses[name], next(iter(self._uses[name].values()))
+                if self._note_written(attributes, name, name, value, uses, used_at):
+                    continue
                 self._item(attributes, name, value, place)
-                if type(value) not in (list, set, deque, dict):
-                    self._reach(value, self._appended[name])
+                if not is_only_used(value, uses):
+                    self._reach(value, used_at)
+            elif name in self._stored:
+                self.written.append(Written(attributes, name, name, self._stored[name]))
 
     def guard_layer(self, module: Module) -> None:
         """Reaches what is read of a module's attributes; Trace guards its parameters, buffers, children and hooks."""
         self._guard_class(type(module), None)
-        if not self._is_standard(type(module).__module__):
-            self._row(None, module, FIELD, CLASS, type(module))
+        self._row(None, module, FIELD, CLASS, type(module))
         if not _OF_PARAMETERS.isdisjoint(self.names):
             self.tensors += [x for x in (*module._parameters.values(), *module._buffers.values()) if x is not None]
         private = self._computes_names and self._is_standard(type(module).__module__)
         self._attributes(module, module.__dict__, None, names=self.names if private else None)
         self._walk()
-
-
-_NOT_READ = frozenset(
-    "__module__ __doc__ __dict__ __weakref__ __annotations__ __qualname__ __slots__ __parameters__ __orig_bases__ "
-    "__abstractmethods__ __firstlineno__ __static_attributes__ __annotate__ __annotate_func__ __annotations_cache__ "
-    "__match_args__ __dataclass_params__ __dataclass_fields__".split()
-)
-
-
-_COMPUTED_VARIABLE = "it looks up a global variable by a computed name; name the variable, or hold it in a dict"
-
-
-def _levels(logger: Any) -> tuple[Any, ...]:
-    """What decides whether a logger reports."""
-    found = [logger.manager.disable]
-    while logger is not None:
-        found += [logger.level, logger.disabled, logger.propagate, *logger.handlers, *logger.filters]
-        logger = logger.parent
-    return tuple(found)
-
-
-def _place_of(function: Any) -> Place | None:
-    code = (
-        getattr(getattr(function, "__func__", function), "__code__", None) if not isinstance(function, dict) else None
-    )
-    return (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
-
-
-def _reads_of_cell(code: CodeType, name: str, ran: set[int]) -> Iterator[Read]:
-    """The loads of a variable of an outer function in code, and in functions within it that ran."""
-    yield from (one for one in reads_of(code).variables if one.kind == "cell" and one.name == name)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType) and id(constant) in ran and name in constant.co_freevars:
-            yield from _reads_of_cell(constant, name, ran)
-
-
-def _note_inner(code: CodeType, found: set[int]) -> None:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            found.add(id(constant))
-            _note_inner(constant, found)

@@ -6,6 +6,9 @@ frames                 the code of Python that ran
 guards                 conditions for a replay: the rows of conditions.py; later: for that of a backward part
 places                 {id of a container of guards: file and line that read it}; places_of_names: of attributes
 fitted                 recordings of earlier calls that fitted before this one
+written                what the function writes to and does not read
+effects, appends       {name of what it has changed there, which a replay does not: file and line}; the second where
+                       it only appends
 changes                {recording of an earlier call: why this call shows that it cannot be replayed}
 modules                {id: module} of the modules that were called
 kept                   objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
@@ -22,6 +25,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import _recording
+from .._handle import alias
 from .._lib import lib
 from .._nvrtc import name_nvrtc
 from .._recording import here, unseen
@@ -30,10 +34,11 @@ from ..autograd import anomaly
 from ..autograd.reachable import reachable
 from ..nn._watch import watching
 from ..nn.module import Module
-from .conditions import FIELD, ITEM, KEYS, SIZE, Row, Unchanged, changed
-from .containers import Place, Refused
+from .conditions import FIELD, ITEM, KEYS, SIZE, ClassUnchanged, Row, Unchanged, changes, found_by
+from .containers import ComputedNames, Place, Refused
 from .frames import Frames
-from .guards import ComputedNames, Guards
+from .guards import Guards
+from .written import Written, are_alike
 
 # What is read of tensors by these names; the numbers are those of csrc/python/recording.h.
 _READS = {
@@ -64,6 +69,9 @@ class Trace:
         self.places_of_names: dict[str, Place] = {}
         self.fitted: list[Any] = []
         self.changes: dict[Any, str] = {}
+        self.written: list[Written] = []
+        self.effects: dict[Any, Place | None] = {}
+        self.appends: dict[Any, Place | None] = {}
         self.kept: list[Any] = []
         self.generators: list[tuple[Any, int, int]] = []
         self.visited: set[Any] = set()
@@ -152,13 +160,14 @@ class Trace:
             return text if error.place is None else f"{text}\n  at {error.place[0]}:{error.place[1]}"
         self.modules = found.modules
         rows += found.rows
+        self.written += found.written
         self.places.update(found.places)
         self.places_of_names.update(found.places_of_names)
         for module in found.modules.values():
-            rows += _rows_of_module(module)
+            rows += (row for row in _rows_of_module(module) if not found.is_only_written(row[2]))
         reads = sum(number for number, names in _READS.items() if not names.isdisjoint(found.names))
         reads += _READS_ATTRIBUTES * found.reads_optional_attributes
-        asks_for_ids = "__hash__" in found.names or any(row[-1] is id or row[-1] is hash for row in found.rows)
+        asks_for_ids = found.asks_for_ids or "__hash__" in found.names
         lib.norch_record_read(recording, found.tensors, reads, _ids_in(found.rows) if asks_for_ids else [])
         return None
 
@@ -170,25 +179,48 @@ class Trace:
             for module in modules:
                 done.add(id(module))
                 found.guard_layer(module)
+        found.guard_attributes_of_tensors()
         return found
 
-    def compare(self, candidates: list[Any]) -> None:
+    def compare(self, recording: Any, candidates: list[Any], results: list[Any]) -> None:
         """Notes in self.changes which recordings fitted before this run and do not after it: the function changes what
-        it reads."""
+        it reads. A tensor that it has made in place of one like it is no such change if both runs make the same calls,
+        as then none of them takes the tensor that was there."""
         self.fitted = candidates
         for program in candidates:
+            earlier = program.trace
+            anew = [(one.name, one.place, x) for one in earlier.written for x in one.replaced()]
+            for one in earlier.written:
+                if one.is_changed():
+                    (self.appends if one.use == "appended" else self.effects)[one.name] = one.place
             if not lib.norch_guards_hold(program.recording):
-                row = changed(program.trace.guards)
-                place = row and program.trace.place_of(row)
-                what = f" ({row[2]!r})" if row and type(row[2]) is str else ""
-                text = f"the function changes a value of Python's that it reads{what}, which a replay would not; "
-                text += "keep it in a tensor that the function writes to, or pass it as an argument"
-                self.changes[program] = text if not place else f"{text}\n  at {place[0]}:{place[1]}"
+                for row in changes(earlier.guards):
+                    now = found_by(row[0], row[2]) if row[1] == ITEM and len(row) == 4 else None
+                    if (
+                        not are_alike(row[-1], now)
+                        or lib.norch_is_external(recording, now)
+                        or any(lib.norch_share_storage(row[-1], x) for x in results)
+                    ):
+                        self.changes.setdefault(program, _changed(row, earlier.place_of(row)))
+                    else:
+                        anew.append((row[2], earlier.place_of(row), now))
+            for name, place, x in anew:
+                if lib.norch_is_external(recording, x):
+                    self.effects[name] = place
+                elif any(x is one for one in results):
+                    self.kept.append(alias(x))  # so that replays write to its memory
 
     def place_of(self, row: Row) -> Place | None:
         """File and line that read what a guard compares."""
         by_name = self.places_of_names.get(row[2]) if type(row[2]) is str else None
         return self.places.get(id(row[0])) or by_name
+
+
+def _changed(row: Row, place: Place | None) -> str:
+    what = f" ({row[2]!r})" if type(row[2]) is str else ""
+    text = f"the function changes a value of Python's that it reads{what}, which a replay would not; "
+    text += "keep it in a tensor that the function writes to, or pass it as an argument"
+    return text if not place else f"{text}\n  at {place[0]}:{place[1]}"
 
 
 def _rows_of_module(module: Module) -> Iterator[Row]:
@@ -219,6 +251,7 @@ def _ids_in(guards: list[Row]) -> list[int]:
     """The numbers in guards that may be id() or hash() of a tensor, as such ids."""
     ids: set[int] = set()
     values = [one for row in guards for one in (row[0].before if type(row[0]) is Unchanged else row[2:])]
+    values += [one for row in guards if type(row[0]) is ClassUnchanged for inner in row[0].rows for one in inner[2:]]
     while values:
         value = values.pop()
         if type(value) is tuple:

@@ -19,7 +19,10 @@ LAYERS_FILES = tuple(PACKAGE + one for one in "nn/ amp/ distributions/ utils/ op
 # They report, or make types and imports; what they read has no effect on numbers.
 REPORTING_FILES = tuple(
     STANDARD + one
-    for one in "warnings.py typing.py traceback.py linecache.py tokenize.py importlib/ logging/ abc.py".split()
+    for one in (
+        "warnings.py typing.py traceback.py linecache.py tokenize.py logging/ abc.py "
+        "importlib/__init__.py importlib/_boot importlib/abc.py importlib/machinery.py importlib/util.py"
+    ).split()
 )
 # Compute from their arguments (NumPy, SciPy), or watch the program (the others).
 PACKAGE_FILES = tuple(
@@ -56,5 +59,5 @@ INERT_TYPES = {
     "_collections": ("_tuplegetter",),
     "collections": ("_tuplegetter",),
 }
-# They report or describe types; Logger's levels are guarded where they are read.
-INERT_MODULES = ("typing", "_typing", "logging", "warnings", "_pytest", "unittest.case", "unittest.runner")
+# They report or describe types.
+INERT_MODULES = ("typing", "_typing", "warnings", "_pytest", "unittest.case", "unittest.runner")

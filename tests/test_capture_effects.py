@@ -1,0 +1,234 @@
+"""What a recorded function writes to in Python: counters, logs and kept tensors are recorded, with a warning where a
+replay does not write them, and what it reads of its own is refused."""
+
+import collections
+import logging
+import re
+import threading
+import types
+import warnings
+
+import pytest
+
+import norch
+from norch import nn, optim
+
+pytestmark = pytest.mark.host
+
+
+class Trainer:
+    def __init__(self):
+        norch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+        self.seen, self.shape, self.last = 0, None, None
+        self.metrics, self.counts = collections.defaultdict(list), collections.Counter()
+        self.features = {}
+        self.log = logging.getLogger("norch.test.trainer")
+
+    def step(self, x):
+        loss = self.model(x).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+def counts_elements(self, x):
+    n = x.shape[0]
+    self.seen += n
+    return self.step(x)
+
+
+def counts_steps(self, x):
+    self.seen = self.seen + 1
+    return self.step(x)
+
+
+def counts_by_key(self, x):
+    self.counts["n"] += len(x)
+    return self.step(x)
+
+
+def appends(self, x):
+    loss = self.step(x)
+    self.metrics["loss"].append(loss)
+    return loss
+
+
+def keeps_shape(self, x):
+    self.shape = x.shape
+    self.log.info("step")
+    return self.step(x)
+
+
+def keeps_loss(self, x):
+    self.last = self.step(x)
+    return self.last
+
+
+def keeps_argument(self, x):
+    self.last = x
+    return self.step(x)
+
+
+def reads_a_hooks_feature(self, x):
+    if not self.features:
+        self.model[1].register_forward_hook(lambda module, args, out: self.features.__setitem__("a", out))
+        self.features["a"] = None
+    loss = self.model(x).pow(2).mean() + self.features["a"].pow(2).mean()
+    self.optimizer.zero_grad()
+    loss.backward()
+    self.optimizer.step()
+    return loss
+
+
+# Functions, and the name in the warning; None: there is none.
+RECORDED = {
+    counts_elements: "seen", counts_steps: "seen", counts_by_key: "counts", appends: "metrics", keeps_shape: None,
+    keeps_loss: None, keeps_argument: "last", reads_a_hooks_feature: None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", RECORDED, ids=lambda body: body.__name__)
+def test_steps_of_trainers(body):
+    norch.manual_seed(1)
+    batches, found = [norch.randn(5, 3) for _ in range(12)], []
+    for wrap in (lambda f: f, norch.capture):
+        trainer = Trainer()
+        step = wrap(lambda x, trainer=trainer: body(trainer, x))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            losses = [step(x).item() for x in batches]
+        kept = trainer.last.tolist() if body is keeps_loss else None
+        found.append((losses, [p.tolist() for p in trainer.model.parameters()], kept))
+    assert found[0] == found[1] and step.recordings() == 1
+    name = RECORDED[body]
+    assert len(told) == (name is not None)
+    if name is not None:
+        assert re.search(rf"replays do not: {name!r} at {re.escape(__file__)}:\d+; do so after", str(told[0].message))
+
+
+LAST = None
+
+
+@pytest.mark.parametrize("how", ["capture", "compile"])
+@pytest.mark.parametrize("place", ["attribute", "item", "global", "closure"])
+def test_tensors_that_are_kept_follow_replays(place, how):
+    holder, held, cell = types.SimpleNamespace(last=None), {}, None
+
+    def f(x):
+        global LAST
+        nonlocal cell
+        y = x * 2.0
+        if place == "attribute":
+            holder.last = y
+        elif place == "item":
+            held["last"] = y
+        elif place == "global":
+            LAST = y
+        else:
+            cell = y
+        return y
+
+    step = norch.capture(f) if how == "capture" else norch.compile(f, fullgraph=True)
+    for i in range(9):
+        y = step(norch.full((2,), float(i)))
+        last = {"attribute": holder.last, "item": held.get("last"), "global": LAST, "closure": cell}[place]
+        assert last.tolist() == y.tolist() == [2.0 * i] * 2
+    assert step.recordings() == 1
+    globals()["LAST"] = None
+
+
+def returns_what_was_there(held, x):
+    before = held["h"]
+    held["h"] = x * 2
+    return before
+
+
+def returns_a_view_of_it(held, x):
+    return returns_what_was_there(held, x).view(2)
+
+
+def moves_it(held, x):
+    held["p"] = held["h"]
+    held["h"] = x * 2
+    return x + 1
+
+
+def exchanges(held, x):
+    held["p"], held["h"] = held["h"], held["p"]
+    return x + 1
+
+
+def counts_and_reads(held, x):
+    held["n"] += 1
+    return x * 2 if held["n"] % 100 else x
+
+
+@pytest.mark.parametrize("how", ["capture", "compile"])
+@pytest.mark.parametrize(
+    "f", [returns_what_was_there, returns_a_view_of_it, moves_it, exchanges, counts_and_reads],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_what_a_function_changes_and_reads_is_refused(f, how):
+    held = {"h": norch.zeros(2), "p": norch.zeros(2), "n": 0}
+    given = lambda x: f(held, x)  # noqa: E731
+    step = norch.capture(given) if how == "capture" else norch.compile(given, fullgraph=True)
+    with pytest.raises(norch.CaptureError, match=r"(?s)changes a value.*pass it as an argument\n  at .*effects.py:\d+"):
+        for i in range(8):
+            step(norch.full((2,), float(i)))
+
+
+def test_another_thread_that_changes_a_value_while_it_is_recorded():
+    holder, turn, done = types.SimpleNamespace(k=2.0), threading.Semaphore(0), threading.Semaphore(0)
+
+    def work():
+        for i in range(16):
+            turn.acquire()
+            holder.k = 2.0 + i % 2
+            done.release()
+
+    threading.Thread(target=work, daemon=True).start()
+
+    def f(x):
+        y = x * holder.k
+        turn.release()
+        done.acquire()
+        return y * holder.k
+
+    step = norch.capture(f)
+    for _ in range(16):
+        before = holder.k
+        assert step(norch.ones(1)).item() == before * holder.k
+    assert step.recordings() == 0
+
+
+@pytest.mark.parametrize("make", [threading.Thread, lambda target: threading.Timer(0.0, target)])
+def test_a_thread_is_refused_as_one(make):
+    def f(x):
+        thread = make(target=lambda: None) if make is threading.Thread else make(lambda: None)
+        thread.start()
+        thread.join()
+        return x + 1
+
+    step = norch.capture(f)
+    step(norch.ones(1))
+    with pytest.raises(norch.CaptureError, match=r"starts a thread.*\n  at .*test_capture_effects.py:\d+"):
+        step(norch.ones(1))
+
+
+def test_locks_and_queues_are_no_obstacle():
+    import queue
+
+    items, lock, condition = queue.Queue(), threading.Lock(), threading.Condition()
+
+    def f(x):
+        with lock, condition:
+            condition.notify_all()
+        return x + 1
+
+    step = norch.capture(f)
+    for i in range(5):
+        assert step(norch.full((1,), float(i))).item() == i + 1.0
+    assert step.recordings() == 1 and items.empty()
