@@ -23,6 +23,7 @@ import unittest.mock
 
 import pytest
 from numbers_held import WAYS, Plain, of_attribute, way
+from numbers_patched import PATCHES
 
 import norch
 from norch import nn, optim
@@ -256,6 +257,7 @@ def dict_of_a_named_tuple_replaced():
 
 
 def patched(cls, read, name="norch_number"):
+    PATCHES.append(lambda: delattr(cls, name))
     setattr(cls, name, 2.0)
     return of_attribute(cls, read, name)
 
@@ -279,8 +281,9 @@ def patch_of_pythons_classes():
 
 @way
 def patched_forward():
-    original = nn.Hardswish.__dict__.get("original", nn.Hardswish.forward)
-    nn.Hardswish.original, nn.Hardswish.forward = original, lambda self, x: x * 2.0
+    original = nn.Hardswish.forward
+    PATCHES.append(lambda: setattr(nn.Hardswish, "forward", original))
+    nn.Hardswish.forward = lambda self, x: x * 2.0
     layer = nn.Hardswish()
     return (lambda x: layer(x)), lambda v: setattr(nn.Hardswish, "forward", lambda self, x: x * v)
 
