@@ -15,7 +15,6 @@ from ._exports import exported as _exported
 from ._exports import publish as _publish
 from ._metadata import numel
 from ._protocols import is_nonzero
-from ._repr import set_printoptions
 from ._size import Size
 from ._threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -35,7 +34,6 @@ from .ops._out import NAMES as _TAKE_OUT
 from .ops._out import take_out_late as _take_out_late
 from .ops.complex import *  # noqa: F403
 from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
-from .ops.composed.einsum import einsum
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
 from .ops.composed.products import *  # noqa: F403
@@ -75,6 +73,7 @@ _MODULES = (
 )
 _LAZY = {
     ".": _MODULES,
+    "._repr": "set_printoptions",
     **_DEFERRED,
     ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "

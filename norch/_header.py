@@ -55,8 +55,11 @@ def listed(name_of: Any) -> list[str]:
     return names
 
 
-def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[ctypes.Structure], dict[str, Any]]:
-    """(constants by name, the struct of tensors, the functions for ctypes by name) of a library loaded from path."""
+def read_header(
+    library: ctypes.PyDLL, path: str
+) -> tuple[dict[str, int], type[ctypes.Structure], dict[str, Any], list[str]]:
+    """(constants by name, the struct of tensors, the functions for ctypes by name, the names of builtins) of a library
+    loaded from path."""
     for text_of in ("norch_header", "norch_call_name"):
         try:
             getattr(library, text_of).restype = ctypes.c_char_p
@@ -68,7 +71,8 @@ def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[
     numbers = {words[1]: int(words[2]) for words in directives if len(words) == 3 and words[2].lstrip("-").isdigit()}
     text = "\n".join([line for line in lines if line[:1] != "#"])
     tensor_struct = _read_struct(text, numbers)
-    builtins, functions = set(listed(library.norch_call_name)), {}
+    listed_builtins = listed(library.norch_call_name)
+    builtins, functions = set(listed_builtins), {}
     for declaration in text.split(";"):
         head, parenthesis, arguments = declaration.strip().removesuffix(")").partition("(")
         result, _, name = head.rpartition("{")[2].rpartition("norch_")
@@ -84,4 +88,5 @@ def read_header(library: ctypes.PyDLL, path: str) -> tuple[dict[str, int], type[
         each = [] if arguments.strip() == "void" else arguments.split(",")
         function.argtypes = [_argument_type(argument.strip()) for argument in each]
         functions["norch_" + name] = function
-    return {name.removeprefix("NORCH_"): number for name, number in numbers.items()}, tensor_struct, functions
+    constants = {name.removeprefix("NORCH_"): number for name, number in numbers.items()}
+    return constants, tensor_struct, functions, listed_builtins

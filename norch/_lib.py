@@ -36,7 +36,7 @@ def _load() -> ctypes.PyDLL:
 
 _library = _load()
 constants: dict[str, int]
-constants, TensorStruct, _functions = read_header(_library, _PATH)
+constants, TensorStruct, _functions, _builtins = read_header(_library, _PATH)
 lib: Any = types.SimpleNamespace(**_functions)
 constants |= {name.upper(): number for number, name in enumerate(listed(lib.norch_dtype_name))}  # of dtypes.def
 if lib.norch_sizeof_tensor() != ctypes.sizeof(TensorStruct):
@@ -64,7 +64,7 @@ def _bind_python() -> type:
         tensor_type = lib.norch_bind_python((ctypes.c_void_p * len(classes))(*map(id, classes)))
     except ValueError:  # NULL
         raise ImportError("norch: the library is not loaded into a Python process") from None
-    for i, name in enumerate(listed(lib.norch_call_name)):
+    for i, name in enumerate(_builtins):
         setattr(lib, "norch_" + name, lib.norch_call(i))
     return tensor_type
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import _repr
 from ._buffers import buffer
 from ._handle import Handle
 from ._lib import lib
@@ -35,7 +34,9 @@ class ProtocolMethods(Handle):
         values = self._values()
         for size in reversed(self.shape[1:]):
             if size == 0:
-                return _repr.empty_lists(self.shape)
+                from ._repr import empty_lists
+
+                return empty_lists(self.shape)
             values = [values[i : i + size] for i in range(0, len(values), size)]
         return values if self.ndim else values[0]
 
@@ -162,7 +163,9 @@ class ProtocolMethods(Handle):
         return object.__format__(self, spec) if spec else repr(self)
 
     def __repr__(self) -> str:
-        return _repr.text(self)
+        from ._repr import text  # lazy: programs that print no tensor need not import it
+
+        return text(self)
 
 
 def is_nonzero(input: Tensor) -> bool:

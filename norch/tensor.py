@@ -21,7 +21,6 @@ from .autograd.record import gradient_edge
 from .ops import complex as _complex  # noqa: F401
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
-from .ops import new as _new  # noqa: F401
 from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
@@ -42,6 +41,7 @@ else:
     DeclaredMethods = _handle.Handle
 
 
+METHODS |= {name: method for name, method in deferred_methods().items() if name not in METHODS}
 T = TypeVar("T", bound="Tensor")
 
 
@@ -112,21 +112,23 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
         lacking = {name for name, value in vars(Tensor).items() if type(value) is _left_out.Missing}
         return [name for name in object.__dir__(self) if name not in lacking]
 
+    if not TYPE_CHECKING:
+        locals().update(METHODS)  # at once: each setattr() would look at all of the class
+        __hash__ = object.__hash__  # which a class with __eq__ does not inherit
+
 
 def is_tensor(x: Any) -> bool:
     """Whether x is a Tensor."""
     return isinstance(x, Tensor)
 
 
-for _name, _method in deferred_methods().items():
-    METHODS.setdefault(_name, _method)
 for _name, _function in METHODS.items():
-    setattr(Tensor, _name, _function)
     if _name[:2] == "__" and METHODS.get(_function.__name__) is not _function:
         _function.__name__ = _name
 for _base in Tensor.__mro__[1:-1]:  # so that Python's TypeErrors name Tensor
+    _prefix = f"{_base.__name__}."
     for _method in vars(_base).values():
-        if isinstance(_method, FunctionType) and _method.__qualname__.startswith(f"{_base.__name__}."):
+        if type(_method) is FunctionType and _method.__qualname__.startswith(_prefix):
             _method.__qualname__ = f"Tensor.{_method.__name__}"
 _left_out.mark(Tensor)
 _handle.result_class = Tensor

@@ -17,7 +17,6 @@ from .._exports import publish
 from .._typing import TYPE_CHECKING
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward
-from .function import Function, once_differentiable
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .gradients import grad
 
@@ -29,11 +28,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import functional, graph
+    from .function import Function, once_differentiable
 
 publish(
     globals(),
     {
         ".": "functional graph",
+        ".function": "Function once_differentiable",
         "norch.testing": "GradcheckError gradcheck gradgradcheck",
         "norch.compat.legacy": "Variable",
     },

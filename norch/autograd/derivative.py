@@ -86,22 +86,13 @@ def derivative(
     """
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
-    needed = [tuple(one for one in listed if one != "needs_input_grad") for listed in parameters]
-    if backward is not None and unread is not None:
-        needed = [tuple(one for one in needed[0] if one not in unread.get(name, ())) for name in inputs]
+    needed = parameters
+    if backward is not None:
+        needed = [tuple(one for one in parameters[0] if one != "needs_input_grad")]
+        if unread is not None:
+            needed = [tuple(one for one in needed[0] if one not in unread.get(name, ())) for name in inputs]
     plan = SavePlan(inputs, needed, layout, others, tensors, unread or {})
-    # meta tensors are of the input's dtype, in which what takes them places elements of the gradient
-    rounds_once = rounds_once or any(name[-4:] in ("meta", "etas") for listed in parameters for name in listed)
-
-    def propagate_by(wrap: Callable[[Gradient], Gradient] | None) -> Any:
-        if backward is not None:
-            return _all_at_once(backward if wrap is None else wrap(backward), parameters[0], plan)
-        each = [
-            _no_gradient if one is None else _gradient(one if wrap is None else wrap(one), listed, plan)
-            for one, listed in zip(functions, needed, strict=True)
-        ]
-        return (_one, _two, _three)[len(each) - 1](*each)
-
+    declaration = backward, functions, parameters, needed, plan
     attributes = {
         "__slots__": (),
         "__module__": __name__,
@@ -109,8 +100,8 @@ def derivative(
         "shares_grad": shares_grad,
         "depends_on": depends_on,
         "holomorphic": holomorphic,
-        "propagate": propagate_by(None),
-        "propagate_by": None if rounds_once else staticmethod(propagate_by),
+        "propagate": _propagate(*declaration),
+        "declaration": None if rounds_once else declaration,
     }
     if plan.frees:
         attributes["release"] = _release
@@ -118,6 +109,17 @@ def derivative(
         read = plan.reader(_parameters("add_to", add_to)[1:])
         attributes.update(partial=True, add_to=lambda node, whole, g: add_to(whole, g, *read(node)))
     return type("".join(part.capitalize() for part in name.split("_")), (OpNode,), attributes)
+
+
+def propagate_by(wrap: Callable[[Gradient], Gradient], node_class: Any) -> Any:
+    """propagate() of a node class, of its gradient functions as wrap makes them; None where they compute halves as
+    they are, and where they name meta tensors: what takes one places elements of the gradient in the input's dtype."""
+    declaration = node_class.declaration
+    if declaration is None or any(name[-4:] in ("meta", "etas") for listed in declaration[2] for name in listed):
+        return None
+    backward, functions, *others = declaration
+    wrapped = [one if one is None else wrap(one) for one in functions]
+    return _propagate(backward if backward is None else wrap(backward), wrapped, *others)
 
 
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
@@ -153,6 +155,19 @@ def _parameters(name: str, function: Gradient | None) -> tuple[str, ...]:
             f"not {type(function).__name__}"
         )
     return code.co_varnames[1 : code.co_argcount]
+
+
+def _propagate(
+    backward: Gradient | None, functions: Any, parameters: Any, needed: Any, plan: SavePlan
+) -> Callable[[OpNode, Any], tuple[Any, ...]]:
+    """The gradients of all inputs as a function of the node and g."""
+    if backward is not None:
+        return _all_at_once(backward, parameters[0], plan)
+    each = [
+        _no_gradient if function is None else _gradient(function, listed, plan)
+        for function, listed in zip(functions, needed)
+    ]
+    return (_one, _two, _three)[len(each) - 1](*each)
 
 
 def _no_gradient(node: OpNode, g: Any) -> None:

@@ -22,14 +22,12 @@ from ..dtype import complex64
 from ..errors import DTypeError, Error, ShapeError
 from . import anomaly
 from .broadcast import unbroadcast
-from .dependence import record_dependence
 from .grad_mode import mode, set_grad_enabled
 from .halves import HALVES
 from .halves import propagate as propagate_halves
 from .hooks import add_to_grad, call_after, call_hooks, call_post_accumulate_hooks, check_gradient, retaining
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import Leaf, Node
-from .reachable import count_dependencies, open_all
 from .record import gradient_edge
 from .targets import Targets, nodes_of
 
@@ -137,6 +135,8 @@ def walk(
     """Walks back from roots, (node, gradient) pairs, and adds to the .grad of the leaves that it reaches. With targets
     it collects their gradients instead, in targets.found, and no .grad of a leaf changes."""
     if create_graph:
+        from .reachable import open_all  # lazy: few programs take second derivatives
+
         open_all([root for root, _ in roots])
     waiting: Queue = []
     gradients: dict[Node, Any] = {}
@@ -209,6 +209,8 @@ def visit(
         if node.metas is not None:
             grad_inputs = unbroadcast(grad_inputs, node.metas)
         if create_graph and node.depends_on:
+            from .dependence import record_dependence
+
             grad_inputs = record_dependence(node, grad_inputs)
         if hooks is not None:
             grad_inputs = call_after(hooks, grad_inputs, g)
@@ -227,6 +229,8 @@ def visit(
                     _accumulate(edge, grad_input, not node.shares_grad and hooks is None, create_graph)
                     continue
                 if targets is None and dependencies is None:
+                    from .reachable import count_dependencies
+
                     dependencies = count_dependencies([node, *(other for _, other in waiting)], gradients)
                 if dependencies is not None and edge in dependencies:
                     _collect(dependencies, gradients, edge, grad_input, create_graph)

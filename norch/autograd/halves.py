@@ -10,6 +10,7 @@ from types import FunctionType
 from .._handle import Handle
 from .._lib import constants
 from .._typing import Any
+from .derivative import propagate_by
 
 HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
@@ -73,15 +74,15 @@ def _kept_wide(function: Callable[..., Any]) -> Callable[..., Any]:
 def propagate(node: Any, g: Any) -> Any:
     """node.propagate(g), by the rule where g is of halves. Gradients of a node that broadcast stay in float32 until
     unbroadcast() has added them."""
-    kind = type(node)
-    if kind.propagate_by is None or getattr(g, "_dtype", -1) not in HALVES:
+    if getattr(g, "_dtype", -1) not in HALVES:
+        return node.propagate(g)
+    made = _propagate_by(_by_rule if node.metas is None else _kept_wide, type(node))
+    if made is None:
         return node.propagate(g)
     if node.metas is None:
-        return _made(kind, _by_rule)(node, g)
-    grads = _made(kind, _kept_wide)(node, g.float())
+        return made(node, g)
+    grads = made(node, g.float())
     return [x if x is None or meta is not None else x.to(g.dtype) for x, meta in zip(grads, node.metas)]  # of as many
 
 
-@functools.cache
-def _made(kind: Any, wrap: Any) -> Any:
-    return kind.propagate_by(wrap)
+_propagate_by: Any = functools.cache(propagate_by)

@@ -38,8 +38,8 @@ class Node:
     holomorphic = False
     # Whether it is of a view, the first edge of which leads to the tensor that was viewed.
     of_view = False
-    # What makes a propagate() of gradient functions that are wrapped, for halves (halves.py).
-    propagate_by: Any = None
+    # The gradient functions, where those of halves may need to be wrapped (halves.py).
+    declaration: Any = None
     # The meta tensor of each input, if broadcasting or promotion changed its shape or dtype: the engine sums and casts
     # the gradients back to these.
     metas: tuple[Any, ...] | None = None

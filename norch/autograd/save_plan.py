@@ -6,6 +6,7 @@ copies fill node._saved by it; the gradient functions read node._saved by it.
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import itemgetter
 
 from .._handle import Handle, alias
@@ -41,15 +42,15 @@ class SavePlan:
         tensors: tuple[str, ...],
         unread: dict[str, tuple[str, ...]],
     ):
-        used = dict.fromkeys(name for names in needed for name in names)
+        used = dict.fromkeys(chain(*needed))
         if others is None:
             others = tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs)
         self.inputs, self.others = inputs, others
         self.needed = needed if len(needed) == len(inputs) else needed * len(inputs)  # one function for all
-        self.layout = layout or tuple(dict.fromkeys([*(name for name in inputs if name in used), *used]))
+        self.layout = layout or tuple(dict.fromkeys([*filter(used.__contains__, inputs), *used]))
         self.frees = not {*inputs, "out", *tensors}.isdisjoint(used)
         self.out = "out" in used
-        self.unread = {name for names in unread.values() for name in names}
+        self.unread = set(chain(*unread.values()))
         self.x_meta = bool(inputs) and f"{inputs[0]}_meta" in used
         self.selections: dict[int, tuple[Any, bool, list[int]]] = {}
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from .._typing import Any
 from ..errors import Error
 from .node import Node
-from .reachable import reachable
 from .record import gradient_edge
 
 
@@ -33,6 +32,8 @@ class Targets:
     def start(self, roots: Iterable[Node]) -> None:
         """Finds the needed nodes of a walk from roots."""
         needed = self.needed
+        from .reachable import reachable  # lazy: backward() alone needs no targets
+
         seen = reachable(roots, self.found if self.is_boundary else ())
         for node in sorted(seen, key=lambda node: node.seq):  # inputs first: they are older than their users
             if node in self.found or not needed.isdisjoint(node.edges):

@@ -3,7 +3,6 @@ functions made at run time. _operand.py has the helpers of all operations."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from .._handle import Handle
@@ -11,7 +10,7 @@ from .._lib import lib
 from .._typing import Any, Tensor, TypeVar, cast
 from ..autograd.record import gradient_edge
 from ..errors import REFUSALS
-from ._instead import instead
+from ._instead import instead, wraps
 from ._operand import RENAMED_ERRORS, as_operand, renamed_error, tensor_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,7 +50,7 @@ def as_fixed_tensors(values: Any, name: str) -> list[Any]:
 def rename_errors(function: F) -> F:
     """Makes the errors of a composed function name it."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def composed(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
@@ -67,7 +66,7 @@ def checked_once(function: F) -> F:
     """rename_errors() of a function that reads each tensor in one call of the library, but its arguments before. What
     that refuses is computed again of tensors that stay as they are, for an error that is about one state of them."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def composed(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
@@ -108,6 +107,6 @@ def optional_results(*flags: str) -> Callable[[F], F]:
 
 def public(names: dict[str, Any], *but: str) -> list[str]:
     """The __all__ of a module of operations: functions made or defined there, but for private and in-place ones."""
-    here = [name for name, thing in names.items() if getattr(thing, "__module__", "") == names["__name__"]]
-    shown = [name for name in here if name[0] != "_" and name[-1] != "_" and name not in but]
-    return [name for name in shown if not isinstance(names[name], type)]
+    here = names["__name__"]
+    shown = [name for name, thing in names.items() if getattr(thing, "__module__", "") == here and name[0] != "_"]
+    return [name for name in shown if name[-1] != "_" and name not in but and not isinstance(names[name], type)]

@@ -9,12 +9,14 @@ from .._typing import Any
 # Modules, relative to norch, with their functions in norch, and with the methods of Tensor that they declare.
 FUNCTIONS = {
     "._stft": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
+    ".ops.composed.einsum": "einsum",
     ".ops.composed.distance": "cdist cosine_similarity pairwise_distance pdist renorm",
     ".ops.composed.grid": "cartesian_prod combinations meshgrid unravel_index vander",
     ".ops.composed.histogram": "histc histogram",
     ".ops.composed.numeric": "gcd gradient heaviside lcm nextafter",
     ".ops.composed.order": "bincount diff isin kthvalue mode nanquantile quantile unique unique_consecutive",
     ".ops.composed.statistics": "corrcoef cov cumulative_trapezoid trapezoid trapz",
+    ".ops.new": "",
     ".ops.special": "i0 igamma igammac",
 }
 _METHODS = {
@@ -23,6 +25,7 @@ _METHODS = {
     ".ops.composed.numeric": "gcd gcd_ heaviside heaviside_ lcm lcm_ nextafter nextafter_",
     ".ops.composed.order": "bincount diff kthvalue mode nanquantile quantile unique unique_consecutive",
     ".ops.composed.statistics": "corrcoef cov",
+    ".ops.new": "new new_empty new_empty_strided new_full new_ones new_tensor new_zeros",
     ".ops.special": "i0 i0_ igamma igamma_ igammac igammac_",
 }
 

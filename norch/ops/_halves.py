@@ -7,14 +7,13 @@ autograd/derivative.py applies it to gradient functions of more than one operati
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from .._handle import Handle
 from .._lib import constants
 from .._typing import Any, TypeVar, cast
 from ..autograd.halves import HALVES, widened
-from ._instead import instead
+from ._instead import instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,7 +25,7 @@ def composed(function: F, mixed: bool = False) -> F:
     """rename_errors() of a function that computes: of halves in float32, rounded once. mixed: also beside other
     floats, by which halves are otherwise promoted, or refused."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def once(*arguments: Any, **named: Any) -> Any:
         try:
             if (arguments and getattr(arguments[0], "_dtype", -1) in _WIDE) or (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 
 from .._handle import Handle
 from .._typing import Any, Operand, Tensor, TypeVar, cast
 from ..errors import Error, rename_error
-from ._instead import instead, others
+from ._instead import instead, others, wraps
 from ._out import written
 from .values import number_or_array
 
@@ -104,7 +103,7 @@ _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 def numpy_names(function: F) -> F:
     """Makes function take NumPy's names of its arguments too, as PyTorch's do, and out=."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def renamed(*arguments: Any, **named: Any) -> Any:
         if named:
             if "out" in named and (out := named.pop("out")) is not None:
@@ -119,5 +118,5 @@ def numpy_names(function: F) -> F:
                 renamed, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
             )
 
-    renamed.has_out = True  # type: ignore[attr-defined]  # for take_out()
+    renamed.has_out = True  # for take_out()
     return cast(F, renamed)

@@ -31,8 +31,9 @@ _new = object.__new__
 
 def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, ...]]:
     """For each input, whether its gradient needs each input and the result. Below, a_for_b: whether b's needs a."""
-    needed = [()] * len(inputs) if node_class is None else node_class.save_plan.needed
-    return [tuple([name in names for name in (*inputs, "out")]) for names in needed]
+    if node_class is None:
+        return [(False,) * (len(inputs) + 1)] * len(inputs)
+    return [tuple(map(names.__contains__, (*inputs, "out"))) for names in node_class.save_plan.needed]
 
 
 # ---- one input ----------------------------------------------------------------------------------------------------
