@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .._recording import unseen
 from ..autograd import no_grad
@@ -18,6 +19,19 @@ ORDER = (
     "optimizer.step() first"
 )
 EPOCH = "the argument epoch of step() is deprecated: call step() once an epoch"
+
+
+# The rates that schedules found as they resumed, in the order in which they did.
+found_by: WeakKeyDictionary[Any, list[float]] = WeakKeyDictionary()
+
+
+def next_rates(found: Sequence[Any], before: Sequence[float], now: Sequence[float]) -> list[Any]:
+    """now where the rate found is that before, as far as this was rounded; else the rate found."""
+    rates = []
+    for one, past, rate in zip(found, before, now, strict=True):
+        off = abs(float(one) - past)
+        rates.append(rate if off <= 1e-6 * abs(past) and off < abs(float(one) - rate) else one)
+    return rates
 
 
 class LRScheduler:
@@ -53,6 +67,8 @@ class LRScheduler:
                 raise KeyError(f"param 'initial_lr' is not specified in param_groups[{index}] when resuming")
         self.base_lrs = self._initial_rates()
         self.last_epoch = last_epoch
+        if last_epoch >= 0:
+            found_by[self] = [float(group["lr"]) for group in optimizer.param_groups]
         self._initial_step()
 
     def _initial_rates(self) -> list[float]:
@@ -95,13 +111,9 @@ class LRScheduler:
     def _resumed(self) -> list[Any]:
         """The rates of this epoch, the first of a resumed training. A group whose rate is that of the epoch before, as
         far as it was rounded, gets that of this epoch; others have it."""
-        rates = []
-        for index, group in enumerate(self.optimizer.param_groups):
-            before, now = (self.rate(epoch, index) for epoch in (self.last_epoch - 1, self.last_epoch))
-            off = abs(float(group["lr"]) - before)
-            is_before = off <= 1e-6 * abs(before) and off < abs(float(group["lr"]) - now)
-            rates.append(now if is_before else group["lr"])
-        return rates
+        count = range(len(self.optimizer.param_groups))
+        before, now = ([self.rate(epoch, index) for index in count] for epoch in (self.last_epoch - 1, self.last_epoch))
+        return next_rates([group["lr"] for group in self.optimizer.param_groups], before, now)
 
     def _chained(self, present: Any, index: int) -> float:
         """The rate of this epoch of a group that has the rate `present`."""

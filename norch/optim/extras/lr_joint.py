@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_right
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from ...errors import ArgumentError
 from ..optimizer import Optimizer
-from ..schedule import EPOCH, LRScheduler
+from ..schedule import EPOCH, LRScheduler, found_by, next_rates
 
 
 class _Several(LRScheduler):
@@ -59,7 +60,30 @@ class ChainedScheduler(_Several):
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         self._schedulers = list(schedulers)
         self._check(optimizer)
+        if all(not isinstance(schedule, _Several) and schedule._step_count == 1 for schedule in self._schedulers):
+            epochs = {schedule.last_epoch for schedule in self._schedulers}
+            if len(epochs) == 1 and min(epochs) > 0 and all(schedule in found_by for schedule in self._schedulers):
+                self._resume_at(min(epochs))
         self._last_lr = self._present_rates()
+
+    def _resume_at(self, epoch: int) -> None:
+        """As each part, which resumes at this epoch, does by itself: but what a state saved before step() has are the
+        rates of all of them together, which copies of the parts compute from epoch 0 on."""
+        groups = [{**group, "lr": float(group["initial_lr"])} for group in self.optimizer.param_groups]
+        stand_in: Any = object.__new__(type(self.optimizer))
+        stand_in.__dict__.update({**self.optimizer.__dict__, "param_groups": groups})
+        parts = [copy(schedule) for schedule in self._schedulers]
+        now: list[float] = []
+        for at in range(epoch + 1):
+            before = now
+            for part in parts:
+                part.optimizer, part.last_epoch, part._get_lr_called_within_step = stand_in, at, True
+                part._is_initial = at == 0
+                for group, rate in zip(groups, part.get_lr(), strict=True):
+                    group["lr"] = float(rate)
+            now = [group["lr"] for group in groups]
+        first = next(schedule for schedule in found_by if schedule in self._schedulers)
+        self._write(next_rates(found_by[first], before, now))
 
     def step(self) -> None:  # type: ignore[override]
         for schedule in self._schedulers:
