@@ -67,7 +67,7 @@ def test_random_programs(steps) -> None:
                 x = norch.randn(3, 4, requires_grad=i != 6)
                 outs = run(x * 2 if i % 2 else x, weight)
                 loss = sum(out.square().sum() for out in outs[: 1 + (i != 5)])
-                if i == 5:  # zeros stand for the gradient of the others: docs/capture.md
+                if i == 5:  # zeros stand for the gradient of the others: docs/capture_inside.md
                     assume(all(out.isfinite().all().item() for out in outs[1:]))
                 error = None
                 if loss.requires_grad:

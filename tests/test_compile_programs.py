@@ -15,7 +15,7 @@ pytestmark = pytest.mark.host
 
 
 def value(x):
-    """The bits of a tensor, where -0 is 0: gradients that nobody asked for may be added as zeros (docs/capture.md)."""
+    """The bits of a tensor, where -0 is 0: gradients that nobody asked for may be added as zeros."""
     if isinstance(x, (list, tuple)):
         return [value(part) for part in x]
     return None if x is None else (tuple(x.shape), (x.detach() + 0.0).numpy().tobytes())

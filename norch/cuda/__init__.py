@@ -2,7 +2,7 @@
 
 An operation on a CUDA tensor returns when its kernel is launched, in the current stream. Functions that read elements
 (item(), tolist(), cpu()) wait for it. A stream runs its kernels and copies in order; a program that makes several lets
-them overlap, and orders them with events. docs/cuda.md follows a call to the device.
+them overlap, and orders them with events. docs/cuda_inside.md follows a call to the device.
 
 A device is given as an index, as "cuda:1" or as a norch.device; None is the current one. Functions that need a device
 raise a DeviceError with the reason where there is none.

@@ -84,7 +84,7 @@ def capture(
     fuse: bool = True,
 ) -> Any:
     """Returns a function that records the library calls of function, and later replays them without Python. Results do
-    not require grad. docs/capture.md explains how it works and its limits.
+    not require grad. docs/capture.md explains its use and limits, docs/capture_inside.md how it works.
 
     The first call runs normally, and the next two are recorded. If these made the same calls, calls from the fourth on
     are replayed. A recording fits arguments with the same shapes, strides and dtypes (tensors, also nested in lists,

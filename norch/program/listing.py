@@ -89,7 +89,7 @@ class Program:
         return [row[:4] for row in self._live()]
 
     def chains(self) -> list[list[int]]:
-        """The calls, as places in calls(), that run together tile by tile: see "Fusion" in docs/capture.md."""
+        """The calls, as places in calls(), that run together tile by tile: see "Fusion" in docs/capture_inside.md."""
         found: list[list[int]] = []
         for i, row in enumerate(self._live()):
             if row.follows:
@@ -100,7 +100,7 @@ class Program:
 
     def layers(self) -> list[list[int]]:
         """The calls, as places in calls(), that are one layer, on channels in blocks: see "Layers" in
-        docs/capture.md. The others are folded into the first."""
+        docs/capture_inside.md. The others are folded into the first."""
         found: dict[int, list[int]] = {}
         for i, row in enumerate(self._live()):
             if row.layer >= 0:
