@@ -118,9 +118,10 @@ int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor
     *by_value = false;
     int upper = NONE; /* the side of clamp's upper bound */
     if (op == NR_OP_clamp && !is_beyond(op, operands[2], dtype, &upper)) upper = side_of(operands[2], dtype);
-    if (op == NR_OP_where && nr_records() && (is_wider(operands[1], dtype) || is_wider(operands[2], dtype)))
-        NR_TRY(
-            nr_note_unseen("a 0-d tensor is read, to see whether a narrower integer dtype holds it; convert it first"));
+    for (int i = 0; i < n && nr_records(); i++)
+        if (gives_operand(op, i) && is_wider(operands[i], dtype))
+            NR_TRY(nr_note_unseen(
+                "a 0-d tensor is read, to see whether a narrower integer dtype holds it; convert it first"));
     for (int i = 0; i < n; i++) {
         int side;
         *by_value |= is_beyond(op, operands[i], dtype, &side);

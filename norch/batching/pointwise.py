@@ -7,7 +7,8 @@ from typing import Any
 
 from .._lib import lib
 from ..autograd.levels import Level
-from ..dtype import float32, float64
+from ..dtype import DTYPES, float32, float64
+from ..errors import ArgumentError
 from ..ops.op import OPCODES
 from .level import aligned, axis_of, is_here, one_sample, rule, sample, written
 
@@ -47,9 +48,12 @@ def _computed(call: Any, op: int, inputs: tuple[Any, ...], level: Level) -> tupl
     ndim = max([x.ndim for x in inputs])
     given = [aligned(x, level, ndim) for x in inputs]
     dtypes = {x._dtype for x in inputs}
+    narrow = None
     if len(dtypes) > 1:
-        given = _promoted(op, inputs, given)
+        given, narrow = _promoted(op, inputs, given)
     out = call(op, *given)
+    if narrow is not None and DTYPES[out._dtype].kind in "iu":
+        out = _narrowed(op, out, narrow)
     each = math.prod(lib.norch_shape(out)[1:])
     mixed = len(dtypes) > 1 or any(x._numel != each or x.ndim != ndim for x in inputs)
     mixed = mixed or any(x._device_type != out._device_type for x in inputs)
@@ -59,14 +63,32 @@ def _computed(call: Any, op: int, inputs: tuple[Any, ...], level: Level) -> tupl
 _CONDITIONS = {OPCODES[name] for name in ("where", "masked_scale")}  # rows whose first input is a condition
 
 
-def _promoted(op: int, inputs: tuple[Any, ...], given: list[Any]) -> list[Any]:
+def _promoted(op: int, inputs: tuple[Any, ...], given: list[Any]) -> tuple[list[Any], int | None]:
     """given in the dtype that the samples promote to: a 0-d sample has less weight in promotion, but is not 0-d in the
-    batch."""
+    batch. Where one of a wider integer dtype acts by its value, the second result is the dtype that is left."""
     first = 1 if len(inputs) == 3 and op in _CONDITIONS else 0
-    wanted = lib.norch_result_type(inputs[first:])
-    if lib.norch_result_type(given[first:]) == wanted:
-        return given
-    return given[:first] + [x if x._weak else lib.norch_cast(x, wanted) for x in given[first:]]
+    wanted, wide = lib.norch_result_type(inputs[first:]), lib.norch_result_type(given[first:])
+    if wide == wanted:
+        return given, None
+    if op != _REMAINDER and DTYPES[wanted].kind in "iu" and DTYPES[wide].kind in "iu":
+        return given, wanted
+    return given[:first] + [x if x._weak else lib.norch_cast(x, wanted) for x in given[first:]], None
+
+
+# Rows whose result may be a 0-d operand itself, and the one that wraps it first (csrc/ops/numbers.c).
+_GIVE_OPERANDS = {OPCODES[name] for name in "maximum minimum fmax fmin clamp_min clamp_max clamp where".split()}
+_REMAINDER = OPCODES["remainder"]
+
+
+def _narrowed(op: int, out: Any, dtype: int) -> Any:
+    """out in a narrower integer dtype: arithmetic wraps, a sample that does not fit is refused."""
+    narrow = lib.norch_cast(out, dtype)
+    if op in _GIVE_OPERANDS:
+        lost = lib.norch_binary(OPCODES["ne"], lib.norch_cast(narrow, out._dtype), out)
+        if lost.any().item():
+            value, name = out[lost][0].item(), lib.norch_op_name(op).decode()
+            raise ArgumentError(f"{name}: {value} does not fit {DTYPES[dtype].name}")
+    return narrow
 
 
 @rule("result_type")

@@ -11,7 +11,7 @@ from .._typing import Any, DeviceLike, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
-from ..autograd.levels import BatchedBase, zeros_of
+from ..autograd.levels import BatchedBase, holds, zeros_of
 from ..autograd.record import gradient_edge, record, record_one
 from ..autograd.recorders import record_sequence, record_write
 from ..device import cuda_device_count, device_code
@@ -153,9 +153,11 @@ def check_scalar(value: Any, x: Tensor, name: str) -> None:
         if not value.is_complex():
             check_fits(value.item(), wanted, name)
     elif not value.ndim and kind is not wanted and wanted.kind in "iu" and kind.kind in "iu":
-        if value.is_cpu and x.is_cpu and not isinstance(value, BatchedBase):
-            if not (fits(iinfo(kind).min, wanted) and fits(iinfo(kind).max, wanted)):
+        if value.is_cpu and x.is_cpu and not (fits(iinfo(kind).min, wanted) and fits(iinfo(kind).max, wanted)):
+            if not isinstance(value, BatchedBase):
                 check_fits(value.item(), wanted, name)
+            elif not holds(value.to(wanted) == value):
+                raise ArgumentError(f"{name}: a sample of vmap does not fit {wanted.name}")
 
 
 @method
