@@ -140,6 +140,30 @@ def test_tensors_that_are_kept_follow_replays(place, how):
     globals()["LAST"] = None
 
 
+@pytest.mark.parametrize(
+    ("read", "change"),
+    [
+        (lambda x: x.requires_grad, lambda x: x.requires_grad_()),
+        (lambda x: x.grad is not None, lambda x: setattr(x, "grad", norch.ones(2))),
+        (lambda x: hasattr(x, "k"), lambda x: setattr(x, "k", 1)),
+    ],
+    ids=["requires_grad", "grad", "attribute"],
+)
+def test_what_is_read_of_a_tensor_before_it_is_replaced(read, change):
+    held = {"h": norch.ones(2)}
+
+    @norch.capture
+    def step(x):
+        factor = 3.0 if read(held["h"]) else 2.0
+        held["h"] = x.detach() * 1.0
+        return x * factor
+
+    for i in range(12):
+        if i in (6, 9):
+            change(held["h"])
+        assert step(norch.ones(2)).tolist() == [3.0 if i in (6, 9) else 2.0] * 2
+
+
 def returns_what_was_there(held, x):
     before = held["h"]
     held["h"] = x * 2

@@ -34,8 +34,10 @@ from ..autograd import anomaly
 from ..autograd.reachable import reachable
 from ..nn._watch import watching
 from ..nn.module import Module
+from ..tensor import Tensor
 from .conditions import FIELD, ITEM, KEYS, SIZE, ClassUnchanged, Row, Unchanged, changes, found_by
 from .containers import ComputedNames, Place, Refused
+from .fields import offset_of
 from .frames import Frames
 from .guards import Guards
 from .written import Written, are_alike
@@ -48,6 +50,7 @@ _READS = {
     8: frozenset(("storage_offset", "untyped_storage", "typed_storage", "storage")),
 }
 _READS_ATTRIBUTES = 16
+_NODE, _GRAD = (offset_of(getattr(Tensor, name)) for name in ("_node", "_grad"))
 _LEAST_ID = 1 << 12  # no object lies in the first page
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -169,6 +172,11 @@ class Trace:
         reads += _READS_ATTRIBUTES * found.reads_optional_attributes
         asks_for_ids = found.asks_for_ids or "__hash__" in found.names
         lib.norch_record_read(recording, found.tensors, reads, _ids_in(found.rows) if asks_for_ids else [])
+        for x in found.tensors:
+            if not lib.norch_is_external(recording, x):  # made by the function: C does not know it from before
+                rows.append((x, FIELD, _NODE, x._node))
+                if "grad" in found.names:
+                    rows.append((x, FIELD, _GRAD, x._grad))
         return None
 
     def _collect(self, found: Guards, function: Any, leaves: tuple[Any, ...]) -> Guards:
