@@ -8,6 +8,8 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -270,6 +272,48 @@ def test_the_tour_names_few_files_and_what_they_hold() -> None:
             else:
                 assert quoted in text, f"{question} {path} has no {quoted}"
         assert 1 <= len(paths) <= 3, question
+
+
+def test_each_setting_that_the_code_reads_is_described() -> None:
+    """Variables of the environment; those of the simulation and of measurements are for tests alone."""
+    root = DOCS.parent
+    read = set()
+    for path in [*(root / "csrc").rglob("*.[ch]"), *(root / "csrc").rglob("*.cu"), *(root / "norch").rglob("*.py")]:
+        read |= set(re.findall(r'(?:getenv\(|environ(?:\.get\(|\[))"(NORCH_\w+)"', path.read_text()))
+    described = set(re.findall(r"^\| `(NORCH_\w+)` \|", (DOCS / "settings.md").read_text(), re.M))
+    assert len(described) > 9 and read - {"NORCH_CUDASIM_DRIVER", "NORCH_MATMUL_16BIT"} <= described
+
+
+def test_sizes_that_pages_state_are_those_of_the_sources() -> None:
+    """The lines of the trunk, the size of the library, and the example in the README."""
+    root = DOCS.parent
+    if not (root / ".ci").exists():
+        pytest.skip("not a checkout")
+    counted = subprocess.run([sys.executable, root / ".ci/lines.py"], capture_output=True, text=True, cwd=root).stdout
+    (trunk,) = re.findall(r"^ *\d+ +(\d+)  the product", counted, re.M)
+    readme = (root / "README.md").read_text()
+    for text in (readme, (DOCS / "architecture.md").read_text()):
+        (said,) = re.findall(r"([\d,]+) lines, (?:an afternoon|the \*trunk\*)", text)
+        assert abs(int(said.replace(",", "")) - int(trunk)) < 0.05 * int(trunk), (said, trunk)
+    (size,) = re.findall(r"in a library of (\d+) MB", readme)
+    assert abs((root / "norch" / "libnorch.so").stat().st_size / 1e6 - int(size)) < 1
+    (code,) = re.findall(r"^## Fifteen lines\n\n```python\n(.*?)^```$", readme, re.M | re.S)
+    assert len([line for line in code.splitlines() if line.strip()]) == 15
+    assert "imports 30 times as fast" in readme and "36 import" in readme
+
+
+def test_what_contributing_names_is_there() -> None:
+    root = DOCS.parent
+    text = (root / "CONTRIBUTING.md").read_text()
+    makefiles = "\n".join(path.read_text() for path in [root / "Makefile", *(root / "mk").glob("*.mk")])
+    goals = set(re.findall(r"^([a-z-]+)(?:[ a-z-]*):", makefiles, re.M))
+    assert {"dev", "test-fast", "check", "help"} <= set(re.findall(r"make (?:-j8 )?([a-z-]+)", text)) - {"a"} <= goals
+    for path, anchor in re.findall(r"\]\(([\w./]+)(?:#([\w-]+))?\)", text):
+        page = (root / path).read_text()
+        slugs = [re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", page, re.M)]
+        assert not anchor or anchor in slugs, (path, anchor, slugs)
+    for path in re.findall(r"`((?:csrc|norch|tests)/[\w./]+)`", text):
+        assert (root / path).exists() or path == "tests/test_x.py", path
 
 
 def test_figures_say_when_where_and_how_they_were_measured() -> None:
