@@ -156,7 +156,7 @@ def check_scalar(value: Any, x: Tensor, name: str) -> None:
         if value.is_cpu and x.is_cpu and not (fits(iinfo(kind).min, wanted) and fits(iinfo(kind).max, wanted)):
             if not isinstance(value, BatchedBase):
                 check_fits(value.item(), wanted, name)
-            elif not holds(value.to(wanted) == value):
+            elif not holds(lib.norch_cast(value, wanted.code) == value):
                 raise ArgumentError(f"{name}: a sample of vmap does not fit {wanted.name}")
 
 
