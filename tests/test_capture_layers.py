@@ -211,6 +211,7 @@ POINTWISE = {
     "channels": lambda x: x * x.mean((2, 3), keepdim=True), "softmax": lambda x: x.softmax(1),
     "where": lambda x: norch.where(x > 0, x, -x), "halved": lambda x: x[:, :8] + x[:, 8:16],
     "transposed": lambda x: x.transpose(2, 3) + 1, "flat": lambda x: x.flatten(1).relu().view_as(x),
+    "hardtanh in place": lambda x: F.hardtanh_(x, -0.2, 0.3), "copied": lambda x: norch.empty_like(x).copy_(x).relu_(),
     "columns": lambda x: x * x.sum(3, keepdim=True), "rows": lambda x: x + x[:, :, :1],
     "parts": lambda x: norch.cat(x.chunk(2, 1)[::-1], 1),
 }  # fmt: skip

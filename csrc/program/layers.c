@@ -40,7 +40,8 @@ typedef struct value {
     bool stored;             /* needed as planes */
     int32_t image;           /* the number of its image; -1: none */
     int64_t ready;           /* the call before which the image is not there */
-    int64_t layer;           /* the call at which the layer begins that makes it; -1: none does */
+    int64_t layer;           /* the call at which the layer begins that makes it, and that others may join; -1: none */
+    bool made;               /* by a layer, so that it is in memory only if it is stored */
 } value;
 
 typedef struct lowering {
@@ -174,6 +175,7 @@ static void begin(lowering *l, int64_t s, nr_lowered *lowered, value *out, int32
     lowered->layer.y = &l->images[image];
     out->image = image;
     out->ready = out->layer = s;
+    out->made = true;
 }
 
 static bool is_float(const nr_step *step) {
@@ -320,6 +322,13 @@ static bool all_ready(const lowering *l, const operands *o, const value *self, i
     return true;
 }
 
+/* How many images have to be made of planes for a call. */
+static int to_load(const lowering *l, const operands *o) {
+    int count = 0;
+    for (int i = 1; i < o->count; i++) count += o->kind[i] == NR_STAGE_IMAGE && !has_image(l, o, i);
+    return count;
+}
+
 /* The value whose layer the call can be folded into: the last of those that it reads. */
 static value *layer_to_join(const lowering *l, const operands *o) {
     value *best = NULL;
@@ -327,7 +336,7 @@ static value *layer_to_join(const lowering *l, const operands *o) {
         value *v = o->kind[i] == NR_STAGE_IMAGE ? o->value[i] : NULL;
         if (!v || v->layer < 0 || v->readers != 1 || v->outside || !has_image(l, o, i)) continue;
         const nr_lowered *lowered = l->program->steps[v->layer].lowered;
-        if (lowered->layer.stages == NR_LAYER_STAGES || lowered->layer.loads + o->count > NR_LAYER_LOADS) continue;
+        if (lowered->layer.stages == NR_LAYER_STAGES || lowered->layer.loads + to_load(l, o) > NR_LAYER_LOADS) continue;
         if (all_ready(l, o, v, v->layer) && (!best || v->layer > best->layer)) best = v;
     }
     return best;
@@ -350,6 +359,37 @@ static void add_stage(lowering *l, int64_t s, nr_lowered *lowered, const operand
     lowered->stage_step[lowered->layer.stages++] = s;
 }
 
+/* Makes a call part of the layer of `self`, whose image becomes that of its result. */
+static void fold(nr_step *step, int64_t root, value *self, value *out) {
+    step->folded = true;
+    step->root = root;
+    out->image = self->image;
+    out->ready = out->layer = root;
+    out->made = true;
+    self->image = -1;
+}
+
+/* A copy of an image is the image. */
+static bool lower_copy(lowering *l, int64_t s) {
+    nr_step *step = &l->program->steps[s];
+    const nr_plan *plan = step->call.plan;
+    const int64_t bytes = plan->numel * (int64_t)sizeof(float);
+    if (!is_float(step) || step->call.from_dtype != NORCH_FLOAT32 || !is_dense(plan, 0) || !is_dense(plan, 1))
+        return false;
+    value *from = whole(l, use_of(l, step, &plan->data[1]), bytes);
+    value *to = whole(l, use_of(l, step, &plan->data[0]), bytes);
+    if (!from || !to || from->image < 0 || from == to) return false;
+    if (from->layer >= 0 && from->readers == 1 && !from->outside) {
+        fold(step, from->layer, from, to);
+        return true;
+    }
+    step->folded = to->made = true;
+    step->root = from->made ? from->ready : s;
+    to->image = from->image;
+    to->ready = from->ready;
+    return true;
+}
+
 static bool lower_stage(lowering *l, int64_t s) {
     nr_step *step = &l->program->steps[s];
     operands o = {0};
@@ -360,15 +400,12 @@ static bool lower_stage(lowering *l, int64_t s) {
     if (self) {
         const int64_t root = self->layer;
         add_stage(l, s, l->program->steps[root].lowered, &o, self, root);
-        step->folded = true;
-        o.out->image = self->image;
-        o.out->ready = o.out->layer = root;
-        if (o.out != self) self->image = -1;
+        fold(step, root, self, o.out);
         return true;
     }
     for (int i = 1; i < o.count && !self; i++)
         if (o.kind[i] == NR_STAGE_IMAGE && has_image(l, &o, i)) self = o.value[i];
-    nr_lowered *lowered = o.count <= NR_LAYER_LOADS ? new_layer(l, s) : NULL;
+    nr_lowered *lowered = new_layer(l, s);
     if (!lowered) return false;
     lowered->layer.x = &l->images[self->image];
     add_stage(l, s, lowered, &o, self, s);
@@ -402,7 +439,7 @@ static void list_image(lowering *l, nr_step *step, const nr_image *image, int64_
 static void list_reads(lowering *l, nr_step *step, const nr_step *from, const nr_use *old) {
     for (int64_t u = from->first_use; u < from->first_use + from->uses; u++) {
         const value *v = l->of_use[u] < 0 ? NULL : &l->values[l->of_use[u]];
-        if (!old[u].written && (!v || v->layer < 0 || v->stored || v->outside)) list_use(l->program, step, old[u]);
+        if (!old[u].written && (!v || !v->made || v->stored || v->outside)) list_use(l->program, step, old[u]);
     }
 }
 
@@ -515,6 +552,7 @@ void nr_program_lower(nr_program *program) {
         const nr_family family = step->call.family;
         const bool lowered = family == NR_CONV                                   ? lower_conv(&l, s)
                              : family == NR_POOL                                 ? lower_pool(&l, s)
+                             : family == NR_COPY                                 ? lower_copy(&l, s)
                              : family == NR_BATCH_NORM || family == NR_POINTWISE ? lower_stage(&l, s)
                                                                                  : false;
         if (!lowered) keep(&l, s);

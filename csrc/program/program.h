@@ -67,7 +67,8 @@ typedef struct nr_step {
     nr_chain *chain;        /* the chain that begins with this step, and is run in its place; or NULL */
     bool follows;           /* belongs to the chain of an earlier step */
     nr_lowered *lowered;    /* the layer that begins with this step, and is run in its place; or NULL */
-    bool folded;            /* belongs to the layer of an earlier step */
+    bool folded;            /* belongs to the layer of an earlier step: */
+    int64_t root;           /* the position of that one in the recording */
     const nr_image *stored; /* what the step writes, which is stored as planes at: */
     void **planes;
 } nr_step;

@@ -1,5 +1,4 @@
 /* listing: queries of a recording, of its calls and of its memory (norch/program/captured.py, listing.py). */
-#include "../program/layers.h"
 #include "../program/plans.h"
 #include "recording.h"
 
@@ -25,14 +24,9 @@ static int64_t graph_of(const nr_program *program, int64_t step) {
 }
 
 /* The position in the recording of the call with which the layer of a step begins; -1: it belongs to none. */
-static int64_t layer_of(const nr_program *program, const nr_step *step) {
+static int64_t layer_of(const nr_step *step) {
     if (step->lowered) return step->number;
-    for (int64_t i = 0; i < program->count && step->folded; i++) {
-        const nr_lowered *lowered = program->steps[i].lowered;
-        for (int32_t k = 0; lowered && k < lowered->layer.stages; k++)
-            if (lowered->stage_step[k] == step->number) return program->steps[i].number;
-    }
-    return -1;
+    return step->folded ? step->root : -1;
 }
 
 /* program_calls(recording, i): (family, op, dtype, whether it is dead, its position in the recording, whether it
@@ -55,7 +49,7 @@ NR_BUILTIN(program_calls) {
     put(tuple, 4, step->number);
     put(tuple, 5, step->follows);
     put(tuple, 6, graph_of(r->program, i));
-    put(tuple, 7, layer_of(r->program, step));
+    put(tuple, 7, layer_of(step));
     put(tuple, 8, step->stored != NULL);
     for (int32_t d = 0; d < count; d++) put(tuple, 9 + d, sizes[d]);
     return tuple;
