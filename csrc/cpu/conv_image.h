@@ -17,6 +17,7 @@
 #define NEAR_BAND (192 * 1024)
 /* Tiles of a row of an image whose rows follow each other without a halo. */
 #define ROW_TILES 4
+#define LINE 64 /* bytes of a line of the cache */
 
 typedef struct NAME(image_conv) {
     const nr_layer_run *run;
@@ -37,10 +38,23 @@ typedef struct NAME(image_conv) {
     _Atomic int64_t next;
 } NAME(image_conv);
 
-/* count columns x vectors of channels, for k in [from, to): column i lies at x + i * step. Both, and step, are constants
- * wherever this is inlined. */
-INLINE void NAME(see_image)(int count, int vectors, int64_t step, const NAME(image_conv) * s, int64_t from, int64_t to,
-                            const T *x, const T *weight, const T *start, T *y) {
+/* A tile for k in [from, to): `start` is where sums begin, or NULL. For each k a line of what is read next, from `ahead`
+ * on, comes to the second cache. */
+typedef struct NAME(image_tile) {
+    int64_t from, to;
+    const T *x, *weight, *start;
+    T *y;
+    const char *ahead;
+    int64_t ahead_step;
+} NAME(image_tile);
+
+/* count columns x vectors of channels: column i lies at x + i * step. All three are constants wherever this is inlined. */
+INLINE void NAME(see_image)(int count, int vectors, int64_t step, const NAME(image_conv) * s,
+                            const NAME(image_tile) * tile) {
+    const int64_t from = tile->from, to = tile->to, ahead_step = tile->ahead_step;
+    const T *x = tile->x, *weight = tile->weight, *start = tile->start;
+    const char *ahead = tile->ahead;
+    T *y = tile->y;
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
     UNROLL for (int j = 0; j < vectors; j++) {
         const NAME(vec) first = (NAME(vec)){0} + (start ? VEC(start + j * LANES) : (NAME(vec)){0});
@@ -54,6 +68,7 @@ INLINE void NAME(see_image)(int count, int vectors, int64_t step, const NAME(ima
         k += end - at;
         for (; at < end; at++, weight += vectors * LANES) {
             const T *seen = x + s->offset[at];
+            __builtin_prefetch(ahead, 0, 2), ahead += ahead_step;
             NAME(vec) w[TILE_VECTORS];
             UNROLL for (int j = 0; j < vectors; j++) w[j] = VEC(weight + j * LANES);
             UNROLL for (int i = 0; i < count; i++) {
@@ -71,12 +86,11 @@ INLINE void NAME(see_image)(int count, int vectors, int64_t step, const NAME(ima
     }
 }
 
-typedef void (*NAME(see_image_of))(const NAME(image_conv) * s, int64_t from, int64_t to, const T *x, const T *weight,
-                                   const T *start, T *y);
-#define SEE(count, vectors, step)                                                                                  \
-    static void NAME(see_image_##count##x##vectors##_##step)(const NAME(image_conv) * s, int64_t from, int64_t to, \
-                                                             const T *x, const T *weight, const T *start, T *y) {  \
-        NAME(see_image)(count, vectors, step ? step * LANES : 1, s, from, to, x, weight, start, y);                \
+typedef void (*NAME(see_image_of))(const NAME(image_conv) * s, const NAME(image_tile) * tile);
+#define SEE(count, vectors, step)                                                             \
+    static void NAME(see_image_##count##x##vectors##_##step)(const NAME(image_conv) * s,      \
+                                                             const NAME(image_tile) * tile) { \
+        NAME(see_image)(count, vectors, step ? step * LANES : 1, s, tile);                    \
     }
 #define SEES(count) \
     SEE(count, 1, 0) SEE(count, 2, 0) SEE(count, 1, 1) SEE(count, 2, 1) SEE(count, 1, 2) SEE(count, 2, 2)
@@ -89,38 +103,48 @@ static const NAME(see_image_of) NAME(sees_image)[TILE_ROWS][3][TILE_VECTORS] = {
 #undef SEES
 #undef SEE
 
-/* `columns` of a row of a group of blocks: tiles of like width. */
-static void NAME(see_row)(const NAME(image_conv) * s, int64_t group, int64_t columns, const T *x, T *y) {
-    const int64_t vectors = least(TILE_VECTORS, s->y->blocks - group * TILE_VECTORS),
-                  tiles = ceil_div(columns, TILE_ROWS);
-    const int64_t kind = s->step == 1 ? 0 : s->step / LANES;
-    const T *weight = s->weight + group * s->k * PANEL_COLS;
-    const T *bias = s->run->bias && !s->after ? s->run->bias + group * PANEL_COLS : NULL;
-    for (int64_t t = 0; t < tiles; t++) {
-        const int64_t count = columns / tiles + (t < columns % tiles);
-        for (int64_t k = 0; k < s->k; k += s->depth) NAME(sees_image)
-        [count - 1][kind][vectors - 1](s, k, least(s->k, k + s->depth), x, weight, k ? NULL : bias, y);
-        x += count * s->step;
-        y += count * LANES;
+/* What follows the sums of a row of a group of blocks. */
+static void NAME(finish_row)(const NAME(image_conv) * s, int64_t sample, int64_t group, int64_t row, int64_t column,
+                             int64_t columns) {
+    for (int64_t b = group * TILE_VECTORS; b < least(s->y->blocks, (group + 1) * TILE_VECTORS); b++) {
+        T *y = nr_image_at(s->y, sample, b, row, column);
+        if (s->after) {
+            const NAME(vec) more = s->run->bias ? VEC(s->run->bias + b * LANES) : (NAME(vec)){0};
+            for (int64_t u = 0; u < columns; u++) STORE(y + u * LANES, VEC(y + u * LANES) + more);
+        }
+        NR_ISA(nr_layer_finish)(s->run, sample, b, row, column, columns);
+        if (!s->flat) clear_halo(s->y, sample, b, row, row + 1);
     }
 }
 
-/* The rows [first, end) of a group of blocks. */
+/* The rows [first, end) of a group of blocks: the part of the weight for `depth` products is used for all of them, while
+ * the next part comes to the cache. A row is cut into tiles of like width. */
 static void NAME(see_rows)(const NAME(image_conv) * s, int64_t sample, int64_t group, int64_t first, int64_t end,
                            const T *x) {
-    const nr_image *image = s->y;
-    for (int64_t i = first; i < end; i++, x += s->row) {
-        const int64_t columns = i + 1 == s->rows ? s->last : s->columns;
-        const int64_t row = s->flat ? 0 : i, column = s->flat ? i * s->columns : 0;
-        NAME(see_row)(s, group, columns, x, nr_image_at(image, sample, group * TILE_VECTORS, row, column));
-        for (int64_t b = group * TILE_VECTORS; b < least(image->blocks, (group + 1) * TILE_VECTORS); b++) {
-            T *y = nr_image_at(image, sample, b, row, column);
-            if (s->after) {
-                const NAME(vec) more = s->run->bias ? VEC(s->run->bias + b * LANES) : (NAME(vec)){0};
-                for (int64_t u = 0; u < columns; u++) STORE(y + u * LANES, VEC(y + u * LANES) + more);
+    const int64_t vectors = least(TILE_VECTORS, s->y->blocks - group * TILE_VECTORS),
+                  kind = s->step == 1 ? 0 : s->step / LANES;
+    const int64_t part = s->depth * vectors * LANES * (int64_t)sizeof(T);
+    NAME(image_tile) tile = {.weight = s->weight + group * s->k * PANEL_COLS};
+    for (int64_t k = 0; k < s->k; k += s->depth) {
+        tile.from = k;
+        tile.to = least(s->k, k + s->depth);
+        tile.start = k == 0 && s->run->bias && !s->after ? s->run->bias + group * PANEL_COLS : NULL;
+        tile.ahead = (const char *)(tile.weight + tile.to * vectors * LANES);
+        const char *ahead_end = tile.ahead + part;
+        for (int64_t i = first; i < end; i++) {
+            const int64_t columns = i + 1 == s->rows ? s->last : s->columns, tiles = ceil_div(columns, TILE_ROWS);
+            const int64_t row = s->flat ? 0 : i, column = s->flat ? i * s->columns : 0;
+            tile.x = x + (i - first) * s->row;
+            tile.y = nr_image_at(s->y, sample, group * TILE_VECTORS, row, column);
+            for (int64_t t = 0; t < tiles; t++) {
+                const int64_t count = columns / tiles + (t < columns % tiles);
+                tile.ahead_step = tile.ahead < ahead_end ? LINE : 0;
+                NAME(sees_image)[count - 1][kind][vectors - 1](s, &tile);
+                tile.ahead += (tile.to - k) * tile.ahead_step;
+                tile.x += count * s->step;
+                tile.y += count * LANES;
             }
-            NR_ISA(nr_layer_finish)(s->run, sample, b, row, column, columns);
-            if (!s->flat) clear_halo(image, sample, b, i, i + 1);
+            if (tile.to == s->k) NAME(finish_row)(s, sample, group, row, column, columns);
         }
     }
 }
@@ -222,7 +246,8 @@ typedef void (*NAME(see_square_of))(const T *x, int64_t pitch, const T *weight, 
         NAME(see_square)(side, step, x, pitch, weight, start, y);                                                     \
     }
 SEE(3, 1)
-SEE(3, 2) SEE(5, 1) SEE(5, 2)
+SEE(3, 2)
+SEE(5, 1) SEE(5, 2)
 #undef SEE
 
     static NAME(see_square_of) NAME(square_of)(const nr_conv_plan *p) {

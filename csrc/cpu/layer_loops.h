@@ -63,21 +63,23 @@ static void NAME(pool_block)(void *context, int64_t task) {
     const int64_t b = task % y->blocks, sample = task / y->blocks;
     for (int64_t i = 0; i < y->size[0]; i++) {
         const int64_t top = i * p->stride[0] - p->padding[0];
-        for (int64_t j = 0; j < y->size[1]; j++) {
+        T *out = nr_image_at(y, sample, b, i, 0);
+        for (int64_t j = 0; j < y->size[1]; j++, out += LANES) {
             const int64_t left = j * p->stride[1] - p->padding[1];
+            const int64_t from = left < 0 ? ceil_div(-left, p->dilation[1]) : 0;
+            const int64_t to = least(p->kernel[1], ceil_div(x->size[1] - left, p->dilation[1]));
             NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
             for (int64_t r = 0; r < p->kernel[0]; r++) {
                 const int64_t row = top + r * p->dilation[0];
                 if (row < 0 || row >= x->size[0]) continue;
-                for (int64_t c = 0; c < p->kernel[1]; c++) {
-                    const int64_t column = left + c * p->dilation[1];
-                    if (column < 0 || column >= x->size[1]) continue;
-                    const NAME(vec) v = VEC(nr_image_at(x, sample, b, row, column));
+                const T *in = nr_image_at(x, sample, b, row, left + from * p->dilation[1]);
+                for (int64_t c = from; c < to; c++, in += p->dilation[1] * LANES) {
+                    const NAME(vec) v = VEC(in);
                     const NAME(truths) take = (v > best) | (v != v);
                     best = (NAME(vec))((take & (NAME(truths))v) | (~take & (NAME(truths))best));
                 }
             }
-            STORE(nr_image_at(y, sample, b, i, j), best);
+            STORE(out, best);
         }
         NR_ISA(nr_layer_finish)(run, sample, b, i, 0, y->size[1]);
     }
