@@ -8,10 +8,11 @@
 #include "../families/layer.h"
 #include "cpu.h"
 
-/* A layer as it runs. padded: channels of all blocks of y; bias: of so many, or NULL; norm: of each stage that is a
+/* A layer as it runs. from: what the first stage is applied to; NULL: to y. padded: channels of all blocks of y; bias: of so many, or NULL; norm: of each stage that is a
  * batch normalisation the mean, scale and shift of so many. */
 typedef struct nr_layer_run {
     const nr_layer *layer;
+    const nr_image *from;
     int64_t padded;
     const float *bias, *norm[NR_LAYER_STAGES];
 } nr_layer_run;

@@ -19,9 +19,10 @@ static int32_t no_scratch(size_t bytes) {
     return nr_fail(NORCH_ERROR_MEMORY, "capture: no memory for %lld bytes of scratch", (long long)bytes);
 }
 
-static int32_t run_call(const nr_layer_run *run) {
+static int32_t run_call(nr_layer_run *run) {
     const nr_layer *layer = run->layer;
     if (layer->call.family == NR_CONV) return NR_ISA(nr_conv_layer)(run);
+    if (layer->call.family != NR_POOL) run->from = layer->x;
     nr_parallel(layer->y->batch * layer->y->blocks,
                 layer->call.family == NR_POOL ? pool_block_float32 : map_block_float32, (void *)(uintptr_t)run);
     return NORCH_OK;

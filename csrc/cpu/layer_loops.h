@@ -43,13 +43,9 @@ static void NAME(store_block)(void *context, int64_t task) {
 
 static void NAME(map_block)(void *context, int64_t task) {
     const nr_layer_run *run = context;
-    const nr_image *x = run->layer->x, *y = run->layer->y;
+    const nr_image *y = run->layer->y;
     const int64_t b = task % y->blocks, sample = task / y->blocks;
-    for (int64_t i = 0; i < y->size[0]; i++) {
-        memcpy(nr_image_at(y, sample, b, i, 0), nr_image_at(x, sample, b, i, 0),
-               (size_t)(y->size[1] * LANES) * sizeof(T));
-        NR_ISA(nr_layer_finish)(run, sample, b, i, 0, y->size[1]);
-    }
+    for (int64_t i = 0; i < y->size[0]; i++) NR_ISA(nr_layer_finish)(run, sample, b, i, 0, y->size[1]);
     clear_halo(y, sample, b, 0, y->size[0]);
 }
 

@@ -6,15 +6,15 @@
 #define REPEATED 32
 
 /* (x - mean) scale + shift, each operation rounded, as batch_norm_loops.h has it. */
-static void NAME(normalize)(const nr_layer_run *run, const T *norm, int64_t block, int64_t count, T *y) {
+static void NAME(normalize)(const nr_layer_run *run, const T *norm, int64_t block, int64_t count, const T *x, T *y) {
     norm += block * LANES;
     const NAME(vec) mean = VEC(norm), scale = VEC(norm + run->padded), shift = VEC(norm + 2 * run->padded);
-    for (int64_t u = 0; u < count; u++) STORE(y + u * LANES, (VEC(y + u * LANES) - mean) * scale + shift);
+    for (int64_t u = 0; u < count; u++) STORE(y + u * LANES, (VEC(x + u * LANES) - mean) * scale + shift);
 }
 
 /* A pointwise stage, by the kernel of its call. */
 static void NAME(apply)(const nr_stage *stage, const nr_image *y, int64_t sample, int64_t block, int64_t row,
-                        int64_t column, int64_t count, T *out) {
+                        int64_t column, int64_t count, const T *self, T *out) {
     const nr_plan *plan = stage->call.plan;
     T repeated[NR_MAX_OPERANDS][REPEATED * LANES] __attribute__((aligned(VECTOR)));
     char *data[NR_MAX_OPERANDS];
@@ -22,7 +22,7 @@ static void NAME(apply)(const nr_stage *stage, const nr_image *y, int64_t sample
     data[0] = (char *)out;
     for (int o = 1; o < plan->operands; o++) {
         stride[o] = stage->operand[o] == NR_STAGE_NUMBER ? 0 : (int64_t)sizeof(T);
-        data[o] = data[0];
+        data[o] = (char *)(uintptr_t)self;
         if (stage->operand[o] == NR_STAGE_NUMBER) data[o] = plan->data[o];
         if (stage->operand[o] == NR_STAGE_IMAGE)
             data[o] = (char *)nr_image_at(stage->image[o], sample, block, row, column);
@@ -44,10 +44,12 @@ static void NAME(finish)(const nr_layer_run *run, int64_t sample, int64_t block,
                          int64_t count) {
     const nr_layer *layer = run->layer;
     T *y = nr_image_at(layer->y, sample, block, row, column);
+    const T *self = run->from ? nr_image_at(run->from, sample, block, row, column) : y;
     for (int32_t i = 0; i < layer->stages; i++) {
         if (run->norm[i])
-            NAME(normalize)(run, run->norm[i], block, count, y);
+            NAME(normalize)(run, run->norm[i], block, count, self, y);
         else
-            NAME(apply)(&layer->stage[i], layer->y, sample, block, row, column, count, y);
+            NAME(apply)(&layer->stage[i], layer->y, sample, block, row, column, count, self, y);
+        self = y;
     }
 }
