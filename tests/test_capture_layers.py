@@ -564,3 +564,54 @@ def test_programs_drawn_at_random(one_thread, seed):
             with norch.no_grad():
                 for p in parts.parameters():
                     p.data.mul_(draw.choice([0.5, 1.0, 2.0]))
+
+
+def test_threads_that_write_and_replay():
+    """Replays of two recordings on two threads, while a third one writes weights: afterwards the last ones count."""
+    norch.manual_seed(10)
+    model = drawn(nn.Sequential(nn.Conv2d(8, 64, 3, 1, 1), nn.ReLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.Conv2d(64, 8, 1)))
+    run, inputs = inference(model), [norch.randn(1, 8, 24, 24), norch.randn(2, 8, 16, 16)]
+    replayed, stop = [captured(run, x) for x in inputs], threading.Event()
+
+    def replay(f, x):
+        while not stop.is_set():
+            f(x)
+
+    threads = [threading.Thread(target=replay, args=pair) for pair in zip(replayed, inputs, strict=True)]
+    for thread in threads:
+        thread.start()
+    with norch.no_grad():
+        for _ in range(30):
+            for p in model.parameters():
+                p.mul_(1.01)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    for f, x in zip(replayed, inputs, strict=True):
+        assert same_bits(f(x), run(x))
+
+
+def test_memory_that_is_not_there():
+    """Recording and replaying raise where an allocation fails, or run without layers; later calls are right."""
+    lib, model, x = (
+        norch._lib.lib,
+        drawn(nn.Sequential(nn.Conv2d(4, 20, 3), nn.BatchNorm2d(20), nn.MaxPool2d(2))),
+        norch.randn(1, 4, 9, 9),
+    )
+    run = inference(model)
+    expected, right = run(x), 0
+    for n in range(0, 400, 7):
+        f = norch.capture(run)
+        f(x)
+        lib.norch_fail_allocation(n)
+        try:
+            for _ in range(3):
+                f(x)
+        except (MemoryError, norch.errors.Error):
+            pass
+        finally:
+            lib.norch_fail_allocation(-1)
+        for _ in range(3):
+            assert same_bits(f(x), expected)
+        right += f.recordings()
+    assert right

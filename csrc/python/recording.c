@@ -114,9 +114,13 @@ static bool make_type(void) {
 
 /* ---- while it records ------------------------------------------------------------------------------------ */
 
+/* A call that fails is noted while its exception is set, which is set again. */
 static void *ask_line(void *owner) {
+    void *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
     void *line = PyObject_CallObject(((nr_recording *)owner)->log.line, NULL);
     if (!line) PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
     return line;
 }
 
