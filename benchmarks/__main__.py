@@ -8,7 +8,7 @@ import os
 import random
 from typing import Any
 
-from . import chart, headline, report
+from . import chart, headline, report, sweep
 from .cases import GROUPS, TABLED
 from .measure import LIBRARIES, import_times, machine, measure, start
 
@@ -42,7 +42,11 @@ def main() -> None:
     cases = [case for case in TABLED if any(word == case.group or word in case.name for word in words)]
     if options.headline and not options.only:
         cases = [case for case in cases if headline.wanted(case.group, case.name)]
-    if not cases and "import" not in words:
+    swept = "sweep" in words and not options.headline
+    if swept:  # the other words choose among its calls
+        words_of_sweep = [word for word in words if word not in GROUPS]
+        cases = [case for case in cases if case.group in words]
+    if not cases and "import" not in words and not swept:
         parser.error(f"--only {' '.join(words)}: no group and no case of that name")
     report.check_writable(options.json)
     report.check_writable(options.headline)
@@ -51,6 +55,8 @@ def main() -> None:
     rounds, slot = (5, 0.003) if options.quick else (25, 0.01)
     seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
 
+    if swept and "torch" not in (options.against or LIBRARIES):
+        parser.error("the sweep is beside PyTorch")
     variants = {name for case in cases for name in case.variants} - ({"compiled"} if not options.compiled else set())
     workers = start([*(options.against or LIBRARIES[1:]), *variants])
     names = [worker.name for worker in workers]
@@ -71,12 +77,16 @@ def main() -> None:
         if added:
             report.show(group, added, [name for name in names[1:] if any(name in row for row in added)])
             rows += added
+    through = sweep.sweep(workers, words_of_sweep, 5 if options.quick else 15, slot) if swept else []
     for worker in workers:
         worker.close()
-    report.conclude(rows)
+    if rows:
+        report.conclude(rows)
+    if through:
+        sweep.conclude(through)
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"machine": about, "rows": rows}, file, indent=1)
+            json.dump({"machine": about, "rows": [*rows, *through]}, file, indent=1)
     if options.chart:
         chart.bars(options.chart, rows, report.describe(about))
     if options.headline:

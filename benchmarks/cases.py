@@ -44,6 +44,7 @@ GROUPS = {
     "vmap": Group("vmap: per-sample gradients, ensembles, Jacobians, Hessians", Marks(1.0, 2.0, floor=1.0)),
     "captured": Group("captured: the same by norch.capture, and smaller things; PyTorch as it is"),
     "fused": Group("fused: formulas written out, by norch.capture; eager: without it; PyTorch as it is, and compiled"),
+    "sweep": Group("sweep: every function of docs/operations.md, from the cases of the tests (sweep.py)"),
     "import": Group("import: CPU time of a fresh interpreter"),
 }
 IMPORT_MARKS = Marks(30.0, 60.0)

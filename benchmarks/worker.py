@@ -3,6 +3,7 @@
 Reads one JSON request a line from standard input and answers each with one line on standard output:
 
     ["setup", case number, seed]  ->  {"output": [[...]]}: numbers from the first call, to be compared
+    ["sweep", call number, size, way, pass]  ->  {"set": 1}: the same for a call of sweep.py, which has been made once
     ["calibrate", seconds]        ->  {"count": n, "seconds": s}: how many calls take about that long, and one takes
     ["time", n]                   ->  {"seconds": s}: CPU time of n calls
 
@@ -18,6 +19,7 @@ from itertools import repeat
 from time import process_time
 from typing import Any
 
+from . import sweep
 from .cases import CASES
 from .library import Library, Repeated, Run
 
@@ -60,6 +62,7 @@ def numbers(output: Any) -> list[list[float]]:
 def serve(lib: Library) -> None:
     """Answers requests until there are no more."""
     run: Run | None = None
+    calls: list[Any] = []  # those of the sweep
     for line in sys.stdin:
         request, *arguments = json.loads(line)
         answer: dict[str, Any]
@@ -72,6 +75,13 @@ def serve(lib: Library) -> None:
                 run = None  # the last case's inputs go first
                 run = setup(lib)
                 answer = {"output": numbers(run())}
+            elif request == "sweep":
+                calls = calls or sweep.limited()
+                number, *how = arguments
+                run = None
+                run = sweep.setup(lib.module, calls[number], *how)
+                run()
+                answer = {"set": 1}
             elif request == "calibrate":
                 assert run is not None
                 count, seconds = calibrate(run, *arguments)

@@ -51,35 +51,36 @@ elements. The result must be castable to their dtype, and no tensor may require 
 [The end of the page](#left-out) lists what PyTorch has beyond this, with the reason.
 """
 
-# How a function of no tensor is called to learn its dtypes.
-MADE: dict[str, Callable[[Any], Any]] = {
-    name: lambda d, name=name: getattr(norch, name)(2, 2, dtype=d)
+# How a function of no tensor is called, to learn its dtypes, and by benchmarks/sweep.py: t is the module, d a
+# dtype, n a length.
+MADE = {
+    name: f"t.{name}(n, n, dtype=d)"
     for name in ("empty", "ones", "zeros", "rand", "randn")
 } | {
-    f"{name}_window": lambda d, name=name: getattr(norch, f"{name}_window")(4, dtype=d)
+    f"{name}_window": f"t.{name}_window(n, dtype=d)"
     for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
 } | {
-    "arange": lambda d: norch.arange(2, dtype=d),
-    "eye": lambda d: norch.eye(2, dtype=d),
-    "full": lambda d: norch.full((2,), 1, dtype=d),
-    "linspace": lambda d: norch.linspace(0, 1, 3, dtype=d),
-    "logspace": lambda d: norch.logspace(0, 1, 3, dtype=d),
-    "tensor": lambda d: norch.tensor([1], dtype=d),
-    "as_tensor": lambda d: norch.as_tensor([1], dtype=d),
-    "asarray": lambda d: norch.asarray([1], dtype=d),
-    "scalar_tensor": lambda d: norch.scalar_tensor(1, dtype=d),
-    "randint": lambda d: norch.randint(0, 2, (2,), dtype=d),
-    "randperm": lambda d: norch.randperm(2, dtype=d),
-    "tril_indices": lambda d: norch.tril_indices(2, 2, dtype=d),
-    "triu_indices": lambda d: norch.triu_indices(2, 2, dtype=d),
-    "empty_strided": lambda d: norch.empty_strided((2,), (1,), dtype=d),
-    "full_like": lambda d: norch.full_like(norch.zeros(2), 1, dtype=d),
-    "bernoulli": lambda d: norch.bernoulli(norch.ones(2, dtype=d)),
-    "multinomial": lambda d: norch.multinomial(norch.ones(2, dtype=d), 1),
-    "randint_like": lambda d: norch.randint_like(norch.ones(2), 2, dtype=d),
+    f"{name}_like": f"t.{name}_like(t.zeros(n), dtype=d)"
+    for name in ("empty", "ones", "zeros", "rand", "randn")
 } | {
-    name: lambda d, name=name: getattr(norch, name)(norch.zeros(2), dtype=d)
-    for name in ("empty_like", "ones_like", "zeros_like", "rand_like", "randn_like")
+    "arange": "t.arange(n, dtype=d)",
+    "eye": "t.eye(n, n, dtype=d)",
+    "full": "t.full((n,), 1, dtype=d)",
+    "full_like": "t.full_like(t.zeros(n), 1, dtype=d)",
+    "linspace": "t.linspace(0, 1, n, dtype=d)",
+    "logspace": "t.logspace(0, 1, n, dtype=d)",
+    "tensor": "t.tensor([1] * n, dtype=d)",
+    "as_tensor": "t.as_tensor([1] * n, dtype=d)",
+    "asarray": "t.asarray([1] * n, dtype=d)",
+    "scalar_tensor": "t.scalar_tensor(1, dtype=d)",
+    "randint": "t.randint(0, 2, (n,), dtype=d)",
+    "randint_like": "t.randint_like(t.ones(n), 2, dtype=d)",
+    "randperm": "t.randperm(n, dtype=d)",
+    "tril_indices": "t.tril_indices(2, n, dtype=d)",
+    "triu_indices": "t.triu_indices(2, n, dtype=d)",
+    "empty_strided": "t.empty_strided((n,), (1,), dtype=d)",
+    "bernoulli": "t.bernoulli(t.ones(n, dtype=d))",
+    "multinomial": "t.multinomial(t.ones(n, dtype=d), 1)",
 }  # fmt: skip
 
 # Calls of what has no case, beside those of test_amp_lists.py; the tensors are the same.
@@ -224,7 +225,8 @@ def named(dtypes: list[Any]) -> str:
 def taken(prefix: str, name: str, function: Any) -> tuple[str, str, str]:
     """The dtypes of an operation, whether it runs on CUDA and has a derivative, "" where that is unknown."""
     if name in MADE:
-        return named(accepts(MADE[name])), "yes", "no"
+        code = MADE[name]
+        return named(accepts(lambda d: eval(code, {"t": norch, "d": d, "n": 2}))), "yes", "no"
     names = {name, function.__name__}
     known: list[Any] = [case for case in CASES if names & {case.row, case.name.split()[0].removeprefix("linalg.")}]
     for spelt in (prefix, "F.", "t.linalg.") if prefix == "t." else (prefix,):
