@@ -543,3 +543,14 @@ def test_gradients_of_reversed_axes():
     none = norch.ones(0, 4, requires_grad=True)
     none[:, 2::-1].sum().backward()
     assert none.grad.shape == (0, 4)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+def test_copies_of_turned_and_flipped_tensors(dtype: str) -> None:
+    """Squares of them are turned in registers, whichever way an axis runs."""
+    x = (np.arange(3 * 66 * 131) % 251).astype(dtype).reshape(3, 66, 131)
+    for order in itertools.permutations(range(3)):
+        for ways in itertools.product((1, -1), repeat=3):
+            parts = tuple(slice(None, None, way) for way in ways)
+            found = norch.tensor(x)[parts].permute(order).contiguous()
+            np.testing.assert_array_equal(found.numpy(), x[parts].transpose(order))

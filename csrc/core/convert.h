@@ -89,7 +89,8 @@ NR_SHARED uint16_t nr_bfloat16_of_float(float x) {
 /* From any computed type to the stored type of a dtype. */
 #define NR_TO_bool(x) ((x) != 0)
 #define NR_TO__Bool NR_TO_bool
-#define NR_TO_uint8(x) ((uint8_t)NR_TO_int64(x))
+#define NR_TO_uint8(x) /* float32 from 2^31 on are multiples of 256 */ \
+    ((uint8_t)_Generic((x), float: nr_int32_of_float, double: nr_int64_of_double, default: nr_int64_of_integer)(x))
 #define NR_TO_int8(x) ((int8_t)NR_TO_int32(x))
 #define NR_TO_int16(x) ((int16_t)NR_TO_int32(x))
 #define NR_TO_int32(x) \

@@ -27,37 +27,7 @@
 #define BUFFERED 1024 /* elements of a row that go past the cache together */
 
 nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
-
-/* n1 rows of n0 elements; steps in bytes. */
-typedef void (*mover)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
-                      int64_t n1);
-
-#define TEMPLATE "copy_pairs.h"
-#define WANTED(kind, bits) true
-#include "each_dtype.h"
-
-static const mover *const conversions[NR_DTYPE_COUNT] = {
-#define WIDE(NAME, name, ...) [NORCH_##NAME] = NR_JOIN2(from, name),
-#define NARROW(...)
-#include "../dtypes.def"
-};
-
-/* Between float32 and float64 the conversions of the chosen instruction set. */
-#define ROWS(name, conversion)                                                                                 \
-    static void name(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0, \
-                     int64_t n1) {                                                                             \
-        for (int64_t j = 0; j < n1; j++, to += to_step[1], from += from_step[1])                               \
-            conversion[NORCH_FLOAT32](to, to_step[0], from, from_step[0], n0);                                 \
-    }
-ROWS(widen_rows, nr_widen)
-ROWS(narrow_rows, nr_narrow)
-#undef ROWS
-
-static mover conversion_of(int32_t from, int32_t to) {
-    if (from == NORCH_FLOAT32 && to == NORCH_FLOAT64) return widen_rows;
-    if (from == NORCH_FLOAT64 && to == NORCH_FLOAT32) return narrow_rows;
-    return conversions[from] ? conversions[from][to] : NULL; /* none where one is narrow */
-}
+nr_mover nr_conversions[NR_DTYPE_COUNT][NR_DTYPE_COUNT];
 
 /* Transposes a square of elements, one cache line a side: by shuffles, or in plain loops. */
 static inline void flip_1(uint8_t *restrict to, const uint8_t *restrict from) {
@@ -137,16 +107,16 @@ static void move_short(char *to, const int64_t *to_step, const char *from, const
 
 typedef enum move_kind { MOVE, FILL, TURN } move_kind;
 
-static mover move_of(move_kind kind, int64_t size) {
-    static const mover moves[3][4] = {
+static nr_mover move_of(move_kind kind, int64_t size) {
+    static const nr_mover moves[3][4] = {
         {move_1, move_2, move_4, move_8}, {fill_1, fill_2, fill_4, fill_8}, {turn_1, turn_2, turn_4, turn_8}};
     return moves[kind][__builtin_ctzll((unsigned long long)size)];
 }
 
 /* The blocks of a copy; dimensions 0 and 1 are those of the kernel. */
 typedef struct job {
-    mover move;  /* NULL: dense rows of `element` bytes an element, */
-    bool narrow; /* or a conversion from or to a narrow dtype */
+    nr_mover move; /* NULL: dense rows of `element` bytes an element, */
+    bool narrow;   /* or a conversion from or to a narrow dtype */
     bool turned, streams;
     int64_t element;
     int32_t dtype, from_dtype;
@@ -175,11 +145,11 @@ static void convert_row(const job *j, char *to, const char *from, int64_t n) {
             step[0] = NR_WIDE;
         }
         if (wide_to == j->dtype) {
-            conversions[wide_from][wide_to](to, j->to_step, x, step, some, 1);
+            nr_conversions[wide_from][wide_to](to, j->to_step, x, step, some, 1);
             continue;
         }
         if (wide_from != wide_to) {
-            conversions[wide_from][wide_to]((char *)converted, wide_step, x, step, some, 1);
+            nr_conversions[wide_from][wide_to]((char *)converted, wide_step, x, step, some, 1);
             x = (const char *)converted;
             step[0] = NR_WIDE;
         }
@@ -272,6 +242,18 @@ static void swap_dims(job *j, int32_t a, int32_t b) {
     }
 }
 
+/* Lets the source step forward along every dimension but the first of the destination: in which order rows are copied
+ * does not matter. Where it steps back by one element, squares may then be turned. */
+static void step_forward(job *j) {
+    for (int32_t d = 1; d < j->ndim; d++)
+        if (j->from_step[d] < 0) {
+            j->to += (j->size[d] - 1) * j->to_step[d];
+            j->from += (j->size[d] - 1) * j->from_step[d];
+            j->to_step[d] = -j->to_step[d];
+            j->from_step[d] = -j->from_step[d];
+        }
+}
+
 /* The dimension along which the source has the smallest stride. */
 static int32_t across(const job *j) {
     int32_t best = 0;
@@ -295,7 +277,7 @@ static void convert_number(const job *j, char *to) {
         convert_row(j, to, j->from, 1);
     } else {
         const int64_t step[2] = {0, 0};
-        conversions[j->from_dtype][j->dtype](to, step, j->from, step, 1, 1);
+        nr_conversions[j->from_dtype][j->dtype](to, step, j->from, step, 1, 1);
     }
 }
 
@@ -323,6 +305,7 @@ int32_t nr_run_copy(const nr_call *call) {
         j.from = (const char *)&number;
         j.from_dtype = j.dtype;
     }
+    step_forward(&j);
     const int32_t turned = across(&j);
     if (turned > 1) swap_dims(&j, 1, turned);
     j.turned = turned != 0;
@@ -330,7 +313,7 @@ int32_t nr_run_copy(const nr_call *call) {
     const bool converts = j.dtype != j.from_dtype;
     j.narrow = converts && (nr_is_narrow(j.dtype) || nr_is_narrow(j.from_dtype));
     if (converts)
-        j.move = conversion_of(j.from_dtype, j.dtype);
+        j.move = nr_conversions[j.from_dtype][j.dtype]; /* none where one is narrow */
     else if (j.to_step[0] != element)
         j.move = move_of(MOVE, element);
     else if (turned)

@@ -1,5 +1,5 @@
 /* copy_pairs: conversions from one dtype to every other, as the table from_DTYPE[to]: a template of each_dtype.h for
- * copy.c. */
+ * convert_isa.c. */
 
 /* dtype is a constant wherever this and convert are inlined. */
 INLINE void OF_DTYPE(store)(char *to, S x, int32_t dtype) {
@@ -31,7 +31,7 @@ INLINE void OF_DTYPE(convert)(char *restrict to, const int64_t *to_step, const c
 #define NARROW(...)
 #include "../dtypes.def"
 
-static const mover OF_DTYPE(from)[NR_DTYPE_COUNT] = {
+static const nr_mover OF_DTYPE(from)[NR_DTYPE_COUNT] = {
 #define WIDE(NAME, name, ...) [NORCH_##NAME] = OF_DTYPE(to_##name),
 #define NARROW(...)
 #include "../dtypes.def"

@@ -129,7 +129,7 @@ __attribute__((constructor)) static void choose_isa(void) {
     }
     nr_fill_complex(kernels);
     const nr_isa *isa = builds[chosen].isa;
-    isa->fill_narrow(nr_widen, nr_narrow);
+    isa->fill_conversions(nr_widen, nr_narrow, nr_conversions);
     nr_fill_rows = isa->fill_rows;
     for (int op = 0; op < NR_OP_COUNT; op++) /* a narrow dtype runs on the kernels of the one it is computed in */
         for (int32_t dtype = 0; dtype < NR_DTYPE_COUNT; dtype++) kernels[op][dtype] = kernels[op][nr_wide(dtype)];

@@ -76,12 +76,17 @@ extern const struct nr_chain_runner nr_cpu_chains;
 #endif
 #define NR_FIRST(name) NR_JOIN2(name, NR_FIRST_ISA)
 
-/* Conversions of n elements, steps in bytes. Of a narrow dtype to and from its wide one, whose elements have NR_WIDE
- * bytes; of float32 to and from float64. A buffer of NR_PIECE wide elements fits the stack. */
+/* Conversions of n elements of a narrow dtype to and from its wide one, whose elements have NR_WIDE bytes; steps in
+ * bytes. A buffer of NR_PIECE wide elements fits the stack. */
 typedef void (*nr_conversion)(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n);
 extern nr_conversion nr_widen[NR_DTYPE_COUNT], nr_narrow[NR_DTYPE_COUNT];
 #define NR_WIDE 4
 #define NR_PIECE 1024
+
+/* Copies n1 rows of n0 elements, steps in bytes; nr_conversions[from][to] converts between wide dtypes. */
+typedef void (*nr_mover)(char *to, const int64_t *to_step, const char *from, const int64_t *from_step, int64_t n0,
+                         int64_t n1);
+extern nr_mover nr_conversions[NR_DTYPE_COUNT][NR_DTYPE_COUNT];
 
 /* Repeats each of `rows` scalars of `size` bytes, step bytes apart, n times in buffer, which has NR_FILL_BYTES bytes
  * more. */
@@ -106,7 +111,7 @@ typedef struct nr_isa {
     const char *name;
     void (*fill_pointwise)(nr_kernel_rows kernels);
     void (*fill_reduce)(nr_kernel_rows kernels);
-    void (*fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
+    void (*fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
     nr_row_filler *fill_rows;
     bool (*multiplies_bf16)(void);
     const struct nr_layer_runner *layers;
@@ -116,7 +121,7 @@ extern const nr_isa nr_build_baseline, nr_build_avx2, nr_build_avx512, nr_build_
 #ifdef NR_ISA_NAME
 void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels);
 void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels);
-void NR_ISA(nr_fill_narrow)(nr_conversion *widen, nr_conversion *narrow);
+void NR_ISA(nr_fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
 nr_row_filler NR_ISA(nr_fill_rows);
 bool NR_ISA(nr_multiplies_bf16)(void);
 /* How many products a float matmul sums before it adds them to those before, if it does so in the order of k, else 0. */

@@ -1,11 +1,14 @@
-/* narrow_isa: conversions of runs of elements between narrow dtypes (dtypes.def) and their wide ones, and between
- * float32 and float64, the most frequent cast; compiled once per instruction set. Loops around core/convert.h; float16
- * uses the instructions of F16C where there are some. */
+/* convert_isa: conversions of runs of elements between dtypes: of narrow ones (dtypes.def) to and from their wide ones,
+ * and of wide ones to each other; compiled once per instruction set. Loops around core/convert.h; float16 uses the
+ * instructions of F16C where there are some. */
 #if defined(__AVX2__)
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
+#include <string.h>
+
 #include "../core/convert.h"
+#include "../core/dtype.h"
 #include "cpu.h"
 
 #define CONVERSION(name, FROM, TO, convert)                                                       \
@@ -25,7 +28,10 @@
 #define WIDE(...)
 #define NARROW(NAME, name, S, T, ...) BOTH(name, S, T)
 #include "../dtypes.def"
-BOTH(float32, float, double)
+
+#define TEMPLATE "copy_pairs.h"
+#define WANTED(kind, bits) true
+#include "each_dtype.h"
 
 #if defined(__AVX2__)
 #define F16C __attribute__((target("f16c")))
@@ -67,12 +73,14 @@ static bool has_f16c(void) {
 }
 #endif
 
-void NR_ISA(nr_fill_narrow)(nr_conversion *widen, nr_conversion *narrow) {
+void NR_ISA(nr_fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]) {
 #define ENTER(number, dtype) widen[number] = NR_JOIN(widen, dtype), narrow[number] = NR_JOIN(narrow, dtype);
 #define WIDE(...)
 #define NARROW(NAME, name, ...) ENTER(NORCH_##NAME, name)
 #include "../dtypes.def"
-    ENTER(NORCH_FLOAT32, float32)
+#define WIDE(NAME, name, ...) memcpy(wide[NORCH_##NAME], NR_JOIN2(from, name), sizeof wide[0]);
+#define NARROW(...)
+#include "../dtypes.def"
 #if defined(__AVX2__)
     if (has_f16c()) {
         ENTER(NORCH_FLOAT16, f16c)
