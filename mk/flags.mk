@@ -46,7 +46,7 @@ BASE := $(filter baseline,$(ISAS))
 WIDE := $(filter-out baseline,$(ISAS))
 AVX  := $(filter avx%,$(ISAS))
 # The baseline of these families is for machines without AVX2 only; of the others it has dtypes that wider builds lack.
-SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize optim pool recurrent softmax stage)
+SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize optim pool random recurrent softmax stage)
 
 # $(call tune,FAMILIES,BUILDS,FLAGS), for -O3 is not the best for
 #   loops of one line, what is called once a kernel, and most of the baseline       COMPACT

@@ -1,4 +1,4 @@
-/* random_loops: words to floats of one type, a template of each_dtype.h for random.c, which has the picture. */
+/* random_loops: words to floats of one type, a template of each_dtype.h for random_isa.c, which has the picture. */
 
 #define UNIFORM(i, kept) (sizeof(T) == sizeof(float) ? (T)uniform32(words[i] & (kept)) : (T)uniform64(words + 2 * (i)))
 

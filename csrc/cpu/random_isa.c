@@ -1,4 +1,4 @@
-/* random: fills memory with the numbers of families/random.h: Philox (Salmon, Moraes, Dror and Shaw, "Parallel random
+/* random_isa: fills memory with the numbers of families/random.h: Philox (Salmon, Moraes, Dror and Shaw, "Parallel random
  * numbers: as easy as 1, 2, 3", 2011). The counter of a block of words is its number in the stream, so that any chunk
  * can be computed alone, and threads change no number.
  *
@@ -14,18 +14,40 @@
 #include "../families/random.h"
 #include "cpu.h"
 
-#define LANES 64    /* blocks made at a time */
+#define LANES 64    /* blocks made at a time, */
+#define SIDE 16     /* and of these side by side */
 #define CHUNK 16384 /* elements a thread takes at a time, whole blocks of any dtype */
 #define WORDS (4 * LANES)
 
+/* The words of a block, as philox_of() gives them, of SIDE blocks side by side: each round is a loop over lanes. */
+static inline void philox_lanes(uint64_t seed, uint64_t counter, uint32_t *restrict words) {
+    uint32_t a[SIDE], b[SIDE], c[SIDE] = {0}, d[SIDE] = {0}, key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
+    for (int i = 0; i < SIDE; i++) {
+        a[i] = (uint32_t)(counter + (uint64_t)i);
+        b[i] = (uint32_t)((counter + (uint64_t)i) >> 32);
+    }
+    for (int round = 0; round < 10; round++, key0 += 0x9E3779B9u, key1 += 0xBB67AE85u)
+        for (int i = 0; i < SIDE; i++) {
+            const uint64_t p = (uint64_t)a[i] * 0xD2511F53u, q = (uint64_t)c[i] * 0xCD9E8D57u;
+            a[i] = (uint32_t)(q >> 32) ^ b[i] ^ key0;
+            c[i] = (uint32_t)(p >> 32) ^ d[i] ^ key1;
+            b[i] = (uint32_t)q;
+            d[i] = (uint32_t)p;
+        }
+    for (int i = 0; i < SIDE; i++) {
+        words[4 * i] = a[i];
+        words[4 * i + 1] = b[i];
+        words[4 * i + 2] = c[i];
+        words[4 * i + 3] = d[i];
+    }
+}
+
 /* The words of `blocks` blocks, at most LANES, from position `counter` on. */
 static void philox(uint64_t seed, uint64_t counter, int64_t blocks, uint32_t *restrict words) {
-    uint32_t low[LANES], high[LANES];
-    for (int64_t i = 0; i < blocks; i++) {
-        low[i] = (uint32_t)(counter + (uint64_t)i);
-        high[i] = (uint32_t)((counter + (uint64_t)i) >> 32);
-    }
-    for (int64_t i = 0; i < blocks; i++) philox_of(seed, low[i], high[i], words + 4 * i);
+    int64_t at = 0;
+    for (; at + SIDE <= blocks; at += SIDE) philox_lanes(seed, counter + (uint64_t)at, words + 4 * at);
+    for (; at < blocks; at++)
+        philox_of(seed, (uint32_t)(counter + (uint64_t)at), (uint32_t)((counter + (uint64_t)at) >> 32), words + 4 * at);
 }
 
 /* ---- words to elements --------------------------------------------------------------------------- */
@@ -37,14 +59,21 @@ static void philox(uint64_t seed, uint64_t counter, int64_t blocks, uint32_t *re
 static void convert_integers(const nr_call *call, int64_t first, int64_t n, const uint32_t *words) {
     const nr_random_plan *plan = call->plan;
     const uint64_t low = (uint64_t)plan->low, span = (uint64_t)plan->span;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t value = (int64_t)(low + scaled(pair(words + 2 * i), span));
-        switch (call->dtype) {
-#define WIDE(NAME, name, S, ...) \
-    case NORCH_##NAME: ((S *)plan->out)[first + i] = (S)value; break;
+    const bool narrow = span <= UINT32_MAX;
+    uint64_t values[WORDS / 2];
+    if (narrow) /* scaled(), of products that vectors have */
+        for (int64_t i = 0; i < n; i++)
+            values[i] =
+                ((uint64_t)words[2 * i + 1] * (uint32_t)span + ((uint64_t)words[2 * i] * (uint32_t)span >> 32)) >> 32;
+    else
+        for (int64_t i = 0; i < n; i++) values[i] = scaled(pair(words + 2 * i), span);
+    switch (call->dtype) {
+#define WIDE(NAME, name, S, ...)                                                                     \
+    case NORCH_##NAME:                                                                               \
+        for (int64_t i = 0; i < n; i++) ((S *)plan->out)[first + i] = (S)(int64_t)(low + values[i]); \
+        break;
 #define NARROW(...)
 #include "../dtypes.def"
-        }
     }
 }
 
@@ -90,7 +119,7 @@ static int32_t check_probabilities(const nr_call *call) {
     return NORCH_OK;
 }
 
-int32_t nr_run_random(const nr_call *call) {
+int32_t NR_ISA(nr_run_random)(const nr_call *call) {
     const nr_random_plan *plan = call->plan;
     if (call->op == NR_BERNOULLI) NR_TRY(check_probabilities(call)); /* before any is drawn */
     if (call->op == NR_PERMUTATION)
