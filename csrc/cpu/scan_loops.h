@@ -42,21 +42,36 @@ INLINE RUNNING OF_DTYPE(log_add)(RUNNING a, RUNNING b) {
 static void OF_DTYPE(logsumexp)(const lanes *l) { OF_DTYPE(fold)(l, -(RUNNING)INFINITY, OF_DTYPE(log_add)); }
 #endif
 
-/* The index of the last of the best so far; a NaN is better than all numbers, and only a later NaN replaces it. */
-INLINE void OF_DTYPE(extreme)(const lanes *l, bool (*reaches)(T, T)) {
-    for (int64_t k = 0; k < l->width; k++) {
-        const char *x = l->x + k * l->next[1];
-        char *out = l->out + k * l->next[0];
-        T best = *(const T *)x;
-        int64_t index = 0;
-        for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0]) {
-            T value = *(const T *)x;
-            bool take = value != value || reaches(value, best);
-            best = take ? value : best;
-            index = take ? i : index;
-            *(int64_t *)(void *)out = index;
-        }
+/* The index of the last of the best so far, of `width` lanes from `at` on; a NaN is better than all numbers, and only a
+ * later NaN replaces it. The choice is made by masks: a branch would be guessed for each element. */
+INLINE void OF_DTYPE(extreme_some)(const lanes *l, int64_t at, int64_t width, const int64_t next[2],
+                                   bool (*reaches)(T, T)) {
+    T best[WIDTH];
+    int64_t index[WIDTH];
+    const char *x = l->x + at * next[1];
+    char *out = l->out + at * next[0];
+    for (int64_t k = 0; k < width; k++) {
+        best[k] = *(const T *)(x + k * next[1]);
+        index[k] = 0;
     }
+    for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0])
+        for (int64_t k = 0; k < width; k++) {
+            const T value = *(const T *)(x + k * next[1]);
+            const bool take = (value != value) | reaches(value, best[k]);
+            best[k] = take ? value : best[k];
+            index[k] ^= (index[k] ^ i) & -(int64_t)take;
+            *(int64_t *)(void *)(out + k * next[0]) = index[k];
+        }
+}
+INLINE void OF_DTYPE(extreme)(const lanes *l, bool (*reaches)(T, T)) {
+    static const int64_t dense[2] = {sizeof(int64_t), sizeof(T)};
+    int64_t at = 0;
+    if (l->next[0] == sizeof(int64_t) && l->next[1] == sizeof(T)) {
+        OF_DTYPE(extreme_some)(l, 0, l->width, dense, reaches);
+        return;
+    }
+    for (; at + 4 <= l->width; at += 4) OF_DTYPE(extreme_some)(l, at, 4, l->next, reaches);
+    for (; at < l->width; at++) OF_DTYPE(extreme_some)(l, at, 1, l->next, reaches);
 }
 
 INLINE bool OF_DTYPE(above)(T value, T best) { return value >= best; }

@@ -67,8 +67,8 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
     for (int64_t first = 0; first < n; first += 4096)                                               \
         for (int32_t i = 0, count = n - first < 4096 ? (int32_t)(n - first) : 4096; i < count; i++) \
             ((T *)x->data)[first + i] = (T)(start + ((double)first + i) * step);
-#define COUNT_I(T) \
-    for (int64_t i = 0; i < n; i++) ((T *)x->data)[i] = (T)(istart + i * istep);
+#define COUNT_I(T) /* wraps as the product would */ \
+    for (int64_t i = 0, value = istart; i < n; i++, value += istep) ((T *)x->data)[i] = (T)value;
 #define COUNT_U COUNT_I
 #define COUNT_B COUNT_I /* not reached: bool is refused above */
 
