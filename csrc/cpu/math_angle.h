@@ -67,6 +67,12 @@ NR_INLINE double nr_acos_f64(double x) {
     return big ? (x < 0 ? turned : least) : middle;
 }
 
+/* atan(q) = q + q z NR_ATAN_TAIL(z) for |q| <= tan(pi / 8), z = q^2. */
+#define NR_ATAN_TAIL(z)                                                                             \
+    NR_POLY(z, -0.33333333333333331, 0.19999999999995516, -0.1428571428466596, 0.11111111015214549, \
+            -0.09090904576542426, 0.0769218315582339, -0.066645109712806877, 0.058581448849050977,  \
+            -0.050854290923892376, 0.039231071719816643, -0.019176178540101414)
+
 /* About 0, pi / 4 and pi / 2. */
 NR_INLINE double nr_atan_f64(double x) {
     double a = fabs(x);
@@ -75,10 +81,7 @@ NR_INLINE double nr_atan_f64(double x) {
     double from = big ? 1.5707963267948966 : middle ? 0.78539816339744828 : 0.0;
     double rest = big ? 6.123233995736766e-17 : middle ? 3.061616997868383e-17 : 0.0;
     double q = top / bottom, z = q * q;
-    double w = q * z *
-               NR_POLY(z, -0.33333333333333331, 0.19999999999995516, -0.1428571428466596, 0.11111111015214549,
-                       -0.09090904576542426, 0.0769218315582339, -0.066645109712806877, 0.058581448849050977,
-                       -0.050854290923892376, 0.039231071719816643, -0.019176178540101414);
+    double w = q * z * NR_ATAN_TAIL(z);
     return copysign(from + (q + (w + rest)), x);
 }
 

@@ -207,8 +207,6 @@ NR_INLINE float nr_floor_quotient_f32(float a, float b) {
     return nr_choose_f32((fabsf(a) == INFINITY) & (b != 0), NAN, (float)whole);
 }
 
-NR_INLINE float nr_lgamma_f32(float x) { return (float)nr_lgamma_f64((double)x); }
-
 /* The distribution function of the normal distribution: left of 0 it is 2^g, g a polynomial good to 4e-8 at 0 and 1e-4
  * at -6, where it is 1e-9; below that 0. */
 NR_INLINE float nr_normal_f32(float x) {

@@ -76,17 +76,11 @@ NR_INLINE double nr_atanh_f64(double x) {
 
 /* ---- by libm ----------------------------------------------------------------------------------- */
 
-NR_INLINE double nr_atan2_f64(double y, double x) { return atan2(y, x); }
-NR_INLINE double nr_asinh_f64(double x) { return asinh(x); }
-NR_INLINE double nr_acosh_f64(double x) { return acosh(x); }
-NR_INLINE double nr_erf_f64(double x) { return erf(x); }
-NR_INLINE double nr_erfc_f64(double x) { return erfc(x); }
 NR_INLINE double nr_lgamma_f64(double x) {
     int sign; /* lgamma() itself would leave it in a global variable */
     return lgamma_r(x, &sign);
 }
 NR_INLINE double nr_hypot_f64(double a, double b) { return hypot(a, b); }
-NR_INLINE double nr_power_f64(double a, double b) { return pow(a, b); }
 
 /* ---- remainders -------------------------------------------------------------------------------- */
 

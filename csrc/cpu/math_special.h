@@ -1,6 +1,7 @@
 /* math_special: erfinv, digamma, Hurwitz's zeta, modified Bessel functions and incomplete gamma functions, in double
  * for both floats; the GPU's formulas call them, too. Included by math.h and cuda/math.cuh alone, while log, pow ...
- * are still those of libm. Nothing here is hot enough to do without branches, but erfinv of float.
+ * are still those of libm. Nothing here is hot enough to do without branches, but erfinv of float; math_gamma.h has
+ * what else of float is.
  *
  * erfinv: powers of log(1 - x^2), as in Giles, "Approximating the erfinv function" (GPU Computing Gems 2, 2011), the
  * coefficients fitted for this library. digamma and zeta: recurrence, reflection and the series of Abramowitz and
@@ -32,14 +33,14 @@ NR_INLINE float nr_erfinv_f32(float x) {
 }
 
 /* One step of Halley's method on erf(y) = x, or, where that is flat, on erfc(y) = 1 - x. */
-NR_FUNCTION double nr_erfinv_f64(double x) {
+NR_INLINE double nr_erfinv_f64(double x) {
     double size = fabs(x);
-    if (size == 1.0) return x * HUGE_VAL;
-    if (size < 0x1p-30) return x * 0.88622692545275801;
     double y = size * nr_erfinv_ratio(-nr_log_f64((1.0 - size) * (1.0 + size)));
-    double miss = size < 0.5 ? erf(y) - size : (1.0 - size) - erfc(y);
-    double step = miss * 0.88622692545275801 * exp(y * y);
-    return copysign(y - step / (1.0 + y * step), x);
+    double miss = size < 0.5 ? nr_erf_f64(y) - size : (1.0 - size) - nr_erfc_f64(y);
+    double step = miss * 0.88622692545275801 * nr_exp_f64(y * y);
+    double result = copysign(y - step / (1.0 + y * step), x);
+    result = size < 0x1p-30 ? x * 0.88622692545275801 : result;
+    return size == 1.0 ? x * HUGE_VAL : result;
 }
 
 /* In [1, 2] a polynomial keeps the zero exact, other numbers below 10 are shifted there. */
@@ -73,6 +74,16 @@ NR_FUNCTION double nr_digamma_f64(double x) {
 }
 NR_FUNCTION float nr_digamma_f32(float x) { return (float)nr_digamma_f64((double)x); }
 
+/* q^-s, of few factors without pow(). */
+NR_FUNCTION double nr_inverse_power(double q, double s) {
+    double square = q * q;
+    if (s == 1.0) return 1.0 / q;
+    if (s == 2.0) return 1.0 / square;
+    if (s == 3.0) return 1.0 / (square * q);
+    if (s == 4.0) return 1.0 / (square * square);
+    return pow(q, -s);
+}
+
 /* The sum of (q + k)^-s over k = 0, 1, ... for q > 0 and s > 1, by the formula of Euler and Maclaurin. */
 NR_FUNCTION double nr_zeta_right(double s, double q) {
     const double bernoulli[] = {/* B_2j / (2j)! */
@@ -82,8 +93,8 @@ NR_FUNCTION double nr_zeta_right(double s, double q) {
                                 -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812523e-19};
     if (q == HUGE_VAL) return 0;
     double sum = 0, enough = s < 190.0 ? 10.0 + s : 200.0;
-    for (; q < enough; q += 1.0) sum += pow(q, -s);
-    double whole = pow(q, 1.0 - s), tail = whole / (s - 1.0) + 0.5 * whole / q, term = whole / q * s / q;
+    for (; q < enough; q += 1.0) sum += nr_inverse_power(q, s);
+    double whole = nr_inverse_power(q, s - 1.0), tail = whole / (s - 1.0) + 0.5 * whole / q, term = whole / q * s / q;
     for (int j = 0; j < (int)(sizeof bernoulli / sizeof *bernoulli); j++) {
         tail += bernoulli[j] * term;
         term *= (s + 2 * j + 1) * (s + 2 * j + 2) / (q * q);
@@ -102,7 +113,6 @@ NR_FUNCTION double nr_zeta_f64(double s, double q) {
     double left = nr_zeta_right(s, part) - nr_zeta_right(s, 1.0 - q);
     return nr_zeta_right(s, 1.0 - part) + (nr_floor_f64(0.5 * s) == 0.5 * s ? left : -left);
 }
-NR_FUNCTION float nr_zeta_f32(float s, float q) { return (float)nr_zeta_f64((double)s, (double)q); }
 
 /* ---- modified Bessel functions of the first kind, and incomplete gamma functions ------------------------- */
 
@@ -301,9 +311,5 @@ NR_FUNCTION double nr_gamma_incomplete(double a, double x, bool upper) {
 NR_FUNCTION double nr_igamma_f64(double a, double x) { return nr_gamma_incomplete(a, x, false); }
 NR_FUNCTION double nr_igammac_f64(double a, double x) { return nr_gamma_incomplete(a, x, true); }
 
-NR_FUNCTION float nr_i0_f32(float x) { return (float)nr_i0_f64((double)x); }
-NR_FUNCTION float nr_i0e_f32(float x) { return (float)nr_i0e_f64((double)x); }
-NR_FUNCTION float nr_i1_f32(float x) { return (float)nr_i1_f64((double)x); }
-NR_FUNCTION float nr_i1e_f32(float x) { return (float)nr_i1e_f64((double)x); }
 NR_FUNCTION float nr_igamma_f32(float a, float x) { return (float)nr_igamma_f64((double)a, (double)x); }
 NR_FUNCTION float nr_igammac_f32(float a, float x) { return (float)nr_igammac_f64((double)a, (double)x); }

@@ -18,22 +18,30 @@
 /* Arguments of the loops (pointwise_loops.h). For a BINARY row: whether scalars are packed; whether it has one loop, as
  * its formula is long or rarely has scalars; the functions for easy arguments, or NULL. For a TERNARY row: whether it
  * has one loop. */
-#define ONE_LOOP(name)                                                                                               \
-    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||            \
-     NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                    \
-     NR_OP_##name == NR_OP_logical_and || NR_OP_##name == NR_OP_logical_or || NR_OP_##name == NR_OP_logical_xor ||   \
-     NR_OP_##name == NR_OP_silu_backward || NR_OP_##name == NR_OP_gelu_backward ||                                   \
-     NR_OP_##name == NR_OP_gelu_tanh_backward || NR_OP_##name == NR_OP_mish_backward || NR_OP_##name == NR_OP_elu || \
-     NR_OP_##name == NR_OP_softplus)
-#define EASY_OF(name) (NR_OP_##name == NR_OP_pow ? nr_easy_power_f32 : nr_easy_f32)
+#define ONE_LOOP(name)                                                                                             \
+    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||          \
+     NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                  \
+     NR_OP_##name == NR_OP_logical_and || NR_OP_##name == NR_OP_logical_or || NR_OP_##name == NR_OP_logical_xor || \
+     NR_OP_##name == NR_OP_silu_backward || NR_OP_##name == NR_OP_gelu_backward ||                                 \
+     NR_OP_##name == NR_OP_gelu_tanh_backward || NR_OP_##name == NR_OP_mish_backward ||                            \
+     NR_OP_##name == NR_OP_selu_backward || NR_OP_##name == NR_OP_logsigmoid_backward ||                           \
+     NR_OP_##name == NR_OP_tanhshrink_backward || NR_OP_##name == NR_OP_softsign_backward ||                       \
+     NR_OP_##name == NR_OP_elu || NR_OP_##name == NR_OP_celu || NR_OP_##name == NR_OP_elu_backward ||              \
+     NR_OP_##name == NR_OP_celu_backward || NR_OP_##name == NR_OP_softplus || NR_OP_##name == NR_OP_softplus_backward)
+#define EASY_OF(name) \
+    (NR_OP_##name == NR_OP_pow ? nr_easy_power_f32 : NR_OP_##name == NR_OP_zeta ? nr_easy_trigamma_f32 : nr_easy_f32)
 #define QUICK(name)                                                \
     (NR_OP_##name == NR_OP_remainder ? nr_easy_floor_remainder_f32 \
      : NR_OP_##name == NR_OP_fmod    ? nr_easy_rest_f32            \
      : NR_OP_##name == NR_OP_pow     ? nr_quick_power_f32          \
+     : NR_OP_##name == NR_OP_zeta    ? nr_quick_trigamma_f32       \
                                      : NULL)
+#define EASY_WIDE(name) (NR_OP_##name == NR_OP_pow && NR_HAS_FMA ? nr_easy_power_f64 : NULL)
+#define QUICK_WIDE(name) (NR_OP_##name == NR_OP_pow && NR_HAS_FMA ? nr_quick_power_f64 : NULL)
 #define BINARY_EXTRAS(name)                                                                                    \
     , NR_OP_##name == NR_OP_pow || _Generic((T)0, float: QUICK(name) != NULL, default: false), ONE_LOOP(name), \
-        _Generic((T)0, float: EASY_OF(name), default: NULL), _Generic((T)0, float: QUICK(name), default: NULL)
+        _Generic((T)0, float: EASY_OF(name), double: EASY_WIDE(name), default: NULL),                          \
+        _Generic((T)0, float: QUICK(name), double: QUICK_WIDE(name), default: NULL)
 
 /* For a UNARY row: the test of arguments and the quick formula, or NULL. */
 #define QUICK_IN(name, type)                               \
@@ -50,15 +58,19 @@
     (NR_OP_##name == NR_OP_exp                                                                ? nr_hard_exp_##type \
      : NR_OP_##name == NR_OP_log || NR_OP_##name == NR_OP_log2 || NR_OP_##name == NR_OP_log10 ? nr_hard_log_##type \
                                                                                               : nr_hard_angle_##type)
-#define UNARY_EXTRAS(name)                                                               \
-    ,                                                                                    \
-        _Generic((T)0,                                                                   \
-        float: NR_OP_##name == NR_OP_erfinv ? nr_hard_erfinv_f32 : HARD_IN(name, f32),   \
-        double: HARD_IN(name, f64),                                                      \
-        default: NULL),                                                                  \
-        _Generic((T)0,                                                                   \
-        float: NR_OP_##name == NR_OP_erfinv ? nr_quick_erfinv_f32 : QUICK_IN(name, f32), \
-        double: QUICK_IN(name, f64),                                                     \
+#define UNARY_EXTRAS(name)                                         \
+    ,                                                              \
+        _Generic((T)0,                                             \
+        float: NR_OP_##name == NR_OP_erfinv ? nr_hard_erfinv_f32   \
+        : NR_OP_##name == NR_OP_lgamma      ? nr_hard_log_f32      \
+                                            : HARD_IN(name, f32),  \
+        double: HARD_IN(name, f64),                                \
+        default: NULL),                                            \
+        _Generic((T)0,                                             \
+        float: NR_OP_##name == NR_OP_erfinv ? nr_quick_erfinv_f32  \
+        : NR_OP_##name == NR_OP_lgamma      ? nr_quick_lgamma_f32  \
+                                            : QUICK_IN(name, f32), \
+        double: QUICK_IN(name, f64),                               \
         default: NULL)
 
 #define TERNARY_EXTRAS(name) , ONE_LOOP(name)

@@ -79,6 +79,9 @@ DEVICE bool signed_down(double x) { return copysign(1.0, x) < 0; }
 #define NR_FUNCTION static DEVICE
 #define NR_FMA(a, b, c) fma(a, b, c)
 DEVICE double nr_log_f64(double x) { return log(x); }
+DEVICE double nr_exp_f64(double x) { return exp(x); }
+DEVICE double nr_erf_f64(double x) { return erf(x); }
+DEVICE double nr_erfc_f64(double x) { return erfc(x); }
 DEVICE double nr_log_wide(double x) { return log(x); }
 DEVICE double nr_floor_f64(double x) { return ::floor(x); }
 DEVICE double nr_round_even_f64(double x) { return rint(x); }

@@ -14,6 +14,8 @@ typedef double (*wide_function)(double);
 typedef long double (*widest_function)(long double);
 static double (*const libm_atan2)(double, double) = atan2;
 static double (*const libm_pow)(double, double) = pow;
+static long double (*const libm_long_pow)(long double, long double) = powl;
+static long double (*const libm_long_atan2)(long double, long double) = atan2l;
 
 /* libm's functions, by address, before math.h hides their names */
 /* clang-format off */
@@ -25,7 +27,8 @@ static double (*const libm_pow)(double, double) = pow;
 #define EACH_DOUBLE(ROW)                                                                                           \
     ROW(exp, 1.1) ROW(exp2, 1.2) ROW(expm1, 2.2) ROW(log, 1.0) ROW(tanh, 2.7) ROW(lgamma, 9.0) ROW(log1p, 1.5)     \
     ROW(log2, 2.0) ROW(log10, 2.0) ROW(sin, 2.0) ROW(cos, 2.0) ROW(tan, 2.0) ROW(asin, 2.0) ROW(acos, 2.0)         \
-    ROW(atan, 2.0) ROW(sinh, 2.0) ROW(cosh, 2.0) ROW(atanh, 2.0)
+    ROW(atan, 2.0) ROW(sinh, 2.0) ROW(cosh, 2.0) ROW(atanh, 2.0) ROW(asinh, 2.0) ROW(acosh, 2.0) ROW(erf, 2.0)        \
+    ROW(erfc, ERFC)
 /* A quick formula, and the name of the test of its arguments. */
 #define EACH_QUICK(ROW) \
     ROW(exp, exp) ROW(log, log) ROW(log2, log) ROW(log10, log) ROW(sin, angle) ROW(cos, angle) ROW(tan, angle)
@@ -35,11 +38,13 @@ static double (*const libm_pow)(double, double) = pow;
 #define EXP .9
 #define LOG2 1.0
 #define LOG10 1.0
+#define ERFC 2.0
 #else /* the formulas in double */
 #define ANGLE .51
 #define EXP 1.2
 #define LOG2 1.7
 #define LOG10 1.7
+#define ERFC 5.0 /* of libm */
 #endif
 /* name, limits of float and double; those of libm have no reference there, see below */
 #define EACH_SPECIAL(ROW) ROW(erfinv, .51, 3.0) ROW(digamma, .51, 5.0) ROW(sinc, .51, 3.0)
@@ -264,6 +269,44 @@ static void measure_pairs(const char *name, int is_pow, int rounds) {
     failures += worst > .53;
 }
 
+static void measure_wide_pairs(const char *name, int is_pow, int rounds) {
+    static double other[BLOCK];
+    double worst = 0, x = 0, y = 0;
+    int count = (int)(sizeof edges / sizeof *edges);
+    for (int r = 0; r < rounds; r++) {
+        fill(r);
+        memcpy(other, in_wide, sizeof in_wide);
+        fill(r + r / 2);
+        for (int i = 0; r == 0 && i < count * count; i++)
+            in_wide[i] = (double)edges[i / count], other[i] = (double)edges[i % count];
+        for (int i = 0; r % 2 && i < BLOCK; i++) /* powers of any size, and neighbours of a diagonal */
+            other[i] = is_pow ? remainder(other[i], 700.0 / (fabs((log)(fabs(in_wide[i]))) + 1e-6))
+                              : in_wide[i] * 1.4 + other[i];
+        for (int i = 0; i < BLOCK; i++)
+            out_wide[i] = is_pow ? power(in_wide[i], other[i]) : atan2(in_wide[i], other[i]);
+        for (int i = 0; i < BLOCK; i++) {
+            const long double a = in_wide[i], b = other[i];
+            double error = ulps_wide(out_wide[i], (is_pow ? libm_long_pow : libm_long_atan2)(a, b));
+            if (error > worst) worst = error, x = in_wide[i], y = other[i];
+        }
+    }
+    printf("float64 %-6s %8.3f ulp at %a, %a%s\n", name, worst, x, y, worst > 2.0 ? "  TOO MUCH" : "");
+    failures += worst > 2.0;
+}
+
+/* Against the formulas of double. */
+#define BESSEL(ROW) ROW(i0) ROW(i0e) ROW(i1) ROW(i1e)
+#define MEASURE_BESSEL(name)                                             \
+    static double wide_##name(double x) { return nr_##name##_f64(x); }   \
+    static void loop_##name(void) {                                      \
+        for (int i = 0; i < BLOCK; i++) out[i] = nr_##name##_f32(in[i]); \
+    }
+BESSEL(MEASURE_BESSEL)
+static double wide_trigamma(double x) { return nr_zeta_f64(2.0, x); }
+static void loop_trigamma(void) {
+    for (int i = 0; i < BLOCK; i++) out[i] = zeta(2.0f, in[i]);
+}
+
 #define CHECK(what)                                                        \
     do {                                                                   \
         if (!(what)) printf("line %d: %s\n", __LINE__, #what), failures++; \
@@ -291,6 +334,10 @@ static void check_quick_others(int rounds) {
             float x = in[i], y = in[(i + 7) % BLOCK];
             if (nr_hard_erfinv_f32(x) >= 0) CHECK(SAME(nr_quick_erfinv_f32(x), erfinv(x)));
             if (nr_easy_power_f32(x, y)) CHECK(SAME(nr_quick_power_f32(x, y), power(x, y)));
+            if (nr_hard_log_f32(x) >= 0) CHECK(SAME(nr_quick_lgamma_f32(x), lgamma(x)));
+            if (nr_easy_trigamma_f32(2, x)) CHECK(SAME(nr_quick_trigamma_f32(2, x), zeta(2.0f, x)));
+            if (nr_easy_power_f64(in_wide[i], (double)y))
+                CHECK(SAME(nr_quick_power_f64(in_wide[i], (double)y), power(in_wide[i], (double)y)));
         }
     }
 }
@@ -380,6 +427,11 @@ int main(int count, char **arguments) {
     EACH_SPECIAL(RUN_SPECIAL)
     measure("log1p_unit", loop_log1p_unit, libm_log1p, 1.5, rounds);
     measure_wide("log1p_unit", loop_wide_log1p_unit, libm_long_log1p, 1.5, rounds);
+#define RUN_BESSEL(name) measure(#name, loop_##name, wide_##name, .51, rounds / 4 + 1);
+    BESSEL(RUN_BESSEL)
+    measure("trigam", loop_trigamma, wide_trigamma, .51, rounds / 4 + 1);
+    measure_wide_pairs("power", 1, rounds);
+    measure_wide_pairs("atan2", 0, rounds);
     measure_pairs("power", 1, rounds);
     measure_pairs("atan2", 0, rounds);
     check_edges();
