@@ -165,6 +165,9 @@ def test_parts_cost_no_whole_gradient_each(monkeypatch):
     sum((whole[i] * float(i + 1)).sum() + leaf[i].sum() for i in range(20)).backward()
     assert leaf.grad[:, 0].tolist() == [2.0 * (i + 1) + 1 for i in range(20)]
     assert len(wholes) == 2
+    wholes.clear()
+    (found,) = norch.autograd.grad([part.sum() * float(i + 1) for i, part in enumerate(leaf.unbind(0))], leaf)
+    assert found[:, 0].tolist() == [float(i + 1) for i in range(20)] and len(wholes) == 1
     x = norch.arange(6.0, requires_grad=True)
     y = x * 1
     y.retain_grad()

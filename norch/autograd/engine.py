@@ -236,6 +236,8 @@ def visit(
                     _collect(dependencies, gradients, edge, grad_input, create_graph)
                 else:
                     _add(gradients, waiting, edge, grad_input)  # in the same order
+                    if node.partial and hooks is None:
+                        owned.add(edge)
             elif following is None and (not gradients or edge not in gradients):
                 following, g = edge, grad_input
             elif following is edge:
