@@ -179,9 +179,7 @@ def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: boo
     flag(return_counts, "unique: return_counts")
     if dim is None and not return_inverse and not return_counts:
         values = lib.norch_sorted(x.reshape(-1), 0, False) if ordered else x.reshape(-1)
-        is_new = values.new_ones(values.shape, dtype=bool_)
-        lib.norch_binary_into(is_new[1:], OPCODES["ne"], values[1:], values[:-1])
-        return values[is_new]
+        return values[_begins(values)]
     if dim is None:
         rows = x.reshape(-1, 1)
     else:
@@ -190,24 +188,36 @@ def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: boo
             raise ArgumentError(f"unique: shape {tuple(x.shape)} has an empty axis besides {dim}")
         rows = lines.reshape(lines.shape[0], -1 if lines.numel() else 1)
     count = rows.shape[0]
-    order = iota(count, x)
+    order: Any = None  # of the rows, where they are not in their own
     if ordered:
         for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
-            order = order.index_select(0, order_of(rows.select(1, column).index_select(0, order), 0))
+            by = rows.select(1, column)
+            found = order_of(by if order is None else by.index_select(0, order), 0)
+            order = found if order is None else order.index_select(0, found)
         rows = rows.index_select(0, order)
-    differs = any(ne(rows[1:], rows[:-1]), 1)
-    group = cumsum(cat([differs.new_zeros((min(count, 1),)), differs]), 0)
-    number = int(group[-1].item()) + 1 if count else 0
-    starts = lib.norch_searchsorted(group, iota(number, x), False)
-    chosen = order.index_select(0, starts)
+    begins = _begins(rows.select(1, 0) if rows.shape[1] == 1 else rows)
+    starts = begins.nonzero().reshape(-1)
+    chosen = starts if order is None else order.index_select(0, starts)
     values = x.reshape(-1).index_select(0, chosen) if dim is None else x.index_select(dim, chosen)
     out = [values]
     if return_inverse:
-        inverse = group.new_zeros((count,)).scatter_add(0, order, group)
+        inverse = cumsum(begins, 0) - 1
+        if order is not None:
+            inverse = inverse.new_zeros((count,)).scatter_add(0, order, inverse)
         out.append(inverse.reshape(x.shape) if dim is None else inverse)
     if return_counts:
-        out.append(diff(starts, append=starts.new_full((1,), count)) if number else starts)
+        out.append(diff(starts, append=starts.new_full((1,), count)) if count else starts)
     return tuple(out) if len(out) > 1 else values
+
+
+def _begins(rows: Tensor) -> Tensor:
+    """Where the rows, or elements, are not those before them."""
+    begins = rows.new_ones((rows.shape[0],), dtype=bool_)
+    if rows.ndim == 1:
+        lib.norch_binary_into(begins[1:], OPCODES["ne"], rows[1:], rows[:-1])
+    elif rows.shape[0] > 1:
+        begins[1:] = any(ne(rows[1:], rows[:-1]), 1)
+    return begins
 
 
 @rename_errors
