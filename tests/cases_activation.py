@@ -104,6 +104,30 @@ backward_row(
     torch_edges="its slope at NaN depends on where the element lies",
 )
 
+_SELU, _SELU_BELOW = 1.0507009873554805, 1.7580993408473766
+backward_row("hardsigmoid", lambda a, b: np.where(np.abs(b) < 3, a / 6, 0), grad=2, inputs=(0,))
+backward_row("relu6", lambda a, b: np.where((b > 0) & (b < 6), a, 0), grad=2, inputs=(0,))
+backward_row("selu", lambda a, b: a * np.where(b > 0, _SELU, _SELU_BELOW * np.exp(np.minimum(b, 0))), grad=2)
+backward_row("softsign", lambda a, b: a / (1 + np.abs(b)) ** 2, grad=2, edges=False)  # the square overflows
+backward_row("logsigmoid", lambda a, b: a * sigmoid(-b), grad=2, slack=2)
+backward_row("tanhshrink", lambda a, b: a * np.tanh(b) ** 2, grad=2, slack=4, edges=False)
+backward_row("hardtanh", lambda a, b, c: np.where(np.abs(b) < c, a, 0), grad=2, inputs=(0,))
+backward_row("shrink", lambda a, b, c: np.where(np.abs(b) <= c, 0, a), grad=2, inputs=(0,))
+backward_row("threshold", lambda a, b, c: np.where(b <= c, 0, a), grad=2, inputs=(0,))
+backward_row("leaky_relu", lambda a, b, c: np.where(b > 0, a, a * c), grad=2, inputs=(0, 2))
+backward_row(  # exp() underflows, as in the next one
+    "elu",
+    lambda a, b, c: np.where(b > 0, a, a * (c * np.exp(np.minimum(b, 0)))),
+    grad=2,
+    inputs=(0, 1),
+    edges=False,
+)
+backward_row(
+    "celu", lambda a, b, c: np.where(b > 0, a, a * np.exp(np.minimum(b, 0) / c)), grad=2, inputs=(0, 1), edges=False
+)
+backward_row("softplus", lambda a, b, c: np.where(b > c, a, a * sigmoid(b)), grad=2, inputs=(0, 1), slack=2)
+backward_row("huber", lambda a, b, c: a * np.clip(b, -c, c), grad=2, inputs=(0, 1))
+
 
 # PyTorch picks the slope at NaN by whether the element is computed alone or in a vector.
 AT_NAN = {"torch_edges": "its slope at NaN depends on where the element lies"}
@@ -157,11 +181,12 @@ activation("hardtanh", lambda x: np.clip(x, -2, 1), -2, 1, label="hardtanh -2 1"
 activation(
     "hardsigmoid",
     lambda x: np.clip(x + 3, 0, 6) / 6,
+    row="hardsigmoid",
     domains=wide(-5.0, 5.0),
     torch=lambda t, x: t.nn.functional.hardtanh(x + 3, 0, 6) / 6,  # whose own slope is 1/6 in float32
     **AT_NAN,
 )
-activation("tanhshrink", lambda x: x - np.tanh(x), scaled=True)
+activation("tanhshrink", lambda x: x - np.tanh(x), row="tanhshrink", scaled=True, dtypes=ALL_NAMES, result="float")
 activation("hardshrink", lambda x: np.where(np.abs(x) <= 0.5, 0, x), row="hardshrink", **AT_NAN)
 activation("hardshrink", lambda x: np.where(np.abs(x) <= 2, 0, x), 2.0, label="hardshrink 2", **AT_NAN)
 activation("softshrink", lambda x: x - np.clip(x, -0.5, 0.5), row="softshrink", scaled=True, **AT_NAN)

@@ -176,6 +176,14 @@ BINARY_SHAPES: tuple[tuple[Shape, ...], ...] = (
     ((1037,), (1037,)),
 )
 
+TERNARY_SHAPES: tuple[tuple[Shape, ...], ...] = (
+    ((4, 37), (4, 37), (4, 37)),
+    ((4, 1), (37,), ()),
+    ((), (2, 3), (2, 1)),
+    ((0, 2), (2,), (1, 2)),
+    ((1037,), (1037,), (1037,)),
+)
+
 
 def binary(name: str, reference: Any, *domains: tuple[float, float], **more: Any) -> None:
     """A BINARY row."""
@@ -315,22 +323,26 @@ binary("bitwise_right_shift", lambda a, b: _shifted(a, b, False), (-99.0, 99.0),
 
 
 def backward_row(name: str, reference: Any, **more: Any) -> None:
-    """A fused derivative: a function of the gradient and the result, or the input."""
+    """A fused derivative: a function of the gradient and the result, or the input; of c, a parameter, if so."""
     row = f"{name}_backward"
     page = pointwise if hasattr(pointwise, row) else activation
+    ternary = reference.__code__.co_argcount == 3
+    more.setdefault("domains", (*SPREAD_OUT, (0.5, 2.0)) if ternary else SPREAD_OUT)
+    more.setdefault("torch", False)
     add(
         row,
         row,
-        lambda m, a, b: getattr(page, row)(a, b),
+        lambda m, *given: getattr(page, row)(*given),
         reference,
-        domains=SPREAD_OUT,
-        shapes=BINARY_SHAPES,
+        shapes=TERNARY_SHAPES if ternary else BINARY_SHAPES,
         dtypes=FLOAT_NAMES,
         **more,
     )
 
 
-backward_row("relu", lambda a, b: np.where(b <= 0, 0, a), grad=2, inputs=(0,), torch=False)
+backward_row("relu", lambda a, b: np.where(b <= 0, 0, a), grad=2, inputs=(0,))
+backward_row("nan_to_num", lambda a, b: np.where(np.isfinite(b), a, 0), grad=2, inputs=(0,))
+backward_row("clamp", lambda a, b, c: np.where(b == c, a, 0), grad=2, inputs=(0,))
 backward_row(
     "sigmoid",
     lambda a, b: a * b * (1 - b),
@@ -347,14 +359,6 @@ backward_row(
     scaled=True,
 )
 # ---- pointwise: parameters, numbers, more inputs --------------------------------------------------------------------
-
-TERNARY_SHAPES: tuple[tuple[Shape, ...], ...] = (
-    ((4, 37), (4, 37), (4, 37)),
-    ((4, 1), (37,), ()),
-    ((), (2, 3), (2, 1)),
-    ((0, 2), (2,), (1, 2)),
-    ((1037,), (1037,), (1037,)),
-)
 
 
 def also(name: str, row: str, call: Any, reference: Any, **more: Any) -> None:

@@ -1,5 +1,6 @@
 """Views move no byte, share memory and agree with NumPy; indexing too."""
 
+import itertools
 import math
 
 import numpy as np

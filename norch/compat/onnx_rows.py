@@ -38,9 +38,9 @@ _SAME = {
     "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh",
     "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf",
     "sigmoid": "Sigmoid", "softsign": "Softsign", "mish": "Mish", "hardswish": "HardSwish", "relu": "Relu",
-    "floor": "Floor", "ceil": "Ceil", "round": "Round", "conj": "Identity", "add": "Add", "sub": "Sub", "mul": "Mul",
-    "div": "Div", "pow": "Pow", "leaky_relu": "PRelu", "maximum": "Max", "minimum": "Min", "clamp_min": "Max",
-    "clamp_max": "Min",
+    "selu": "Selu", "floor": "Floor", "ceil": "Ceil", "round": "Round", "conj": "Identity", "add": "Add", "sub": "Sub",
+    "mul": "Mul", "div": "Div", "pow": "Pow", "leaky_relu": "PRelu", "maximum": "Max", "minimum": "Min",
+    "clamp_min": "Max", "clamp_max": "Min",
 }  # fmt: skip
 
 _UNARY: dict[str, Callable[..., Any]] = {
@@ -58,6 +58,9 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "gelu": lambda r, x: r("Mul", r("Mul", x, 0.5), r("Add", r("Erf", r("Mul", x, math.sqrt(0.5))), 1.0)),
     "gelu_tanh": lambda r, x: r("Mul", x, r("Sigmoid", r(
         "Mul", x, r("Add", r("Mul", r("Mul", x, x), 0.071354816272600248), 1.5957691216057308)))),
+    "frac": lambda r, x: r("Sub", x, _UNARY["trunc"](r, x)),
+    "hardsigmoid": lambda r, x: r("Div", r("Min", r("Max", r("Add", x, 3.0), 0.0), 6.0), 6.0),
+    "tanhshrink": lambda r, x: r("Sub", x, r("Tanh", x)),
     "logsigmoid": lambda r, x: r("Neg", r("Softplus", r("Neg", x))),
     "trunc": lambda r, x: r("Mul", r("Sign", x), r("Floor", r("Abs", x))),
     "sinc": lambda r, x: r("Where", r("Equal", x, 0.0), 1.0, r(
@@ -85,6 +88,8 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "softshrink": lambda r, a, b: r("Sub", a, r("Min", r("Max", a, r("Neg", b)), b)),
     "huber": lambda r, a, b: r("Where", r("Less", r("Abs", a), b), r("Mul", r("Mul", a, a), 0.5), r(
         "Mul", b, r("Sub", r("Abs", a), r("Mul", b, 0.5)))),
+    "elu": lambda r, a, b: r("Where", r("Greater", a, 0.0), a, r("Mul", b, r("Sub", r("Exp", a), 1.0))),
+    "celu": lambda r, a, b: r("Where", r("Greater", a, 0.0), a, r("Mul", b, r("Sub", r("Exp", r("Div", a, b)), 1.0))),
     "floor_divide": _floored,
     "remainder": lambda r, a, b: r("Sub", a, r("Mul", _floored(r, a, b), b)),
     "trunc_divide": lambda r, a, b: _UNARY["trunc"](r, r("Div", a, b)),
@@ -112,7 +117,9 @@ _TERNARY: dict[str, Callable[..., Any]] = {
     "lerp": lambda r, a, b, c: r("Add", a, r("Mul", c, r("Sub", b, a))),
     "addcmul": lambda r, a, b, c: r("Add", a, r("Mul", b, c)),
     "addcdiv": lambda r, a, b, c: r("Add", a, r("Div", b, c)),
-    "elu": lambda r, a, b, c: r("Where", r("Greater", a, 0.0), a, r("Mul", b, r("Sub", r("Exp", r("Mul", a, c)), 1.0))),
+    "threshold": lambda r, a, b, c: r("Where", r("LessOrEqual", a, b), c, a),
+    "nan_to_num": lambda r, a, b, c: r("Where", r("IsNaN", a), b, r("Where", r("IsInf", a), r(
+        "Where", r("Less", a, 0.0), r("Neg", c), c), a)),
     "softplus": lambda r, a, b, c: r("Where", r("Greater", r("Mul", a, b), c), a, r(
         "Div", r("Softplus", r("Mul", a, b)), b)),
 }  # fmt: skip

@@ -29,8 +29,17 @@ hardswish = function_op(
     "x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.",
     grad=lambda g, x: hardswish_backward(g, x),
 )
-softsign = function_op("softsign", "x / (1 + |x|).", grad=lambda g, x: g / (x.abs() + 1).square())
-logsigmoid = function_op("logsigmoid", "log(sigmoid(x)). Floats only.", grad=lambda g, x: g * (-x).sigmoid())
+softsign = function_op("softsign", "x / (1 + |x|).", grad=lambda g, x: softsign_backward(g, x))
+logsigmoid = function_op("logsigmoid", "log(sigmoid(x)). Floats only.", grad=lambda g, x: logsigmoid_backward(g, x))
+hardsigmoid = function_op(
+    "hardsigmoid", "relu6(x + 3) / 6. Floats only.", grad=lambda g, x: hardsigmoid_backward(g, x), depends_on=1
+)
+selu = function_op(
+    "selu",
+    "elu with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only.",
+    grad=lambda g, x: selu_backward(g, x),
+)
+tanhshrink = function_op("tanhshrink", "x - tanh(x). Floats only.", grad=lambda g, x: tanhshrink_backward(g, x))
 
 # ---- with parameters, which have no gradient but for the slope of leaky_relu, the weight of prelu --------------------
 
@@ -38,46 +47,65 @@ leaky_relu = function_op(
     "leaky_relu",
     "a for positive a, b * a for others. Floats only.",
     depends_on=2,
-    grad_a=lambda g, a, b: g.where(a > 0, g * b),
+    grad_a=lambda g, a, b: leaky_relu_backward(g, a, b),
     grad_b=lambda g, a: (g * a).where((a > 0).logical_not(), 0),
 )
 hardshrink = function_op(
     "hardshrink",
     "0 for |a| up to b, a for others. Floats only.",
     depends_on=2,
-    grad_a=lambda g, a, b: g.where((a.abs() <= b).logical_not(), 0),  # as of a that is kept, so of NaN
+    grad_a=lambda g, a, b: shrink_backward(g, a, b),
 )
 softshrink = function_op(
     "softshrink",
     "0 for |a| up to b, a less b or plus b for others. Floats only.",
     depends_on=2,
-    grad_a=lambda g, a, b: g.where(a.abs() > b, 0),
+    grad_a=lambda g, a, b: shrink_backward(g, a, b),
 )
 huber = function_op(
     "huber",
     "a**2 / 2 for |a| below b, b (|a| - b / 2) for others. Floats only.",
     depends_on=2,
-    grad_a=lambda g, a, b: g * a.clamp(-b, b).to(a.dtype),
+    grad_a=lambda g, a, b: huber_backward(g, a, b),
 )
-hardtanh = function_op(
-    "hardtanh",
-    "a held between b and c. A value at a bound has no gradient. Floats only.",
-    row="clamp",
+
+
+def _held(**gradient: Any) -> Any:
+    about = "a held between b and c. A value at a bound has no gradient. Floats only."
+    return function_op("hardtanh", about, row="clamp", depends_on=2, **gradient)
+
+
+_hardtanh = _held(grad_a=lambda g, a, b, c: g.where((a > b) & (a < c), 0))
+_hardtanh_about_0 = _held(grad_a=lambda g, a, c: hardtanh_backward(g, a, c))
+_relu6 = _held(grad_a=lambda g, a: relu6_backward(g, a))
+
+
+def hardtanh(low: Any, high: Any) -> Any:
+    """The function of a, low and high that holds a between them, with the gradient of fewest passes."""
+    if type(low) in (int, float) and type(high) in (int, float):
+        if low == 0 and high == 6:
+            return _relu6
+        if low == -high:
+            return _hardtanh_about_0
+    return _hardtanh
+
+
+threshold = function_op(
+    "threshold",
+    "c for a up to b, a for others.",
     depends_on=2,
-    grad_a=lambda g, a, b, c: g.where((a > b) & (a < c), 0),
+    grad_a=lambda g, a, b: threshold_backward(g, a, b),
 )
-
-
-def _elu_grad(g: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    below = (hardtanh(a, -math.inf, 0) * c).exp() * (b * c)
-    return g * below.where((a > 0).logical_not(), 1)
-
-
-elu = function_op("elu", "a for positive a, b * expm1(c * a) for others. Floats only.", grad_a=_elu_grad)
+elu = function_op(
+    "elu", "a for positive a, b * expm1(a) for others. Floats only.", grad_a=lambda g, a, b: elu_backward(g, a, b)
+)
+celu = function_op(
+    "celu", "a for positive a, b * expm1(a / b) for others. Floats only.", grad_a=lambda g, a, b: celu_backward(g, a, b)
+)
 softplus = function_op(
     "softplus",
     "log(1 + e**(b a)) / b, and a where b a > c. Floats only.",
-    grad_a=lambda g, a, b, c: g.where(a * b > c, g * (a * b).sigmoid()),
+    grad_a=lambda g, a, b, c: softplus_backward(g, a * b, c),
 )
 
 
@@ -140,4 +168,65 @@ hardswish_backward: Any = function_op(
     "hardswish_backward",
     grad_a=lambda g, b: hardswish_backward(g, b),
     grad_b=lambda g, a, b: (g * a / 3).where(b.abs() < 3, 0),
+)
+softsign_backward: Any = function_op(
+    "softsign_backward",
+    grad_a=lambda g, b: softsign_backward(g, b),
+    grad_b=lambda g, a, b: g * a * -2 * b.sign() / (b.abs() + 1) ** 3,
+)
+logsigmoid_backward: Any = function_op(
+    "logsigmoid_backward",
+    grad_a=lambda g, b: logsigmoid_backward(g, b),
+    grad_b=lambda g, a, b: -g * a * (b.sigmoid() * (-b).sigmoid()),
+)
+
+
+def _tanhshrink_second(g: Any, a: Any, b: Any) -> Any:
+    """Of a t t, t = tanh(b)."""
+    t = b.tanh()
+    return g * a * (2 * t * (1 - t * t))
+
+
+tanhshrink_backward: Any = function_op(
+    "tanhshrink_backward", grad_a=lambda g, b: tanhshrink_backward(g, b), grad_b=_tanhshrink_second
+)
+hardsigmoid_backward: Any = function_op(
+    "hardsigmoid_backward", grad_a=lambda g, b: hardsigmoid_backward(g, b), grad_b=None
+)
+relu6_backward: Any = function_op("relu6_backward", grad_a=lambda g, b: relu6_backward(g, b), grad_b=None)
+selu_backward: Any = function_op(
+    "selu_backward",
+    grad_a=lambda g, b: selu_backward(g, b),
+    grad_b=lambda g, a, b: selu_backward(g * a, b).where(b < 0, 0),
+)
+
+# ---- those with a parameter c, which has no gradient ----------------------------------------------------------------
+
+hardtanh_backward: Any = function_op("hardtanh_backward", grad_a=lambda g, b, c: hardtanh_backward(g, b, c))
+shrink_backward: Any = function_op("shrink_backward", grad_a=lambda g, b, c: shrink_backward(g, b, c))
+threshold_backward: Any = function_op("threshold_backward", grad_a=lambda g, b, c: threshold_backward(g, b, c))
+leaky_relu_backward: Any = function_op(
+    "leaky_relu_backward",
+    grad_a=lambda g, b, c: leaky_relu_backward(g, b, c),
+    grad_c=lambda g, a, b: (g * a).where((b > 0).logical_not(), 0),
+)
+elu_backward: Any = function_op(
+    "elu_backward",
+    grad_a=lambda g, b, c: elu_backward(g, b, c),
+    grad_b=lambda g, a, b, c: elu_backward(g * a, b, c).where(b < 0, 0),
+)
+celu_backward: Any = function_op(
+    "celu_backward",
+    grad_a=lambda g, b, c: celu_backward(g, b, c),
+    grad_b=lambda g, a, b, c: celu_backward(g * a / c, b, c).where(b < 0, 0),
+)
+softplus_backward: Any = function_op(
+    "softplus_backward",
+    grad_a=lambda g, b, c: softplus_backward(g, b, c),
+    grad_b=lambda g, a, b, c: (g * a * (b.sigmoid() * (-b).sigmoid())).where(b <= c, 0),
+)
+huber_backward: Any = function_op(
+    "huber_backward",
+    grad_a=lambda g, b, c: huber_backward(g, b, c),
+    grad_b=lambda g, a, b, c: (g * a).where(b.abs() <= c, 0),
 )

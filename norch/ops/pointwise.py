@@ -10,8 +10,10 @@ from __future__ import annotations
 import builtins
 import math
 
+from .._handle import Handle
 from .._lib import lib
 from .._typing import Any, Operand, Tensor, overload
+from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
 from ..dtype import DTYPES, check_fits, float32, int64
 from ..dtype import dtype as DType
@@ -100,6 +102,9 @@ sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda 
 relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1)
 floor = op("floor", "The largest integer not above x.", grad=_zeros)
 ceil = op("ceil", "The smallest integer not below x.", grad=_zeros)
+_frac = op(  # x without its whole part
+    "frac", grad=lambda g: g, is_method=False, shares_grad=True
+)
 trunc = fix = op("trunc", "x without its fraction.", grad=_zeros, aliases=("fix",))
 isnan = op("isnan", "Where x is NaN.", inplace=False)
 isinf = op("isinf", "Where x is infinite.", inplace=False)
@@ -261,10 +266,10 @@ fmin = op(
 )
 # A value at the bound counts as inside.
 _clamp_min = function_op(
-    "clamp_min", grad_a=lambda g, a, b: g.where(a >= b, 0), grad_b=lambda g, a, b: g.where(a < b, 0)
+    "clamp_min", grad_a=lambda g, a, b, out: _inside(g, a, out), grad_b=lambda g, a, b: g.where(a < b, 0)
 )
 _clamp_max = function_op(
-    "clamp_max", grad_a=lambda g, a, b: g.where(a <= b, 0), grad_b=lambda g, a, b: g.where(a > b, 0)
+    "clamp_max", grad_a=lambda g, a, b, out: _inside(g, a, out), grad_b=lambda g, a, b: g.where(a > b, 0)
 )
 eq = op("eq", "Where a == b.")
 ne = not_equal = op("ne", "Where a != b.", aliases=("not_equal",))
@@ -296,6 +301,17 @@ tanh_backward: Any = function_op(  # a * (1 - b * b)
     "tanh_backward", grad_a=lambda g, b: tanh_backward(g, b), grad_b=lambda g, a, b: g * a * (b * -2)
 )
 
+clamp_backward: Any = function_op("clamp_backward", grad_a=lambda g, b, c: clamp_backward(g, b, c))
+nan_to_num_backward: Any = function_op(
+    "nan_to_num_backward", grad_a=lambda g, b: nan_to_num_backward(g, b), grad_b=None
+)
+
+
+def _inside(g: Tensor, a: Tensor, out: Tensor) -> Tensor:
+    """g where clamping leaves a, which is out, as it is. A gradient of it does not depend on them."""
+    return g.where(a == out, 0) if mode.enabled else clamp_backward(g, a, out)
+
+
 # ---- three inputs -------------------------------------------------------------------------------------------------
 
 _where = function_op(  # a chooses b or c
@@ -303,7 +319,7 @@ _where = function_op(  # a chooses b or c
 )
 _clamp = function_op(  # a between b and c
     "clamp",
-    grad_a=lambda g, a, b, c: g.where((a >= b) & (a <= c), 0),
+    grad_a=lambda g, a, b, c, out: _inside(g, a, out),
     grad_b=lambda g, a, b, c: g.where((a < b) & (b < c), 0),
     grad_c=lambda g, a, b, c: g.where((a > c) | (c < b), 0),
 )
@@ -319,6 +335,9 @@ _addcdiv = function_op(
     grad_b=lambda g, c: g / c,
     grad_c=lambda g, b, c: -g * (b / (c * c)),
     shares_grad=True,
+)
+_nan_to_num = function_op(  # b for NaN, c and -c for infinities
+    "nan_to_num", grad_a=lambda g, a: g.where(isfinite(a), 0) if mode.enabled else nan_to_num_backward(g, a)
 )
 
 # ---- functions of several rows ------------------------------------------------------------------------------------
@@ -347,6 +366,10 @@ def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
 def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
     """function(input, *others), a sum, with the first of others times factor, in the dtype that all of them give."""
     given = input = as_operand(input, name)
+    if function in (_add, _sub) and type(factor) in (int, float) and input.dtype.is_floating_point:
+        (other,) = others
+        if isinstance(other, Handle) and other.dtype is input.dtype:
+            return _addcmul(input, other, -factor if function is _sub else factor)
     others, dtype = _times(name, factor, input, others)
     if dtype.is_floating_point and dtype.itemsize == 2:
         given = input.float()

@@ -117,6 +117,10 @@ mean_over = op(
     grad=lambda g, x_meta, axes, keepdim: expand_reduced(g / _count(x_meta, g), x_meta, axes, keepdim),
     shares_grad=True,
 )
+_nansum = op(
+    "nansum",
+    grad=lambda g, x, axes, keepdim: expand_reduced(g, x, axes, keepdim).where(isnan(x).logical_not(), 0),
+)
 mean_square = op("mean_square", grad=lambda g, x: x * (g * (2 / (x._numel or 1))))  # of all elements
 norm_over = op("norm", grad=norm_grad)
 _prod = op("prod", grad=_prod_grad)
@@ -152,7 +156,9 @@ def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum of the elements that are not NaN, over all or over the axes dim."""
     x = as_fixed_operand(input, "nansum")
-    return sum(where(isnan(x), 0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
+    if x.dtype.kind != "f" or (dtype is not None and dtype_named(dtype).kind != "f"):
+        return sum(where(isnan(x), 0, x) if x.is_complex() else x, dim, keepdim, dtype=dtype)
+    return _nansum(x if dtype is None else x.to(dtype), axes_of(dim), keepdim)
 
 
 @method(numpy=True)

@@ -35,9 +35,9 @@ from ...ops.composed.pointwise import hardshrink as hardshrink
 from ...ops.composed.pointwise import prelu as prelu
 from ...ops.composed.pointwise import threshold as _threshold
 from ...ops.create import empty_like
-from ...ops.pointwise import mul, sub, tanh
 from ...ops.pointwise import relu as _relu
 from ...ops.pointwise import sigmoid as sigmoid
+from ...ops.pointwise import sub, tanh
 from ...ops.random import standard_exponential, uniform_
 from ...tensor import Tensor
 
@@ -100,11 +100,12 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     if crossed:
         raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
     if input.dtype.is_floating_point:
-        return _apply("hardtanh", _rows.hardtanh, inplace, input, min_val, max_val)
+        return _apply("hardtanh", _rows.hardtanh(min_val, max_val), inplace, input, min_val, max_val)
     if min_val < 0 and not input.dtype.is_signed:
         raise DTypeError(f"hardtanh: dtype {input.dtype.name} cannot represent min_val {min_val}")
     try:
-        return _apply("hardtanh", _rows.hardtanh, inplace, input, int(min_val), int(max_val))
+        low, high = int(min_val), int(max_val)
+        return _apply("hardtanh", _rows.hardtanh(low, high), inplace, input, low, high)
     except Error as error:  # of "clamp"
         rename_error(error, "hardtanh")
         raise
@@ -152,7 +153,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2015). Floats only."""
-    return _apply("elu", _rows.elu, inplace, floats_of(input, "elu"), alpha, 1.0)
+    return _apply("elu", _rows.elu, inplace, floats_of(input, "elu"), alpha)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -160,17 +161,12 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     check_numbers("celu", alpha=alpha)
     if alpha == 0:
         raise DivisionError("celu: alpha cannot be 0")
-    return _apply("celu", _rows.elu, inplace, floats_of(input, "celu"), alpha, 1.0 / alpha)
-
-
-@composed
-def _selu(input: Tensor) -> Tensor:
-    return mul(_rows.elu(input, 1.6732632423543772848170429916717, 1.0), 1.0507009873554804934193349852946)
+    return _apply("celu", _rows.celu, inplace, floats_of(input, "celu"), alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only."""
-    return _apply("selu", _selu, inplace, floats_of(input, "selu"))
+    return _apply("selu", _rows.selu, inplace, floats_of(input, "selu"))
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -214,12 +210,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6. Floats only."""
-    return _apply("hardsigmoid", _hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
-
-
-@composed
-def _hardsigmoid(input: Any) -> Any:
-    return _rows.hardtanh(input + 3.0, 0.0, 6.0) / 6.0
+    return _apply("hardsigmoid", _rows.hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -248,8 +239,8 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 @composed
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
-    input = as_fixed_operand(input, "tanhshrink")
-    return sub(input, tanh(input))
+    input = as_operand(input, "tanhshrink")
+    return sub(input, tanh(input)) if input.is_complex() else _rows.tanhshrink(input)
 
 
 # ---- softmax ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from ..._handle import Handle
 from ..._numbers import int64
 from ..._typing import Any, Operand, Tensor
 from ...autograd.differentiable import differentiable
-from ...dtype import check_numbers, complex128, finfo, float64, get_default_dtype, int32
+from ...autograd.record import gradient_edge
+from ...dtype import bool_, check_numbers, complex128, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .. import pointwise as rows
@@ -19,6 +20,7 @@ from .._inplace_methods import inplace_form
 from .._results import frexp_result
 from ..complex import complex
 from ..copy import clone, fill_
+from ..create import full_like
 from ..norm import vector_norm
 from ..op import METHODS, method
 from ..view import connect
@@ -49,8 +51,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 @method(inplace=True)
 def frac(input: Tensor) -> Tensor:
     """input - trunc(input). Floats only."""
-    input = floats_of(as_fixed_operand(input, "frac"), "frac")
-    return rows._sub(input, rows.trunc(input).detach())
+    return rows._frac(floats_of(input, "frac"))
 
 
 @method(inplace=True)
@@ -91,12 +92,8 @@ def nan_to_num(
         return input.clone()
     limits = finfo(input.dtype)
     high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
-    if posinf is None and neginf is None:
-        finite = rows.clamp(input, low, high)
-    else:
-        infinite = rows.where(input > 0, input.new_full((), high), input.new_full((), low))
-        finite = rows.where(rows.isinf(input), infinite, input)
-    return rows.where(rows.isnan(input), float(nan or 0.0), finite)
+    out = rows._nan_to_num(input, float(nan or 0.0), float(high))
+    return out if low == -high else rows.where(rows.eq(input, -math.inf), float(low), out)
 
 
 @method
@@ -117,7 +114,7 @@ def isreal(input: Tensor) -> Tensor:
     input = as_fixed_operand(input, "isreal")
     if input.is_complex():
         return rows.eq(input.imag, 0)
-    return rows.eq(input, input) | rows.isnan(input)
+    return input.new_ones(input.shape, dtype=bool_)
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:
@@ -189,6 +186,9 @@ def _scaled(x: Tensor, power: Tensor) -> Tensor:
 
 def fill(input: Tensor, value: Any) -> Tensor:
     """A copy of input with every element set to value, a number or a 0-d tensor."""
+    input = as_fixed_operand(input, "fill")
+    if type(value) in (int, float) and gradient_edge(input) is None:
+        return full_like(input, value)
     return fill_(clone(input), value)
 
 
@@ -269,7 +269,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """input where it is above the threshold (or NaN), value elsewhere."""
     check_numbers("threshold", threshold=threshold, value=value)
     input = connect(numbers_of(as_fixed_operand(input, "threshold"), "threshold"))
-    return rows.where(input <= threshold, float(value) if input.dtype.is_floating_point else int(value), input)
+    return activation.threshold(input, threshold, float(value) if input.dtype.is_floating_point else int(value))
 
 
 @method
