@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from ..._lib import lib
 from ..._numbers import int64
 from ..._typing import Any, Tensor
+from ...autograd.derivative import derivative
+from ...autograd.levels import BatchedBase
+from ...autograd.record import record
 from ...errors import ArgumentError, ShapeError
 from .._arguments import as_fixed_tensor, rename_errors
 from .._halves import composed
 from ..copy import cat, clone, padded
+from ..op import OPCODES
 from ..view import connect, expand, slice_
 
 
@@ -50,8 +54,75 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
         return padded(input, ends, 0 if value is None else value)
+    if min(given) >= 0 and not isinstance(input, BatchedBase):
+        return _continued(input, ends, mode)
     out = _wrapped(input, ends) if mode == "circular" else _mirrored(input, ends, mode)
     return clone(out) if lib.norch_shares_storage(out, input) else out
+
+
+# ---- by copies within the result ------------------------------------------------------------------------------------
+
+
+@composed  # an element that is copied gets the sum of several gradients
+def _continued(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
+    return _grown(x if mode == "circular" else connect(x), ends, mode)
+
+
+def _grown(x: Tensor, ends: Any, mode: str) -> Tensor:
+    """x with elements before and after each axis, copied from where the mode says, one axis after the other."""
+    shape = list(x.shape)
+    for dim, before, after in ends:
+        shape[dim] += before + after
+    out = lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
+    lib.norch_copy(_middle(out, ends), x)
+    for number, end in enumerate(ends):
+        for to, source in _copied(_middle(out, ends[number + 1 :]), *end, mode):
+            lib.norch_copy(to, source)
+    return record(_Grown, out, (x,), (ends, mode))
+
+
+def _folded(g: Tensor, ends: Any, mode: str) -> Tensor:
+    """The transpose of it: what was copied is added to where it came from, the last axis first."""
+    whole = lib.norch_cast(g, g._dtype)
+    for number in range(len(ends) - 1, -1, -1):
+        dim, *_ = end = ends[number]
+        for added, source in reversed(_copied(_middle(whole, ends[number + 1 :]), *end, mode)):
+            if source.shape != added.shape:
+                added = lib.norch_reduce(OPCODES["sum"], added, (dim,), True, -1, 0.0)
+            lib.norch_binary_into(source, OPCODES["add"], source, added)
+    return record(_Folded, lib.norch_contiguous(_middle(whole, ends)), (g,), (ends, mode))
+
+
+_Grown = derivative("pad", grad=lambda g, ends, mode: _folded(g, ends, mode))
+_Folded = derivative("pad_backward", grad=lambda g, ends, mode: _grown(g, ends, mode))
+
+
+def _middle(x: Tensor, ends: Any) -> Tensor:
+    """x without the elements that were added to some of its axes."""
+    for dim, before, after in ends:
+        x = lib.norch_slice(x, dim, before, x.shape[dim] - after, 1)
+    return x
+
+
+def _copied(x: Tensor, dim: int, before: int, after: int, mode: str) -> list[tuple[Tensor, Tensor]]:
+    """The parts of x, whole along dim, that are copied, and where from."""
+    end = x.shape[dim] - after  # of what was there
+
+    def part(start: int, stop: int) -> Tensor:
+        """From start to stop, which may lie before it: then the start is the last."""
+        if start <= stop:
+            return lib.norch_slice(x, dim, start, stop, 1)
+        return lib.norch_slice(x, dim, start, stop if stop >= 0 else stop - x.shape[dim], -1)
+
+    first, last = {
+        "reflect": lambda: (part(2 * before, before), part(end - 2, end - 2 - after)),
+        "replicate": lambda: (part(before, before + 1), part(end - 1, end)),
+        "circular": lambda: (part(end - before, end), part(before, before + after)),
+    }[mode]()
+    return [*[(part(0, before), first)] * (before > 0), *[(part(end, end + after), last)] * (after > 0)]
+
+
+# ---- by joins ------------------------------------------------------------------------------------------------------
 
 
 @composed  # an element that is copied gets the sum of several gradients
