@@ -323,8 +323,8 @@ def test_slopes_at_corners() -> None:
     assert slopes(lambda x: x.clamp(-1, 1), -1.0, 1.0, 2.0, nan) == [1.0, 1.0, 0.0, 0.0]
     assert slopes(f.hardtanh, -1.0, 1.0, 0.5, nan) == [0.0, 0.0, 1.0, 0.0]
     assert slopes(f.relu6, 0.0, 6.0, 3.0) == [0.0, 0.0, 1.0]
-    assert slopes(f.hardshrink, 0.5, -0.5, 0.6, nan) == [0.0, 0.0, 1.0, 0.0]
-    assert slopes(f.softshrink, 0.5, -0.5, 0.6, nan) == [0.0, 0.0, 1.0, 0.0]
+    assert slopes(f.hardshrink, 0.5, -0.5, 0.6, nan) == [0.0, 0.0, 1.0, 1.0]
+    assert slopes(f.softshrink, 0.5, -0.5, 0.6, nan) == [0.0, 0.0, 1.0, 1.0]
     assert slopes(f.leaky_relu, 0.0, -0.0) == pytest.approx([0.01, 0.01])
     assert slopes(lambda x: f.threshold(x, 0.5, 7.0), 0.5, 0.6, nan) == [0.0, 1.0, 1.0]
     assert slopes(f.hardswish, -3.0, 3.0) == [0.0, 1.0]
