@@ -302,6 +302,28 @@ def test_sizes_that_pages_state_are_those_of_the_sources() -> None:
     assert "imports 30 times as fast" in readme and "36 import" in readme
 
 
+def test_dtypes_of_layers_are_those_that_the_readme_states() -> None:
+    """Integers have max pooling, and no convolution or average; complex numbers have convolution, and no pooling."""
+    text = " ".join((DOCS.parent / "README.md").read_text().split())
+    assert (
+        "Integers have max pooling, but no convolution or average; complex numbers have convolution, but no pooling."
+        in text
+    )
+    calls: dict[str, Any] = {
+        "conv": lambda x: norch.nn.functional.conv2d(x, x),
+        "max": lambda x: norch.nn.functional.max_pool2d(x, 2),
+        "average": lambda x: norch.nn.functional.avg_pool2d(x, 2),
+    }
+    for dtype, works in {norch.int64: {"max"}, norch.complex64: {"conv"}, norch.float32: set(calls)}.items():
+        for name, call in calls.items():
+            x = norch.ones(1, 1, 2, 2, dtype=dtype)
+            if name in works:
+                call(x)
+            else:
+                with pytest.raises(norch.DTypeError):
+                    call(x)
+
+
 def test_what_contributing_names_is_there() -> None:
     root = DOCS.parent
     text = (root / "CONTRIBUTING.md").read_text()
