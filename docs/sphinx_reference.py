@@ -93,6 +93,11 @@ def _source_pages(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield f"source/{path}", {"title": path, "body": body, "parents": []}, "page.html"
 
 
+def _outdated(app: Any, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+    """Pages that named files which are gone."""
+    return [page for page, named in env.norch_sources.items() if not all((ROOT / path).is_file() for path in named)]
+
+
 def _begin(app: Any) -> None:
     if not hasattr(app.env, "norch_sources"):
         app.env.norch_sources = {}  # of each page, the files that it names
@@ -136,6 +141,7 @@ def _signature(
 
 def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", _begin)
+    app.connect("env-get-outdated", _outdated)
     app.connect("doctree-read", _link)
     app.connect("html-collect-pages", _source_pages)
     app.connect("autodoc-process-signature", _signature)

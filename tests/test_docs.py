@@ -259,6 +259,19 @@ def test_what_the_pages_about_cuda_name_is_there() -> None:
         assert word in code, word
 
 
+def test_files_that_pages_name_are_there() -> None:
+    root, found = DOCS.parent, 0
+    for page in [*DOCS.glob("*.md"), *DOCS.glob("learn/*.md"), root / "README.md", root / "CONTRIBUTING.md"]:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+        for path in re.findall(
+            r"`((?:csrc|norch|docs|examples|tests|benchmarks|release|mk|\.ci)/[\w./-]+\.\w+)`", text
+        ):
+            found += 1
+            built = path.endswith(".so") or path == "tests/test_x.py" or "/x." in path
+            assert built or (root / path).exists(), f"{page.name} names {path}"
+    assert found > 300
+
+
 def test_the_tour_names_few_files_and_what_they_hold() -> None:
     rows = re.findall(r"^\| ([^|]+\?) \| (.+) \|$", (DOCS / "tour.md").read_text(), re.M)
     assert len(rows) == 12
