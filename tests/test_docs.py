@@ -308,8 +308,8 @@ def test_sizes_that_pages_state_are_those_of_the_sources() -> None:
     for text in (readme, (DOCS / "architecture.md").read_text()):
         (said,) = re.findall(r"([\d,]+) lines, (?:an afternoon|the \*trunk\*)", text)
         assert abs(int(said.replace(",", "")) - int(trunk)) < 0.05 * int(trunk), (said, trunk)
-    (size,) = re.findall(r"in a library of (\d+) MB", readme)
-    assert abs((root / "norch" / "libnorch.so").stat().st_size / 1e6 - int(size)) < 1
+    (size,) = re.findall(r"in a library of ([\d.]+) MB", readme)
+    assert abs((root / "norch" / "libnorch.so").stat().st_size / 1e6 - float(size)) < 0.6
     (code,) = re.findall(r"^## Fifteen lines\n\n```python\n(.*?)^```$", readme, re.M | re.S)
     assert len([line for line in code.splitlines() if line.strip()]) == 15
     assert "imports 30 times as fast" in readme and "36 import" in readme
