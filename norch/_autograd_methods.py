@@ -23,7 +23,7 @@ class AutogradMethods(Handle):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded. Set it on leaves."""
-        return gradient_edge(self) is not None
+        return (self._node if self._view is None else gradient_edge(self)) is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -50,7 +50,7 @@ class AutogradMethods(Handle):
     @property
     def is_leaf(self) -> bool:
         """Whether it was made by the user rather than computed in a graph."""
-        node = gradient_edge(self)
+        node = self._node if self._view is None else gradient_edge(self)
         return node is None or type(node) is Leaf
 
     @property

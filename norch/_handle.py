@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from ._lib import TensorBase, constants, lib
 from ._size import Size as Size  # files of save() may name it here
-from ._typing import Any
-from .device import META, device_of
+from ._typing import TYPE_CHECKING, Any
+from .device import CPU, META, device_of
 from .device import device as Device
 from .dtype import DTYPES
 from .dtype import dtype as DType
@@ -40,10 +40,19 @@ class Handle(TensorBase):
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
-    @property
-    def shape(self) -> Size:
-        """The size of each axis."""
-        return Size(lib.norch_shape(self))
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> Size: ...
+        @property
+        def dtype(self) -> DType: ...
+        @property
+        def device(self) -> Device: ...
+
+    else:
+        shape = property(lib.norch_size_of, doc="The size of each axis.")
+        dtype = property(lib.norch_dtype_of, doc="The dtype of the elements.")
+        device = property(lib.norch_device_of, doc="The device of the elements.")
 
     def dim(self) -> int:
         """The number of axes."""
@@ -58,16 +67,6 @@ class Handle(TensorBase):
     nelement = numel
 
     @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return DTYPES[self._dtype]
-
-    @property
-    def device(self) -> Device:
-        """The device of the elements."""
-        return device_of(self)
-
-    @property
     def is_cuda(self) -> bool:
         """Whether the elements are on a CUDA device."""
         return self._device_type == constants["CUDA"]
@@ -77,6 +76,8 @@ class Handle(TensorBase):
         """Whether it is on the device "meta", and so has no elements."""
         return self._device_type == META.code
 
+
+lib.norch_set_attributes(Size, tuple(DTYPES), CPU, device_of)
 
 # Sequence numbers. Nodes and in-place writes share them, so that "written after this node was made" is a comparison.
 counter = itertools.count(1)

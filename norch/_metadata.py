@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ._handle import Handle
 from ._lib import lib
 from ._size import Size
 from ._typing import Any, Tensor, overload
-from .device import CPU
+from .device import CPU, META
 from .dtype import channels_last, channels_last_3d, check_format
 from .ops._deferred import DeferredMethod
 from .ops._operand import tensor_of
 from .ops.view import axis
 from .storage import Storage, storage_of
+
+_HOSTS = (CPU.code, META.code)
+
+
+@cache
+def _strided() -> Any:
+    from .compat.placeholders import strided  # lazy: few programs ask for it
+
+    return strided
 
 
 class MetadataMethods(Handle):
@@ -25,7 +36,7 @@ class MetadataMethods(Handle):
     def size(self, dim: int) -> int: ...
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
-        return self.shape if dim is None else self.shape[axis(dim, self.ndim, "size")]
+        return self.shape if dim is None else lib.norch_shape(self)[axis(dim, self.ndim, "size")]
 
     @overload
     def stride(self, dim: None = ...) -> tuple[int, ...]: ...
@@ -47,7 +58,7 @@ class MetadataMethods(Handle):
 
     def get_device(self) -> int:
         """The number of the CUDA device that it lives on; -1 for the CPU."""
-        return self._device_index if self.is_cuda else -1
+        return self._device_index if self._device_type not in _HOSTS else -1
 
     def storage(self: Any) -> Any:
         """All elements behind it, in the order in which they lie in memory: a TypedStorage."""
@@ -61,9 +72,7 @@ class MetadataMethods(Handle):
     @property
     def layout(self) -> Any:
         """norch.strided, that of all tensors."""
-        from .compat.placeholders import strided  # lazy: few programs ask for it
-
-        return strided
+        return _strided()
 
     def storage_offset(self) -> int:
         """Where in its storage the first element lies, counted in elements."""
@@ -72,10 +81,12 @@ class MetadataMethods(Handle):
     def data_ptr(self) -> int:
         """The address of the first element."""
         lib.norch_note_unseen("Python reads the address of a tensor")
-        return 0 if self.is_meta else self._data
+        return 0 if self._device_type == META.code else self._data
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C)."""
+        if memory_format is None:
+            return self._contiguous == 1
         check_format(memory_format, "is_contiguous")
         if memory_format in (channels_last, channels_last_3d):
             x: Any = self
@@ -94,7 +105,7 @@ class MetadataMethods(Handle):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self.numel() * self.element_size()
+        return self._numel * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating one."""

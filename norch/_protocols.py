@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ._buffers import buffer
 from ._handle import Handle
 from ._lib import lib
 from ._typing import Any, Array, Tensor
@@ -31,27 +30,7 @@ class ProtocolMethods(Handle):
 
     def tolist(self: Any) -> Any:
         """The elements as nested lists of Python numbers; a number for 0-d."""
-        values = self._values()
-        for size in reversed(self.shape[1:]):
-            if size == 0:
-                from ._repr import empty_lists
-
-                return empty_lists(self.shape)
-            values = [values[i : i + size] for i in range(0, len(values), size)]
-        return values if self.ndim else values[0]
-
-    def _values(self: Any) -> list[Any]:
-        """All elements in C order."""
-        if self.dtype.is_complex:
-            parts = lib.norch_view_as_real(self)
-            return list(map(complex, parts.select(-1, 0)._values(), parts.select(-1, 1)._values()))
-        if not self.dtype.format:
-            return self.detach().float()._values()
-        count = self.nbytes
-        memory = buffer(count)
-        lib.norch_to_bytes(self, memory, count)
-        view: Any = memoryview(memory).cast("B")[:count]
-        return view.cast(self.dtype.format).tolist()
+        return lib.norch_to_list(self)
 
     def numpy(self: Any, *, force: bool = False) -> Array:
         """A NumPy array that shares memory with the tensor, or with force with its detached copy on the CPU. Error for
@@ -105,7 +84,7 @@ class ProtocolMethods(Handle):
         """Replaces each element by callable(element, element of other), which broadcasts. Slow, and not recorded."""
         if self.requires_grad or tensor_of(other, "map_").requires_grad:
             raise Error("map_: Python functions have no derivatives; detach() the tensors first")
-        pairs = zip(self._values(), other.expand(self.shape)._values())
+        pairs = zip(self.flatten().tolist(), other.expand(self.shape).flatten().tolist())
         values = _tensor([callable(a, b) for a, b in pairs], dtype=self.dtype, device=self.device)
         return copy_(self, values.view(self.shape))
 

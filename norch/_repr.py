@@ -110,13 +110,6 @@ def _joined(shown: str, notes: list[str]) -> str:
     return shown + ")"
 
 
-def empty_lists(shape: Any) -> Any:
-    """Nested lists of a shape without elements."""
-    if not shape or shape[0] == 0:
-        return []
-    return [empty_lists(shape[1:]) for _ in range(shape[0])]
-
-
 # ---- numbers ----------------------------------------------------------------------------------------------------
 
 

@@ -122,10 +122,14 @@ current = _Current()
 _defaults_before: list[device] = []  # what with statements restore
 
 
+_CPU_CODE = CPU.code, 0
+
+
 def device_code(wanted: Any) -> tuple[int, int]:
     """The type and index of a device, for C; None is the default device."""
     if wanted is None:
-        wanted = current.default
+        if (wanted := current.default) is CPU:
+            return _CPU_CODE
     elif not isinstance(wanted, device):
         wanted = device(wanted)
     index = wanted.index

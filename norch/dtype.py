@@ -124,14 +124,20 @@ def dtype_named(name: Any) -> dtype:
     return found
 
 
+_default = DTYPES[lib.norch_default_dtype()]
+
+
 def get_default_dtype() -> dtype:
     """The dtype of tensors of Python floats: float32 unless changed."""
-    return DTYPES[lib.norch_default_dtype()]
+    return _default
 
 
 def set_default_dtype(d: dtype) -> None:
     """Sets the dtype of tensors of Python floats to d, a floating one."""
-    lib.norch_set_default_dtype(dtype_named(d).code)
+    global _default
+    named = dtype_named(d)
+    lib.norch_set_default_dtype(named.code)
+    _default = named
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:

@@ -2,6 +2,7 @@
 #ifndef NR_OPS_H
 #define NR_OPS_H
 
+#include "../core/element.h"
 #include "../core/check.h"
 #include "../core/dispatch.h"
 #include "../core/memory.h"
@@ -40,13 +41,6 @@ void nr_plan_number(nr_plan *plan, int o, const norch_tensor *x);
 void nr_load_number(const nr_plan *plan, int o, int32_t dtype);
 /* The one element of x, cast to a complex dtype, as a tensor on the device of `where`. */
 norch_tensor *nr_complex_number(const norch_tensor *x, int32_t dtype, const norch_tensor *where);
-/* Writes a number in the stored type of a dtype. */
-void nr_put_double(int32_t dtype, double value, void *eight_bytes);
-void nr_put_integer(int32_t dtype, int64_t value, void *eight_bytes);
-/* Writes a stored element in the stored type of another dtype; `from` may be the place that is written. */
-void nr_convert_number(int32_t from_dtype, const void *from, int32_t dtype, void *eight_bytes);
-/* Reads one stored element: a float into *value, others into *integer. */
-void nr_get(int32_t dtype, const void *at, double *value, int64_t *integer);
 /* x itself, retained, if it is contiguous and of this dtype, or else a copy that is. */
 norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype);
 /* Replaces those of n operands (or NULL) that are not contiguous by copies, which the caller releases by

@@ -1,6 +1,8 @@
-/* values: elements, shapes and strides as Python numbers and tuples; and instances of subclasses of Tensor. */
+/* values: elements as Python numbers and lists; and instances of subclasses of Tensor. */
 #include <string.h>
 
+#include "../core/element.h"
+#include "../core/memory.h"
 #include "../core/tensor.h"
 #include "calls.h"
 
@@ -24,29 +26,52 @@ NR_BUILTIN(item) {
     return x->dtype == NORCH_BOOL ? PyBool_FromLong(whole != 0) : PyLong_FromLongLong(whole);
 }
 
-static void *tuple_of(int64_t count, const int64_t *of_header) {
-    int64_t values[NORCH_MAX_DIMS];
-    memcpy(values, of_header,
-           (size_t)count * sizeof *values); /* a new tuple may run finalizers, which change the header */
-    void *tuple = PyTuple_New(count);
-    for (int64_t i = 0; tuple && i < count; i++) {
-        void *value = PyLong_FromLongLong(values[i]);
-        if (!value || PyTuple_SetItem(tuple, i, value)) {
-            Py_DecRef(tuple);
+/* The number at p as an object. */
+static void *number_at(const char *p, int32_t dtype) {
+    double value[2] = {0};
+    int64_t whole = 0;
+    if (nr_is_complex(dtype)) {
+        const int32_t part = nr_dtypes[dtype].part;
+        nr_get(part, p, &value[0], &whole);
+        nr_get(part, p + nr_size_of(part), &value[1], &whole);
+        return PyComplex_FromDoubles(value[0], value[1]);
+    }
+    nr_get(dtype, p, value, &whole);
+    if (nr_is_float(dtype)) return PyFloat_FromDouble(*value);
+    return dtype == NORCH_BOOL ? PyBool_FromLong(whole != 0) : PyLong_FromLongLong(whole);
+}
+
+/* A list of count parts of size bytes; those of the last axis are numbers. A failure has set an error. */
+static void *list_of(const char *p, const int64_t *shape, int32_t ndim, int64_t size, int32_t dtype) {
+    if (!ndim) return number_at(p, dtype);
+    void *list = PyList_New((nr_ssize)*shape);
+    const int64_t step = *shape ? size / *shape : 0;
+    for (int64_t i = 0; list && i < *shape; i++) {
+        void *part = list_of(p + i * step, shape + 1, ndim - 1, step, dtype);
+        if (!part || PyList_SetItem(list, (nr_ssize)i, part)) {
+            Py_DecRef(list);
             return NULL;
         }
     }
-    return tuple;
+    return list;
 }
 
-NR_BUILTIN(shape) {
-    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", given[0]) : NULL;
-    return x ? tuple_of(x->ndim, x->shape) : NULL;
-}
-
-NR_BUILTIN(strides) {
-    norch_tensor *x = nr_counted("strides", 1, n) ? nr_take_header("strides", given[0]) : NULL;
-    return x ? tuple_of(x->ndim, x->strides) : NULL;
+NR_BUILTIN(to_list) {
+    if (!nr_counted("to_list", 1, n)) return NULL;
+    norch_tensor *x = nr_take_tensor("to_list", given[0]);
+    if (!x) return nr_stopped("to_list", given, n);
+    char few[512], *bytes = few;
+    int64_t shape[NORCH_MAX_DIMS]; /* making a list may run finalizers, which change x */
+    const int32_t ndim = x->ndim, dtype = x->dtype;
+    const int64_t size = x->numel * nr_size_of(dtype);
+    memcpy(shape, x->shape, (size_t)ndim * sizeof *shape);
+    if (size > (int64_t)sizeof few && !(bytes = nr_malloc((size_t)size))) {
+        nr_fail(NORCH_ERROR_MEMORY, "tolist: out of memory for %lld bytes", (long long)size);
+        return NULL;
+    }
+    void *list = norch_to_bytes(x, bytes, size) == NORCH_OK ? list_of(bytes, shape, ndim, size, dtype) : NULL;
+    if (bytes != few) nr_free(bytes);
+    return list;
 }
 
 NR_BUILTIN(adopt) {

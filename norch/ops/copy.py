@@ -49,7 +49,7 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x itself when its elements lie in C order, else a clone."""
     if memory_format is not None:
         check_format(memory_format, "contiguous")
-    return x if x.is_contiguous() else clone(x)
+    return x if x._contiguous else clone(x)
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import ceil, inf, isfinite
 
+from .. import _handle
 from .._handle import Handle
 from .._lib import lib
 from .._numbers import int64
@@ -169,6 +170,7 @@ def scalar_tensor(
 
 def _constant(name: str, value: int, about: str) -> Any:
     """zeros() or ones()."""
+    real = float(value)
 
     def constant(
         *shape: Any,
@@ -181,7 +183,7 @@ def _constant(name: str, value: int, about: str) -> Any:
     ) -> Tensor:
         wanted = dtype_or_default(dtype)
         try:
-            out = lib.norch_full(sizes(shape, size), wanted.code, float(value), value, device_code(device))
+            out = lib.norch_full(sizes(shape, size), wanted.code, real, value, device_code(device))
         except (Error, TypeError, OverflowError) as error:  # of "full"
             rename_error(error, name)
             raise
@@ -221,9 +223,21 @@ def full_like(
     >>> norch.full_like(norch.ones(2, 3).T, 7.0).stride()
     (1, 3)
     """
+    plain = type(input) is _handle.result_class and dtype is device is layout is memory_format is None
+    if plain and type(fill_value) is float and input.dtype.is_floating_point:
+        out = _full_like("full_like", input, -1, fill_value, 0)
+        return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
     return _constant_like(
         "full_like", input, fill_value, dtype, device, requires_grad, memory_format, layout, pin_memory
     )
+
+
+def _full_like(name: str, input: Tensor, dtype: int, value: float, integer: int) -> Tensor:
+    try:
+        return lib.norch_full_like(input, dtype, value, integer)
+    except Error as error:
+        rename_error(error, name)
+        raise
 
 
 def _constant_like(
@@ -247,16 +261,13 @@ def _constant_like(
             .requires_grad_(requires_grad)
         )
     like = lib.norch_meta(input) if memory_format is contiguous_format else input
-    try:
-        out = lib.norch_full_like(like, dtype.code, *_double_and_int(value, name))
-    except Error as error:
-        rename_error(error, name)
-        raise
+    out = _full_like(name, like, dtype.code, *_double_and_int(value, name))
     return finished(out, device, requires_grad, layout, pin_memory)
 
 
 def _filled_like(name: str, value: int, what: str) -> Any:
     """zeros_like() or ones_like()."""
+    real = float(value)
 
     def filled_like(
         input: Tensor,
@@ -268,6 +279,9 @@ def _filled_like(name: str, value: int, what: str) -> Any:
         pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
+        if type(input) is _handle.result_class and dtype is device is layout is memory_format is None:
+            out = _full_like(name, input, -1, real, value)
+            return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
         return _constant_like(name, input, value, dtype, device, requires_grad, memory_format, layout, pin_memory)
 
     return named_function(filled_like, name, f"{what} in the shape and dtype of input, on its device.")
@@ -287,6 +301,10 @@ def empty_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Undefined elements in the shape and dtype of input, on its device."""
+    plain = type(input) is _handle.result_class and dtype is device is layout is memory_format is None
+    if plain and input._contiguous:
+        out = lib.norch_empty(lib.norch_shape(input), input._dtype, (input._device_type, input._device_index))
+        return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
     dtype, device = options_like("empty_like", input, dtype, device, memory_format)
     if not input._contiguous and memory_format is not contiguous_format:
         return full_like(
@@ -296,6 +314,9 @@ def empty_like(
     return (
         as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
     )
+
+
+_FAR = 1 << 52  # integers that doubles hold, and so do their sums
 
 
 # ---- ranges -----------------------------------------------------------------------------------------------------
@@ -319,6 +340,9 @@ def arange(
     """
     if end is None:
         start, end = 0, start
+    if type(start) is type(end) is type(step) is int and dtype is None and 0 <= start <= end < _FAR and 0 < step < _FAR:
+        out = lib.norch_arange((end - start + step - 1) // step, norch_int64.code, start, step, start, step)
+        return finished(out, device, requires_grad, layout, pin_memory)
     start, end, step = (number_of(x, "arange") for x in (start, end, step))
     wanted = None if dtype is None else dtype_named(dtype)
     if (

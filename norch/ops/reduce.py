@@ -126,7 +126,7 @@ norm_over = op("norm", grad=norm_grad)
 _prod = op("prod", grad=_prod_grad)
 _max, _min = op("max", row="amax", grad=extreme_grad), op("min", row="amin", grad=extreme_grad)
 _amax, _amin = op("amax", grad=_amax_grad), op("amin", grad=_amax_grad)
-_argmax, _argmin, _any, _all = op("argmax"), op("argmin"), op("any"), op("all")
+_argmax, _argmin, _any, all_over = op("argmax"), op("argmin"), op("any"), op("all")
 _var, _std = op("var", grad=_var_grad), op("std", grad=_std_grad)
 
 
@@ -317,7 +317,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 @method(numpy=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
-    return _truth(input, _all, dim, keepdim)
+    return _truth(input, all_over, dim, keepdim)
 
 
 def _truth(input: Tensor, row: Any, dim: Dims, keepdim: bool) -> Tensor:

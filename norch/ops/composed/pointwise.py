@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..._handle import Handle
+from ..._lib import lib
 from ..._numbers import int64
 from ..._typing import Any, Operand, Tensor
 from ...autograd.differentiable import differentiable
@@ -23,6 +24,7 @@ from ..copy import clone, fill_
 from ..create import full_like
 from ..norm import vector_norm
 from ..op import METHODS, method
+from ..reduce import all_over
 from ..view import connect
 
 # ---- one input ----------------------------------------------------------------------------------------------------
@@ -258,7 +260,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     for x in (input, other):
         if not isinstance(x, Handle):
             raise TypeError(f"equal: expected two tensors, got {type(x).__name__}")
-    return input.shape == other.shape and bool(rows.eq(input, other).all())
+    return lib.norch_shape(input) == lib.norch_shape(other) and lib.norch_item(all_over(rows.eq(input, other)))
 
 
 # ---- activations that are functions of tensors, too ---------------------------------------------------------------

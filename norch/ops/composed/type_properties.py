@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..._handle import Handle
+from ..._lib import lib
 from ..._typing import Any, Operand, Tensor, overload
 from ...autograd.hooks import retaining
 from ...dtype import dtype as DType
@@ -26,7 +27,8 @@ TYPES = dict(
 @method
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
-    return tuple(as_operand(input, "is_same_size").shape) == tuple(as_operand(other, "is_same_size").shape)
+    a, b = as_operand(input, "is_same_size"), as_operand(other, "is_same_size")
+    return lib.norch_shape(a) == lib.norch_shape(b)
 
 
 @method

@@ -1,0 +1,69 @@
+/* attributes: shape, dtype and device of tensors, for the properties of Tensor. */
+#include <string.h>
+
+#include "../core/tensor.h"
+#include "calls.h"
+
+/* What set_attributes() has given: the class of shapes, a tuple of dtypes by number, the device that is the CPU, and a
+ * function of a tensor, for its device where that is another. */
+static struct {
+    void *size, *dtypes, *cpu, *device_of;
+    bool is_bare; /* whether an instance of size holds no more than its items: since Python 3.14 tuples cache a hash */
+} attributes;
+
+NR_BUILTIN(set_attributes) {
+    if (!nr_counted("set_attributes", 4, n)) return NULL;
+    void *bytes = PyObject_GetAttrString(given[0], "__basicsize__");
+    if (!bytes) return NULL;
+    attributes.is_bare = PyLong_AsLongLong(bytes) == (int64_t)(3 * sizeof(void *));
+    Py_DecRef(bytes);
+    void **fields[] = {&attributes.size, &attributes.dtypes, &attributes.cpu, &attributes.device_of};
+    for (int i = 0; i < 4; i++) *fields[i] = Py_XNewRef(given[i]); /* for the life of the process */
+    return Py_NewRef(NR_NONE);
+}
+
+/* The tuple of the sizes, an instance of the class if there is one. */
+static void *tuple_of(int64_t count, const int64_t *of_header, void *class) {
+    int64_t values[NORCH_MAX_DIMS];
+    memcpy(values, of_header,
+           (size_t)count * sizeof *values); /* a new tuple may run finalizers, which change the header */
+    void *tuple = class ? PyType_GenericAlloc(class, count) : PyTuple_New(count);
+    for (int64_t i = 0; tuple && i < count; i++) {
+        void *value = PyLong_FromLongLong(values[i]);
+        if (!value || PyTuple_SetItem(tuple, i, value)) {
+            Py_DecRef(tuple);
+            return NULL;
+        }
+    }
+    return tuple;
+}
+
+NR_BUILTIN(shape) {
+    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", given[0]) : NULL;
+    return x ? tuple_of(x->ndim, x->shape, NULL) : NULL;
+}
+
+NR_BUILTIN(strides) {
+    norch_tensor *x = nr_counted("strides", 1, n) ? nr_take_header("strides", given[0]) : NULL;
+    return x ? tuple_of(x->ndim, x->strides, NULL) : NULL;
+}
+
+NR_BUILTIN(size_of) {
+    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", given[0]) : NULL;
+    if (!x || attributes.is_bare) return x ? tuple_of(x->ndim, x->shape, attributes.size) : NULL;
+    void *plain = tuple_of(x->ndim, x->shape, NULL);
+    void *size = plain ? PyObject_CallFunctionObjArgs(attributes.size, plain, NULL) : NULL;
+    if (plain) Py_DecRef(plain);
+    return size;
+}
+
+NR_BUILTIN(dtype_of) {
+    norch_tensor *x = nr_counted("dtype", 1, n) ? nr_take_header("dtype", given[0]) : NULL;
+    return x ? Py_XNewRef(PyTuple_GetItem(attributes.dtypes, x->dtype)) : NULL;
+}
+
+NR_BUILTIN(device_of) {
+    norch_tensor *x = nr_counted("device", 1, n) ? nr_take_header("device", given[0]) : NULL;
+    if (!x || x->device_type == NORCH_CPU) return x ? Py_NewRef(attributes.cpu) : NULL;
+    return PyObject_CallFunctionObjArgs(attributes.device_of, x, NULL);
+}
