@@ -83,7 +83,6 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.complex = .
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor: """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
 def adjoint(input: Tensor) -> Tensor: """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real."""
 def all(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
-def all_over(x: Tensor, axes: Operand = ..., keepdim: builtins.bool = ..., dtype: builtins.int = ..., param: builtins.float = ...) -> Tensor: ...
 def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """Dropout that keeps mean 0 and variance 1 of the output of selu(): dropped elements take the limit of selu() at -inf, and the result is scaled and shifted (Klambauer et al. 2017)."""
 def amax(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
 def amin(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""

@@ -14,7 +14,7 @@ from .ops._operand import tensor_of
 from .ops.copy import copy_
 from .ops.values import as_tensor
 from .ops.values import tensor as _tensor
-from .storage import Memory
+from .storage import Memory, bind_arrays
 
 
 class ProtocolMethods(Handle):
@@ -36,8 +36,11 @@ class ProtocolMethods(Handle):
         """A NumPy array that shares memory with the tensor, or with force with its detached copy on the CPU. Error for
         a tensor that requires grad where gradients are recorded, that is not within no_grad()."""
         x = self.detach().cpu() if force else self
-        if x.requires_grad and not force and is_grad_enabled():
+        if not force and x.requires_grad and is_grad_enabled():
             raise Error("numpy: this tensor requires grad; use .detach().numpy()")
+        array = lib.norch_to_array(x)
+        if array is not None:
+            return array
         if not x.is_cpu:
             raise TypeError(
                 f"numpy: can't convert a tensor on {x.device} to numpy; use .cpu() to copy it to the memory of the host"
@@ -52,7 +55,7 @@ class ProtocolMethods(Handle):
                 "tolist() works without"
             ) from error
 
-        return numpy.asarray(Memory(x))
+        return lib.norch_to_array(x) if bind_arrays() else numpy.asarray(Memory(x))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array = self.numpy()

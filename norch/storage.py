@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from functools import cache
 
 from ._buffers import memory_of
 from ._exports import publish
@@ -167,8 +168,23 @@ def storage_of(x: Any) -> Storage:
     return found
 
 
+@cache
+def bind_arrays() -> bool:
+    """Whether the library makes arrays of NumPy, which has been imported: by the C API of its versions 1 and 2."""
+    from importlib import import_module  # by name: NumPy is optional
+
+    for name in ("numpy._core.multiarray", "numpy.core.multiarray"):
+        try:
+            api = import_module(name)._ARRAY_API
+        except ImportError:
+            continue
+        return lib.norch_bind_arrays(api)
+    return False
+
+
 class Memory:
-    """A tensor's memory under NumPy's array interface; the array keeps this, and this the tensor."""
+    """A tensor's memory under NumPy's array interface, for other versions of NumPy; the array keeps this, and this the
+    tensor."""
 
     def __init__(self, x: Any):
         self.tensor = x = x.detach()  # an alias: x.data = ..., in another thread, say, changes x alone

@@ -47,15 +47,19 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
 
 /* item(x): the only element as a number. shape(x), strides(x): tuples. adopt(class, x): an instance of a subclass of
  * Tensor over the elements of x. to_list(x): nested lists of its elements; a number for 0-d. size_of(x), dtype_of(x),
- * device_of(x): what the properties of Tensor give; set_attributes() (attributes.c). region(x, index): a view, or None if
- * the index holds more than integers, slices, ... and None. to_dlpack(x, versioned, copied): a capsule;
- * from_dlpack(capsule): (a tensor, whether its memory is read-only).
+ * device_of(x): what the properties of Tensor give; set_attributes() (attributes.c). bind_arrays(), to_array(x),
+ * from_array(a): arrays of NumPy (arrays.c). region(x, index): a view, or None if the index holds more than integers,
+ * slices, ... and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor, whether its memory is
+ * read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). grad_mode()
  * (grad_mode.c). set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c.
  * mpi_all_reduce(): mpi.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
     ROW(to_list)             \
+    ROW(bind_arrays)         \
+    ROW(to_array)            \
+    ROW(from_array)          \
     ROW(set_attributes)      \
     ROW(size_of)             \
     ROW(dtype_of)            \

@@ -344,6 +344,7 @@ def dispatch(name: str, given: tuple[Any, ...]) -> Any:
 _REFUSED = {
     "item": "asks for the number in a tensor",
     "to_list": "asks for the numbers in a tensor",
+    "to_array": "hands out the memory of a tensor",
     "nonzero": "gives a result whose shape depends on the elements",
     "mask_get": "gives a result whose shape depends on the elements",
     "to_dlpack": "hands out the memory of a tensor",

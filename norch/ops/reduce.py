@@ -422,5 +422,7 @@ _sum_method.__wrapped__ = sum  # type: ignore[attr-defined]  # its signature
 METHODS["sum"] = named_function(_sum_method, "sum", _sum_method.__doc__ or "")
 
 # used by other families
-_INTERNAL = "axes_of expand_reduced extreme_grad mean_over mean_square norm_grad norm_over share_among sum_over taken"
+_INTERNAL = (
+    "axes_of expand_reduced extreme_grad mean_over mean_square norm_grad norm_over share_among all_over sum_over taken"
+)
 __all__ = public(globals(), *_INTERNAL.split())

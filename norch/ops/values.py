@@ -32,7 +32,7 @@ from ..dtype import bool_ as norch_bool
 from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..storage import Storage
+from ..storage import Storage, bind_arrays
 
 _PLAIN = {float, int, bool, complex}
 _DEPTH = 64  # of nested lists
@@ -284,6 +284,9 @@ def from_numpy(array: Any) -> Tensor:
     array, as a NumPy scalar; ArgumentError for arrays whose strides are no multiples of the element size; DTypeError
     for dtypes that norch lacks.
     """
+    made = lib.norch_from_array(array)
+    if made is not None:
+        return made
     if not _is_ndarray(array):
         raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
     if not array.flags.writeable:
@@ -326,6 +329,8 @@ def _warn_of_read_only(name: str, level: int) -> None:
 
 
 def _over_array(array: Any) -> Tensor:
+    if bind_arrays() and (made := lib.norch_from_array(array)) is not None:
+        return made
     found = _array_dtype(array.dtype.str)
     shape, steps = array.shape, array.strides
     if any(step % found.itemsize for step in steps):
@@ -346,7 +351,8 @@ def _as_tensor(data: Any, dtype: DType | None, device: DeviceLike, name: str) ->
     if not _is_ndarray(data):
         return tensor(data, dtype=dtype, device=device)
     shared = _over_array(data)
-    made = finished(shared, device, False).to(dtype=dtype)
+    made = finished(shared, device, False)
+    made = made if dtype is None else made.to(dtype_named(dtype))
     if made is shared and not data.flags.writeable:
         _warn_of_read_only(name, 4)
     return made
