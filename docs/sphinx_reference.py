@@ -2,6 +2,7 @@
 
 - `norch.exp`, and the first column of the table of operations, lead to the entry in the reference.
 - `csrc/ops/view.c`, a file of the sources, leads to a page of the site with its text.
+- An entry of the reference names the file that defines it.
 - A function or method that returns Any at run time has the return type of its stub (norch/*.pyi).
 - A chapter ends with a link to its notebook (learn/notebooks.py).
 """
@@ -103,6 +104,21 @@ def _begin(app: Any) -> None:
         app.env.norch_sources = {}  # of each page, the files that it names
 
 
+def source(thing: Any) -> str | None:
+    """The file of norch that defines a function or class, from the folder of the sources."""
+    module = getattr(inspect.unwrap(thing), "__module__", None) or ""
+    path = ROOT.joinpath(*module.split("."))
+    if not module.startswith("norch."):
+        return None
+    found = [one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()]
+    return str(found[0].relative_to(ROOT)) if found else None
+
+
+def _say_source(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    if what in ("class", "function") and (path := source(thing)):
+        lines += ["", f"Source: `{path}`", ""]
+
+
 # ---- types ------------------------------------------------------------------------------------------------------
 
 
@@ -144,5 +160,6 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("env-get-outdated", _outdated)
     app.connect("doctree-read", _link)
     app.connect("html-collect-pages", _source_pages)
+    app.connect("autodoc-process-docstring", _say_source, priority=900)  # after what conf.py makes of the text
     app.connect("autodoc-process-signature", _signature)
     return {"parallel_read_safe": False}

@@ -103,6 +103,10 @@ def test_each_function_of_norch_has_an_entry_with_types() -> None:
         and reference.hints(f"{module.__name__}.{name}", function).get("return", "Any") == "Any"
     ]
     assert len(untyped) < 40, untyped
+    sources = {name: reference.source(function) for name, function in sections.operations(norch)}
+    assert sources["exp"] == "norch/ops/pointwise.py" and sources["capture"] == "norch/program/captured.py"
+    assert reference.source(norch.nn.Linear) == "norch/nn/linear.py"
+    assert not [name for name, path in sources.items() if path is None]
     for name in ("exp", "sum", "add_", "reshape"):
         assert reference.hints(f"norch.Tensor.{name}", getattr(norch.Tensor, name))["return"] in ("Tensor", "Self")
 
