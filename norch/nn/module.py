@@ -157,7 +157,7 @@ class Module(StateDict):
         self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False
     ) -> RemovableHandle:
         """Calls `hook(module, grad_input, grad_output)`, with tuples of gradients, after the backward of the module; a
-        result other than None replaces grad_input. Inputs are the positional arguments; None stands for no gradient.
+        result other than None replaces grad_input. Inputs are the positional arguments; None means no gradient.
 
         >>> relu = norch.nn.ReLU()
         >>> handle = relu.register_full_backward_hook(lambda module, inner, outer: print(inner, outer))

@@ -27,7 +27,7 @@ from .view import sizes
 
 
 def dtype_or_default(dtype: DTypeLike) -> DType:
-    """The dtype of an option, where None stands for the default float dtype."""
+    """The dtype of an option, where None means the default float dtype."""
     return get_default_dtype() if dtype is None else dtype_named(dtype)
 
 

@@ -27,7 +27,7 @@ def fuse_conv_bn_weights(
 ) -> tuple[Parameter, Parameter]:  # fmt: skip
     """(weight, bias) of the convolution that gives what batch normalisation makes of one with conv_w and conv_b.
 
-    bn_rm, bn_rv: the running mean and variance, bn_w and bn_b its weight and bias; a None stands for ones or zeros.
+    bn_rm, bn_rv: the running mean and variance, bn_w and bn_b its weight and bias; a None means ones or zeros.
     transpose: of a transposed convolution, whose channels are the second axis of the weight.
     """
     scale = (bn_rv + bn_eps).rsqrt()

@@ -155,7 +155,7 @@ def _range(x: Tensor) -> Tensor:
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> svd_result:
     """svd_lowrank() of observations, the rows of A (..., m, n), less the means of the columns unless center=False: the
-    columns of V are the principal directions. q: None stands for min(6, m, n).
+    columns of V are the principal directions. q: None means min(6, m, n).
 
     >>> norch.pca_lowrank(norch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]), q=1).S
     tensor([3.1623])
