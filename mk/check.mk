@@ -1,5 +1,5 @@
 # Tests under other circumstances than `make test`: ISA builds, sanitizers, the simulated device, other libraries.
-.PHONY: test-isa sanitize sanitize-threads test-cudasim sanitize-cudasim test-ecosystem
+.PHONY: test-isa sanitize sanitize-threads test-cudasim sanitize-cudasim test-ecosystem mutate
 # The suite's kernel tests on each ISA build that this machine can run, or on some of them (RUN_ISAS="baseline avx2").
 RUN_ISAS ?= $(ISAS)
 KERNEL_TESTS = $(shell grep -l mark.kernel tests/*.py)
@@ -64,3 +64,6 @@ fuzz: $(VENV)/ready-test  ## random calls, programs and files for SECONDS (60): 
 	$(Q)export NORCH_FUZZ_SECONDS=$(SECONDS) NORCH_FUZZ_SEED=$(SEED); echo "SEED=$$NORCH_FUZZ_SEED"; \
 	    $(RUN) -m pytest -v --timeout=0 --durations=0 tests/fuzz $(ARGS)
 
+# ARGS="norch/autograd -n 100 --seed 3": files, their number, another sample.
+mutate: $(VENV)/ready-test  ## bugs of one token in control code, planted one by one: which of them no test notices
+	$(Q)NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32} $(RUN) tests/mutate.py $(ARGS)

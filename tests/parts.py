@@ -25,8 +25,8 @@ PARTS = {
     " numpy ops order_kernels out out_of_memory overrides packed pointwise pool products quasirandom"
     " random random_ends read_once recurrent reduce repr resample rounded_once scan_sort shapes special"
     " statistics stream tensor threads torch_behaviours view_chains view_programs views",
-    "autograd": "anomaly autograd checkpoint derivatives draw_graph function functional grad_mode graphs"
-    " hooks mixed_derivatives needed_for_gradients saved second",
+    "autograd": "anomaly autograd checkpoint conditions derivatives draw_graph function functional grad_mode"
+    " graphs hooks mixed_derivatives needed_for_gradients saved second",
     "nn": "declared_layers error_notes layers lazy learn modules nn parametrize placeholders prune"
     " rare_layers summary transformer",
     "optim": "lr_find lr_resume lr_scheduler optim own_optim swa",
@@ -38,7 +38,7 @@ PARTS = {
     "compat": "array_api compat fx names onnx torch_signatures torchscript typing",
     "cuda": "cuda cudasim",
     "project": "api benchmarks build ci core_links docs door examples imports interrupts isa lib limits"
-    " load_time memory messages notebooks profiler recipes record trunk wheels",
+    " load_time memory messages mutate notebooks parts profiler recipes record trunk wheels",
 }  # fmt: skip
 LEFT_OUT = ("cuda", "project")  # by test-fast, and these files:
 SLOW_FILES = "learn legacy loader_resume loader_workers notebooks onnx safetensors second stream threads typing".split()

@@ -115,7 +115,7 @@ class GradScaler:
             return
         scale, _ = self._started("unscale_")
         progress = self._of(optimizer)
-        if progress.unscaled or progress.stepped:
+        if progress.unscaled:
             done = "step" if progress.stepped else "unscale_"
             raise Error(f"GradScaler.unscale_: {done}() has been called for this optimizer since the last update()")
         by_device: dict[Device, list[Tensor]] = {}

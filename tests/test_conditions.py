@@ -1,0 +1,228 @@
+"""Conditions of control code that mutants of one token (tests/mutate.py) got past: here each operand decides."""
+
+import pytest
+
+import norch
+from norch import nn
+from norch.amp import GradScaler, custom_fwd
+
+# ---- modules ---------------------------------------------------------------------------------------------------------
+
+
+def test_named_modules_gives_a_shared_module_as_often_as_it_is_asked_for():
+    shared = nn.Linear(1, 1)
+    net = nn.Sequential(shared, nn.Sequential(shared))
+    assert [name for name, _ in net.named_modules()] == ["", "0", "1"]
+    assert [name for name, _ in net.named_modules(remove_duplicate=False)] == ["", "0", "1", "1.0"]
+
+
+@pytest.mark.parametrize("name", ["", "a.b"])
+@pytest.mark.parametrize(
+    "register", [nn.Module.register_buffer, nn.Module.register_parameter, nn.Module.register_module]
+)
+def test_a_name_is_not_empty_and_has_no_dot(register, name):
+    with pytest.raises(KeyError, match="can't be empty or contain a dot"):
+        register(nn.Module(), name, None)
+
+
+# ---- autocast --------------------------------------------------------------------------------------------------------
+
+
+class Seen(norch.autograd.Function):
+    """Gives a tensor whose dtype is that in which forward got its input."""
+
+    @staticmethod
+    @custom_fwd(device_type="cpu", cast_inputs=norch.bfloat16)
+    def forward(ctx, x):
+        return norch.zeros(1, dtype=x.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def test_custom_fwd_casts_where_autocast_is_on_and_tensors_of_its_device():
+    x = norch.ones(1)
+    assert Seen.apply(x).dtype is norch.float32
+    with norch.autocast("cpu"):
+        assert Seen.apply(x).dtype is norch.bfloat16
+        assert Seen.apply(norch.ones(1, device="meta")).dtype is norch.float32
+        assert Seen.apply(x.double()).dtype is norch.float64
+
+
+def test_autocast_of_a_device_leaves_tensors_of_others():
+    x = norch.ones(2, 2, device="meta")
+    with norch.autocast("cpu"):
+        assert (x @ x).dtype is norch.float32
+        assert (norch.ones(2, 2) @ norch.ones(2, 2)).dtype is norch.bfloat16
+
+
+def scaled():
+    """A scaler that has scaled, its optimizer, and the parameter, with a gradient."""
+    w = nn.Parameter(norch.ones(1))
+    scaler, optimizer = GradScaler("cpu", init_scale=4.0), norch.optim.SGD([w], lr=1.0)
+    scaler.scale(w.sum()).backward()
+    return scaler, optimizer, w
+
+
+@pytest.mark.parametrize("first", ["unscale_", "step"])
+def test_gradients_are_unscaled_once(first):
+    scaler, optimizer, w = scaled()
+    getattr(scaler, first)(optimizer)
+    with pytest.raises(norch.Error, match=rf"{first}\(\) has been called"):
+        scaler.unscale_(optimizer)
+    assert w.grad.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("scale", [norch.ones(2), norch.ones(1, requires_grad=True)], ids=["two", "requires_grad"])
+def test_a_new_scale_is_a_number(scale):
+    scaler, optimizer, _ = scaled()
+    scaler.step(optimizer)
+    with pytest.raises(norch.ArgumentError, match="new_scale"):
+        scaler.update(scale)
+    scaler.update(norch.full((1,), 8.0))
+    assert scaler.get_scale() == 8.0
+
+
+def test_a_scaler_that_has_scaled_loads_a_state():
+    scaler, optimizer, _ = scaled()
+    scaler.step(optimizer)
+    scaler.update()
+    scaler.load_state_dict({**scaler.state_dict(), "scale": 32.0, "_growth_tracker": 7})
+    assert scaler.get_scale() == 32.0 and scaler.state_dict()["_growth_tracker"] == 7
+
+
+# ---- optimizers and schedules ---------------------------------------------------------------------------------------
+
+
+def sgd(lr=0.1, **options):
+    return norch.optim.SGD([nn.Parameter(norch.ones(2))], lr=lr, **options)
+
+
+@pytest.mark.parametrize(
+    "schedule, options",
+    [
+        ("LinearLR", {"start_factor": 0.0}),
+        ("LinearLR", {"start_factor": 1.5}),
+        ("LinearLR", {"end_factor": -0.5}),
+        ("LinearLR", {"end_factor": 1.5}),
+        ("ConstantLR", {"factor": -0.5}),
+        ("ConstantLR", {"factor": 1.5}),
+        ("StepLR", {"step_size": 0}),
+        ("PolynomialLR", {"total_iters": 0}),
+        ("CosineAnnealingLR", {"T_max": 0}),
+        ("ReduceLROnPlateau", {"mode": "low"}),
+        ("ReduceLROnPlateau", {"threshold_mode": "low"}),
+        ("ReduceLROnPlateau", {"factor": 1.0}),
+    ],
+)
+def test_each_bound_of_a_schedule_refuses(schedule, options):
+    with pytest.raises(norch.ArgumentError, match=schedule):
+        getattr(norch.optim.lr_scheduler, schedule)(sgd(), **options)
+
+
+@pytest.mark.parametrize(
+    "schedule, options, rates",
+    [
+        ("LinearLR", {"start_factor": 1.0, "end_factor": 0.0, "total_iters": 2}, [1.0, 0.5, 0.0]),
+        ("ConstantLR", {"factor": 0.0, "total_iters": 1}, [0.0, 1.0]),
+        ("ConstantLR", {"factor": 1.0, "total_iters": 1}, [1.0, 1.0]),
+        ("StepLR", {"step_size": 1, "gamma": 0.5}, [1.0, 0.5]),
+        ("PolynomialLR", {"total_iters": 1}, [1.0, 0.0]),
+        ("CosineAnnealingLR", {"T_max": 1}, [1.0, 0.0]),
+    ],
+)
+def test_the_ends_of_each_range_are_taken(schedule, options, rates):
+    optimizer = sgd(lr=1.0)
+    steps = getattr(norch.optim.lr_scheduler, schedule)(optimizer, **options)
+    found = [optimizer.param_groups[0]["lr"]]
+    for _ in rates[1:]:
+        optimizer.step()
+        steps.step()
+        found.append(optimizer.param_groups[0]["lr"])
+    assert found == pytest.approx(rates)
+
+
+@pytest.mark.parametrize("betas", [0.9, (0.9,), (0.9, 0.99, 0.999), "ab"])
+def test_betas_are_two_numbers(betas):
+    with pytest.raises((ValueError, TypeError), match="betas|beta parameter|number"):
+        norch.optim.Adam([nn.Parameter(norch.ones(1))], betas=betas)
+
+
+class Counting(norch.optim.Optimizer):
+    """A user's optimizer with state of its own besides that of its parameters."""
+
+    def __init__(self, params):
+        super().__init__(params, {})
+        self.state["calls"] = 0
+
+    def step(self, closure=None):
+        self.state["calls"] += 1
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param]["seen"] = [norch.ones(1), "text"]
+
+
+def test_state_that_belongs_to_no_parameter_is_saved_and_loaded():
+    used, unused = nn.Parameter(norch.ones(1)), Counting([nn.Parameter(norch.ones(1))])
+    first = Counting([used])
+    first.step()
+    saved = first.state_dict()
+    assert saved["state"]["calls"] == 1 and set(saved["state"]) == {0, "calls"}
+    unused.load_state_dict(saved)
+    assert unused.state["calls"] == 1
+    (entry,) = (entry for key, entry in unused.state.items() if isinstance(key, norch.Tensor))
+    assert entry["seen"][0].tolist() == [1.0] and entry["seen"][1] == "text"
+    empty = Counting([used])
+    assert empty.state[used] == {} and set(empty.state_dict()["state"]) == {"calls"}  # no entry of an empty state
+
+
+def test_an_average_has_one_function():
+    swa = norch.optim.swa_utils
+    ema, several = swa.get_ema_avg_fn(0.75), swa.get_ema_multi_avg_fn(0.75)
+    assert ema(norch.tensor(4.0), norch.tensor(8.0), 3).item() == 5.0
+    model = nn.Linear(1, 1)
+    for option in ({"avg_fn": ema}, {"multi_avg_fn": several}):
+        average = swa.AveragedModel(model, **option)
+        average.update_parameters(model)
+        with norch.no_grad():
+            before = model.weight.item()
+            model.weight.add_(4.0)
+        average.update_parameters(model)
+        assert average.module.weight.item() == pytest.approx(before + 1.0)
+        with norch.no_grad():
+            model.weight.sub_(4.0)
+    with pytest.raises(norch.ArgumentError, match="not both"):
+        swa.AveragedModel(model, avg_fn=ema, multi_avg_fn=several)
+
+
+@pytest.mark.parametrize(
+    "name, options, change",
+    [
+        ("SGD", {"lr": 0.1}, {"momentum": 0.5}),
+        ("SGD", {"lr": 0.1, "momentum": 0.5}, {"momentum": 0}),
+        ("Adam", {"lr": 0.1}, {"amsgrad": True}),
+        ("RMSprop", {"lr": 0.1}, {"momentum": 0.5}),
+        ("RMSprop", {"lr": 0.1}, {"centered": True}),
+    ],
+)
+def test_an_option_that_changes_the_state_of_a_recorded_step(name, options, change):
+    def trained(wrap):
+        w = nn.Parameter(norch.tensor([1.0, -2.0]))
+        optimizer = getattr(norch.optim, name)([w], **options)
+
+        def step(scale):
+            optimizer.zero_grad()
+            (w * w * scale).sum().backward()
+            optimizer.step()
+
+        step = wrap(step)
+        for k in range(12):
+            if k == 6:
+                optimizer.param_groups[0].update(change)
+                for entry in optimizer.state.values():
+                    entry.update({"max_exp_avg_sq": norch.zeros(2)} if change.get("amsgrad") else {})
+            step(norch.tensor(1.0 + (k == 7)))
+        return w.tolist()
+
+    assert trained(norch.capture) == trained(lambda step: step)
