@@ -367,7 +367,7 @@ def ones_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = 
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.householder_product()."""
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Q input3, or input3 Q without left, of the Q that geqrf() gives as input and input2; of Q^H with transpose."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
-def pca_lowrank(A: Tensor, q: builtins.int | None = ..., center: builtins.bool = ..., niter: builtins.int = ...) -> svd_result: """svd_lowrank() of observations, the rows of A (..., m, n), less the means of the columns unless center=False: the columns of V are the principal directions. q: None stands for min(6, m, n)."""
+def pca_lowrank(A: Tensor, q: builtins.int | None = ..., center: builtins.bool = ..., niter: builtins.int = ...) -> svd_result: """svd_lowrank() of observations, the rows of A (..., m, n), less the means of the columns unless center=False: the columns of V are the principal directions. q: None means min(6, m, n)."""
 def permute(input: Tensor, *dims_: Any, dims: Any = ...) -> Tensor: """The axes in another order."""
 pi: builtins.float
 def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor: """linalg.pinv() with singular values up to rcond times the largest taken as 0."""
