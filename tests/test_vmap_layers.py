@@ -6,6 +6,7 @@ import functools
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 from vmap_checks import check, floats, positive
 
@@ -180,3 +181,19 @@ def test_solvers() -> None:
     check(norch.linalg.solve, positive(3, 4, 4), floats(3, 4))
     check(lambda a, b: norch.linalg.solve_triangular(a.tril(), b, upper=False), positive(3, 4, 4), floats(3, 4, 2))
     check(lambda a, b: norch.linalg.lstsq(a, b).solution, floats(3, 5, 3), floats(3, 5, 2))
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_jacobians_of_padding(torch: Any, mode: str) -> None:
+    """Its gradient writes into a tensor that vmap batches."""
+    values, found = np.random.default_rng(0).normal(size=(1, 2, 4, 5)), []
+    for m in (norch, torch):
+        pad = functools.partial(m.nn.functional.pad, pad=(2, 1, 1, 2), mode=mode)
+        x = m.tensor(values, requires_grad=True)
+        y = pad(x)
+        basis = m.eye(y.numel(), dtype=m.float64).reshape(-1, *y.shape)
+        jacobians = [m.func.jacrev(pad)(x), m.func.jacfwd(pad)(x)]
+        jacobians += m.autograd.grad(y, x, basis, is_grads_batched=True)
+        found.append([jacobian.detach().numpy().reshape(y.numel(), -1) for jacobian in jacobians])
+    for ours, theirs in zip(*found):
+        np.testing.assert_array_equal(ours, theirs)

@@ -54,7 +54,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
         return padded(input, ends, 0 if value is None else value)
-    if min(given) >= 0 and not isinstance(input, BatchedBase):
+    if min(given) >= 0:
         return _continued(input, ends, mode)
     out = _wrapped(input, ends) if mode == "circular" else _mirrored(input, ends, mode)
     return clone(out) if lib.norch_shares_storage(out, input) else out
@@ -73,10 +73,11 @@ def _grown(x: Tensor, ends: Any, mode: str) -> Tensor:
     shape = list(x.shape)
     for dim, before, after in ends:
         shape[dim] += before + after
-    out = lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
+    batched = isinstance(x, BatchedBase)
+    out = x.new_zeros(shape) if batched else lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
     lib.norch_copy(_middle(out, ends), x)
     for number, end in enumerate(ends):
-        for to, source in _copied(_middle(out, ends[number + 1 :]), *end, mode):
+        for to, source in _copied(_middle(out, ends[number + 1 :]), end, mode):
             lib.norch_copy(to, source)
     return record(_Grown, out, (x,), (ends, mode))
 
@@ -86,7 +87,7 @@ def _folded(g: Tensor, ends: Any, mode: str) -> Tensor:
     whole = lib.norch_cast(g, g._dtype)
     for number in range(len(ends) - 1, -1, -1):
         dim, *_ = end = ends[number]
-        for added, source in reversed(_copied(_middle(whole, ends[number + 1 :]), *end, mode)):
+        for added, source in reversed(_copied(_middle(whole, ends[number + 1 :]), end, mode)):
             if source.shape != added.shape:
                 added = lib.norch_reduce(OPCODES["sum"], added, (dim,), True, -1, 0.0)
             lib.norch_binary_into(source, OPCODES["add"], source, added)
@@ -104,8 +105,9 @@ def _middle(x: Tensor, ends: Any) -> Tensor:
     return x
 
 
-def _copied(x: Tensor, dim: int, before: int, after: int, mode: str) -> list[tuple[Tensor, Tensor]]:
-    """The parts of x, whole along dim, that are copied, and where from."""
+def _copied(x: Tensor, ends: tuple[int, int, int], mode: str) -> list[tuple[Tensor, Tensor]]:
+    """The parts of x, whole along the axis of these ends, that are copied, and where from."""
+    dim, before, after = ends
     end = x.shape[dim] - after  # of what was there
 
     def part(start: int, stop: int) -> Tensor:
