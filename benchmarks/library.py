@@ -17,8 +17,8 @@ Run = Callable[[], Any]
 DRAWN_AT_ONCE = 1 << 26  # bytes of random numbers
 
 
-# Other ways to run a case: norch without norch.capture, its replays alone, and torch.compile.
-VARIANTS = {"eager": "norch", "replay": "norch", "compiled": "torch"}
+# Other ways to run a case: norch without norch.capture, its replays alone, torch.compile, and what norch exports.
+VARIANTS = {"eager": "norch", "replay": "norch", "compiled": "torch", "onnxruntime": "norch"}
 
 
 class Repeated:
@@ -49,6 +49,9 @@ class Library:
             import numpy as module
 
             self._floats = lambda values: module.array(values).astype(module.float32)
+        if self.variant == "onnxruntime":
+            import onnx  # type: ignore[import-not-found]  # noqa: F401  (which the export needs)
+            import onnxruntime  # type: ignore[import-not-found]  # noqa: F401
         if self.variant == "compiled" and not shutil.which("c++"):
             raise ImportError("torch.compile needs a C++ compiler")
         if name != "numpy":

@@ -9,7 +9,14 @@ from typing import Any
 from .cases import GROUPS, TABLED
 from .library import VARIANTS, Marks
 
-SHOWN = {"norch": "norch", "numpy": "NumPy", "torch": "PyTorch", "eager": "eager norch", "compiled": "torch.compile"}
+SHOWN = {
+    "norch": "norch",
+    "numpy": "NumPy",
+    "torch": "PyTorch",
+    "eager": "eager norch",
+    "compiled": "torch.compile",
+    "onnxruntime": "ONNX Runtime",
+}
 Row = dict[str, Any]
 
 
