@@ -1,4 +1,4 @@
-"""Layers of captured programs (csrc/program/layers.c): convolutions, and what is folded into them, on channels in
+"""Layers of captured programs (csrc/program/lower.c): convolutions, and what is folded into them, on channels in
 blocks. Results have the bits of the function itself, for any size, kind of layer, order of calls and number of threads.
 Packed weights are packed again after any kind of write to them."""
 
@@ -262,7 +262,7 @@ def test_values_that_others_need_too():
 
 def test_what_is_folded_is_listed():
     model = drawn(
-        nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 1))
+        nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 1))
     )
     f = captured(inference(model), norch.randn(1, 3, 8, 8))
     assert f.program.layers() == [[0, 1, 2], [3]]
@@ -280,6 +280,16 @@ def test_what_is_folded_is_listed():
 
 def _by_numpy(p):
     p.detach().numpy()[...] *= 2
+
+
+def _by_asarray(p):
+    np.asarray(p.detach())[...] *= 2
+
+
+def _by_memory(p):
+    from norch.storage import Memory
+
+    np.array(Memory(p), copy=False)[...] *= 2
 
 
 def _by_dlpack(p):
@@ -354,7 +364,8 @@ WRITES = {
     "softmax": lambda p: p.copy_(p.softmax(0)),
     "product": lambda p: norch.matmul(norch.ones(len(p), 2), norch.ones(2, p[0].numel()), out=p.data.view(len(p), -1)),
     "sum": lambda p: norch.sum(norch.ones(3, *p.shape), 0, out=p.data),
-    "foreach": lambda p: norch._foreach_mul_([p.data], 2.0), "numpy": _by_numpy, "dlpack": _by_dlpack,
+    "foreach": lambda p: norch._foreach_mul_([p.data], 2.0),
+    "numpy": _by_numpy, "asarray": _by_asarray, "memory": _by_memory, "dlpack": _by_dlpack,
     "address": _by_address, "storage": _by_storage, "thread": _by_thread, "SGD": _by_step, "Adam": _by_adam,
     "replay": _by_replay, "captured step": _by_captured_step,
 }  # fmt: skip
@@ -375,7 +386,7 @@ def test_writes_are_noticed(name, which):
             nn.BatchNorm2d(20),
             nn.ReLU(),
             nn.Conv2d(20, 20, 3, groups=20),
-            nn.Conv2d(20, 8, 1),
+            nn.Conv2d(20, 24, 1),
         )
     )
     run, x = inference(model), norch.randn(1, 4, 9, 9)

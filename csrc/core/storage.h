@@ -23,5 +23,9 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
                                void *context);
 norch_storage *nr_storage_retain(norch_storage *storage);
 void nr_storage_release(norch_storage *storage);
+/* To be called wherever the address of elements leaves the library: its owner may write to them unnoticed. */
+static inline void nr_storage_expose(norch_storage *storage) {
+    atomic_store_explicit(&storage->exposed, true, memory_order_relaxed);
+}
 
 #endif

@@ -15,6 +15,10 @@
 /* Bytes of a packed weight that stays in the second cache beside a band of x. */
 #define NEAR_WEIGHT (384 * 1024)
 #define NEAR_BAND (192 * 1024)
+/* Products of a sum that pay for turning planes into an image, and back. */
+#define ALONE_PRODUCTS 256
+/* Vectors of sums that are in the making at a time, at least. */
+#define SUMS_WANTED 6
 /* Tiles of a row of an image whose rows follow each other without a halo. */
 #define ROW_TILES 4
 #define LINE 64 /* bytes of a line of the cache */
@@ -247,10 +251,11 @@ typedef void (*NAME(see_square_of))(const T *x, int64_t pitch, const T *weight, 
     }
 SEE(3, 1)
 SEE(3, 2)
-SEE(5, 1) SEE(5, 2)
+SEE(5, 1)
+SEE(5, 2)
 #undef SEE
 
-    static NAME(see_square_of) NAME(square_of)(const nr_conv_plan *p) {
+static NAME(see_square_of) NAME(square_of)(const nr_conv_plan *p) {
     const bool square = p->kernel[0] == p->kernel[1] && p->dilation[0] == 1 && p->dilation[1] == 1;
     if (!square || p->result[1] < ABREAST || p->stride[1] > 2) return NULL;
     if (p->kernel[1] == 3) return p->stride[1] == 1 ? NAME(see_square_3_1) : NAME(see_square_3_2);
@@ -314,6 +319,17 @@ static bool NAME(find_order)(const nr_call *call, int64_t *depth, bool *after) {
     return true;
 }
 
+/* Whether lanes stand for channels, and tiles have sums enough to hide the latency of additions. */
+static bool NAME(fills)(const nr_conv_plan *p) {
+    const bool flat = p->kernel[0] * p->kernel[1] == 1 && p->stride[0] == 1 && p->stride[1] == 1;
+    const int64_t blocks = ceil_div(p->out, LANES), columns = (flat ? p->result[0] : 1) * p->result[1];
+    return p->out * 5 >= blocks * LANES * 3 && columns * least(blocks, TILE_VECTORS) >= SUMS_WANTED;
+}
+
+static bool NAME(pays_alone)(const nr_conv_plan *p) {
+    return p->groups == 1 && p->in * p->kernel[0] * p->kernel[1] >= ALONE_PRODUCTS && p->out > LANES;
+}
+
 static bool NAME(takes)(const nr_call *call, bool *from_planes) {
     const nr_conv_plan *p = call->plan;
     const int64_t taps = p->kernel[0] * p->kernel[1];
@@ -322,7 +338,8 @@ static bool NAME(takes)(const nr_call *call, bool *from_planes) {
     *from_planes = false;
     if (p->batch == 0 || p->result[0] * p->result[1] == 0 || taps > MOST_TAPS) return false;
     if (is_depthwise(p, NR_CONV_FORWARD, true)) return true;
-    if (p->groups != 1 || p->in == 0 || p->out == 0 || !NAME(find_order)(call, &depth, &after)) return false;
+    if (p->groups != 1 || p->in == 0 || p->out == 0 || !NAME(fills)(p)) return false;
+    if (!NAME(find_order)(call, &depth, &after)) return false;
     *from_planes = p->in <= PLANES && p->in < LANES && depth >= p->in * taps;
     return *from_planes || p->stride[1] <= 2;
 }

@@ -200,6 +200,7 @@ static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
 #include "each_dtype.h"
 
 bool NR_ISA(nr_conv_takes)(const nr_call *call, bool *from_planes) { return takes_float32(call, from_planes); }
+bool NR_ISA(nr_conv_pays_alone)(const nr_call *call) { return pays_alone_float32(call->plan); }
 int64_t NR_ISA(nr_conv_packed_size)(const nr_call *call) { return packed_size_float32(call); }
 void NR_ISA(nr_conv_pack)(const nr_call *call, float *to) { pack_weight_float32(call, to); }
 int32_t NR_ISA(nr_conv_layer)(const nr_layer_run *run) { return conv_layer_float32(run); }

@@ -23,6 +23,7 @@ void NR_ISA(nr_layer_finish)(const nr_layer_run *run, int64_t sample, int64_t bl
                              int64_t count);
 /* Whether a convolution can be a layer, and its parts (nr_layer_runner). */
 bool NR_ISA(nr_conv_takes)(const nr_call *call, bool *from_planes);
+bool NR_ISA(nr_conv_pays_alone)(const nr_call *call);
 int64_t NR_ISA(nr_conv_packed_size)(const nr_call *call);
 void NR_ISA(nr_conv_pack)(const nr_call *call, float *to);
 int32_t NR_ISA(nr_conv_layer)(const nr_layer_run *run);

@@ -64,6 +64,7 @@ static void store(const nr_image *image, float *planes) {
 
 const nr_layer_runner NR_ISA(nr_layers) = {.lanes = lanes,
                                            .takes = NR_ISA(nr_conv_takes),
+                                           .pays_alone = NR_ISA(nr_conv_pays_alone),
                                            .packed_size = NR_ISA(nr_conv_packed_size),
                                            .pack = NR_ISA(nr_conv_pack),
                                            .run = run_layer,

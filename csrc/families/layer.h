@@ -61,6 +61,8 @@ typedef struct nr_layer_runner {
     int64_t (*lanes)(void);
     /* Whether it runs a convolution as a layer, of an image, or from_planes. */
     bool (*takes)(const nr_call *call, bool *from_planes);
+    bool (*pays_alone)(
+        const nr_call *call); /* whether it runs faster as a layer where it shares no image with others */
     int64_t (*packed_size)(const nr_call *call); /* numbers of a packed weight, which do not depend on the size of x */
     void (*pack)(const nr_call *call, float *to);
     int32_t (*run)(const nr_layer *layer);

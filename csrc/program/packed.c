@@ -1,5 +1,5 @@
-/* packed: see packed.h. The list is changed with the interpreter's lock held, which a lock of its own replaces where no
- * interpreter is; numbers are packed in the middle of runs, without it. */
+/* packed: see packed.h. The list, and the ranges of memory, are changed and read with the interpreter's lock held; numbers
+ * are packed in the middle of runs, without it, and have a lock of their own. */
 #include "packed.h"
 
 #include <pthread.h>
@@ -29,14 +29,49 @@ __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL
 
 /* ---- writes --------------------------------------------------------------------------------------------- */
 
+/* The storages of packed weights, sorted by address; they do not overlap. One is listed for each of its weights. */
+typedef struct range {
+    const char *from, *to;
+    norch_storage *storage;
+} range;
+static range *ranges;
+static int64_t range_count, range_capacity;
+
+/* How many ranges begin at an address or before. */
+static int64_t ranges_up_to(const char *address) {
+    int64_t low = 0, high = range_count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (ranges[middle].from <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool add_range(norch_storage *storage) {
+    if (storage->release) return true; /* memory of others may overlap; it is exposed */
+    if (!nr_grow(&ranges, range_count, &range_capacity, sizeof *ranges)) return false;
+    const char *from = storage->data;
+    const int64_t at = ranges_up_to(from);
+    memmove(ranges + at + 1, ranges + at, (size_t)(range_count++ - at) * sizeof *ranges);
+    ranges[at] = (range){from, from + storage->bytes, storage};
+    return true;
+}
+
+static void drop_range(const norch_storage *storage) {
+    const int64_t at = ranges_up_to(storage->data) - 1;
+    if (at < 0 || ranges[at].storage != storage) return;
+    memmove(ranges + at, ranges + at + 1, (size_t)(--range_count - at) * sizeof *ranges);
+}
+
 static void note_write(void *context, void **at, bool written) {
     (void)context;
     const char *address = *at;
-    for (nr_packed *p = written ? all : NULL; p; p = p->next) {
-        const char *data = p->storage->data;
-        if (address >= data && address < data + p->storage->bytes)
-            atomic_fetch_add_explicit(&p->storage->writes, 1, memory_order_release);
-    }
+    const int64_t found = written ? ranges_up_to(address) - 1 : -1;
+    if (found >= 0 && address < ranges[found].to)
+        atomic_fetch_add_explicit(&ranges[found].storage->writes, 1, memory_order_release);
 }
 
 static void note_numbers(void *context, const void *at, size_t bytes) { (void)context, (void)at, (void)bytes; }
@@ -44,14 +79,11 @@ static void note_numbers(void *context, const void *at, size_t bytes) { (void)co
 static void note_call(const nr_call *call) {
     if (call->backend->device_type != NORCH_CPU) return;
     const nr_plan_visitor visitor = {note_write, note_numbers, NULL};
-    pthread_mutex_lock(&lock);
     nr_plan_visit(call, (void *)(uintptr_t)call->plan, &visitor);
-    pthread_mutex_unlock(&lock);
 }
 
 static void note_program(const void *of) {
     const nr_program *program = of;
-    pthread_mutex_lock(&lock);
     for (int64_t s = program->from; s < program->to; s++)
         for (int64_t u = program->steps[s].first_use; u < program->steps[s].first_use + program->steps[s].uses; u++) {
             const nr_use *use = &program->uses[u];
@@ -59,7 +91,6 @@ static void note_program(const void *of) {
                              program->blocks[use->block].kind != NR_KEPT;
             if (!own) note_write(NULL, use->at, use->written);
         }
-    pthread_mutex_unlock(&lock);
 }
 
 /* ---- the list ------------------------------------------------------------------------------------------- */
@@ -74,13 +105,15 @@ nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call) {
         return packed;
     }
     if (!(packed = nr_malloc(sizeof *packed))) return NULL;
+    if (!add_range(storage)) {
+        nr_free(packed);
+        return NULL;
+    }
     *packed = (nr_packed){.storage = nr_storage_retain(storage), .weight = p->weight, .references = 1, .version = -1};
     memcpy(packed->shape, shape, sizeof shape);
     packed->bytes = (size_t)call->backend->layers->packed_size(call) * sizeof(float);
-    pthread_mutex_lock(&lock);
     packed->next = all;
     all = packed;
-    pthread_mutex_unlock(&lock);
     nr_watch_call = note_call;
     nr_watch_program = note_program;
     return packed;
@@ -88,11 +121,10 @@ nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call) {
 
 void nr_packed_release(nr_packed *packed) {
     if (--packed->references) return;
-    pthread_mutex_lock(&lock);
     nr_packed **at = &all;
     while (*at != packed) at = &(*at)->next;
     *at = packed->next;
-    pthread_mutex_unlock(&lock);
+    drop_range(packed->storage);
     if (!all) nr_watch_call = NULL, nr_watch_program = NULL;
     if (packed->numbers) packed->storage->backend->free(packed->storage->backend, packed->numbers, packed->bytes);
     nr_storage_release(packed->storage);

@@ -173,7 +173,7 @@ void nr_program_draw(const nr_call *call);
 /* constant.c: runs calls that read only constants, and marks them as dead. */
 int32_t nr_program_fold_constants(nr_program *program);
 
-/* layers.c: makes layers of convolutions and what follows them, where the weights are constant. */
+/* lower.c: makes layers of convolutions and what follows them, where the weights are constant. */
 void nr_program_lower(nr_program *program);
 
 /* fuse.c: finds chains, and moves the steps of each next to each other. reorders: chains may have other calls in

@@ -66,6 +66,7 @@ NR_BUILTIN(to_array) {
     const int number = number_of(x->dtype);
     if (!table || number < 0 || x->device_type != NORCH_CPU) return Py_NewRef(NR_NONE);
     if (nr_note_unseen("Python reads the memory of a tensor") != NORCH_OK) return NULL;
+    nr_storage_expose(x->storage);
     norch_tensor *held = norch_alias(x); /* x itself may get other memory: x.data = ... */
     if (!held) return NULL;
     nr_ssize shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];

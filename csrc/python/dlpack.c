@@ -96,7 +96,7 @@ NR_BUILTIN(to_dlpack) {
     }
     if (((nr_object *)given[0])->type == nr_batched_class) return nr_stopped("to_dlpack", given, n);
     const norch_tensor *x = given[0];
-    atomic_store_explicit(&x->storage->exposed, true, memory_order_relaxed);
+    nr_storage_expose(x->storage);
     const int versioned = PyObject_IsTrue(given[1]), copied = PyObject_IsTrue(given[2]);
     if (versioned < 0 || copied < 0) return NULL;
     exported *all = nr_malloc(sizeof *all);

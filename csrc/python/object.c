@@ -40,7 +40,7 @@ static nr_member members[] = {
 static void *get_data(void *self, void *closure) {
     (void)closure;
     const norch_tensor *x = self;
-    if (x->storage) atomic_store_explicit(&x->storage->exposed, true, memory_order_relaxed);
+    if (x->storage) nr_storage_expose(x->storage);
     return PyLong_FromVoidPtr(x->data);
 }
 

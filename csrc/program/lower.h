@@ -1,0 +1,33 @@
+/* lower: the state of the search for layers, by lower.c, from which layers.c lists what the calls use. */
+#ifndef NR_PROGRAM_LOWER_H
+#define NR_PROGRAM_LOWER_H
+
+#include "layers.h"
+
+typedef struct value {
+    int32_t block;
+    int64_t writer, readers; /* readers: how many calls read it, or write to a part of it */
+    int32_t before;          /* the value that it replaces in its block, or -1 */
+    bool outside;            /* stays after the run */
+    bool stored;             /* needed as planes */
+    int32_t image;           /* the number of its image; -1: none */
+    int64_t ready;           /* the call before which the image is not there */
+    int64_t layer;           /* the call at which the layer begins that makes it, and that others may join; -1: none */
+    bool made;               /* by a layer, so that it is in memory only if it is stored */
+} value;
+
+typedef struct lowering {
+    nr_program *program;
+    const nr_layer_runner *runner;
+    value *values;
+    int32_t *of_use; /* the value of each use, or -1: of memory that is not the program's own */
+    nr_image *images;
+    int64_t value_count, image_count;
+    bool *alone; /* the convolutions that stay as they are */
+    bool failed; /* out of memory */
+} lowering;
+
+/* Adds the blocks of images, and lists the uses of all calls anew. False: out of memory. */
+bool nr_layers_list(lowering *l);
+
+#endif
