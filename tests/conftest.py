@@ -21,6 +21,7 @@ import pytest
 import norch
 from norch._lib import lib
 from norch.ops import _operand
+from norch.ops.composed import diagonal
 
 DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
 FLOATS = ("float32", "float64")
@@ -177,8 +178,9 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def live_storages() -> int:
-    """Storages alive, without the numbers that norch keeps for the next time they are used."""
+    """Storages alive, without the numbers and masks that norch keeps for the next time they are used."""
     _operand._numbers.clear()
+    diagonal._kept_mask.cache_clear()
     return lib.norch_live_storages()
 
 

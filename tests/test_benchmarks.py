@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+import norch
+
 pytestmark = pytest.mark.host  # programs of their own; those that time a GPU are in test_cuda_errors.py
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -160,3 +162,15 @@ def test_kernels_are_held_to_the_spills_that_are_known() -> None:
     assert [known_spills(known, arch) for arch in ("80", "90a", "75")] == [224, 300, 300]
     assert known_spills(known.replace("3, 3>", "3, 4>"), "80") == 0 == known_spills(f"dense<{known}>", "80")
     assert all(max(both) for both in SPILLS.values())
+
+
+def test_small_calls() -> None:
+    """Each call of the list runs in both libraries; a few are timed."""
+    small_calls = pytest.importorskip("benchmarks.small_calls")
+    torch = pytest.importorskip("torch")
+    spaces = [small_calls.names_of(module) for module in (norch, torch)]
+    for _, text in small_calls.texts():
+        assert all(small_calls.repeated(text, names)(1) > 0 for names in spaces), text
+    command = [sys.executable, "-m", "benchmarks.small_calls", "--only", "x.exp()", "--seconds", "0.001"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert "x.exp()" in done.stdout and "one number each: geometric mean" in done.stdout

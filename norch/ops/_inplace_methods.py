@@ -46,19 +46,19 @@ def _composed_(function: Function, is_operator: bool) -> Function:
         if is_operator and operand(arguments[0], name) is NotImplemented:
             return NotImplemented
         check_writable(self, name)
-        given = (self, *arguments, *named.values())
         old = self
-        if mode.enabled and any(isinstance(x, Handle) and gradient_edge(x) is not None for x in given):
-            old = snapshot(self)  # what nodes save is not what is written to
-        result = function(
-            old,
-            *(old if x is self else x for x in arguments),
-            **{key: old if x is self else x for key, x in named.items()},
-        )
-        if result.shape != self.shape:
+        if mode.enabled:
+            for x in (self, *arguments, *named.values()):
+                if isinstance(x, Handle) and gradient_edge(x) is not None:
+                    old = snapshot(self)  # what nodes save is not what is written to
+                    arguments = tuple([old if x is self else x for x in arguments])
+                    named = {key: old if x is self else x for key, x in named.items()}
+                    break
+        result = function(old, *arguments, **named)
+        if lib.norch_shape(result) != lib.norch_shape(self):
             shapes = f"{tuple(result.shape)} and cannot be written into shape {tuple(self.shape)}"
             raise ShapeError(f"{name}: the result has shape {shapes}")
-        if not can_cast(result.dtype, self.dtype):
+        if result._dtype != self._dtype and not can_cast(result.dtype, self.dtype):
             dtypes = f"{result.dtype.name} cannot be written into a tensor of dtype {self.dtype.name}"
             raise DTypeError(f"{name}: a result of dtype {dtypes}")
         return self.copy_(result)

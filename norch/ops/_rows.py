@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from .. import _handle
-from .._handle import Handle, alias, meta_of, next_seq
+from .._handle import alias, meta_of, next_seq
 from .._header import listed
 from .._lib import lib
 from .._typing import Any, Operand, Tensor
@@ -183,10 +183,19 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     op, call = OPCODES[name], lib.norch_ternary
 
     def function(a: Any, b: Any, c: Any) -> Tensor:
-        a, b, c = [x if isinstance(x, Handle) else kernel_operand(x, name) for x in (a, b, c)]
+        tensor = _handle.result_class
+        if type(a) is not tensor:
+            a = kernel_operand(a, name)
+        if type(b) is not tensor:
+            b = kernel_operand(b, name)
+        if type(c) is not tensor:
+            c = kernel_operand(c, name)
         out = call(op, a, b, c)
-        edges = [x._node if x._view is None else gradient_edge(x) for x in (a, b, c)]
-        if node_class is None or edges.count(None) == 3:
+        if node_class is None or (
+            (a._node if a._view is None else gradient_edge(a)) is None
+            and (b._node if b._view is None else gradient_edge(b)) is None
+            and (c._node if c._view is None else gradient_edge(c)) is None
+        ):
             return out
         return record(node_class, out, (a, b, c), (), out._mixed)
 

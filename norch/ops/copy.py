@@ -20,7 +20,7 @@ from ..dtype import DTYPES, check_fits, check_format, dtype_named, fits, iinfo
 from ..dtype import dtype as DType
 from ..errors import ArgumentError
 from ._arguments import named_function, tensors_of
-from ._operand import as_operand, kernel_operand, tensor_of
+from ._operand import as_operand, kernel_operand, operand, tensor_of
 from .op import METHODS, method
 from .view import select, slice_
 
@@ -176,7 +176,12 @@ def fill_(x: Tensor, value: Any) -> Tensor:
 @method
 def zero_(x: Tensor) -> Tensor:
     """Sets every element of x to 0."""
-    return copy_(x, 0)
+    check_writable(x, "zero_")
+    if mode.enabled and (x._node is not None or x._view is not None):
+        return copy_(x, 0)
+    lib.norch_copy(x, operand(0))
+    finish_write(x, None)
+    return x
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:

@@ -30,6 +30,8 @@ def _new(make: Any, what: str) -> Any:
     """new_empty(), new_zeros() or new_ones()."""
 
     def new(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
+        if not more:
+            return make(*shape, size=size, dtype=self.dtype, device=self.device)
         return make(*shape, size=size, **_options_of(self, more))
 
     about = f"{what} in the given shape, in this dtype and on this device unless given."

@@ -448,7 +448,7 @@ def _uniform_between(x: Tensor, low: float, high: float, generator: Generator | 
     """Uniform numbers of [low, high) in the shape of x, whatever rounding to its dtype does."""
     if x.is_complex():
         return view_as_complex(_uniform_between(view_as_real(x), low, high, generator))
-    low, high, largest = float(low), float(high), finfo(x.dtype).max
+    low, high, largest = float(low), float(high), x.dtype.limits()[1]
     if not (abs(low) <= largest and abs(high) <= largest and high - low <= largest):
         raise ArgumentError(f"uniform_: [{low}, {high}) exceeds {x.dtype.name}, whose largest number is {largest:g}")
     drawn = _drawn(lib.norch_rand, generator, x.shape, x.dtype, x.device, False)

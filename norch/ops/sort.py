@@ -193,14 +193,15 @@ def _search(
     flag(right, f"{name}: right")
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f"{name}: side is 'left' or 'right' and agrees with right, not {side!r} with {right}")
-    line = as_operand(line, name).detach()
-    values = as_operand(values, name).detach()
-    if values.ndim == 0 and values.is_cpu:  # a number goes with any device
-        values = values.to(line.device)
-    common = result_type(line, values)
-    if values.ndim == 0 and values.dtype.kind in "iu" and line.dtype.kind in "iu":  # which acts by its value
-        common = int64_
-    line, values = line.to(common), values.to(common)
+    line, values = as_operand(line, name), as_operand(values, name)
+    if line._dtype != values._dtype or values.ndim == 0 or sorter is not None:
+        line, values = line.detach(), values.detach()
+        if values.ndim == 0 and values.is_cpu:  # a number goes with any device
+            values = values.to(line.device)
+        common = result_type(line, values)
+        if values.ndim == 0 and values.dtype.kind in "iu" and line.dtype.kind in "iu":  # which acts by its value
+            common = int64_
+        line, values = line.to(common), values.to(common)
     if sorter is not None:
         if tensor_of(sorter, f"{name}: sorter").dtype is not int64_ or sorter.shape != line.shape:
             raise ArgumentError(f"{name}: sorter holds int64 indices, of the shape {tuple(line.shape)} of the sequence")

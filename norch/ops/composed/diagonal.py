@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from ..._handle import Handle
+from ..._lib import lib
 from ..._numbers import int64
 from ..._typing import Any, Tensor
+from ...device import CPU
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
 from .._arguments import as_fixed_tensor
 from .._checks import at_least, with_ndim
-from .._operand import tensor_of
+from .._operand import operand, tensor_of
 from ..copy import clone
 from ..op import method
 from ..pointwise import where
@@ -59,11 +64,28 @@ def trace(input: Tensor) -> Tensor:
 
 def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
     input = at_least(2, as_fixed_tensor(input, name), name)
-    size = max(input.shape[-2:])
+    rows, columns = lib.norch_shape(input)[-2:]
+    size = max(rows, columns)
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
-    whole = float32 if size < 2**22 else int64_  # floats compare faster, and are exact that far
-    rows, columns = unsqueeze(iota(input.shape[-2], input, whole, offset), 1), iota(input.shape[-1], input, whole)
-    return where(columns <= rows if name == "tril" else columns >= rows, input, False)
+    # what a recording makes belongs to it
+    kept = size <= _SMALL and input._device_type == CPU.code and not lib.norch_recording()
+    mask = _kept_mask(rows, columns, offset, name) if kept else _mask(rows, columns, offset, name, input)
+    return where(mask, input, False)
+
+
+_SMALL = 64  # sizes of matrices whose masks are kept
+
+
+def _mask(rows: int, columns: int, offset: int, name: str, like: Handle) -> Tensor:
+    """Where the triangle of a (rows, columns) matrix is."""
+    whole = float32 if max(rows, columns) < 2**22 else int64_  # floats compare faster, and are exact that far
+    row, column = unsqueeze(iota(rows, like, whole, offset), 1), iota(columns, like, whole)
+    return column <= row if name == "tril" else column >= row
+
+
+@lru_cache(maxsize=64)
+def _kept_mask(rows: int, columns: int, offset: int, name: str) -> Tensor:
+    return _mask(rows, columns, offset, name, operand(0))
 
 
 @method(inplace=True, moves=True)
