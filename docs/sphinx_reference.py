@@ -4,7 +4,6 @@
 - `csrc/ops/view.c`, a file of the sources, leads to a page of the site with its text.
 - An entry of the reference names the file that defines it.
 - A function or method that returns Any at run time has the return type of its stub (norch/*.pyi).
-- A chapter ends with a link to its notebook (learn/notebooks.py).
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ PREFIXES = {
 }
 LANGUAGES = {".py": "python", ".pyi": "python", ".c": "c", ".h": "c", ".def": "c", ".cu": "cuda", ".cuh": "cuda"}
 _NAME = re.compile(r"(norch(?:\.\w+)+)(\(\))?")
-_CHAPTER = re.compile(r"learn/(\d+_\w+)")
 _ANY = re.compile(r"\b(\w+): ~?(?:[\w.]+\.)?Any\b")
 _PATH = re.compile(r"(?:csrc|norch|docs|examples|tests|benchmarks|release|mk)/[\w./-]*\.\w+")
 
@@ -65,9 +63,6 @@ def _wrap(literal: nodes.literal, link: Any) -> None:
 def _link(app: Any, doctree: nodes.document) -> None:
     page = app.env.docname
     named = app.env.norch_sources[page] = set()
-    if chapter := _CHAPTER.fullmatch(page):
-        target = nodes.reference("", "This chapter as a notebook", refuri=f"../notebooks/{chapter[1]}.ipynb")
-        next(iter(doctree.findall(nodes.section))).append(nodes.paragraph("", "", target))
     for literal in list(doctree.findall(nodes.literal)):
         text = literal.astext()
         if _is_linked(literal):

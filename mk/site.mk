@@ -4,15 +4,18 @@
 LIVE ?= $(if $(shell command -v npm),live)
 live: wasm build/wasm/node_modules/ready $(VENV)/ready-site  ## what the live pages of the site load, in build/live
 	@echo "  LIVE  build/live/static"
+	@mkdir -p build/live/packages
 	$(Q)$(RUN) docs/live/build.py build/live/static build/wasm/node_modules $(DIST)/norch_dl-*wasm32.whl \
 	    "$(ZIG) cc -target $(TARGET_wasm32) $(WASM_HEADERS)" "$(subst $(firstword $(CC)),$(ZIG),$(filter-out --export-if-defined=norch_%,$(WASM_LINK)))"
+	$(Q)$(RUN) docs/live/lab.py build/live/packages build/live/static/live $(DIST)/norch_dl-*wasm32.whl
 
 site: $(VENV)/ready-site $(LIVE)  ## the documentation as a site, to be read from build/site/index.html; its code runs in the browser
 	$(Q)$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site $(ARGS)
 	$(Q)$(RUN) docs/learn/notebooks.py build/site/notebooks 2>build/site/notebooks.log || { cat build/site/notebooks.log >&2; exit 1; }
+	$(if $(LIVE),$(Q)$(RUN) docs/live/lab.py build/site)
 	@echo "open build/site/index.html"
 
-learn: site  ## the site, whose chapters run in the browser, served on this machine
+learn: site  ## the site, whose chapters run in the browser, served on this machine; notebooks in JupyterLite
 	$(Q)$(RUN) docs/live/serve.py build/site
 
 test-site: site $(VENV)/ready-browser  ## its pages in Chromium, without a window: chapters run cell by cell, exercises, playgrounds

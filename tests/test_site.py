@@ -93,11 +93,10 @@ def _run(cell: Any) -> list[dict[str, Any]]:
 
 def _compare(block: str, shown: list[dict[str, Any]]) -> None:
     """What comes out of each example of a block is what the chapter says."""
-    checker, given = doctest.OutputChecker(), 0  # lines of the cell, which has no prompts
+    checker, lines = doctest.OutputChecker(), block.splitlines()
     for example in doctest.DocTestParser().get_examples(block):
-        line = given + example.source.rstrip().count("\n") + 1
-        rest = block.split("\n", example.lineno)[-1]
-        given += re.match(r">>> .*(?:\n\.\.\.(?: .*)?$)*", rest, re.M)[0].count("\n") + 1  # type: ignore[index]
+        before = sum(line.startswith((">>>", "...")) for line in lines[: example.lineno])
+        line = before + example.source.rstrip().count("\n") + 1  # the last one of the statement in the cell
         parts = [part for part in shown if part["line"] == line]
         found = "".join(part["text"] for part in parts)
         if example.options.get(doctest.SKIP):
@@ -300,3 +299,20 @@ def test_a_drawn_digit_is_read(page: Any) -> None:
         page.mouse.up()
         playwright.expect(play.locator(".say")).to_contain_text("It is a")
         assert f"It is a {digit}" in play.inner_text()
+
+
+# All notebooks take minutes; that of C needs what stands for a compiler there.
+@pytest.mark.parametrize(
+    "chapter", [pytest.param(name, marks=[] if "library" in name else pytest.mark.slow) for name in CHAPTERS]
+)
+def test_a_notebook_runs_in_jupyterlite(page: Any, chapter: str) -> None:
+    page.goto(f"/lab/notebooks/index.html?path={chapter}.ipynb")
+    page.wait_for_selector(".jp-CodeCell")
+    page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
+    page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Run All Cells$")).click()
+    prompts = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(prompt => prompt.innerText.trim())"
+    page.wait_for_function(f"/\\d/.test({prompts}.at(-1))", timeout=300_000)
+    shown = page.evaluate(
+        f"({{prompts: {prompts}, errors: document.querySelectorAll('[data-mime-type*=error]').length}})"
+    )
+    assert shown["errors"] == 0 and all(re.fullmatch(r"\[\d+\]:", prompt) for prompt in shown["prompts"] if prompt)

@@ -1,6 +1,6 @@
 """A Sphinx extension: the code of chapters as cells, exercises in their pages, results that are to be predicted folded.
 
-- Every block of Python in learn/ is a cell, and so is one of the class `live` on other pages.
+- Every block of Python in learn/ is a cell, and so is one after the comment `<!-- live -->` on other pages.
 - `.venv/bin/python docs/learn/exercises/NAME.py` in a chapter is followed by that exercise, its check and its solution.
 - Of a block with prompts after the comment `<!-- predict: QUESTION -->` the results are folded below the question.
 
@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 EXERCISES, SOLUTIONS = HERE.parent / "learn" / "exercises", HERE.parent / "learn" / "solutions"
 BUILT = HERE.parent.parent / "build" / "live" / "static"
 _EXERCISE = re.compile(r"^\.venv/bin/python docs/learn/exercises/(\w+)\.py$", re.M)
-_PREDICT = re.compile(r"^\s*(?:<!--)?\s*predict:\s*(.*?)\s*(?:-->)?\s*$", re.S)
+_COMMENT = re.compile(r"(?:<!--)?\s*(live|predict)(?:: *(.*?))?\s*(?:-->)?", re.S)
 _PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
 
 
@@ -95,8 +95,18 @@ def _results(text: str) -> tuple[str, str]:
     return "\n".join(given), "\n".join(shown).strip("\n")
 
 
+def _notebook(page: str) -> nodes.raw:
+    """Links to a chapter as a notebook."""
+    name = f"{page.removeprefix('learn/')}.ipynb"
+    lab = f'<a href="../lab/notebooks/index.html?path={name}">Open in JupyterLite</a> · ' if BUILT.exists() else ""
+    return _raw(f'<p class="live-links">{lab}<a href="../notebooks/{name}" download>Download the notebook</a></p>')
+
+
 def _mark(app: Any, doctree: nodes.document) -> None:
     page = app.env.docname
+    if re.match(r"learn/\d", page):
+        title = next(doctree.findall(nodes.title))
+        title.parent.insert(title.parent.index(title) + 1, _notebook(page))
     for block in list(doctree.findall(nodes.literal_block)):
         text = block.astext().rstrip()
         block.rawsource = text
@@ -110,19 +120,23 @@ def _mark(app: Any, doctree: nodes.document) -> None:
                 app.env.note_dependency(str(folder / f"{found[1]}.py"))
             block.parent.insert(block.parent.index(block) + 1, _exercise(found[1]))
     for comment in list(doctree.findall(lambda node: isinstance(node, nodes.comment | nodes.raw))):
-        asked = _PREDICT.match(comment.astext())
-        if not asked:
-            continue
-        at = comment.parent.index(comment) + 1
-        block = comment.parent[at] if at < len(comment.parent) else None
-        if not isinstance(block, nodes.literal_block) or not block.astext().startswith(">>>"):
-            raise ValueError(f"{page}: no block with prompts follows the comment {comment.astext()!r}")
-        given, shown = _results(block.astext())
-        block.rawsource = given
-        block.children = [nodes.Text(given)]
-        comment.parent[at + 1 : at + 1] = _folded(
-            asked[1] or "What comes out?", nodes.literal_block(shown, shown, language="text"), "predict"
-        )
+        if found := _COMMENT.fullmatch(comment.astext().strip()):
+            block = comment.next_node(descend=False, siblings=True)
+            if not isinstance(block, nodes.literal_block):
+                raise ValueError(f"{page}: no block follows the comment {comment.astext()!r}")
+            _fold(block, found[2]) if found[1] == "predict" else block["classes"].append("live")
+
+
+def _fold(block: nodes.literal_block, question: str | None) -> None:
+    """Leaves a block its statements, and puts what comes out of them below the question, folded."""
+    given, shown = _results(block.astext())
+    if not given:
+        raise ValueError(f"nothing to predict, as the block has no prompts: {block.astext()!r}")
+    block.rawsource = given
+    block.children = [nodes.Text(given)]
+    at = block.parent.index(block) + 1
+    results = nodes.literal_block(shown, shown, language="text")
+    block.parent[at:at] = _folded(question or "What comes out?", results, "predict")
 
 
 def _scripts(app: Any, page: str, template: str, context: Any, doctree: nodes.document | None) -> None:
