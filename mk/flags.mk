@@ -58,7 +58,8 @@ SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize op
 #     AVX-512 alone, in calls of 8 to 15 elements
 # Reductions of narrow rows, and softmax, take 1.3 to 1.6 times as long with COMPACT.
 tune = $(foreach f,$1,$(foreach isa,$2,$(eval $(BUILD)/cpu/$(f)_isa.$(isa).o: TUNE = $3)))
-$(BUILD)/ops/%.o $(BUILD)/program/%.o $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
+$(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a page waits for each byte
+$(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
 $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
 $(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
 $(call tune,pointwise,              baseline avx2,   $(COMPACT) $(ALIGN) $(NO_TAIL))
