@@ -18,5 +18,7 @@ site: $(VENV)/ready-site $(LIVE)  ## the documentation as a site, to be read fro
 learn: site  ## the site, whose chapters run in the browser, served on this machine; notebooks in JupyterLite
 	$(Q)$(RUN) docs/live/serve.py build/site
 
-test-site: site $(VENV)/ready-browser  ## its pages in Chromium, without a window: chapters run cell by cell, exercises, playgrounds
+# SITE= does without building it again.
+SITE ?= site
+test-site: $(SITE) $(VENV)/ready-browser  ## its pages in Chromium, without a window: chapters run cell by cell, exercises, playgrounds
 	$(Q)$(RUN) -m pytest -q -n 2 tests/test_site.py $(ARGS)
