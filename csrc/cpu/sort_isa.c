@@ -152,11 +152,15 @@ static void put_indices(const nr_sort_plan *p, char *out, const item *items) {
     for (int64_t i = 0; out && i < p->count; i++) *(int64_t *)(void *)(out + i * p->step[0]) = items[i].index;
 }
 
+static bool takes_few(const job *j) {
+    return j->dtype == NORCH_FLOAT32 && j->plan->count <= TOP && j->plan->n >= TOP_LEAST;
+}
+
 static void sort_lane(const job *j, char *const at[3], item *items) {
     const nr_sort_plan *p = j->plan;
     const uint64_t flip = p->descending ? UINT64_MAX : 0;
     item *sorted = items;
-    if (j->dtype == NORCH_FLOAT32 && p->count <= TOP && p->n >= TOP_LEAST) {
+    if (takes_few(j)) {
         top_few(items, (uint32_t *)(void *)(items + TOP), at[1], p->n, p->step[1], (uint32_t)flip, p->count);
     } else {
         FOR_DTYPE(j->dtype, read)(items, at[1], p->n, p->step[1], flip);
@@ -203,7 +207,8 @@ static void run_chunk(job *j, int64_t chunk, bool select) {
     const nr_sort_plan *p = j->plan;
     const int64_t begin = chunk * j->lanes_in_chunk, end = least(begin + j->lanes_in_chunk, p->nest.numel);
     const int64_t longest = select || end - begin < ROWS / 2 ? ONE_SHORT : SHORT;
-    if (j->dtype == NORCH_FLOAT32 && p->n > 1 && p->n <= longest && end - begin > 1) {
+    const bool network = p->n <= longest && (select || !takes_few(j));
+    if (j->dtype == NORCH_FLOAT32 && p->n > 1 && network && end - begin > 1) {
         for (int64_t lane = begin; lane < end; lane += ROWS) sort_short(j, lane, least(ROWS, end - lane), select);
         return;
     }

@@ -5,7 +5,7 @@
 #define SHORT 256    /* longest row for a network */
 #define ONE_SHORT 64 /* and where one element is wanted, or of few rows */
 #define TOP 16       /* count, and length, from which columns are worth while */
-#define TOP_LEAST 256
+#define TOP_LEAST 128
 #define COLUMNS 64
 
 typedef uint64_t row_items[ROWS] __attribute__((aligned(64))); /* one of each row */
