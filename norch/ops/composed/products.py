@@ -143,10 +143,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha:
         if isinstance(factor, (float, complex)) and dtype.kind not in "fc":
             raise DTypeError(f"addr: a factor of integers is an integer, not {factor}")
     input, vec1, vec2 = (x.to(dtype) for x in given)
-    if beta == alpha == 1 and dtype.kind != "b" and vec1.ndim == vec2.ndim == 1 and input.ndim <= 2:
+    if beta != 0 and dtype.kind != "b" and vec1.ndim == vec2.ndim == 1 and input.ndim <= 2:
         whole = (*vec2.shape, *vec1.shape)
         if all(n in (1, m) for n, m in zip(reversed(input.shape), whole)):
-            return _addcmul(input, unsqueeze(vec1, 1), vec2)
+            column = unsqueeze(_scaled(vec1, alpha, "addr"), 1)
+            return _addcmul(_scaled(input, beta, "addr"), column, vec2)
     return _added(input, outer(vec1, vec2), beta, alpha, "addr")
 
 
