@@ -9,9 +9,9 @@ A mutant negates a condition, exchanges `and` and `or`, leaves an operand of the
 
 Python: the tests run once, and each is recorded with the functions of norch that it calls. A mutant is a fork of that
 process: functions get the code objects of the mutated text, and the tests that call them run, the quickest first, until
-one fails. Survivors are tried in a process that
-imports the mutated file, as what runs early, or is kept, is not run again in a fork.
-C: in a copy of the sources the changed file is compiled, as by `make dev`, and the tests of TESTS run.
+one fails. What survives is tried in a process that imports the mutated file, as what runs at import, or is cached, does
+not run again in a fork; it has the tests of make test-fast.
+C: in a copy of the sources the changed file is compiled, as by `make dev`, and the tests of make test-fast run.
 
 tests/mutants.txt lists survivors that change no behaviour, with the reason. The exit status is 1 if more than 5 % of
 the other mutants survive.
@@ -212,11 +212,9 @@ def c_mutants(path: str) -> Iterator[Mutant]:
             start = begin + condition.end()
             end = closing(plain, start)
             yield made(start, end, f"(!{text[start:end]})")
-            parts = operands(plain, start + 1, end - 1)
-            for k in range(len(parts) if len(parts) > 1 else 0):
-                yield made(
-                    start, end, "(" + " && ".join(text[a:b].strip() for a, b in parts[:k] + parts[k + 1 :]) + ")"
-                )
+            word, parts = operands(text, start + 1, end - 1)
+            for k in range(len(parts) if word else 0):
+                yield made(start, end, "(" + f" {word} ".join(parts[:k] + parts[k + 1 :]) + ")")
             early = re.match(r"\s*(return\b[^;{}]*);", plain[end:])
             if early:
                 yield made(end + early.start(1), end + early.end(1), "(void)0")
@@ -232,17 +230,16 @@ def closing(text: str, start: int) -> int:
     raise ValueError("not closed")
 
 
-def operands(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The parts of a conjunction; one if it is none."""
-    parts, depth, begin = [], 0, start
+def operands(text: str, start: int, end: int) -> tuple[str, list[str]]:
+    """The operator of a conjunction or a disjunction, and its parts; one part if it is neither, or both."""
+    parts, depth, begin, words = [], 0, start, set()
     for at in range(start, end):
         depth += {"(": 1, ")": -1, "[": 1, "]": -1}.get(text[at], 0)
-        if not depth and text.startswith("||", at):
-            return [(start, end)]
-        if not depth and text.startswith("&&", at):
-            parts.append((begin, at))
+        if not depth and text[at : at + 2] in ("&&", "||"):
+            words.add(text[at : at + 2])
+            parts.append(text[begin:at].strip())
             begin = at + 2
-    return [*parts, (begin, end)]
+    return (words.pop(), [*parts, text[begin:end].strip()]) if len(words) == 1 else ("", [text[start:end]])
 
 
 # ---- running Python's -----------------------------------------------------------------------------------------------
@@ -433,7 +430,12 @@ def c_results(mutants: list[Mutant], limit: float) -> Iterator[tuple[Mutant, str
     shutil.copy(ROOT / "Makefile", tree)
     make = ["make", "-s", "DEV=1", "NVCC=", f"PYTHON={sys.executable}", "build/dev/libnorch.so"]
     subprocess.run(make, cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    env = {**os.environ, "NORCH_LIBRARY": str(tree / "build" / "dev" / "libnorch.so"), "PYTHONPATH": str(ROOT)}
+    env = {
+        **os.environ,
+        "NORCH_LIBRARY": str(tree / "build" / "dev" / "libnorch.so"),
+        "PYTHONPATH": str(ROOT),
+        "NORCH_TEST_PART": "fast",
+    }
     run = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
     for mutant in mutants:
         (tree / mutant.path).write_text(mutant.text())

@@ -22,6 +22,7 @@ C = """
 /* if (a && b) 1 */
 static int first(int a, int b) {
     if (a && b == 2) return 1;
+    if (a > b || (a && b)) a++;
     return a <= b;
 }
 """
@@ -51,7 +52,7 @@ def test_mutants_of_python(tmp_path, monkeypatch):
 
 
 def test_mutants_of_c(tmp_path, monkeypatch):
-    line = "if (a && b == 2) return 1;"
+    line, either = "if (a && b == 2) return 1;", "if (a > b || (a && b)) a++;"
     assert of(tmp_path, monkeypatch, "a.c", C) == {
         (line, "if (a || b == 2) return 1;"),
         (line, "if (a && b != 2) return 1;"),
@@ -60,6 +61,12 @@ def test_mutants_of_c(tmp_path, monkeypatch):
         (line, "if (a) return 1;"),
         (line, "if (a && b == 2) return 0;"),
         (line, "if (a && b == 2) (void)0;"),
+        (either, "if (a >= b || (a && b)) a++;"),
+        (either, "if (a > b && (a && b)) a++;"),
+        (either, "if (a > b || (a || b)) a++;"),
+        (either, "if (!(a > b || (a && b))) a++;"),
+        (either, "if (a > b) a++;"),
+        (either, "if ((a && b)) a++;"),
         ("return a <= b;", "return a < b;"),
     }
 
