@@ -27,6 +27,7 @@ import importlib.machinery
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -267,6 +268,7 @@ class Runner:
         self.seconds: dict[Any, float] = {}
         self.flaky: set[Any] = set()
         self.results: list[tuple[Mutant, str]] = []
+        self.processes: Processes | None = None
 
     def pytest_runtestloop(self, session: Any) -> bool:
         for k, item in enumerate(session.items):
@@ -315,12 +317,21 @@ class Runner:
         except (SyntaxError, ValueError) as error:
             return f"invalid: {error}"
         outcome = self.outcome_of(session, tests, replaced) if tests and replaced else "no test"
-        return imported(mutant, self.limit) if outcome in ("no test", "survived") else outcome
+        return self.imported(mutant) if outcome in ("no test", "survived") else outcome
 
     def is_in(self, place: tuple[str, int], mutant: Mutant) -> bool:
         """Whether a function that starts at this file and line is the mutant's."""
         first, last = mutant.lines
         return self.files[place[0]] == mutant.path and first <= place[1] <= last
+
+    def imported(self, mutant: Mutant) -> str:
+        """The outcome in a process that imports the mutated file."""
+        if self.processes is None:
+            program = "import sys, mutate, pytest; mutate.plant_as_told(); sys.exit(pytest.main(sys.argv[1:]))"
+            self.processes = Processes([sys.executable, "-c", program], tests_of(self.mutants))
+        self.processes.files = tests_of([mutant])
+        self.processes.env["NORCH_MUTANT"] = f"{ROOT / mutant.path}\n{mutant.text()}"
+        return self.processes.outcome()
 
     def outcome_of(self, session: Any, tests: list[Any], replaced: list[Any]) -> str:
         failed = self.fork(session, tests, replaced)
@@ -358,6 +369,7 @@ class Runner:
                 for function, code in replaced:
                     function.__code__ = code
                 began = time.process_time()
+                resource.setrlimit(resource.RLIMIT_CPU, (int(began + 10 * self.limit),) * 2)
                 for k, item in enumerate(tests):
                     item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                     if session.testsfailed:
@@ -370,7 +382,7 @@ class Runner:
             finally:
                 os._exit(1)
         os.close(writing)
-        end = time.monotonic() + 10 * self.limit
+        end = time.monotonic() + 100 * self.limit  # two threads that wait for each other take no time of the processor
         while not os.waitpid(child, os.WNOHANG)[0]:
             if time.monotonic() > end:
                 os.kill(child, signal.SIGKILL)
@@ -383,17 +395,9 @@ class Runner:
         return None if said == b"passed" else int(said) if said else -2
 
 
-def imported(mutant: Mutant, limit: float) -> str:
-    """The outcome of the tests of test-fast in a process that imports the mutated file."""
-    program = "import mutate; mutate.plant({!r}, {!r}); import pytest; raise SystemExit(pytest.main({!r}))"
-    arguments = ["-x", "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", *tests_of([mutant])]
-    program = program.format(str(ROOT / mutant.path), mutant.text(), arguments)
-    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/tests", "NORCH_TEST_PART": "fast"}
-    return tested([sys.executable, "-c", program], env, limit)
-
-
-def plant(path: str, text: str) -> None:
-    """Lets imports read this text for a file."""
+def plant_as_told() -> None:
+    """Lets imports read the text that NORCH_MUTANT has behind the file's path."""
+    path, _, text = os.environ.get("NORCH_MUTANT", "").partition("\n")
     loader = importlib.machinery.SourceFileLoader
     read, stats = loader.get_data, loader.path_stats
 
@@ -408,20 +412,41 @@ def plant(path: str, text: str) -> None:
     loader.get_data, loader.path_stats = get_data, path_stats  # type: ignore[method-assign]
 
 
-def tested(command: list[str], env: dict[str, str], limit: float) -> str:
-    """The test that fails in a process that runs pytest."""
-    try:
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=10 * limit)
-    except subprocess.TimeoutExpired:
-        return "killed: time"
-    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/)?(\S+)", done.stdout, re.M)
-    return "survived" if not done.returncode else "killed: " + (failed[1] if failed else "crash")
+class Processes:
+    """Runs the tests of make test-fast in processes, each with a bug."""
+
+    def __init__(self, command: list[str], files: list[str], **env: str) -> None:
+        self.env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/tests", "NORCH_TEST_PART": "fast", **env}
+        self.command = [*command, "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-rfE"]
+        self.files, self.seconds = files, 3600.0
+        began = os.times()
+        _, failing = self.run([])
+        done = os.times()
+        self.seconds = 3 * (done.children_user - began.children_user) + 10
+        self.command += ["-x", *(word for name in failing for word in ("--deselect", f"tests/{name}"))]
+        if failing:
+            say(f"fail without a bug, and tell nothing: {' '.join(failing)}")
+
+    def run(self, more: list[str]) -> tuple[int, list[str]]:
+        """The exit status, and the tests that fail."""
+
+        def limited() -> None:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(self.seconds),) * 2)
+
+        command = [*self.command, *self.files, *more]
+        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, preexec_fn=limited)
+        return done.returncode, re.findall(r"^(?:FAILED|ERROR) tests/(\S+)", done.stdout, re.M)
+
+    def outcome(self) -> str:
+        """The test that fails, or "survived"."""
+        status, failing = self.run([])
+        return "survived" if not status else "killed: " + (failing[0] if failing else "time" if status < 0 else "crash")
 
 
 # ---- running C's ----------------------------------------------------------------------------------------------------
 
 
-def c_results(mutants: list[Mutant], limit: float) -> Iterator[tuple[Mutant, str]]:
+def c_results(mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
     """Each with the test that fails, or "survived"."""
     tree = ROOT / "build" / "mutate"
     shutil.rmtree(tree / "csrc", ignore_errors=True)
@@ -430,13 +455,8 @@ def c_results(mutants: list[Mutant], limit: float) -> Iterator[tuple[Mutant, str
     shutil.copy(ROOT / "Makefile", tree)
     make = ["make", "-s", "DEV=1", "NVCC=", f"PYTHON={sys.executable}", "build/dev/libnorch.so"]
     subprocess.run(make, cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    env = {
-        **os.environ,
-        "NORCH_LIBRARY": str(tree / "build" / "dev" / "libnorch.so"),
-        "PYTHONPATH": str(ROOT),
-        "NORCH_TEST_PART": "fast",
-    }
-    run = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
+    library = str(tree / "build" / "dev" / "libnorch.so")
+    processes = Processes([sys.executable, "-m", "pytest"], tests_of(mutants), NORCH_LIBRARY=library)
     for mutant in mutants:
         (tree / mutant.path).write_text(mutant.text())
         try:
@@ -444,7 +464,8 @@ def c_results(mutants: list[Mutant], limit: float) -> Iterator[tuple[Mutant, str
             if built.returncode:
                 yield mutant, "invalid: does not compile"
                 continue
-            yield mutant, tested([*run, *tests_of([mutant])], env, limit)
+            processes.files = tests_of([mutant])
+            yield mutant, processes.outcome()
         finally:
             shutil.copy(ROOT / mutant.path, tree / mutant.path)
 
@@ -511,7 +532,7 @@ def main() -> int:
             pytest.main([*arguments, *tests_of(python)], plugins=[runner])
             os.dup2(TERMINAL, 1)
         results += runner.results
-    for mutant, outcome in c_results(sorted(c), options.limit):
+    for mutant, outcome in c_results(sorted(c)) if c else ():
         results.append((mutant, outcome))
         say(f"{outcome:<40.40}  line {mutant.line}  {mutant}")
     return report(results)
