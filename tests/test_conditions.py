@@ -25,6 +25,27 @@ def test_a_name_is_not_empty_and_has_no_dot(register, name):
         register(nn.Module(), name, None)
 
 
+@pytest.mark.parametrize("fails", ["forward", "hook"])
+def test_after_an_error_hooks_are_called_that_are_always_and_were_not(fails):
+    calls = []
+
+    class Failing(nn.Module):
+        def forward(self, x):
+            return x if fails == "hook" else x.no_such_name
+
+    def failing(module, inputs, output):
+        raise AttributeError("no_such_name")
+
+    module = Failing()
+    module.register_forward_hook(lambda *_: calls.append("first"), always_call=True)
+    module.register_forward_hook(failing)
+    module.register_forward_hook(lambda *_: calls.append("ordinary"))
+    module.register_forward_hook(lambda *_: calls.append("last"), always_call=True)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        module(norch.ones(1))
+    assert calls == ["first", "last"]
+
+
 # ---- autocast --------------------------------------------------------------------------------------------------------
 
 
