@@ -19,6 +19,8 @@
 #define ALONE_PRODUCTS 256
 /* Vectors of sums that are in the making at a time, at least. */
 #define SUMS_WANTED 6
+/* Numbers from the first tap to the last, at most. */
+#define LONGEST_REACH (1 << 28)
 /* Tiles of a row of an image whose rows follow each other without a halo. */
 #define ROW_TILES 4
 #define LINE 64 /* bytes of a line of the cache */
@@ -117,7 +119,10 @@ static void NAME(finish_row)(const NAME(image_conv) * s, int64_t sample, int64_t
             for (int64_t u = 0; u < columns; u++) STORE(y + u * LANES, VEC(y + u * LANES) + more);
         }
         NR_ISA(nr_layer_finish)(s->run, sample, b, row, column, columns);
-        if (!s->flat) clear_halo(s->y, sample, b, row, row + 1);
+        if (!s->flat)
+            clear_halo(s->y, sample, b, row, row + 1);
+        else if (column + columns == s->y->size[0] * s->y->size[1])
+            clear_halo(s->y, sample, b, 0, s->y->size[0]);
     }
 }
 
@@ -208,17 +213,17 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     s->row = p->stride[0] * x->pitch;
     s->step = p->stride[1] * LANES;
     const bool plain = taps == 1 && p->stride[0] == 1 && p->stride[1] == 1 && p->padding[0] == 0 && p->padding[1] == 0;
-    s->flat = plain && !(x->halo[0] | x->halo[1] | s->y->halo[0] | s->y->halo[1]);
+    s->flat = (plain && !(x->halo[0] | x->halo[1] | s->y->halo[0] | s->y->halo[1])) || p->result[0] == 1;
     if (s->flat) {
         const int64_t all = p->result[0] * p->result[1];
         s->columns = least(all, ROW_TILES * TILE_ROWS);
         s->rows = ceil_div(all, s->columns);
         s->last = all - (s->rows - 1) * s->columns;
-        s->row = s->columns * LANES;
+        s->row = s->columns * s->step;
     }
     const int64_t weight = s->k * s->groups * PANEL_COLS * (int64_t)sizeof(T);
     const int64_t row = s->row * x->blocks * (int64_t)sizeof(T);
-    s->group_tasks = weight <= NEAR_WEIGHT ? 1 : s->groups;
+    s->group_tasks = weight <= NEAR_WEIGHT && s->rows * 2 >= PARTS_WANTED ? 1 : s->groups;
     s->band = s->group_tasks == 1 ? least(greatest(1, NEAR_BAND / row), ceil_div(s->rows, PARTS_WANTED))
                                   : ceil_div(s->rows, ceil_div(PARTS_WANTED, s->groups));
 }
@@ -337,6 +342,8 @@ static bool NAME(takes)(const nr_call *call, bool *from_planes) {
     bool after;
     *from_planes = false;
     if (p->batch == 0 || p->result[0] * p->result[1] == 0 || taps > MOST_TAPS) return false;
+    const int64_t wide = p->size[1] + 2 * p->padding[1] + p->kernel[1] * p->dilation[1] + p->stride[1];
+    if (wide > LONGEST_REACH / LANES / (p->kernel[0] * p->dilation[0] + p->stride[0])) return false; /* int32 offsets */
     if (is_depthwise(p, NR_CONV_FORWARD, true)) return true;
     if (p->groups != 1 || p->in == 0 || p->out == 0 || !NAME(fills)(p)) return false;
     if (!NAME(find_order)(call, &depth, &after)) return false;
