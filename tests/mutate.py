@@ -45,8 +45,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FILES = "norch/autograd norch/program norch/amp norch/optim norch/nn/module.py csrc/program csrc/python"
 # Files of tests/ whose tests may notice a mutant, by the folder of its file.
 TESTS = {
-    "norch/autograd": "anomaly autograd checkpoint function functional grad_mode graphs hooks inplace"
-    " mixed_derivatives needed_for_gradients saved second vmap views",
+    "norch/autograd": "anomaly autograd checkpoint derivatives function functional grad_mode graphs halves hooks"
+    " inplace mixed_derivatives needed_for_gradients saved second vmap views",
     "norch/program": "capture compile",
     "norch/amp": "amp capture compile optim",
     "norch/optim": "capture lr_find lr_resume lr_scheduler optim own_optim swa",

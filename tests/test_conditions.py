@@ -247,3 +247,26 @@ def test_an_option_that_changes_the_state_of_a_recorded_step(name, options, chan
         return w.tolist()
 
     assert trained(norch.capture) == trained(lambda step: step)
+
+
+# ---- autograd --------------------------------------------------------------------------------------------------------
+
+
+def test_a_leaf_within_vmap_collects_its_gradient_if_it_is_batched():
+    def gradient(x):
+        leaf = x.detach().requires_grad_()
+        (leaf * leaf).sum().backward()
+        return leaf.grad
+
+    assert norch.vmap(gradient)(norch.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+    whole = norch.ones(1, requires_grad=True)
+    with pytest.raises(norch.Error, match="within vmap a leaf that is not batched"):
+        norch.vmap(lambda x: (whole * x).sum().backward())(norch.tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("result, saved", [("float64", "float32"), ("float32", "float64")])
+def test_the_gradient_of_a_sum_in_another_dtype_has_that_of_its_input(result, saved):
+    x = norch.ones(3, dtype=getattr(norch, saved), requires_grad=True)
+    total = x.sum(dtype=getattr(norch, result))
+    (gradient,) = norch.autograd.grad(total, x, create_graph=True)
+    assert gradient.dtype is x.dtype and gradient.tolist() == [1.0] * 3
