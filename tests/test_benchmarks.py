@@ -174,3 +174,13 @@ def test_small_calls() -> None:
     command = [sys.executable, "-m", "benchmarks.small_calls", "--only", "x.exp()", "--seconds", "0.001"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert "x.exp()" in done.stdout and "one number each: geometric mean" in done.stdout
+
+
+def test_the_sweep_times_calls_of_the_tests_and_of_the_pages(torch: object) -> None:
+    words = ["--only", "hardsigmoid", "--only", "t.eye(n, n, dtype=d)"]
+    done = run("benchmarks", "--quick", "--against", "torch", "--only", "sweep", *words)
+    assert done.returncode == 0, done.stderr
+    cells = r"( +\d+\.\d +\d+\.\d\d \|){%d} +\d+\.\d +\d+\.\d\d$"
+    for name, more in (("hardsigmoid", 5), ("t.eye(n, n, dtype=d)", 2)):
+        assert re.search(f"^  {re.escape(name)} *{cells % more}", done.stdout, re.M), done.stdout
+    assert re.search(r"^  both +1000000 +\d+\.\d\d  \d+ of \d+ below 0.95$", done.stdout, re.M), done.stdout
