@@ -17,6 +17,7 @@ SECTIONS = {
     "norch.random": "Random numbers",
     "norch.ops.pointwise": "Pointwise",
     "norch.ops.composed.pointwise": "Pointwise",
+    "norch.ops.composed.activation": "Pointwise",
     "norch.ops.activation": "Pointwise",
     "norch.ops.special": "Pointwise",
     "norch.ops.reduce": "Reductions",

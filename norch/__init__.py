@@ -33,10 +33,8 @@ from .ops._out import GUARDED as _GUARDED
 from .ops._out import NAMES as _TAKE_OUT
 from .ops._out import take_out_late as _take_out_late
 from .ops.complex import *  # noqa: F403
-from .ops.composed.diagonal import diag, diag_embed, diagflat, trace, tril, triu
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
-from .ops.composed.products import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
 from .ops.composed.split import *  # noqa: F403
 from .ops.composed.type_properties import *  # noqa: F403
@@ -75,7 +73,7 @@ _LAZY = {
     ".": _MODULES,
     "._repr": "set_printoptions",
     **_DEFERRED,
-    ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold threshold_ alpha_dropout dropout channel_shuffle "
+    ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "
     "layer_norm rms_norm adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d max_pool3d",
     ".amp": "GradScaler autocast clear_autocast_cache get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled "
@@ -133,7 +131,7 @@ if _TYPE_CHECKING:
     )
     from .compat.as_torch import as_torch
     from .func import vmap
-    from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold, threshold_
+    from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold_
     from .program import capture, compile  # noqa: A004
     from .serialization import load, save
     from .utils.dlpack import from_dlpack, to_dlpack

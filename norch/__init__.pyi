@@ -23,13 +23,14 @@ from norch.func import vmap as vmap
 from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
+from norch.ops.composed.activation import prelu as prelu, threshold as threshold
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d
 from norch.ops.composed.diagonal import diag_embed as diag_embed, diagflat as diagflat
 from norch.ops.composed.distance import cdist as cdist, cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist
 from norch.ops.composed.grid import cartesian_prod as cartesian_prod, combinations as combinations, meshgrid as meshgrid, unravel_index as unravel_index, vander as vander
 from norch.ops.composed.numeric import gradient as gradient
 from norch.ops.composed.order import bincount as bincount
-from norch.ops.composed.pointwise import dist as dist, prelu as prelu, rsub as rsub, threshold as threshold
+from norch.ops.composed.pointwise import dist as dist, rsub as rsub
 from norch.ops.composed.products import bilinear as bilinear
 from norch.ops.composed.shape import as_strided_scatter as as_strided_scatter, block_diag as block_diag, broadcast_shapes as broadcast_shapes, broadcast_tensors as broadcast_tensors, diagonal_scatter as diagonal_scatter, flip as flip, repeat_interleave as repeat_interleave, roll as roll, rot90 as rot90, select_scatter as select_scatter, slice_scatter as slice_scatter, swapaxes as swapaxes, tile as tile, unflatten as unflatten
 from norch.ops.composed.split import chunk as chunk, split_with_sizes as split_with_sizes, tensor_split as tensor_split, unbind as unbind

@@ -21,14 +21,13 @@ from .autograd.record import gradient_edge
 from .ops import complex as _complex  # noqa: F401
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
+from .ops import matmul as _matmul  # noqa: F401
 from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
 from .ops import softmax as _softmax  # noqa: F401
 from .ops._deferred import deferred_methods
-from .ops.composed import diagonal as _diagonal  # noqa: F401
 from .ops.composed import pointwise as _pointwise  # noqa: F401
-from .ops.composed import products as _products  # noqa: F401
 from .ops.composed import shape as _shape  # noqa: F401
 from .ops.composed import type_properties as _type_properties  # noqa: F401
 from .ops.create import empty, empty_strided, legacy_tensor

@@ -129,6 +129,11 @@ for module, names in _deferred.FUNCTIONS.items():
     assert all(hasattr(found, name) for name in names.split()), module
 declared = {name for name in METHODS if METHODS[name] is not before.get(name)}
 assert declared == {*waiting}, declared ^ {*waiting}
+import pkgutil, norch.ops
+for module in pkgutil.walk_packages(norch.ops.__path__, "norch.ops."):
+    import_module(module.name)
+late = METHODS.keys() - vars(norch.Tensor).keys()
+assert not late, f"declared after Tensor was made: {late}"
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert not done.returncode, done.stderr

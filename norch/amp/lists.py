@@ -19,7 +19,7 @@ OPERATIONS: tuple[tuple[str, str, Policy, Policy], ...] = (
     ("ops.conv", "conv1d conv2d conv_transpose1d conv_transpose2d", "lower", "lower"),
     ("ops.conv3d", "conv3d conv_transpose3d", "lower", "lower"),
     ("ops.attention", "scaled_dot_product_attention", "lower", "lower"),
-    ("ops.composed.pointwise", "prelu", "lower", "lower"),
+    ("ops.composed.activation", "prelu", "lower", "lower"),
     ("ops.matmul", "mv", "given", "lower"),
     ("ops.composed.products", "addmv addr", "given", "lower"),
     ("ops.composed.products", "chain_matmul multi_dot", None, "lower"),

@@ -9,21 +9,29 @@ from .._typing import Any
 # Modules, relative to norch, with their functions in norch, and with the methods of Tensor that they declare.
 FUNCTIONS = {
     "._stft": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
-    ".ops.composed.einsum": "einsum",
+    ".ops.composed.activation": "hardshrink prelu threshold",
+    ".ops.composed.diagonal": "diag diag_embed diagflat trace tril triu",
     ".ops.composed.distance": "cdist cosine_similarity pairwise_distance pdist renorm",
+    ".ops.composed.einsum": "einsum",
     ".ops.composed.grid": "cartesian_prod combinations meshgrid unravel_index vander",
     ".ops.composed.histogram": "histc histogram",
     ".ops.composed.numeric": "gcd gradient heaviside lcm nextafter",
     ".ops.composed.order": "bincount diff isin kthvalue mode nanquantile quantile unique unique_consecutive",
+    ".ops.composed.products": "addbmm addmm addmv addr baddbmm bilinear chain_matmul cross ger inner kron matrix_power "
+    "outer tensordot",
     ".ops.composed.statistics": "corrcoef cov cumulative_trapezoid trapezoid trapz",
     ".ops.new": "",
     ".ops.special": "i0 igamma igammac",
 }
 _METHODS = {
+    ".ops.composed.activation": "hardshrink prelu",
+    ".ops.composed.diagonal": "diag diag_embed diagflat fill_diagonal_ trace tril tril_ triu triu_",
     ".ops.composed.distance": "renorm renorm_",
     ".ops.composed.histogram": "histc histogram",
     ".ops.composed.numeric": "gcd gcd_ heaviside heaviside_ lcm lcm_ nextafter nextafter_",
     ".ops.composed.order": "bincount diff kthvalue mode nanquantile quantile unique unique_consecutive",
+    ".ops.composed.products": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ cross ger inner "
+    "kron matrix_power outer",
     ".ops.composed.statistics": "corrcoef cov",
     ".ops.new": "new new_empty new_empty_strided new_full new_ones new_tensor new_zeros",
     ".ops.special": "i0 i0_ igamma igamma_ igammac igammac_",

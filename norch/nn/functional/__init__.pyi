@@ -17,10 +17,10 @@ from norch.nn.functional._pool import lp_pool1d as lp_pool1d, lp_pool2d as lp_po
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, fold as fold, interpolate as interpolate, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, unfold as unfold
 from norch.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from norch.ops.batch_norm import batch_norm as batch_norm
+from norch.ops.composed.activation import prelu as prelu
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d
 from norch.ops.composed.distance import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist
 from norch.ops.composed.pad import pad as pad
-from norch.ops.composed.pointwise import prelu as prelu
 from norch.ops.composed.products import bilinear as bilinear
 from norch.ops.conv import Sizes
 from norch.ops.matmul import linear as linear

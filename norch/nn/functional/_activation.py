@@ -31,9 +31,9 @@ from ...ops._halves import composed
 from ...ops._inplace_methods import inplace_form
 from ...ops._instead import instead
 from ...ops._operand import as_operand, tensor_of
-from ...ops.composed.pointwise import hardshrink as hardshrink
-from ...ops.composed.pointwise import prelu as prelu
-from ...ops.composed.pointwise import threshold as _threshold
+from ...ops.composed.activation import hardshrink as hardshrink
+from ...ops.composed.activation import prelu as prelu
+from ...ops.composed.activation import threshold as _threshold
 from ...ops.create import empty_like
 from ...ops.pointwise import relu as _relu
 from ...ops.pointwise import sigmoid as sigmoid

@@ -11,10 +11,9 @@ from ..._typing import Any, Operand, Tensor
 from ...autograd.differentiable import differentiable
 from ...autograd.record import gradient_edge
 from ...dtype import bool_, check_numbers, complex128, finfo, float64, get_default_dtype, int32
-from ...errors import ArgumentError, DTypeError, ShapeError
-from .. import activation
+from ...errors import ArgumentError, DTypeError
 from .. import pointwise as rows
-from .._arguments import as_fixed_operand, named_function, public, rename_errors
+from .._arguments import as_fixed_operand, named_function, public
 from .._checks import check_count, floats_of, numbers_of, real_of
 from .._halves import composed
 from .._inplace_methods import inplace_form
@@ -25,7 +24,6 @@ from ..create import full_like
 from ..norm import vector_norm
 from ..op import METHODS, method
 from ..reduce import all_over
-from ..view import connect
 
 # ---- one input ----------------------------------------------------------------------------------------------------
 
@@ -261,37 +259,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
         if not isinstance(x, Handle):
             raise TypeError(f"equal: expected two tensors, got {type(x).__name__}")
     return lib.norch_shape(input) == lib.norch_shape(other) and lib.norch_item(all_over(rows.eq(input, other)))
-
-
-# ---- activations that are functions of tensors, too ---------------------------------------------------------------
-
-
-@rename_errors
-def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """input where it is above the threshold (or NaN), value elsewhere."""
-    check_numbers("threshold", threshold=threshold, value=value)
-    input = connect(numbers_of(as_fixed_operand(input, "threshold"), "threshold"))
-    return activation.threshold(input, threshold, float(value) if input.dtype.is_floating_point else int(value))
-
-
-@method
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """input, but 0 where |input| <= lambd. Floats only."""
-    return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
-
-
-@method(composed=True)
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
-    input, weight = (floats_of(as_fixed_operand(x, "prelu"), "prelu") for x in (input, weight))
-    if input.dtype is not weight.dtype:
-        raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")
-    channels = input.shape[1] if input.ndim > 1 else 1
-    if weight.ndim > 1 or weight.numel() not in (1, channels):
-        raise ShapeError(f"prelu: weight of shape {tuple(weight.shape)} for {channels} channels; needs 1 or {channels}")
-    if weight.ndim == 1:
-        weight = weight.reshape(()) if input.ndim < 2 else weight.reshape(-1, *(1,) * (input.ndim - 2))
-    return activation.leaky_relu(input, weight)
 
 
 _polygamma = method(

@@ -28,6 +28,7 @@ from ..op import method
 from ..pointwise import _addcmul, where
 from ..reduce import sum as sum_
 from ..view import broadcast_to, expand, reshape, t, unsqueeze
+from .einsum import contract
 from .split import unbind
 
 __all__ = [
@@ -267,12 +268,6 @@ def _axes(x: Tensor, axes: Sequence[Any], name: str) -> list[int]:
     return found
 
 
-def _contract(*arguments: Any) -> Tensor:
-    from .einsum import contract  # lazy, for the time of `import norch`
-
-    return contract(*arguments)
-
-
 def _over(a: Tensor, b: Tensor, of_a: list[int], of_b: list[int], name: str) -> Tensor:
     """The contraction over axes of_a of a and of_b of b."""
     labels_a = tuple(range(a.ndim))
@@ -280,7 +275,7 @@ def _over(a: Tensor, b: Tensor, of_a: list[int], of_b: list[int], name: str) -> 
     labels_b = tuple(common.get(axis, a.ndim + axis) for axis in range(b.ndim))
     kept = [label for axis, label in enumerate(labels_a) if axis not in of_a]
     kept += [label for axis, label in enumerate(labels_b) if axis not in of_b]
-    return _contract(name, (a, b), (labels_a, labels_b), tuple(kept))
+    return contract(name, (a, b), (labels_a, labels_b), tuple(kept))
 
 
 @composed
@@ -311,13 +306,13 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 )
 def _bilinear(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
     batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
-    return _contract("bilinear", (a, b, weight), ((*batch, i), (*batch, j), (o, i, j)), (*batch, o))
+    return contract("bilinear", (a, b, weight), ((*batch, i), (*batch, j), (o, i, j)), (*batch, o))
 
 
 def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """The sum of g[..., o] a[..., i] b[..., j] as (O, I, J)."""
     batch, (o, i, j) = tuple(range(a.ndim - 1)), range(a.ndim, a.ndim + 3)
-    return _contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
+    return contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
 
 
 @composed

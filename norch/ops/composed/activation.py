@@ -1,0 +1,42 @@
+"""Activations that are functions of tensors, too, and take more than tensors: rows of ops/activation.py."""
+
+from __future__ import annotations
+
+from ..._typing import Tensor
+from ...dtype import check_numbers
+from ...errors import DTypeError, ShapeError
+from .. import activation
+from .._arguments import as_fixed_operand, rename_errors
+from .._checks import floats_of, numbers_of
+from ..op import method
+from ..view import connect
+
+__all__ = ["hardshrink", "prelu", "threshold"]
+
+
+@rename_errors
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """input where it is above the threshold (or NaN), value elsewhere."""
+    check_numbers("threshold", threshold=threshold, value=value)
+    input = connect(numbers_of(as_fixed_operand(input, "threshold"), "threshold"))
+    return activation.threshold(input, threshold, float(value) if input.dtype.is_floating_point else int(value))
+
+
+@method
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """input, but 0 where |input| <= lambd. Floats only."""
+    return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
+
+
+@method(composed=True)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
+    input, weight = (floats_of(as_fixed_operand(x, "prelu"), "prelu") for x in (input, weight))
+    if input.dtype is not weight.dtype:
+        raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or weight.numel() not in (1, channels):
+        raise ShapeError(f"prelu: weight of shape {tuple(weight.shape)} for {channels} channels; needs 1 or {channels}")
+    if weight.ndim == 1:
+        weight = weight.reshape(()) if input.ndim < 2 else weight.reshape(-1, *(1,) * (input.ndim - 2))
+    return activation.leaky_relu(input, weight)
