@@ -2,6 +2,8 @@
 "use strict";
 play.define("reverse", (root) => {
   const text = (number) => String(Number(number.toFixed(3)));
+  const narrow = root.clientWidth < 500, gap = narrow ? 44 : 66; // a phone has the graph upright
+  const place = ([right, down]) => (narrow ? [down * 1.4, right * 0.85] : [right, down]);
   let w = 2, x = 3, nodes, walk, wrong = false;
 
   function start() {
@@ -47,7 +49,7 @@ play.define("reverse", (root) => {
       (Math.abs(found - right) < 1e-3 * (1 + Math.abs(right)) ? ": right." : ": wrong, since a part of y's gradient was passed on twice.");
   }
 
-  const svg = play.svg("svg", { viewBox: "0 0 640 300", role: "img", "aria-label": "the graph of loss = sin(w * x) + w * x" });
+  const svg = play.svg("svg", { viewBox: narrow ? "0 0 420 530" : "0 0 640 300", class: "whole", role: "img", "aria-label": "the graph of loss = sin(w * x) + w * x" });
   const said = play.say(), heap = play.say();
   const box = play.make("input", { type: "checkbox", onchange: () => { wrong = box.checked; start(); } });
   root.append(
@@ -56,14 +58,15 @@ play.define("reverse", (root) => {
       play.make("label", { className: "box" }, box, "take the oldest first (wrong)")), said, heap);
 
   function draw() {
-    const lines = Object.entries(nodes).flatMap(([name, { inputs, at: [x1, y1] }]) => inputs.map((input) => {
-      const [x2, y2] = nodes[input].at, part = 1 - 66 / Math.hypot(x2 - x1, y2 - y1), used = walk.used.includes(name + input);
+    const lines = Object.entries(nodes).flatMap(([name, { inputs, at }]) => inputs.map((input) => {
+      const [x1, y1] = place(at), [x2, y2] = place(nodes[input].at), part = 1 - gap / Math.hypot(x2 - x1, y2 - y1), used = walk.used.includes(name + input);
       const [tipX, tipY] = [x1 + (x2 - x1) * part, y1 + (y2 - y1) * part];
       const stroke = used ? "var(--color-brand-primary)" : "var(--color-foreground-muted)";
       return play.svg("g", {}, play.svg("line", { x1, y1, x2: tipX, y2: tipY, stroke, "stroke-width": used ? 3 : 1.5 }),
         play.svg("circle", { cx: tipX, cy: tipY, r: used ? 5 : 3, fill: stroke }));
     }));
-    const boxes = Object.entries(nodes).map(([name, { at: [cx, cy], label, value, seq }]) => {
+    const boxes = Object.entries(nodes).map(([name, { at, label, value, seq }]) => {
+      const [cx, cy] = place(at);
       const stroke = name === walk.now ? "var(--color-brand-primary)" : walk.waiting.includes(name) ? "var(--wait)" : walk.done.includes(name) ? "var(--done)" : "var(--color-foreground-muted)";
       const line = (content, dy, fill) => play.svg("text", { x: cx, y: cy + dy, "text-anchor": "middle", "font-size": 15, ...(fill && { style: `fill:${fill}` }) }, content);
       return play.svg("g", {},
