@@ -58,8 +58,8 @@ def page(browser: Any, address: str) -> Iterator[Any]:
     """A page that may load files of the site alone, and whose scripts must not fail."""
     context = browser.new_context(base_url=address)
     made = context.new_page()
-    made.set_default_timeout(60_000)
-    playwright.expect.set_options(timeout=60_000)
+    made.set_default_timeout(120_000)
+    playwright.expect.set_options(timeout=120_000)
     wrong: list[str] = []
     made.on("request", lambda asked: asked.url.startswith((address, "data:", "blob:")) or wrong.append(asked.url))
     made.on("pageerror", lambda error: wrong.append(str(error)))
