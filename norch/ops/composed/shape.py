@@ -274,8 +274,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
     a, b = axes(dims, input.ndim, "rot90")
     rotations = int64(k, "rot90: k") % 4
-    flipped = _flipped(input, ((), (b,), (a, b), (a,))[rotations], "rot90")
-    return clone(transpose(flipped, a, b) if rotations % 2 else flipped)
+    flipped = clone(_flipped(input, ((), (b,), (a, b), (a,))[rotations], "rot90"))
+    return transpose(flipped, a, b) if rotations % 2 else flipped  # with strides as PyTorch's
 
 
 @method(moves=True)
