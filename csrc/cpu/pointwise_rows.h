@@ -28,10 +28,11 @@
      NR_OP_##name == NR_OP_tanhshrink_backward || NR_OP_##name == NR_OP_softsign_backward ||                       \
      NR_OP_##name == NR_OP_elu || NR_OP_##name == NR_OP_celu || NR_OP_##name == NR_OP_elu_backward ||              \
      NR_OP_##name == NR_OP_celu_backward || NR_OP_##name == NR_OP_softplus ||                                      \
-     NR_OP_##name == NR_OP_softplus_backward || NR_OP_##name == NR_OP_clamp_backward ||                            \
-     NR_OP_##name == NR_OP_hardtanh_backward || NR_OP_##name == NR_OP_shrink_backward ||                           \
-     NR_OP_##name == NR_OP_threshold_backward || NR_OP_##name == NR_OP_leaky_relu_backward ||                      \
-     NR_OP_##name == NR_OP_huber_backward || NR_OP_##name == NR_OP_nan_to_num)
+     NR_OP_##name == NR_OP_softplus_backward || NR_OP_##name == NR_OP_clamp_min_backward ||                        \
+     NR_OP_##name == NR_OP_clamp_max_backward || NR_OP_##name == NR_OP_hardtanh_backward ||                        \
+     NR_OP_##name == NR_OP_shrink_backward || NR_OP_##name == NR_OP_threshold_backward ||                          \
+     NR_OP_##name == NR_OP_leaky_relu_backward || NR_OP_##name == NR_OP_huber_backward ||                          \
+     NR_OP_##name == NR_OP_nan_to_num)
 #define EASY_OF(name) \
     (NR_OP_##name == NR_OP_pow ? nr_easy_power_f32 : NR_OP_##name == NR_OP_zeta ? nr_easy_trigamma_f32 : nr_easy_f32)
 #define QUICK(name)                                                \

@@ -266,10 +266,10 @@ fmin = op(
 )
 # A value at the bound counts as inside.
 _clamp_min = function_op(
-    "clamp_min", grad_a=lambda g, a, b, out: _inside(g, a, out), grad_b=lambda g, a, b: g.where(a < b, 0)
+    "clamp_min", grad_a=lambda g, a, b: clamp_min_backward(g, a, b), grad_b=lambda g, a, b: g.where(a < b, 0)
 )
 _clamp_max = function_op(
-    "clamp_max", grad_a=lambda g, a, b, out: _inside(g, a, out), grad_b=lambda g, a, b: g.where(a > b, 0)
+    "clamp_max", grad_a=lambda g, a, b: clamp_max_backward(g, a, b), grad_b=lambda g, a, b: g.where(a > b, 0)
 )
 eq = op("eq", "Where a == b.")
 ne = not_equal = op("ne", "Where a != b.", aliases=("not_equal",))
@@ -301,15 +301,11 @@ tanh_backward: Any = function_op(  # a * (1 - b * b)
     "tanh_backward", grad_a=lambda g, b: tanh_backward(g, b), grad_b=lambda g, a, b: g * a * (b * -2)
 )
 
-clamp_backward: Any = function_op("clamp_backward", grad_a=lambda g, b, c: clamp_backward(g, b, c))
+clamp_min_backward: Any = function_op("clamp_min_backward", grad_a=lambda g, b, c: clamp_min_backward(g, b, c))
+clamp_max_backward: Any = function_op("clamp_max_backward", grad_a=lambda g, b, c: clamp_max_backward(g, b, c))
 nan_to_num_backward: Any = function_op(
     "nan_to_num_backward", grad_a=lambda g, b: nan_to_num_backward(g, b), grad_b=None
 )
-
-
-def _inside(g: Tensor, a: Tensor, out: Tensor) -> Tensor:
-    """g where clamping leaves a, which is out, as it is. A gradient of it does not depend on them."""
-    return g.where(a == out, 0) if mode.enabled else clamp_backward(g, a, out)
 
 
 # ---- three inputs -------------------------------------------------------------------------------------------------
@@ -319,7 +315,7 @@ _where = function_op(  # a chooses b or c
 )
 _clamp = function_op(  # a between b and c
     "clamp",
-    grad_a=lambda g, a, b, c, out: _inside(g, a, out),
+    grad_a=lambda g, a, b, c: clamp_max_backward(clamp_min_backward(g, a, b), a, c),
     grad_b=lambda g, a, b, c: g.where((a < b) & (b < c), 0),
     grad_c=lambda g, a, b, c: g.where((a > c) | (c < b), 0),
 )

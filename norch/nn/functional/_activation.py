@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from ..._numbers import flag
+from ...autograd.outlive import outlive_writes
 from ...dtype import check_numbers
 from ...dtype import dtype as DType
 from ...errors import (
@@ -240,7 +241,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
     input = as_operand(input, "tanhshrink")
-    return sub(input, tanh(input)) if input.is_complex() else _rows.tanhshrink(input)
+    if input.is_complex():
+        return sub(input, tanh(input))
+    return outlive_writes(_rows.tanhshrink(input), input)  # PyTorch saves the hyperbolic tangent
 
 
 # ---- softmax ------------------------------------------------------------------------------------------------------

@@ -54,18 +54,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
         return padded(input, ends, 0 if value is None else value)
-    if min(given) >= 0:
-        return _continued(input, ends, mode)
     out = _wrapped(input, ends) if mode == "circular" else _mirrored(input, ends, mode)
     return clone(out) if lib.norch_shares_storage(out, input) else out
 
 
 # ---- by copies within the result ------------------------------------------------------------------------------------
-
-
-@composed  # an element that is copied gets the sum of several gradients
-def _continued(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
-    return _grown(x if mode == "circular" else connect(x), ends, mode)
 
 
 def _grown(x: Tensor, ends: Any, mode: str) -> Tensor:
@@ -130,6 +123,8 @@ def _copied(x: Tensor, ends: tuple[int, int, int], mode: str) -> list[tuple[Tens
 @composed  # an element that is copied gets the sum of several gradients
 def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
     """x with elements from the other end; ends: (axis, before, after)."""
+    if _only_grows(ends):
+        return _grown(x, ends, "circular")
     for dim, before, after in ends:
         x = _cropped(x, dim, before, after)
         size = x.shape[dim]
@@ -144,6 +139,8 @@ def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
 def _mirrored(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
     """x with elements mirrored at its ends ("reflect"), or with copies of the outermost ones ("replicate")."""
     x = connect(x)
+    if _only_grows(ends):
+        return _grown(x, ends, mode)
     for dim, before, after in ends:
         if mode == "reflect":
             first, last = slice_(x, dim, before, 0, -1), slice_(x, dim, -2, -2 - after, -1)
@@ -151,6 +148,10 @@ def _mirrored(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
             first, last = _edge(x, dim, 0, before), _edge(x, dim, x.shape[dim] - 1, after)
         x = _cropped(_joined(first, x, last, dim, before, after), dim, before, after)
     return x
+
+
+def _only_grows(ends: Sequence[Any]) -> bool:
+    return all(before >= 0 and after >= 0 for _, before, after in ends)
 
 
 def _joined(first: Tensor, x: Tensor, last: Tensor, dim: int, before: int, after: int) -> Tensor:
