@@ -71,5 +71,6 @@ $(call tune,normalize pool,         $(AVX),          $(COMPACT) $(SWITCH))
 $(call tune,$(SELDOM),              $(BASE),         -Os)
 
 # Not for speed alone: fused multiply-adds are exact enough for a product, and nowhere else.
-$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = -ffp-contract=fast
+# Checks that a sanitizer puts between a product and its sum would leave some unfused, and kernels would differ in their bits.
+$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = $(if $(SANITIZE),,-ffp-contract=fast)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)
