@@ -188,7 +188,8 @@ class Guards(Containers):
         for one in reads.variables:
             if one.kind == "global" and one.name in variables:
                 value = variables[one.name]
-                self._item(variables, one.name, value, place)
+                if callable(value) or type(value) is ModuleType:  # and not what norch itself sets, such as a flag
+                    self._item(variables, one.name, value, place)
                 if type(value) is FunctionType and is_defined_by_user(value):
                     self._reach(value, place)
 
@@ -448,9 +449,8 @@ class Guards(Containers):
 
     def _guard_kind(self, x: Any, place: Place | None) -> None:
         """Guards the class of a module or a tensor."""
-        kind = type(x)
-        self._row(place, x, FIELD, CLASS, kind)
-        self._guard_class(kind, place)
+        self._row(place, x, FIELD, CLASS, type(x))
+        self._guard_class(type(x), place)
 
     def _guard_class(self, cls: type, place: Place | None) -> None:
         """Guards what is read of a class, as itself or through its instances. While the version of the class is that of
