@@ -124,8 +124,6 @@ static void *ask_line(void *owner) {
     return line;
 }
 
-static void forget_line(void *line) { Py_DecRef(line); }
-
 static bool is_seen(const nr_log *log, const norch_tensor *x) {
     for (int64_t i = log->seen_count - 1; i >= 0; i--)
         if (log->seen[i].x == x) return true;
@@ -209,7 +207,7 @@ NR_BUILTIN(record_begin) {
     }
     program->owner = r;
     program->line = ask_line;
-    program->forget_line = forget_line;
+    program->forget_line = Py_DecRef;
     program->observer.seen = see;
     nr_observe(&program->observer);
     return r;
