@@ -12,7 +12,7 @@ from ._typing import DeviceLike
 from .autograd.levels import holds
 from .dtype import dtype as DType
 from .dtype import float64
-from .errors import ArgumentError, DTypeError, ShapeError
+from .errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from .ops._arguments import rename_errors
 from .ops._operand import tensor_of
 from .ops.complex import view_as_real
@@ -212,6 +212,9 @@ def istft(
         raise ArgumentError("istft: the squared windows add up to 0 somewhere, where the signal is not known")
     signal = signal / weights
     if length is not None and signal.shape[1] < length:
-        warnings.warn(f"istft: the frames reach {signal.shape[1]} of {length} elements; zeros follow", stacklevel=3)
+        warnings.warn(
+            f"istft: the frames reach {signal.shape[1]} of {length} elements; zeros follow",
+            stacklevel=stacklevel_of_user(),
+        )
         signal = pad(signal, (0, length - signal.shape[1]))
     return signal if x.ndim == 3 else signal.squeeze(0)

@@ -9,6 +9,7 @@ import pickle
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 import norch
@@ -302,3 +303,19 @@ def test_files() -> None:
     norch.save(norch.ones(2).as_subclass(Kept), file)
     file.seek(0)
     assert type(norch.load(file, weights_only=False)) is Kept
+
+
+def test_warnings_cite_the_line_of_the_user_also_where_functions_begin_with_an_entry() -> None:
+    class Noted(norch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    norch.ones(2).as_subclass(Noted) + 1  # from here on functions look for overrides
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    with pytest.warns(UserWarning, match="read-only") as noted:
+        norch.from_numpy(array)
+    with pytest.warns(UserWarning, match="indexing") as others:
+        norch.meshgrid(norch.ones(2), norch.ones(3))
+    assert noted[0].filename == others[0].filename == __file__

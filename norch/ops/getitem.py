@@ -25,7 +25,7 @@ from ..autograd.record import record_view
 from ..autograd.view_history import same_history
 from ..dtype import bool_
 from ..dtype import int64 as int64_
-from ..errors import BoundsError, Error, rename_error
+from ..errors import BoundsError, Error, rename_error, stacklevel_of_user
 from ._operand import as_operand
 from .copy import check_scalar, clone_for, copy_, fill_
 from .index import (
@@ -188,7 +188,7 @@ def _part(part: Any) -> Any:
     if kind in "fc":
         raise BoundsError(f"tensors that are indices must be integers or bool, not {x.dtype.name}")
     if x.dtype.name == "uint8":
-        warnings.warn("indexing with a uint8 tensor: it is taken for a mask; use bool", stacklevel=4)
+        warnings.warn("indexing with a uint8 tensor: it is taken for a mask; use bool", stacklevel=stacklevel_of_user())
         x = x != 0
         kind = "b"
     if x.ndim == 0 and not isinstance(x, BatchedBase):

@@ -31,7 +31,7 @@ from ..dtype import (
 from ..dtype import bool_ as norch_bool
 from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ..storage import Storage, bind_arrays
 
 _PLAIN = {float, int, bool, complex}
@@ -290,7 +290,7 @@ def from_numpy(array: Any) -> Tensor:
     if not _is_ndarray(array):
         raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
     if not array.flags.writeable:
-        _warn_of_read_only("from_numpy", 3)
+        _warn_of_read_only("from_numpy")
     return _over_array(array)
 
 
@@ -324,8 +324,10 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     return out.requires_grad_() if requires_grad else out
 
 
-def _warn_of_read_only(name: str, level: int) -> None:
-    warnings.warn(f"{name}: this array is read-only, and a tensor is not; do not write to it", stacklevel=level)
+def _warn_of_read_only(name: str) -> None:
+    warnings.warn(
+        f"{name}: this array is read-only, and a tensor is not; do not write to it", stacklevel=stacklevel_of_user()
+    )
 
 
 def _over_array(array: Any) -> Tensor:
@@ -354,7 +356,7 @@ def _as_tensor(data: Any, dtype: DType | None, device: DeviceLike, name: str) ->
     made = finished(shared, device, False)
     made = made if dtype is None else made.to(dtype_named(dtype))
     if made is shared and not data.flags.writeable:
-        _warn_of_read_only(name, 4)
+        _warn_of_read_only(name)
     return made
 
 

@@ -19,7 +19,7 @@ from .._lib import lib
 from .._recording import unseen
 from .._typing import Tensor
 from ..device import device as Device  # noqa: N812
-from ..errors import ArgumentError
+from ..errors import ArgumentError, stacklevel_of_user
 from ..ops._operand import tensor_of
 
 _CPU, _CUDA = 1, 2
@@ -46,7 +46,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if copy or wanted != x.device:
         return x.to(wanted, copy=True)
     if read_only:
-        warnings.warn("from_dlpack: this array is read-only, and a tensor is not; do not write to it", stacklevel=2)
+        warnings.warn(
+            "from_dlpack: this array is read-only, and a tensor is not; do not write to it",
+            stacklevel=stacklevel_of_user(),
+        )
     return x
 
 

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from ...dtype import float32, float64, int64, uint8
-from ...errors import ArgumentError, DTypeError, ShapeError
+from ...errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ...ops._arguments import rename_errors
 from ...ops._checks import with_ndim
 from ...ops._halves import composed
@@ -260,4 +260,6 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"nn.functional.{name} is deprecated; use nn.functional.interpolate instead", stacklevel=3)
+    warnings.warn(
+        f"nn.functional.{name} is deprecated; use nn.functional.interpolate instead", stacklevel=stacklevel_of_user()
+    )

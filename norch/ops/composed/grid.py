@@ -14,7 +14,7 @@ from ..._typing import Any, Tensor
 from ...autograd.levels import holds
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_
-from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
+from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of, stacklevel_of_user
 from .._arguments import as_fixed_operand, as_fixed_tensor, as_fixed_tensors, rename_errors, tensors_of
 from .._checks import on_one_device, with_ndim
 from .._halves import composed
@@ -38,7 +38,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     listed = tensors_of(given, "meshgrid")
     if indexing is None:
-        warnings.warn('meshgrid: say indexing="ij" or "xy"; without it, "ij" is taken', stacklevel=2)
+        warnings.warn('meshgrid: say indexing="ij" or "xy"; without it, "ij" is taken', stacklevel=stacklevel_of_user())
     else:
         one_of("meshgrid: indexing", indexing, ("ij", "xy"))
     if not listed:
