@@ -16,7 +16,7 @@ TRUNK = {
 }
 # Which devices there are, messages of errors, conversions of copies and of elements, the text of norch.h, what only
 # devices have, memory of others, copies between host and device; declarations of CPython, x[...], sequences of tensors
-# as arguments, the writer of C at build time, what norch.capture and norch.compile record, norch.profiler, calls of MPI,
+# as arguments, the writer of C at build time, what norch.capture and norch.compile record, norch.profiler, MPI's calls,
 # shapes, numbers and arrays for Python.
 # Left out elsewhere: the choice of devices and instruction sets at load, no_grad() and the like, histories of views.
 NOT_TRUNK = (

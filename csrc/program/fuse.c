@@ -67,7 +67,9 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
     const nr_step *step = &s->program->steps[index];
     const nr_call *call = &step->call;
     const bool reduction = call->family == NR_REDUCTION;
-    if (step->dead || step->lowered || step->folded || s->taken[index] || call->backend->chains != s->runner || divides(call)) return false;
+    if (step->dead || step->lowered || step->folded || s->taken[index] || call->backend->chains != s->runner ||
+        divides(call))
+        return false;
     if (nr_is_complex(call->dtype)) return false; /* tiles have the loops of real dtypes */
     if (!reduction && call->family != NR_POINTWISE && call->family != NR_COPY) return false;
     if (s->runner->takes && !s->runner->takes(call, s->count ? &s->program->steps[s->members[0].step].call : call))
