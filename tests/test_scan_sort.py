@@ -474,3 +474,16 @@ def test_quantiles_beside_infinities(name: str, way: str) -> None:
     x = norch.tensor([1.0, inf, 2.0], dtype=norch.float64, requires_grad=True)
     x.quantile(0.25).backward()
     assert x.grad.tolist() == [0.5, 0, 0.5]
+
+
+def test_order_statistics_where_they_have_no_kernel() -> None:
+    """CUDA devices sort for them; the function of the library, called there, raises and writes nothing."""
+    x = norch.tensor([[3.0, 1.0, nan, 2.0], [5.0, 4.0, 7.0, 6.0]])
+    assert x.kthvalue(2, 1).values.tolist() == [2.0, 5.0] and x.nanmedian(1).values.tolist() == [2.0, 5.0]
+    assert x[1].median().item() == 5.0 and math.isnan(x.median().item())
+    if x.is_cuda:
+        for place in (0, 3, -1, -2):
+            with pytest.raises(norch.DeviceError, match="CUDA devices have no kernel for order statistics"):
+                lib.norch_order_index(x, 1, place)
+        return
+    assert lib.norch_order_index(x, 1, 0).tolist() == [[1], [1]]

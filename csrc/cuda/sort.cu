@@ -67,6 +67,9 @@ static int32_t search_part(const nr_call *call, const nr_plan &values) {
 
 int32_t nr_cuda_sort(const nr_call *call) {
     const nr_sort_plan &plan = *static_cast<const nr_sort_plan *>(call->plan);
+    if (call->op == NR_SELECT)
+        return nr_library->fail(NORCH_ERROR_DEVICE, "%s: CUDA devices have no kernel for order statistics; use sort()",
+                                nr_call_name(call));
     if (plan.nest.numel == 0) return NORCH_OK;
     if (call->op == NR_SEARCH) return in_parts(plan.nest, [&](const nr_plan &part) { return search_part(call, part); });
     if (plan.n == 0 || plan.count == 0) return NORCH_OK;
