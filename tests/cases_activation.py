@@ -55,6 +55,7 @@ backward_row(
     grad=2,
     torch=lambda t, a, b: t.ops.aten.gelu_backward(a, b),
     scaled=True,
+    torch_edges="its derivative at infinity is NaN, here the limit 0",
 )
 
 
@@ -97,7 +98,7 @@ backward_row(
 
 backward_row(
     "hardswish",
-    lambda a, b: np.where(b <= -3, 0, np.where(b >= 3, a, a * (b / 3 + 0.5))),
+    lambda a, b: np.where(b <= -3, 0, np.where(b < 3, a * (b / 3 + 0.5), a)),
     grad=2,
     torch=lambda t, a, b: t.ops.aten.hardswish_backward(a, b),
     scaled=True,
@@ -106,12 +107,12 @@ backward_row(
 
 _SELU, _SELU_BELOW = 1.0507009873554805, 1.7580993408473766
 backward_row("hardsigmoid", lambda a, b: np.where(np.abs(b) < 3, a / 6, 0), grad=2, inputs=(0,))
-backward_row("relu6", lambda a, b: np.where((b > 0) & (b < 6), a, 0), grad=2, inputs=(0,))
-backward_row("selu", lambda a, b: a * np.where(b > 0, _SELU, _SELU_BELOW * np.exp(np.minimum(b, 0))), grad=2)
-backward_row("softsign", lambda a, b: a / (1 + np.abs(b)) ** 2, grad=2, edges=False)  # the square overflows
+backward_row("relu6", lambda a, b: np.where((b <= 0) | (b >= 6), 0, a), grad=2, inputs=(0,))
+backward_row("selu", lambda a, b: a * np.where(b <= 0, _SELU_BELOW * np.exp(np.minimum(b, 0)), _SELU), grad=2)
+backward_row("softsign", lambda a, b: a / (1 + np.abs(b)) / (1 + np.abs(b)), grad=2)
 backward_row("logsigmoid", lambda a, b: a * sigmoid(-b), grad=2, slack=2)
 backward_row("tanhshrink", lambda a, b: a * np.tanh(b) ** 2, grad=2, slack=4, edges=False)
-backward_row("hardtanh", lambda a, b, c: np.where(np.abs(b) < c, a, 0), grad=2, inputs=(0,))
+backward_row("hardtanh", lambda a, b, c: np.where(np.abs(b) >= c, 0, a), grad=2, inputs=(0,))
 backward_row("shrink", lambda a, b, c: np.where(np.abs(b) <= c, 0, a), grad=2, inputs=(0,))
 backward_row("threshold", lambda a, b, c: np.where(b <= c, 0, a), grad=2, inputs=(0,))
 backward_row("leaky_relu", lambda a, b, c: np.where(b > 0, a, a * c), grad=2, inputs=(0, 2))

@@ -166,3 +166,74 @@ def test_second_derivatives_at_the_corner(torch, name):
         found.append((g.tolist(), module.autograd.grad(g.sum(), x)[0].tolist()))
     for theirs, ours in zip(*found):
         assert ours[:-2] == pytest.approx(theirs[:-2]) and ours[-1] == theirs[-1] == 0
+
+
+# (name, arguments, the slope at NaN of PyTorch's formula for one element: its loops over vectors have others)
+AT_NAN: list[tuple[str, tuple[float, ...], float]] = [
+    ("relu", (), 1.0),
+    ("relu6", (), 1.0),
+    ("hardtanh", (), 1.0),
+    ("hardtanh", (-2.0, 1.0), 1.0),
+    ("hardtanh", (-1, 3), 1.0),
+    ("hardshrink", (), 1.0),
+    ("softshrink", (), 1.0),
+    ("threshold", (0.5, 7.0), 1.0),
+    ("elu", (0.5,), 1.0),
+    ("celu", (2.0,), 1.0),
+    ("selu", (), 1.0507009873554805),
+    ("hardswish", (), 1.0),
+    ("hardsigmoid", (), 0.0),
+    ("leaky_relu", (0.25,), 0.25),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "wanted"), AT_NAN)
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64, norch.bfloat16], ids=str)
+def test_slopes_at_nan(torch: Any, name: str, arguments: Any, wanted: float, dtype: Any) -> None:
+    for size in (1, 70):
+        x = norch.full((size,), math.nan, dtype=dtype, requires_grad=True)
+        y = getattr(F, name)(x, *arguments)
+        y.backward(norch.full_like(y, 1.5))
+        assert y.isnan().all() and x.grad is not None
+        assert x.grad.tolist() == pytest.approx([1.5 * wanted] * size, rel=norch.finfo(dtype).eps)
+    theirs = torch.full((1,), math.nan, requires_grad=True)
+    getattr(torch.nn.functional, name)(theirs, *arguments).backward(torch.full((1,), 1.5))
+    assert theirs.grad.item() == pytest.approx(1.5 * wanted)
+
+
+SMOOTH: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in "sigmoid tanh silu gelu mish softsign logsigmoid tanhshrink softplus selu".split()),
+    *((name, {}) for name in "elu celu hardswish hardsigmoid".split()),
+    ("gelu", {"approximate": "tanh"}),
+    ("glu", {"dim": 0}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), SMOOTH)
+def test_derivatives_of_large_gradients(name: str, arguments: Any) -> None:
+    """Of the first and second order, beside float64: no product is larger on the way than what comes."""
+    points = [0.0, 0.5, -0.5, 2.0, -2.0, 20.0, -20.0, 60.0, -60.0, 1e10, -1e19, 1e25, 3e38, -3e38]
+    for size, other in ((1.0, 1.0), (1e38, 1.0), (1e38, 1e-3), (1e19, 1e19), (1.0, 1e38)):
+        found = []
+        for dtype in (norch.float32, norch.float64):
+            x = norch.tensor(points, dtype=dtype)
+            if name == "glu":
+                x = norch.stack((x.sign() * (1e38 / size / max(other, 1.0)), x))
+            x.requires_grad_()
+            y = getattr(F, name)(x, **arguments)
+            a = norch.full_like(y, size).requires_grad_()
+            (slope,) = norch.autograd.grad(y, x, a, create_graph=True)
+            results = [
+                slope,
+                *norch.autograd.grad(
+                    slope, [x, a] if slope.grad_fn else [a], norch.full_like(x, other), allow_unused=True
+                ),
+            ]
+            found.append([one.detach().double() for one in results if one is not None])
+        for ours, exact in zip(*found):
+            fits = exact.abs() < 3.4e38
+            assert (
+                ((ours - exact).abs() <= 1e-4 * exact.abs() + 1e-7 * (1e38 if name == "glu" else size * max(other, 1)))
+                .where(fits, True)
+                .all()
+            )

@@ -75,7 +75,7 @@ def _held(**gradient: Any) -> Any:
     return function_op("hardtanh", about, row="clamp", depends_on=2, **gradient)
 
 
-_hardtanh = _held(grad_a=lambda g, a, b, c: g.where((a > b) & (a < c), 0))
+_hardtanh = _held(grad_a=lambda g, a, b, c: g.where(((a <= b) | (a >= c)).logical_not(), 0))  # NaN has one
 _hardtanh_about_0 = _held(grad_a=lambda g, a, c: hardtanh_backward(g, a, c))
 _relu6 = _held(grad_a=lambda g, a: relu6_backward(g, a))
 
@@ -112,7 +112,7 @@ softplus = function_op(
 def _glu_grad(g: Any, x: Any, dim: int) -> Any:
     a, b = x.chunk(2, dim)
     s = b.sigmoid()
-    return cat((g * s, sigmoid_backward(g * a, s)), dim)
+    return cat((g * s, g * sigmoid_backward(a, s)), dim)
 
 
 @differentiable(grad=_glu_grad)
@@ -124,17 +124,19 @@ def glu(x: Tensor, dim: int) -> Tensor:
 
 # ---- derivatives that are rows of their own, in one pass over memory: a is the gradient, b the input -----------------
 
+# Those of the second order multiply a by a slope first, of some units at most: the product of g and a may overflow.
+
 
 def _silu_second(g: Any, a: Any, b: Any) -> Any:
     """Of a s (1 + b (1 - s)), s = sigmoid(b)."""
-    s = b.sigmoid()
-    return g * a * (s * (1 - s) * (2 + b * (1 - s * 2)))
+    s, rest = b.sigmoid(), (-b).sigmoid()  # rest is 1 - s
+    return g * (a * (s * rest * (2 + b * (rest - s))))
 
 
 def _gelu_second(g: Any, a: Any, b: Any) -> Any:
     """Of a (Phi(b) + b phi(b)), Phi and phi of the normal distribution."""
-    square = b * b
-    return g * a * ((2 - square) * (square * -0.5).exp() * (1 / math.sqrt(2 * math.pi)))
+    square = b.clamp(-40, 40).square()  # 0 comes from there on
+    return g * (a * ((2 - square) * (square * -0.5).exp() * (1 / math.sqrt(2 * math.pi))))
 
 
 _SLOPE = 2 * math.sqrt(2 / math.pi)  # of gelu_tanh: x * sigmoid(v), v = _SLOPE * (x + 0.044715 x**3)
@@ -143,19 +145,21 @@ _BEND = 3 * 0.044715 * _SLOPE
 
 def _gelu_tanh_second(g: Any, a: Any, b: Any) -> Any:
     """Of a (s + b s (1 - s) v'), s = sigmoid(v)."""
+    b = b.clamp(-40, 40)  # 0 comes from there on
     square = b * b
     slope = square * _BEND + _SLOPE
     v = b * (square * (_BEND / 3) + _SLOPE)
     s, rest = v.sigmoid(), (-v).sigmoid()  # rest is 1 - s
     bend = b * ((rest - s) * slope * slope + b * (2 * _BEND))
-    return g * a * (s * rest * (slope * 2 + bend))
+    return g * (a * (s * rest * (slope * 2 + bend)))
 
 
 def _mish_second(g: Any, a: Any, b: Any) -> Any:
     """Of a (t + b t'), t = tanh(softplus(b)), t' = (1 - t t) s, s = sigmoid(b)."""
+    b = b.clamp(-1000, 1000)  # 0 comes from there on
     s, rest = b.sigmoid(), (-b).sigmoid()  # rest is 1 - s
     t = (-logsigmoid(-b)).tanh()
-    return g * a * ((1 - t * t) * s * (2 + b * (rest - s * t * 2)))
+    return g * (a * ((1 - t * t) * s * (2 + b * (rest - s * t * 2))))
 
 
 silu_backward: Any = function_op("silu_backward", grad_a=lambda g, b: silu_backward(g, b), grad_b=_silu_second)
@@ -167,24 +171,24 @@ mish_backward: Any = function_op("mish_backward", grad_a=lambda g, b: mish_backw
 hardswish_backward: Any = function_op(
     "hardswish_backward",
     grad_a=lambda g, b: hardswish_backward(g, b),
-    grad_b=lambda g, a, b: (g * a / 3).where(b.abs() < 3, 0),
+    grad_b=lambda g, a, b: (g * (a / 3)).where(b.abs() < 3, 0),
 )
 softsign_backward: Any = function_op(
     "softsign_backward",
     grad_a=lambda g, b: softsign_backward(g, b),
-    grad_b=lambda g, a, b: g * a * -2 * b.sign() / (b.abs() + 1) ** 3,
+    grad_b=lambda g, a, b: g * (a * (b.sign() * -2 / (b.abs() + 1) ** 3)),
 )
 logsigmoid_backward: Any = function_op(
     "logsigmoid_backward",
     grad_a=lambda g, b: logsigmoid_backward(g, b),
-    grad_b=lambda g, a, b: -g * a * (b.sigmoid() * (-b).sigmoid()),
+    grad_b=lambda g, a, b: -g * (a * (b.sigmoid() * (-b).sigmoid())),
 )
 
 
 def _tanhshrink_second(g: Any, a: Any, b: Any) -> Any:
     """Of a t t, t = tanh(b)."""
     t = b.tanh()
-    return g * a * (2 * t * (1 - t * t))
+    return g * (a * (2 * t * (1 - t * t)))
 
 
 tanhshrink_backward: Any = function_op(
@@ -197,7 +201,7 @@ relu6_backward: Any = function_op("relu6_backward", grad_a=lambda g, b: relu6_ba
 selu_backward: Any = function_op(
     "selu_backward",
     grad_a=lambda g, b: selu_backward(g, b),
-    grad_b=lambda g, a, b: selu_backward(g * a, b).where(b < 0, 0),
+    grad_b=lambda g, a, b: g * selu_backward(a, b).where(b < 0, 0),
 )
 
 # ---- those with a parameter c, which has no gradient ----------------------------------------------------------------
@@ -213,17 +217,17 @@ leaky_relu_backward: Any = function_op(
 elu_backward: Any = function_op(
     "elu_backward",
     grad_a=lambda g, b, c: elu_backward(g, b, c),
-    grad_b=lambda g, a, b, c: elu_backward(g * a, b, c).where(b < 0, 0),
+    grad_b=lambda g, a, b, c: g * elu_backward(a, b, c).where(b < 0, 0),
 )
 celu_backward: Any = function_op(
     "celu_backward",
     grad_a=lambda g, b, c: celu_backward(g, b, c),
-    grad_b=lambda g, a, b, c: celu_backward(g * a / c, b, c).where(b < 0, 0),
+    grad_b=lambda g, a, b, c: g * celu_backward(a / c, b, c).where(b < 0, 0),
 )
 softplus_backward: Any = function_op(
     "softplus_backward",
     grad_a=lambda g, b, c: softplus_backward(g, b, c),
-    grad_b=lambda g, a, b, c: (g * a * (b.sigmoid() * (-b).sigmoid())).where(b <= c, 0),
+    grad_b=lambda g, a, b, c: (g * (a * (b.sigmoid() * (-b).sigmoid()))).where(b <= c, 0),
 )
 huber_backward: Any = function_op(
     "huber_backward",
