@@ -160,6 +160,31 @@ def test_the_derivative_by_the_first_argument_is_refused(torch: Any, name: str) 
     assert slope.item() == pytest.approx((1 if name == "igamma" else -1) * 3 * math.exp(-3))
 
 
+@pytest.mark.parametrize("name", ["i0e", "i1e"])
+def test_slopes_of_scaled_bessel_functions(name: str) -> None:
+    """i0e and i1e cancel in them: beside the difference in float64, and far out beside -i0e / 2x."""
+    for dtype, digits in ((norch.float32, 3e-6), (norch.float64, 1e-12)):
+        x = 10 ** np.linspace(-3, 2.4 if dtype is norch.float64 else 8, 300)
+        given = norch.tensor(x).to(dtype)
+        x = given.double().cpu().numpy()
+        i0e, i1e = reference.i0e(x), reference.i1e(x)
+        with np.errstate(all="ignore"):
+            wanted = i1e - i0e if name == "i0e" else i0e - i1e - i1e / x
+        wanted = np.where(x > 1e5, -i0e * (0.5 + (0.125 if name == "i0e" else -0.625) / x) / x, wanted)
+        for sign in (1, -1):
+            at = (given * sign).requires_grad_()
+            (slope,) = norch.autograd.grad(getattr(special, name)(at).sum(), at)
+            slope = slope.double().cpu().numpy() * (sign if name == "i0e" else 1)
+            bound = np.abs(wanted) * (1 if dtype is norch.float32 else 1 + x) + 0.1 * i0e / (1 + x)  # i1e' has a zero
+            assert (np.abs(slope - wanted) <= digits * bound).all()
+    x = norch.tensor([1e10, 1e100], dtype=norch.float64, requires_grad=True)
+    (slope,) = norch.autograd.grad(getattr(special, name)(x).sum(), x)
+    np.testing.assert_allclose(slope.cpu().numpy(), -reference.i0e([1e10, 1e100]) / [2e10, 2e100], rtol=1e-9)
+    variance = norch.distributions.VonMises(norch.tensor(0.0), norch.tensor([20.0, 1e3, 1e6, 1e20])).variance
+    exact = [1 - reference.i1e(20.0) / reference.i0e(20.0), 1 / 2e3 * (1 + 0.25e-3), 1 / 2e6, 1 / 2e20]
+    np.testing.assert_allclose(variance.cpu().numpy(), exact, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["igamma_", "igammac_"])
 def test_in_place_like_torch(torch: Any, name: str) -> None:
     results = []

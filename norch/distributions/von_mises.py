@@ -11,7 +11,7 @@ from ..autograd import no_grad
 from ..ops.create import empty_like
 from ..ops.pointwise import where
 from ..ops.random import rand_like
-from ..ops.special import i0e, i1e
+from ..ops.special import bessel_complement, i0e
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all
@@ -45,7 +45,7 @@ class VonMises(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return 1 - i1e(self.concentration) / i0e(self.concentration)
+        return bessel_complement(self.concentration)
 
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         with no_grad():
