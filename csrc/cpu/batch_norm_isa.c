@@ -11,6 +11,7 @@
 #ifndef __clang__
 #pragma GCC optimize("no-unswitch-loops") /* the copies of loops double the code and gain nothing here */
 #endif
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

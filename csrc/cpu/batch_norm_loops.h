@@ -95,7 +95,8 @@ static void NAME(find_moments)(const nr_batch_norm_plan *p, const tile *t, doubl
     }
     for (int64_t c = 0; c < t->channels; c++) {
         if (variance[c] < 0) variance[c] = 0;
-        if (IS_OUT_OF_RANGE(T, variance[c], p->eps)) NAME(find_wide_moments)(p, t->channel + c, &mean[c], &variance[c]);
+        if (NR_IS_OUT_OF_RANGE(T, variance[c], p->eps))
+            NAME(find_wide_moments)(p, t->channel + c, &mean[c], &variance[c]);
     }
 }
 
@@ -130,10 +131,18 @@ static T NAME(weight_of)(const nr_batch_norm_plan *p, int64_t channel) {
     return p->weight ? ((const T *)p->weight)[channel] : (T)1;
 }
 
+/* Whether T holds the product of a scale and a weight to all its digits. */
+static bool NAME(holds)(double product) {
+    return sizeof(T) == sizeof(double) || product == 0 ||
+           (fabs(product) >= (double)FLT_MIN && fabs(product) <= (double)FLT_MAX);
+}
+
 /* h weight + bias as (x - mean) scale + shift. */
 INLINE void NAME(find_affine)(const nr_batch_norm_plan *p, int64_t channel, double mean, double variance, double *scale,
                               double *shift) {
-    *scale = (double)(NAME(scale_of)(p, variance) * NAME(weight_of)(p, channel));
+    const T own = NAME(scale_of)(p, variance), weight = NAME(weight_of)(p, channel);
+    const double product = (double)own * (double)weight;
+    *scale = NAME(holds)(product) ? (double)(own * weight) : product;
     *shift = p->bias ? (double)((const T *)p->bias)[channel] : 0;
     *shift -= (mean - (double)(T)mean) * *scale; /* x is taken from the rounded mean */
 }
@@ -142,15 +151,41 @@ static void NAME(forward)(const nr_batch_norm_plan *p, const tile *t, const doub
     const T *restrict x = p->x;
     T *restrict out = p->out;
     double scale[LANES], bias[LANES];
-    for (int64_t c = 0; c < t->channels; c++)
+    bool hold = true;
+    for (int64_t c = 0; c < t->channels; c++) {
         NAME(find_affine)(p, t->channel + c, mean[c], variance[c], &scale[c], &bias[c]);
+        hold &= NAME(holds)(scale[c]);
+    }
     NAME(lanes) center = {{0}}, factor = {{0}}, shift = {{0}};
     NAME(spread)(t, mean, &center);
     NAME(spread)(t, scale, &factor);
     NAME(spread)(t, bias, &shift);
+    if (!hold) {
+        EACH_ROW(p, *t, {
+            for (int64_t k = 0; k < width; k++) {
+                const int64_t c = k / t->each;
+                out[at + k] = (T)(((double)x[at + k] - (double)center.v[k]) * scale[c] + bias[c]);
+            }
+        })
+        return;
+    }
     EACH_ROW(p, *t, {
         for (int64_t k = 0; k < width; k++) out[at + k] = (x[at + k] - center.v[k]) * factor.v[k] + shift.v[k];
     })
+}
+
+/* The sums of g d and of d of a channel where T does not hold them. */
+ONCE void NAME(find_wide_sums)(const nr_batch_norm_plan *p, int64_t channel, double center, double *of_gd,
+                               double *of_d) {
+    *of_gd = *of_d = 0;
+    for (int64_t sample = 0; sample < p->batch; sample++) {
+        const int64_t first = (sample * p->channels + channel) * p->inner;
+        for (int64_t i = first; i < first + p->inner; i++) {
+            const double d = (double)((const T *)p->x)[i] - center;
+            *of_gd += (double)((const T *)p->g)[i] * d;
+            *of_d += d;
+        }
+    }
 }
 
 static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const double *mean, const double *variance,
@@ -183,6 +218,8 @@ static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const dou
     NAME(fold)(t, of_gd, product);
     NAME(fold)(t, of_d, rest);
     for (int64_t c = 0; c < t->channels; c++) {
+        if (product[c] - product[c] != 0 || rest[c] - rest[c] != 0)
+            NAME(find_wide_sums)(p, t->channel + c, (double)center.v[c * t->each], &product[c], &rest[c]);
         rest[c] = training ? rest[c] / n : 0; /* of the mean, which is stored rounded */
         product[c] -= rest[c] * sum[c];
         const double scale = (double)NAME(scale_of)(p, variance[c]);
@@ -193,6 +230,18 @@ static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const dou
         factor[c] = scale * (double)NAME(weight_of)(p, t->channel + c);
         slope[c] = training ? product[c] * scale * scale / n : 0;
         sum[c] = training ? sum[c] / n - rest[c] * slope[c] : 0;
+    }
+    bool hold = true;
+    for (int64_t c = 0; c < t->channels; c++) hold &= NAME(holds)(factor[c]);
+    if (!hold) {
+        EACH_ROW(p, *t, {
+            for (int64_t k = 0; k < width; k++) {
+                const int64_t c = k / t->each;
+                const double own = (double)g[at + k] - sum[c], d = (double)x[at + k] - (double)center.v[k];
+                out[at + k] = (T)(factor[c] * (own - d * slope[c]));
+            }
+        })
+        return;
     }
     NAME(lanes) factors = {{0}}, means = {{0}}, slopes = {{0}};
     NAME(spread)(t, factor, &factors);
@@ -213,7 +262,7 @@ static void NAME(run)(const nr_batch_norm_plan *p, int32_t kind, const tile *t) 
     } else {
         NAME(load_moments)(p, t, mean, variance);
         for (int64_t c = 0; c < t->channels && kind == NR_BATCH_NORM_TRAINING_BACKWARD; c++)
-            if (IS_OUT_OF_RANGE(T, variance[c], p->eps))
+            if (NR_IS_OUT_OF_RANGE(T, variance[c], p->eps))
                 NAME(find_wide_moments)(p, t->channel + c, &mean[c], &variance[c]);
     }
     if (kind == NR_BATCH_NORM_TRAINING || kind == NR_BATCH_NORM_EVALUATION)

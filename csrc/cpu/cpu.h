@@ -11,10 +11,6 @@ const nr_backend *nr_meta_backend(void); /* meta.c */
 
 #define INLINE static inline __attribute__((always_inline))
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* Whether sums of squares in T may have lost a variance that is added to eps: float overflows, or the squares vanish. */
-#define IS_OUT_OF_RANGE(T, variance, eps) \
-    (sizeof(T) == sizeof(float) && (!((variance) < 1e30) || ((variance) < 1e-30 && (eps) < 1e-24)))
 INLINE int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

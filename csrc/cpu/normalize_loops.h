@@ -104,7 +104,7 @@ static inline void NAME(find_moments)(const nr_normalize_plan *p, const T *restr
             NAME(deviations)(rows + r * p->n, p->n, m[r].mean, &apart[r], &squares[r]);
             away = apart[r] / n, variance = squares[r] / n - away * away;
         }
-        if (IS_OUT_OF_RANGE(T, variance, p->eps)) {
+        if (NR_IS_OUT_OF_RANGE(T, variance, p->eps)) {
             NAME(find_wide_moments)(p, rows + r * p->n, &m[r]);
             continue;
         }
@@ -120,8 +120,11 @@ static void NAME(forward_row)(const nr_normalize_plan *p, NAME(moments) m, const
                               const T *restrict weight, const T *restrict bias, T *restrict out) {
     if (p->inner > 1)
         for (int64_t i = 0, end = 0, c = 0; i < p->n; c++) {
-            const T w = weight ? weight[c] : 1, scale = m.scale * w, shift = m.shift * w + (bias ? bias[c] : 0);
-            for (end += p->inner; i < end; i++) out[i] = NR_FMA(x[i] - m.mean, scale, shift);
+            const T w = weight ? weight[c] : 1, b = bias ? bias[c] : 0, scale = m.scale * w, shift = m.shift * w + b;
+            end += p->inner;
+            if (w != 0 && !isnormal(scale)) /* which has lost digits, or overflowed */
+                for (; i < end; i++) out[i] = NR_FMA(NR_FMA(x[i] - m.mean, m.scale, m.shift), w, b);
+            for (; i < end; i++) out[i] = NR_FMA(x[i] - m.mean, scale, shift);
         }
     else if (weight && bias)
         for (int64_t i = 0; i < p->n; i++) out[i] = NR_FMA(NR_FMA(x[i] - m.mean, m.scale, m.shift), weight[i], bias[i]);

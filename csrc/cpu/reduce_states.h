@@ -49,28 +49,31 @@
 
 /* The first element of a run is the origin: what is added up are differences from it, which are exact or nearly so. As
  * it is one of the n elements, no more than a factor of n cancels, and seldom more than one of 10. Halves of them: the
- * difference of two finite elements may be infinite. */
+ * difference of two finite elements may be infinite. Their sum is kept times 2^-64, so that that of finite elements does
+ * not overflow where that of their squares does; where this loses digits the squares vanish. */
+#define NR_SUM_SCALE 0x1p-64
+#define NR_SUM_BACK 0x1p+64
 #define moments_step(s, x)                                                   \
     do {                                                                     \
         const double half = (double)NR_FMA((T)0.5, x, (T)(-0.5) * s.origin); \
-        s.sum += half;                                                       \
+        s.sum = NR_FMA(half, NR_SUM_SCALE, s.sum);                           \
         s.squares = NR_FMA(half, half, s.squares);                           \
     } while (0)
 
 /* The sums of t are moved to the origin of s. */
-#define moments_merge(s, t)                                                   \
-    do {                                                                      \
-        s.origin = s.n > 0 ? s.origin : t.origin;                             \
-        const double apart = 0.5 * (double)t.origin - 0.5 * (double)s.origin; \
-        const double moved = (double)t.n * apart;                             \
-        s.n += t.n;                                                           \
-        s.squares += t.squares + apart * (2 * t.sum + moved);                 \
-        s.sum += t.sum + moved;                                               \
+#define moments_merge(s, t)                                                               \
+    do {                                                                                  \
+        s.origin = s.n > 0 ? s.origin : t.origin;                                         \
+        const double apart = 0.5 * (double)t.origin - 0.5 * (double)s.origin;             \
+        const double moved = (double)t.n * NR_SUM_SCALE * apart;                          \
+        s.n += t.n;                                                                       \
+        s.squares += t.squares + apart * (2 * t.sum * NR_SUM_BACK + (double)t.n * apart); \
+        s.sum += t.sum + moved;                                                           \
     } while (0)
 
 /* The sum of the squares about the mean, which rounding does not make negative: infinite where those of finite elements
  * overflowed. */
-#define about_mean(s) (s.squares - s.sum * (s.sum / (double)(s.n ? s.n : 1)))
+#define about_mean(s) (s.squares - s.sum * NR_SUM_BACK * (s.sum * NR_SUM_BACK / (double)(s.n ? s.n : 1)))
 #define squares_of(s)                                                             \
     ((((s.sum - s.sum) == 0) & ((s.squares - s.squares) != 0)) ? (double)INFINITY \
                                                                : (about_mean(s) < 0 ? 0 : about_mean(s)))

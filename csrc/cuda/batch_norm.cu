@@ -6,12 +6,13 @@
  *   short planes   sample 0 [ t0 | t1 | ... of all its channels      a thread an element of a sample's channels, so that accesses
  *                  sample 1 [ t32| t33| ...                          are as long as they can be; its rows are some samples apart
  *
- *   sum            [ part 0 | part 1 | ... ]    a block writes two sums over its part of a channel's samples
+ *   sum            [ part 0 | part 1 | ... ]    a block writes some sums over its part of a channel's samples
  *   apply          a block adds up the parts of its channels, in order, and goes through its part again, the last part first:
  *                  that is what the second cache still holds. Where there is one part only, both are one kernel
  *
  * Forward, sums are taken about a first element: of d = x - x0 and of d^2, so that nothing cancels (Chan, Golub and LeVeque,
- * "Algorithms for Computing the Sample Variance", 1983). Backward: algorithm 1 of Ioffe and Szegedy, "Batch Normalization" (2015). */
+ * "Algorithms for Computing the Sample Variance", 1983). Backward: algorithm 1 of Ioffe and Szegedy, "Batch Normalization" (2015).
+ * Channels whose numbers float does not hold are computed in double precision. */
 #include "../families/batch_norm.h"
 #include "rows.cuh"
 
@@ -26,11 +27,16 @@ struct batch_norm_args {
     int64_t in_part;                      /* units */
     int64_t step_samples, step_in_sample; /* from one unit of a thread to its next */
     int32_t parts, width, span, rows;     /* span: threads side by side; rows of these in a block */
-    struct two_sums *partial;             /* (channels, parts) */
+    void *partial;                        /* (channels, parts), of sums<n> */
 };
 
-struct two_sums {
-    double a, b;
+template <int n> struct sums {
+    double v[n];
+
+    DEVICE void add(const sums &other) {
+#pragma unroll
+        for (int k = 0; k < n; k++) v[k] += other.v[k];
+    }
 };
 
 /* Which channel a thread works for, and its units. */
@@ -67,43 +73,34 @@ struct batch_norm_thread {
 };
 
 /* The sums of all threads of a channel in this block, for each of them. */
-DEVICE two_sums joined(const batch_norm_args &a, two_sums own) {
+template <int n> DEVICE sums<n> joined(const batch_norm_args &a, sums<n> own) {
     if (a.span == 1) {
         const line all = {0, (int)threadIdx.x, NR_BLOCK, false};
-        own.a = add_up(all, own.a);
-        own.b = add_up(all, own.b);
+#pragma unroll
+        for (int k = 0; k < n; k++) own.v[k] = add_up(all, own.v[k]);
         return own;
     }
-    __shared__ two_sums memory[NR_BLOCK];
+    __shared__ sums<n> memory[NR_BLOCK];
     const int thread = (int)threadIdx.x, inner = (int)a.p.inner;
     memory[thread] = own;
     __syncthreads();
     if (thread < a.span)
-        for (int i = thread + a.span; i < a.span * a.rows; i += a.span) {
-            own.a += memory[i].a;
-            own.b += memory[i].b;
-        }
+        for (int i = thread + a.span; i < a.span * a.rows; i += a.span) own.add(memory[i]);
     __syncthreads();
     memory[thread] = own;
     __syncthreads();
-    two_sums all = {0, 0};
-    for (int i = 0, from = thread % a.span / inner * inner; i < inner; i++) {
-        all.a += memory[from + i].a;
-        all.b += memory[from + i].b;
-    }
+    sums<n> all = {};
+    for (int i = 0, from = thread % a.span / inner * inner; i < inner; i++) all.add(memory[from + i]);
     __syncthreads();
     return all;
 }
 
-DEVICE two_sums of_parts(const batch_norm_args &a, int64_t channel) {
-    two_sums all = {0, 0};
+template <int n> DEVICE sums<n> of_parts(const batch_norm_args &a, int64_t channel) {
+    sums<n> all = {};
     if (channel >= a.p.channels) return all;
 #pragma unroll 8
-    for (int32_t part = 0; part < a.parts; part++) {
-        const two_sums one = a.partial[channel * a.parts + part];
-        all.a += one.a;
-        all.b += one.b;
-    }
+    for (int32_t part = 0; part < a.parts; part++)
+        all.add(static_cast<const sums<n> *>(a.partial)[channel * a.parts + part]);
     return all;
 }
 
@@ -114,17 +111,39 @@ template <class T> DEVICE T number_at(const void *x, int64_t i, T otherwise) {
     return x ? static_cast<const T *>(x)[i] : otherwise;
 }
 
-/* What a channel's elements are computed with. */
+/* What a channel's elements are computed with: in T, or, if wide, in double precision. */
 template <class T> struct channel_numbers {
-    T mean, scale, weight, rest = 0; /* rest: what rounding the mean of a batch leaves */
+    T mean;
+    double scale, factor; /* factor: scale times weight */
+    double rest = 0;      /* what rounding the mean of a batch leaves */
+    bool wide = false;
 
-    DEVICE channel_numbers(const batch_norm_args &a, int64_t channel, T mean, T variance)
-        : mean(mean), scale(T(1) / sqrt(variance + (T)a.p.eps)), weight(number_at(a.p.weight, channel, T(1))) {}
+    DEVICE channel_numbers(const batch_norm_args &a, int64_t channel, T mean, double variance) : mean(mean) {
+        const T weight = number_at(a.p.weight, channel, T(1));
+        const T narrow = T(1) / sqrt((T)variance + (T)a.p.eps), product = narrow * weight;
+        if constexpr (sizeof(T) == sizeof(float)) {
+            const bool fits = fabs(product) >= 1.17549435e-38f && fabs(product) <= 3.40282347e+38f;
+            wide = NR_IS_OUT_OF_RANGE(T, variance, a.p.eps) || (weight != 0 && !fits);
+        }
+        scale = wide ? 1 / sqrt(variance + a.p.eps) : (double)narrow;
+        factor = wide ? scale * (double)weight : (double)product;
+    }
 };
 
+DEVICE int64_t channel_in(const batch_norm_args &a, const batch_norm_thread &t) {
+    return t.channel < a.p.channels ? t.channel : 0;
+}
 template <class T> DEVICE channel_numbers<T> stored_numbers(const batch_norm_args &a, const batch_norm_thread &t) {
-    const int64_t channel = t.channel < a.p.channels ? t.channel : 0;
-    return {a, channel, static_cast<const T *>(a.p.mean)[channel], static_cast<const T *>(a.p.variance)[channel]};
+    const int64_t channel = channel_in(a, t);
+    return {a, channel, static_cast<const T *>(a.p.mean)[channel],
+            (double)static_cast<const T *>(a.p.variance)[channel]};
+}
+
+/* Calls what(x) with x of the type to compute in. */
+template <class T, class What> DEVICE auto in_type(bool wide, const What &what) {
+    if constexpr (sizeof(T) == sizeof(float))
+        if (wide) return what(double(0));
+    return what(T(0));
 }
 
 /* ---- forward ---------------------------------------------------------------------------------------------------------- */
@@ -133,97 +152,132 @@ template <class T> DEVICE double origin_of(const batch_norm_args &a, int64_t cha
     return channel < a.p.channels ? (double)static_cast<const T *>(a.p.x)[channel * a.p.inner] : 0;
 }
 
-/* The sums of d and d^2 about the channel's first element: first about a thread's own, in T, then moved. */
-template <class T, int W> DEVICE two_sums deviations(const batch_norm_args &a, const batch_norm_thread &t) {
-    T own = 0, sum = 0, squares = 0;
+/* The sums of d and d^2 about the channel's first element: first about a thread's own, in T unless that loses them, then
+ * moved. */
+template <class T, int W> DEVICE sums<2> deviations(const batch_norm_args &a, const batch_norm_thread &t) {
+    T own = 0;
     double n = 0;
-    t.each<W>(a, [&](int64_t i) {
-        const auto x = pack_at<T, W>(a.p.x, i);
-        if (n == 0) own = x.v[0];
+    const auto add = [&](auto zero) {
+        auto sum = zero, squares = zero;
+        n = 0;
+        t.each<W>(a, [&](int64_t i) {
+            const auto x = pack_at<T, W>(a.p.x, i);
+            if (n == 0) own = x.v[0];
 #pragma unroll
-        for (int k = 0; k < W; k++) {
-            const T d = x.v[k] - own;
-            sum += d;
-            squares += d * d;
-        }
-        n += W;
-    });
+            for (int k = 0; k < W; k++) {
+                const auto d = (decltype(zero))x.v[k] - (decltype(zero))own;
+                sum += d;
+                squares += d * d;
+            }
+            n += W;
+        });
+        return sums<2>{{(double)sum, (double)squares}};
+    };
+    sums<2> all = add(T(0));
+    if (NR_IS_OUT_OF_RANGE(T, all.v[1], a.p.eps)) all = in_type<T>(true, add);
     const double shift = n > 0 ? (double)own - origin_of<T>(a, t.channel) : 0;
-    return {(double)sum + n * shift, (double)squares + shift * (2 * (double)sum + n * shift)};
+    return {{all.v[0] + n * shift, all.v[1] + shift * (2 * all.v[0] + n * shift)}};
 }
 
 /* The statistics of a channel from those sums; the first thread of the first part stores them. */
 template <class T>
-DEVICE channel_numbers<T> batch_numbers(const batch_norm_args &a, const batch_norm_thread &t, const two_sums &sums) {
-    const double n = (double)(a.p.batch * a.p.inner), shift = sums.a / n, squares = sums.b - sums.a * shift;
-    const double variance = squares < 0 ? 0 : squares / n;
-    const T mean = (T)(origin_of<T>(a, t.channel) + shift);
+DEVICE channel_numbers<T> batch_numbers(const batch_norm_args &a, const batch_norm_thread &t, const sums<2> &sums) {
+    const double n = (double)(a.p.batch * a.p.inner), shift = sums.v[0] / n, squares = sums.v[1] - sums.v[0] * shift;
+    const double variance = squares < 0 ? 0 : squares / n, mean = origin_of<T>(a, t.channel) + shift;
     if (t.first && t.part == 0) {
-        static_cast<T *>(a.p.mean)[t.channel] = mean;
+        static_cast<T *>(a.p.mean)[t.channel] = (T)mean;
         static_cast<T *>(a.p.variance)[t.channel] = (T)variance;
         const auto move = [&](void *running, double to) {
             T *one = static_cast<T *>(running) + t.channel;
             if (running) *one = (T)((1 - a.p.momentum) * (double)*one + a.p.momentum * to);
         };
-        move(a.p.running_mean, (double)mean);
+        move(a.p.running_mean, mean);
         move(a.p.running_variance, n > 1 ? variance * (n / (n - 1)) : variance);
     }
-    channel_numbers<T> c(a, t.channel < a.p.channels ? t.channel : 0, mean, (T)variance);
-    c.rest = (T)(origin_of<T>(a, t.channel) + shift - (double)mean);
+    channel_numbers<T> c(a, channel_in(a, t), (T)mean, variance);
+    c.rest = mean - (double)(T)mean;
     return c;
 }
 
 template <class T, int W>
 DEVICE void normalize(const batch_norm_args &a, const batch_norm_thread &t, const channel_numbers<T> &c) {
-    const T factor = c.scale * c.weight;
-    const T bias = (t.channel < a.p.channels ? number_at(a.p.bias, t.channel, T(0)) : T(0)) - c.rest * factor;
-    t.each<W>(a, [&](int64_t i) {
-        auto x = pack_at<T, W>(a.p.x, i);
+    const T bias = t.channel < a.p.channels ? number_at(a.p.bias, t.channel, T(0)) : T(0);
+    in_type<T>(c.wide, [&](auto zero) {
+        using A = decltype(zero);
+        const A mean = (A)c.mean, factor = (A)c.factor, shift = (A)((double)bias - c.rest * c.factor);
+        t.each<W>(a, [&](int64_t i) {
+            auto x = pack_at<T, W>(a.p.x, i);
 #pragma unroll
-        for (int k = 0; k < W; k++) x.v[k] = (x.v[k] - c.mean) * factor + bias;
-        *reinterpret_cast<pack<T, W> *>(static_cast<T *>(a.p.out) + i) = x;
+            for (int k = 0; k < W; k++) x.v[k] = (T)(((A)x.v[k] - mean) * factor + shift);
+            *reinterpret_cast<pack<T, W> *>(static_cast<T *>(a.p.out) + i) = x;
+        });
     });
 }
 
 /* ---- backward --------------------------------------------------------------------------------------------------------- */
 
-/* The sums of g h and of g. */
-template <class T, int W>
-DEVICE two_sums products(const batch_norm_args &a, const batch_norm_thread &t, const channel_numbers<T> &c) {
-    T product = 0, sum = 0;
-    t.each<W>(a, [&](int64_t i) {
-        const auto x = pack_at<T, W>(a.p.x, i), g = pack_at<T, W>(a.p.g, i);
+/* Where statistics are those of x four sums, else the first two: of g d, d = x - mean, of g, of d, and, if wide, of d^2. */
+enum { OF_GD, OF_G, OF_D, OF_DD };
+
+template <class T, int W, int n>
+DEVICE sums<n> products(const batch_norm_args &a, const batch_norm_thread &t, const channel_numbers<T> &c) {
+    const auto add = [&](auto zero) {
+        using A = decltype(zero);
+        A all[n] = {};
+        t.each<W>(a, [&](int64_t i) {
+            const auto x = pack_at<T, W>(a.p.x, i), g = pack_at<T, W>(a.p.g, i);
 #pragma unroll
-        for (int k = 0; k < W; k++) {
-            product += g.v[k] * (x.v[k] - c.mean);
-            sum += g.v[k];
-        }
-    });
-    return {(double)(product * c.scale), (double)sum};
+            for (int k = 0; k < W; k++) {
+                const A d = (A)x.v[k] - (A)c.mean;
+                all[OF_GD] += (A)g.v[k] * d;
+                all[OF_G] += (A)g.v[k];
+                if constexpr (n > OF_D) all[OF_D] += d;
+                if constexpr (n > OF_DD && sizeof(A) > sizeof(T)) all[OF_DD] += d * d;
+            }
+        });
+        sums<n> found;
+#pragma unroll
+        for (int k = 0; k < n; k++) found.v[k] = (double)all[k];
+        return found;
+    };
+    const sums<n> all = in_type<T>(c.wide, add);
+    return c.wide || all.v[OF_GD] - all.v[OF_GD] == 0 ? all : in_type<T>(true, add);
 }
 
 /* grad_x = weight scale (g - mean(g) - h mean(g h)), or without the means where statistics are not those of x. */
-template <class T, int W>
-DEVICE void differentiate(const batch_norm_args &a, const batch_norm_thread &t, const channel_numbers<T> &c,
-                          const two_sums &sums, bool training) {
-    if (t.first && t.part == 0 && a.p.grad_affine) {
-        static_cast<T *>(a.p.grad_affine)[t.channel] = (T)sums.a;
-        static_cast<T *>(a.p.grad_affine)[a.p.channels + t.channel] = (T)sums.b;
+template <class T, int W, int n>
+DEVICE void differentiate(const batch_norm_args &a, const batch_norm_thread &t, channel_numbers<T> c,
+                          const sums<n> &sums) {
+    constexpr bool training = n > OF_D;
+    const double share = 1 / (double)(a.p.batch * a.p.inner);
+    double product = sums.v[OF_GD], of_g = 0, of_h = 0;
+    if constexpr (training) {
+        const double rest = sums.v[OF_D] * share; /* of the mean, which is stored rounded */
+        product -= rest * sums.v[OF_G];
+        if (c.wide) /* the variance is stored in T */
+            c = channel_numbers<T>(a, channel_in(a, t), c.mean, sums.v[OF_DD] * share - rest * rest), c.wide = true;
+        of_h = product * share * c.scale * c.scale;
+        of_g = sums.v[OF_G] * share - rest * of_h;
     }
-    const double n = (double)(a.p.batch * a.p.inner);
-    const T factor = c.scale * c.weight;
-    const T slope = training ? (T)(sums.a / n) * c.scale : T(0), mean = training ? (T)(sums.b / n) : T(0);
-    t.each<W>(a, [&](int64_t i) {
-        auto g = pack_at<T, W>(a.p.g, i);
-        if (training) {
-            const auto x = pack_at<T, W>(a.p.x, i);
+    if (t.first && t.part == 0 && a.p.grad_affine) {
+        static_cast<T *>(a.p.grad_affine)[t.channel] = (T)(product * c.scale);
+        static_cast<T *>(a.p.grad_affine)[a.p.channels + t.channel] = (T)sums.v[OF_G];
+    }
+    in_type<T>(c.wide, [&](auto zero) {
+        using A = decltype(zero);
+        const A center = (A)c.mean, factor = (A)c.factor, slope = (A)of_h, mean = (A)of_g;
+        t.each<W>(a, [&](int64_t i) {
+            auto g = pack_at<T, W>(a.p.g, i);
+            if constexpr (training) {
+                const auto x = pack_at<T, W>(a.p.x, i);
 #pragma unroll
-            for (int k = 0; k < W; k++) g.v[k] = factor * (g.v[k] - mean - (x.v[k] - c.mean) * slope);
-        } else {
+                for (int k = 0; k < W; k++) g.v[k] = (T)(factor * ((A)g.v[k] - mean - ((A)x.v[k] - center) * slope));
+            } else {
 #pragma unroll
-            for (int k = 0; k < W; k++) g.v[k] *= factor;
-        }
-        *reinterpret_cast<pack<T, W> *>(static_cast<T *>(a.p.grad_x) + i) = g;
+                for (int k = 0; k < W; k++) g.v[k] = (T)((A)g.v[k] * factor);
+            }
+            *reinterpret_cast<pack<T, W> *>(static_cast<T *>(a.p.grad_x) + i) = g;
+        });
     });
 }
 
@@ -231,28 +285,31 @@ DEVICE void differentiate(const batch_norm_args &a, const batch_norm_thread &t, 
 
 enum { SUM = 1, APPLY = 2, BOTH = SUM | APPLY };
 
+/* How many sums a kind takes. */
+template <int kind> constexpr int sums_of = kind == NR_BATCH_NORM_TRAINING_BACKWARD ? OF_DD + 1 : 2;
+
 template <class T, int W, int kind, int phase>
 __global__ void __launch_bounds__(NR_BLOCK) batch_norm_kernel(const batch_norm_args a) {
-    constexpr bool training = kind == NR_BATCH_NORM_TRAINING || kind == NR_BATCH_NORM_TRAINING_BACKWARD;
     const batch_norm_thread t(a, phase == APPLY);
     if constexpr (kind == NR_BATCH_NORM_EVALUATION) {
         normalize<T, W>(a, t, stored_numbers<T>(a, t));
     } else {
-        two_sums sums;
+        constexpr int n = sums_of<kind>;
+        sums<n> all;
         if constexpr ((phase & SUM) != 0) {
             if constexpr (kind == NR_BATCH_NORM_TRAINING)
-                sums = joined(a, deviations<T, W>(a, t));
+                all = joined(a, deviations<T, W>(a, t));
             else
-                sums = joined(a, products<T, W>(a, t, stored_numbers<T>(a, t)));
+                all = joined(a, products<T, W, n>(a, t, stored_numbers<T>(a, t)));
         } else {
-            sums = of_parts(a, t.channel);
+            all = of_parts<n>(a, t.channel);
         }
         if constexpr (phase == SUM) {
-            if (t.first) a.partial[t.channel * a.parts + t.part] = sums;
+            if (t.first) static_cast<sums<n> *>(a.partial)[t.channel * a.parts + t.part] = all;
         } else if constexpr (kind == NR_BATCH_NORM_TRAINING) {
-            normalize<T, W>(a, t, batch_numbers<T>(a, t, sums));
+            normalize<T, W>(a, t, batch_numbers<T>(a, t, all));
         } else {
-            differentiate<T, W>(a, t, stored_numbers<T>(a, t), sums, training);
+            differentiate<T, W>(a, t, stored_numbers<T>(a, t), all);
         }
     }
 }
@@ -265,9 +322,9 @@ template <class T, int W, int kind> static int32_t launch(const nr_call *call, b
         LAUNCH((batch_norm_kernel<T, W, kind, phases>), grid, NR_BLOCK, 0, gpu->stream, a);
         return launched(call);
     }
-    const scratch partial(gpu, (size_t)(a.p.channels * a.parts) * sizeof(two_sums));
+    const scratch partial(gpu, (size_t)(a.p.channels * a.parts) * sizeof(sums<sums_of<kind>>));
     if (partial.failed()) return NORCH_ERROR_MEMORY;
-    a.partial = reinterpret_cast<two_sums *>(partial.memory);
+    a.partial = partial.memory;
     LAUNCH((batch_norm_kernel<T, W, kind, SUM>), grid, NR_BLOCK, 0, gpu->stream, a);
     LAUNCH((batch_norm_kernel<T, W, kind, APPLY>), grid, NR_BLOCK, 0, gpu->stream, a);
     return launched(call);

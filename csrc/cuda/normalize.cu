@@ -38,6 +38,28 @@ template <class T> struct alignas(4 * sizeof(T)) moments {
     DEVICE T h(T x) const { return (x - mean) * scale + shift; }
 };
 
+/* Those of rows whose squares T does not hold, or not to all its digits. */
+template <class E, int packs, class T = computed<E>>
+DEVICE moments<T> wide_moments(const normalize_args &a, const line &l, const share<E, packs> &x) {
+    constexpr int W = line::W<E>;
+    double sum = 0, squares = 0;
+    const auto each = [&](const auto &what) {
+        each_pack<E, packs>(l, [&](int64_t p) {
+            T v[W];
+            x.get(l, p, v);
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                if (l.at<E>(p, k) < l.n) what((double)v[k]);
+        });
+    };
+    each([&](double v) { sum += v; });
+    const double mean = a.centered ? add_up(l, sum) / (double)l.n : 0;
+    each([&](double v) { squares += (v - mean) * (v - mean); });
+    const double scale = 1 / sqrt(add_up(l, squares) / (double)l.n + a.eps);
+    const T rounded = (T)mean;
+    return {rounded, (T)scale, (T)(((double)rounded - mean) * scale)};
+}
+
 template <class E, int packs, class T = computed<E>>
 DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share<E, packs> &x) {
     using A = share_sum<T, packs>;
@@ -68,6 +90,13 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
     const A variance = add_up(l, squares) / (A)l.n - away * away;
     m.scale = T(1) / sqrt((T)(variance < 0 ? A(0) : variance) + (T)a.eps);
     m.shift = -(T)away * m.scale;
+    if constexpr (sizeof(T) == sizeof(float)) {
+        const bool lost = l.n > 0 && NR_IS_OUT_OF_RANGE(T, variance, a.eps);
+        if (__syncthreads_or(lost)) { /* seldom; all threads take part in sums */
+            const moments<T> wide = wide_moments<E, packs>(a, l, x);
+            if (lost) m = wide;
+        }
+    }
     return m;
 }
 

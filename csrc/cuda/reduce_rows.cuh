@@ -93,6 +93,59 @@ STATE(MOMENTS)
     };
 #include "../ops.def"
 
+/* ---- means and norms whose plain sums overflow or underflow: a second sum is scaled by a power of two ----------------- */
+
+#define NR_SCALE 0x1p+600
+
+/* The sum times 2^-64 is finite where the elements are; where it loses digits the plain one does not overflow. */
+template <class D> struct scaled_mean {
+    using T = typename D::T;
+    using ACC = typename D::A;
+    struct State {
+        ACC sum, scaled;
+    };
+    using Out = D;
+    static DEVICE State begin() { return {0, 0}; }
+    template <class S, class I> static DEVICE void step(S &s, T x, I) {
+        s.sum += x;
+        s.scaled = NR_FMA((ACC)x, (ACC)NR_SUM_SCALE, s.scaled);
+    }
+    static DEVICE void merge(State &s, const State &t) {
+        s.sum += t.sum;
+        s.scaled += t.scaled;
+    }
+    static DEVICE T value(const State &s, int64_t n, double) {
+        return s.sum - s.sum == 0 ? s.sum / (ACC)n : s.scaled / (ACC)n * (ACC)NR_SUM_BACK;
+    }
+};
+template <> struct row_mean<dtype_float32> : scaled_mean<dtype_float32> {};
+template <> struct row_mean<dtype_float64> : scaled_mean<dtype_float64> {};
+
+/* Squares of small, of ordinary and of large elements: Blue, "A Portable Fortran Program to Find the Euclidean Norm of a
+ * Vector" (1978), but each of all elements. */
+template <> struct row_norm<dtype_float64> {
+    struct State {
+        double small, squares, large;
+    };
+    using Out = dtype_float64;
+    static DEVICE State begin() { return {0, 0, 0}; }
+    template <class S, class I> static DEVICE void step(S &s, double x, I) {
+        const double up = x * NR_SCALE, down = x * (1 / NR_SCALE);
+        s.small = NR_FMA(up, up, s.small);
+        s.squares = NR_FMA(x, x, s.squares);
+        s.large = NR_FMA(down, down, s.large);
+    }
+    static DEVICE void merge(State &s, const State &t) {
+        s.small += t.small;
+        s.squares += t.squares;
+        s.large += t.large;
+    }
+    static DEVICE double value(const State &s, int64_t, double) {
+        if (s.squares < 1e-280) return sqrt(s.small) * (1 / NR_SCALE);
+        return s.squares < 1e+300 ? sqrt(s.squares) : sqrt(s.large) * NR_SCALE;
+    }
+};
+
 /* A number of elements of one output at once, of which number k has the index at(k). A VALUE_INDEX counts them in 32
  * bits. */
 template <class Row, class D, int n, class Index>

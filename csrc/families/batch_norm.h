@@ -3,6 +3,7 @@
 #define NR_FAMILIES_BATCH_NORM_H
 
 #include "../norch.h"
+#include "normalize.h"
 
 /* x (batch, channels, inner) is contiguous; h = (x - mean) / sqrt(variance + eps), with the statistics of each channel.
  * forward: out = h weight + bias. backward: grad_x from g, the gradient of out; grad_affine (2, channels), unless NULL:

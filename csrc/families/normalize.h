@@ -1,9 +1,13 @@
-/* normalize: the plan of layer, group and RMS normalisation. */
+/* normalize: the plan of layer, group and RMS normalisation, and the range of variances. */
 #ifndef NR_FAMILIES_NORMALIZE_H
 #define NR_FAMILIES_NORMALIZE_H
 
 #include <stdbool.h>
 #include "../norch.h"
+
+/* Whether sums of squares in T may have lost a variance that is added to eps: float overflows, or the squares vanish. */
+#define NR_IS_OUT_OF_RANGE(T, variance, eps) \
+    (sizeof(T) == sizeof(float) && (!((variance) < 1e30) || ((variance) < 1e-30 && (eps) < 1e-24)))
 
 /* x: rows of n contiguous elements; h = (x - mean) / sqrt(variance + eps), with the statistics of the row, or without
  * the mean. forward: out = h weight + bias. backward: grad_x from g, the gradient of out; grad_affine (2, weights),

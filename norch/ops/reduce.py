@@ -25,7 +25,7 @@ from ._operand import as_operand, numpy_names, operand
 from ._results import aminmax_result, max_result, min_result
 from .copy import cat
 from .op import METHODS, OPCODES, method, op
-from .pointwise import isnan, maximum, minimum, ne, where
+from .pointwise import isfinite, isnan, maximum, minimum, ne, where
 from .scan import products_of_others
 
 Dims = int | Sequence[int] | None
@@ -182,7 +182,11 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
         x = x.to(dtype)
     if x.dtype.kind not in "fc":
         return mean(x, dim, keepdim)  # raises the error
-    return nansum(x, dim, keepdim) / sum(isnan(x).logical_not(), dim, keepdim)
+    if x.dtype.itemsize == 2:
+        return nanmean(x.float(), dim, keepdim).to(x.dtype)
+    total, count = nansum(x, dim, keepdim), sum(isnan(x).logical_not(), dim, keepdim)
+    whole = mean(where(isnan(x), 0, x), dim, keepdim)  # as if NaN were 0: finite where the sum overflows
+    return where(isfinite(total), total / count, whole * (x.numel() / (total.numel() or 1) / count.to(x.dtype)))
 
 
 @method(numpy=True)
