@@ -12,6 +12,7 @@ import threading
 
 import numpy as np
 import pytest
+from conftest import DEVICE
 from layered import captured, drawn, inference, network, same_bits
 
 import norch
@@ -36,7 +37,7 @@ def test_a_network_is_the_same_to_the_bit(one_thread, threads, batch, size):
     model = network()
     run = inference(model)
     f = captured(run, norch.randn(batch, 3, size, size))
-    assert len(f.program.layers()) >= 9  # of 14, as small products have sums in other orders
+    assert DEVICE != "cpu" or len(f.program.layers()) >= 9  # of 14, as small products have sums in other orders
     for _ in range(2):
         x = norch.randn(batch, 3, size, size)
         assert same_bits(f(x), run(x))
@@ -54,7 +55,7 @@ def test_ways_to_infer(capture, mode):
         for _ in range(5):
             y = f(x)
         assert same_bits(y, model(x))
-    assert (f.forward if capture is norch.compile else f).program.layers()
+    assert DEVICE != "cpu" or (f.forward if capture is norch.compile else f).program.layers()
 
 
 # channels, out, kernel, stride, padding, dilation, groups, rows, columns
@@ -167,6 +168,7 @@ def test_values_that_others_need_too():
         assert all(same_bits(r, e) for r, e in zip(replayed, eager, strict=True))
 
 
+@pytest.mark.skipif(DEVICE != "cpu", reason="layers are the CPU's")
 def test_what_is_folded_is_listed():
     model = drawn(
         nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 1))
