@@ -46,6 +46,9 @@ static inline norch_tensor *nr_finished(norch_tensor *x, int32_t status) {
 #define NR_OWNED NR_AT_END(nr_release_local)
 static inline void nr_release_local(norch_tensor **x) { nr_release(*x); }
 
+/* How often norch_set_data() has given a tensor that existed another header. */
+extern int64_t nr_headers_replaced;
+
 /* Releases what x holds, when its last reference is gone. */
 void nr_tensor_clear(norch_tensor *x);
 

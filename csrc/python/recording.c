@@ -43,6 +43,7 @@ static void drop(void *field) {
         DO((r)->results[i_].object)                                                                     \
         for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x)                        \
     }                                                                                                   \
+    for (int64_t i_ = 0; i_ < (r)->keep_count; i_++) DO((r)->keeps[i_].x)                               \
     DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
@@ -79,7 +80,7 @@ static int clear(nr_recording *r) {
     forget_guards(&r->conditions.guards);
     forget_guards(&r->later);
     forget_guards(&r->watches);
-    r->conditions.leaf_count = r->used_count = r->result_count = 0;
+    r->conditions.leaf_count = r->used_count = r->result_count = r->keep_count = 0;
     return 0;
 }
 
@@ -92,6 +93,8 @@ static void dealloc(nr_recording *r) {
     nr_free(r->conditions.held);
     nr_free(r->conditions.ids);
     nr_free(r->used);
+    nr_free(r->headers);
+    nr_free(r->keeps);
     nr_free(r->results);
     nr_free(r->given);
     PyObject_GC_Del(r);
@@ -132,7 +135,7 @@ static bool is_seen(const nr_log *log, const norch_tensor *x) {
 
 static norch_tensor *grad_of(const norch_tensor *x) { return nr_is_tensor(x->grad) ? x->grad : NULL; }
 
-static void see(nr_observer *self, norch_tensor *x) {
+void nr_recording_see(nr_observer *self, norch_tensor *x) {
     nr_program *program = (nr_program *)self;
     nr_log *log = &((nr_recording *)program->owner)->log;
     if (!x->storage || program->refusal[0] || is_seen(log, x)) return;
@@ -147,7 +150,16 @@ static void see(nr_observer *self, norch_tensor *x) {
     log->seen[log->seen_count++] = (nr_seen){.x = norch_retain(x),
                                              .node = Py_XNewRef(x->node),
                                              .grad_storage = grad ? grad->storage : NULL,
-                                             .grad_data = grad ? grad->data : NULL};
+                                             .grad_data = grad ? grad->data : NULL,
+                                             .header = *x,
+                                             .grad_header = grad ? *grad : (norch_tensor){0}};
+}
+
+int32_t nr_recording_keep(nr_recording *r, norch_tensor *x) {
+    if (!nr_grow(&r->keeps, r->keep_count, &r->keep_capacity, sizeof *r->keeps))
+        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    r->keeps[r->keep_count++] = (nr_kept){norch_retain(x), *x};
+    return NORCH_OK;
 }
 
 /* grad_of(x): .grad. A recording notes that Python reads it. */
@@ -155,9 +167,9 @@ NR_BUILTIN(grad_of) {
     if (!nr_counted("grad_of", 1, n)) return NULL;
     norch_tensor *x = given[0];
     nr_observer *observer = nr_observing();
-    if (observer && observer->seen == see) {
+    if (observer && observer->seen == nr_recording_see) {
         nr_log *log = &((nr_recording *)((nr_program *)observer)->owner)->log;
-        see(observer, x);
+        nr_recording_see(observer, x);
         const norch_tensor *grad = grad_of(x);
         for (int64_t i = 0; i < log->seen_count; i++)
             if (log->seen[i].x == x) log->seen[i].asked |= log->seen[i].grad_storage == (grad ? grad->storage : NULL);
@@ -208,7 +220,7 @@ NR_BUILTIN(record_begin) {
     program->owner = r;
     program->line = ask_line;
     program->forget_line = Py_DecRef;
-    program->observer.seen = see;
+    program->observer.seen = nr_recording_see;
     nr_observe(&program->observer);
     return r;
 }
@@ -301,8 +313,9 @@ static void find_grad_rule(const nr_log *log, const nr_program *program, const n
 /* The tensors that runs use, from those that were seen. */
 static int32_t list_used(nr_recording *r) {
     nr_log *log = &r->log;
-    if (!(r->used = nr_malloc((size_t)log->seen_count * sizeof *r->used)))
-        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    r->used = nr_malloc((size_t)log->seen_count * sizeof *r->used);
+    r->headers = nr_malloc((size_t)log->seen_count * 2 * sizeof *r->headers);
+    if (!r->used || !r->headers) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (; r->used_count < log->seen_count; r->used_count++) {
         const nr_seen *seen = &log->seen[r->used_count];
         norch_tensor *x = seen->x;
@@ -311,9 +324,11 @@ static int32_t list_used(nr_recording *r) {
         const bool watched = !r->program->divided && nr_is_graph_leaf(x);
         void **hooks_at = watched ? (void **)((char *)x->node + nr_hooks_offset) : &none;
         nr_used *used = &r->used[r->used_count];
+        r->headers[2 * r->used_count] = seen->header;
+        r->headers[2 * r->used_count + 1] = seen->grad_header;
         *used = (nr_used){.x = norch_retain(x),
                           .storage = x->storage,
-                          .data = x->data,
+                          .data = seen->header.data,
                           .node = Py_XNewRef(r->program->divided ? seen->node : x->node), /* as the call found it */
                           .hooks_at = hooks_at,
                           .hooks = Py_XNewRef(*hooks_at),
@@ -326,6 +341,8 @@ static int32_t list_used(nr_recording *r) {
         if (r->conditions.reads & NR_READS_GRAD && !used->sets_grad)
             used->rule = seen->grad_storage ? NR_GRAD_SAME : NR_GRAD_NONE;
     }
+    for (int64_t i = 0; i < r->used_count; i++)
+        if (r->used[i].sets_grad && r->used[i].grad_after) NR_TRY(nr_recording_keep(r, r->used[i].grad_after));
     return NORCH_OK;
 }
 
@@ -517,47 +534,6 @@ static int32_t list_held(nr_recording *r) {
     }
     if (c->held_count) c->held_count = last + 1;
     return NORCH_OK;
-}
-
-static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewRef(object); }
-
-/* record_conditions(recording, guards, those of the backward part, watches or None, before_run, after_run, kept): when a
- * run is possible, and what Python does before and after it. Without watches before_run is always called. */
-NR_BUILTIN(record_conditions) {
-    nr_recording *r = n == 7 ? nr_recording_of("record_conditions", given[0]) : NULL;
-    if (!r || r->ready || r->conditions.guards.containers) {
-        PyErr_SetString(PyExc_TypeError, "record_conditions: takes seven arguments, once for each recording");
-        return NULL;
-    }
-    r->always_asks = given[3] == NR_NONE;
-    r->before_run = optional(given[4]);
-    r->after_run = optional(given[5]);
-    r->kept = optional(given[6]);
-    if (nr_guards_read(&r->conditions.guards, given[1]) != NORCH_OK ||
-        nr_guards_read(&r->later, given[2]) != NORCH_OK || nr_guards_read(&r->watches, given[3]) != NORCH_OK)
-        return NULL;
-    return Py_NewRef(NR_NONE);
-}
-
-/* record_read(recording, tensors, reads, ids): Python reads these tensors, which a run therefore must find as they are,
- * and of tensors what `reads` says; it may compare id() of an argument with the numbers of the list `ids`. */
-NR_BUILTIN(record_read) {
-    nr_recording *r = nr_counted("record_read", 4, n) ? nr_recording_of("record_read", given[0]) : NULL;
-    if (!r || !r->program || r->ready) return NULL;
-    nr_conditions *c = &r->conditions;
-    c->reads |= PyLong_AsLongLong(given[2]);
-    for (int64_t i = 0; i < PyList_Size(given[3]); i++) {
-        if (!nr_grow(&c->ids, c->id_count, &c->id_capacity, sizeof *c->ids))
-            return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory"), NULL;
-        c->ids[c->id_count++] = PyLong_AsLongLong(PyList_GetItem(given[3], i));
-    }
-    for (int64_t i = 0; i < PyList_Size(given[1]); i++) {
-        void *x = PyList_GetItem(given[1], i);
-        if (!nr_is_tensor(x)) continue;
-        see(&r->program->observer, x);
-        for (int64_t s = 0; s < r->log.seen_count; s++) r->log.seen[s].reached |= r->log.seen[s].x == x;
-    }
-    return Py_NewRef(NR_NONE);
 }
 
 static int32_t end(nr_recording *r, void *leaves, void *results) {

@@ -19,11 +19,12 @@ typedef enum nr_grad_rule {
 typedef struct nr_seen {
     norch_tensor *x;
     void *node;
-    norch_storage *grad_storage; /* of .grad when x was first used; NULL: it was None. Not a reference, so that */
-    void *grad_data;             /* the function itself can free it */
-    bool gained;                 /* the forward part has changed its node in the autograd graph */
-    bool asked;                  /* Python has read .grad as it was then */
-    bool reached;                /* Python can read it otherwise than as an argument */
+    norch_storage *grad_storage;      /* of .grad when x was first used; NULL: it was None. Not a reference, so that */
+    void *grad_data;                  /* the function itself can free it */
+    norch_tensor header, grad_header; /* copies, of x and .grad as they were then */
+    bool gained;                      /* the forward part has changed its node in the autograd graph */
+    bool asked;                       /* Python has read .grad as it was then */
+    bool reached;                     /* Python can read it otherwise than as an argument */
 } nr_seen;
 
 /* The storage of a tensor's .grad when the recording began; NULL: it was None. */
@@ -135,6 +136,11 @@ typedef struct nr_returned {
     int oldest; /* of the spares */
 } nr_returned;
 
+/* A tensor that the function made and that stays in use, and a copy of its header. */
+typedef struct nr_kept {
+    norch_tensor *x, header;
+} nr_kept;
+
 /* What must be as it was recorded, besides the tensors in use. */
 typedef struct nr_conditions {
     bool grad_enabled;
@@ -173,6 +179,10 @@ typedef struct nr_recording {
     bool always_asks;                                /* before_run is always called */
     void *counter;                                   /* of Python: the write counter */
     void *before_run, *after_run, *kept;
+    norch_tensor *headers; /* two for each tensor in use: copies of its header and of that of .grad */
+    nr_kept *keeps;
+    int64_t headers_replaced; /* nr_headers_replaced when the headers were last compared */
+    int64_t keep_count, keep_capacity;
 } nr_recording;
 
 /* Newer versions of CPython keep the reference count in the lower half only. */
@@ -228,6 +238,10 @@ static inline void nr_recording_note_modes(nr_recording *recording) {
 }
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */
 void *nr_recording_replay(nr_recording *recording, void *leaves);
+/* Notes a tensor that the function made, whose header must stay as it is. */
+int32_t nr_recording_keep(nr_recording *recording, norch_tensor *x);
+/* Notes a tensor that a call takes or Python reads, if it is from before the recording. */
+void nr_recording_see(nr_observer *program, norch_tensor *x);
 
 /* Builtins for norch/program: see recording.c, replay.c, parts.c, listing.c, host_call.c and captured.c. */
 #define NR_PROGRAM_CALLS(ROW) \

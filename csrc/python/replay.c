@@ -83,8 +83,30 @@ static int matches(nr_conditions *c, void *const *given) {
     return nr_guards_hold(&c->guards);
 }
 
-/* Whether the tensors that the calls use still have their memory, and their .grad follows its rule. */
-static bool tensors_stand(const nr_recording *r) {
+/* Whether a tensor from outside has the shape, strides, dtype and device of a header. */
+static __attribute__((noinline)) bool same_header(const norch_tensor *x, const norch_tensor *as) {
+    return same_layout(x, as) && !memcmp(x->strides, as->strides, (size_t)x->ndim * sizeof *x->strides);
+}
+
+/* Whether the tensors that Python holds have the headers that they had. */
+static __attribute__((noinline)) bool headers_stand(nr_recording *r) {
+    for (int64_t i = 0; i < r->used_count; i++)
+        if (!same_header(r->used[i].x, &r->headers[2 * i])) return false;
+    for (int64_t i = 0; i < r->keep_count; i++) {
+        const norch_tensor *x = r->keeps[i].x, *as = &r->keeps[i].header;
+        if (x->storage != as->storage || x->data != as->data || !same_header(x, as)) return false;
+    }
+    for (int64_t i = 0; i < r->conditions.leaf_count; i++) {
+        const nr_leaf *leaf = &r->conditions.leaves[i];
+        if (leaf->is_tensor && leaf->object && !same_header(leaf->object, &leaf->tensor)) return false;
+    }
+    r->headers_replaced = nr_headers_replaced;
+    return true;
+}
+
+/* Whether the tensors that the calls use still have their memory and headers, and their .grad follows its rule. */
+static bool tensors_stand(nr_recording *r) {
+    if (__builtin_expect(r->headers_replaced != nr_headers_replaced, false) && !headers_stand(r)) return false;
     for (int64_t i = 0; i < r->used_count; i++) {
         const nr_used *one = &r->used[i];
         const norch_tensor *x = one->x;
@@ -96,6 +118,7 @@ static bool tensors_stand(const nr_recording *r) {
         if (one->rule != NR_GRAD_SAME) continue;
         const norch_tensor *grad = x->grad;
         if (!nr_is_tensor(x->grad) || grad->storage != one->grad_storage || grad->data != one->grad_data) return false;
+        if (!same_header(grad, &r->headers[2 * i + 1])) return false;
     }
     return true;
 }
@@ -298,7 +321,7 @@ static bool read_arguments(void *tuple, int64_t count, void **given) {
     return true;
 }
 
-static bool memory_stands(const nr_recording *r) {
+static bool memory_stands(nr_recording *r) {
     return tensors_stand(r) && arguments_apart(r, r->given, r->conditions.first_leaves);
 }
 

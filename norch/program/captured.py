@@ -42,6 +42,7 @@ _ADVICE = {
     "Python reads the": "return the tensor, and read it after the call",
     "the shape of a result": "use where() or multiply by a mask, or leave this part out of the function",
     "the memory of a tensor": "write into it with copy_()",
+    "a tensor gets another shape": "take a view of it, such as x.t(), and use that",
     "a tensor is made over": "pass it as an argument",
     "a call failed": "do not catch its exception in the function",
     "load() reads": "load outside the function",

@@ -1,0 +1,47 @@
+/* conditions: what Python notes at the end of a recording, on which replays depend. */
+#include "../core/error.h"
+#include "../core/memory.h"
+#include "recording.h"
+
+static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewRef(object); }
+
+/* record_conditions(recording, guards, those of the backward part, watches or None, before_run, after_run, kept): when a
+ * run is possible, and what Python does before and after it. Without watches before_run is always called. */
+NR_BUILTIN(record_conditions) {
+    nr_recording *r = n == 7 ? nr_recording_of("record_conditions", given[0]) : NULL;
+    if (!r || r->ready || r->conditions.guards.containers) {
+        PyErr_SetString(PyExc_TypeError, "record_conditions: takes seven arguments, once for each recording");
+        return NULL;
+    }
+    r->always_asks = given[3] == NR_NONE;
+    r->before_run = optional(given[4]);
+    r->after_run = optional(given[5]);
+    r->kept = optional(given[6]);
+    if (nr_guards_read(&r->conditions.guards, given[1]) != NORCH_OK ||
+        nr_guards_read(&r->later, given[2]) != NORCH_OK || nr_guards_read(&r->watches, given[3]) != NORCH_OK)
+        return NULL;
+    return Py_NewRef(NR_NONE);
+}
+
+/* record_read(recording, tensors, reads, ids): Python reads these tensors, which a run therefore must find as they are,
+ * and of tensors what `reads` says; it may compare id() of an argument with the numbers of the list `ids`. */
+NR_BUILTIN(record_read) {
+    nr_recording *r = nr_counted("record_read", 4, n) ? nr_recording_of("record_read", given[0]) : NULL;
+    if (!r || !r->program || r->ready) return NULL;
+    nr_conditions *c = &r->conditions;
+    c->reads |= PyLong_AsLongLong(given[2]);
+    for (int64_t i = 0; i < PyList_Size(given[3]); i++) {
+        if (!nr_grow(&c->ids, c->id_count, &c->id_capacity, sizeof *c->ids))
+            return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory"), NULL;
+        c->ids[c->id_count++] = PyLong_AsLongLong(PyList_GetItem(given[3], i));
+    }
+    for (int64_t i = 0; i < PyList_Size(given[1]); i++) {
+        norch_tensor *x = PyList_GetItem(given[1], i);
+        if (!nr_is_tensor(x)) continue;
+        nr_recording_see(&r->program->observer, x);
+        const int32_t block = x->storage ? nr_program_find(r->program, x->storage) : -1;
+        if (block >= 0 && !r->program->blocks[block].external && nr_recording_keep(r, x) != NORCH_OK) return NULL;
+        for (int64_t s = 0; s < r->log.seen_count; s++) r->log.seen[s].reached |= r->log.seen[s].x == x;
+    }
+    return Py_NewRef(NR_NONE);
+}
