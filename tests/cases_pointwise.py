@@ -342,7 +342,8 @@ def backward_row(name: str, reference: Any, **more: Any) -> None:
 
 backward_row("relu", lambda a, b: np.where(b <= 0, 0, a), grad=2, inputs=(0,))
 backward_row("nan_to_num", lambda a, b: np.where(np.isfinite(b), a, 0), grad=2, inputs=(0,))
-backward_row("clamp", lambda a, b, c: np.where(b == c, a, 0), grad=2, inputs=(0,))
+backward_row("clamp_min", lambda a, b, c: np.where(b >= c, a, 0), grad=2, inputs=(0,))
+backward_row("clamp_max", lambda a, b, c: np.where(b <= c, a, 0), grad=2, inputs=(0,))
 backward_row(
     "sigmoid",
     lambda a, b: a * b * (1 - b),

@@ -266,10 +266,10 @@ fmin = op(
 )
 # A value at the bound counts as inside.
 _clamp_min = function_op(
-    "clamp_min", grad_a=lambda g, a, b: clamp_min_backward(g, a, b), grad_b=lambda g, a, b: g.where(a < b, 0)
+    "clamp_min", grad_a=lambda g, a, b: _at_least(g, a, b), grad_b=lambda g, a, b: g.where(a < b, 0)
 )
 _clamp_max = function_op(
-    "clamp_max", grad_a=lambda g, a, b: clamp_max_backward(g, a, b), grad_b=lambda g, a, b: g.where(a > b, 0)
+    "clamp_max", grad_a=lambda g, a, b: _at_most(g, a, b), grad_b=lambda g, a, b: g.where(a > b, 0)
 )
 eq = op("eq", "Where a == b.")
 ne = not_equal = op("ne", "Where a != b.", aliases=("not_equal",))
@@ -303,6 +303,17 @@ tanh_backward: Any = function_op(  # a * (1 - b * b)
 
 clamp_min_backward: Any = function_op("clamp_min_backward", grad_a=lambda g, b, c: clamp_min_backward(g, b, c))
 clamp_max_backward: Any = function_op("clamp_max_backward", grad_a=lambda g, b, c: clamp_max_backward(g, b, c))
+
+
+def _at_least(g: Tensor, a: Tensor, bound: Tensor) -> Tensor:
+    """g where a is at least the bound. A gradient of it does not depend on them, and so has no history of theirs."""
+    return g.where(a >= bound, 0) if mode.enabled else clamp_min_backward(g, a, bound)
+
+
+def _at_most(g: Tensor, a: Tensor, bound: Tensor) -> Tensor:
+    return g.where(a <= bound, 0) if mode.enabled else clamp_max_backward(g, a, bound)
+
+
 nan_to_num_backward: Any = function_op(
     "nan_to_num_backward", grad_a=lambda g, b: nan_to_num_backward(g, b), grad_b=None
 )
@@ -315,7 +326,7 @@ _where = function_op(  # a chooses b or c
 )
 _clamp = function_op(  # a between b and c
     "clamp",
-    grad_a=lambda g, a, b, c: clamp_max_backward(clamp_min_backward(g, a, b), a, c),
+    grad_a=lambda g, a, b, c: _at_most(_at_least(g, a, b), a, c),
     grad_b=lambda g, a, b, c: g.where((a < b) & (b < c), 0),
     grad_c=lambda g, a, b, c: g.where((a > c) | (c < b), 0),
 )
