@@ -5,6 +5,7 @@ import gc
 import io
 import pickle
 import threading
+import warnings
 
 import pytest
 from test_compile import bits, no_warning, recordings  # noqa: F401  (a fixture)
@@ -42,6 +43,51 @@ def test_hooks() -> None:
         for _ in range(6):
             eager(x).sum().backward()
     assert len(calls) == 6 and recordings(eager) == 0
+
+
+def heads(x, p, q):
+    return (x * p).tanh(), (x + p).exp(), (x * q).sin()
+
+
+def doubled(x, p, q):
+    shared = x + p  # whose node frees nothing
+    return shared * 2, shared * 3, q.exp()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("function", [heads, doubled])
+@pytest.mark.parametrize(
+    "walks", [lambda i: "012", lambda i: "20", lambda i: "0", lambda i: "01" if i % 2 else "1",
+              lambda i: "210" if i > 6 else "0", lambda i: "102" if i > 6 else ""],
+)  # fmt: skip
+def test_results_with_graphs_of_their_own_are_walked_one_by_one(walks, function, strict) -> None:
+    found = []
+    for wrap in (lambda f: f, lambda f: norch.compile(f, fullgraph=strict)):
+        p, q = (nn.Parameter(norch.full((3,), value)) for value in (2.0, 0.5))
+        wrapped, grads = wrap(function), []
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "compile: .* goes through a call of it twice")
+            for i in range(9):
+                outs = wrapped(norch.full((3,), 1 + i / 8), p, q)
+                for k in walks(i):
+                    outs[int(k)].sum().backward()
+                grads.append([x.grad if x.grad is None else bits(x.grad) for x in (p, q)])
+        found.append(grads)
+    assert found[0] == found[1]
+
+
+def test_a_result_that_is_walked_is_freed() -> None:
+    p = nn.Parameter(norch.ones(3))
+    compiled = norch.compile(lambda x: ((x * p).tanh(), (x + p).exp()), fullgraph=True)
+    for _ in range(7):
+        a, b = compiled(norch.ones(3))
+        a.sum().backward()
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="a second time"):
+                a.sum().backward()
+        b.sum().backward()
+        with pytest.raises(RuntimeError, match="a second time"):
+            b.sum().backward()
 
 
 def reading(x):

@@ -201,6 +201,7 @@ class CompiledFunction(CapturedFunction):
         where a replay would have to be followed by a call of the function."""
         if not self.strict and kind not in self._eager:
             self._refused(why, None, kind)
+            self._forget([one for one in self._programs + self._candidates if one.joint and one.in_tree == kind[0]])
 
     def _widen(self, in_tree: Any, outputs: set[int]) -> set[int]:
         """Notes results whose gradients were asked for; all such so far. Recordings without them go."""
@@ -214,10 +215,13 @@ class CompiledFunction(CapturedFunction):
                 and one.in_tree == in_tree
                 and not wanted & set(one.joint.traced.outputs) <= set(one.joint.differentiated)
             ]
-            self._programs = [one for one in self._programs if one not in narrow]
-            self._candidates = [one for one in self._candidates if one not in narrow]
-            self._latest = self._program = None
+            self._forget(narrow)
         return wanted
+
+    def _forget(self, programs: list[Program]) -> None:
+        self._programs = [one for one in self._programs if one not in programs]
+        self._candidates = [one for one in self._candidates if one not in programs]
+        self._latest = self._program = None
 
 
 class OptimizedModule(Module):

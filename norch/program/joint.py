@@ -42,6 +42,7 @@ from .tree import flatten, is_tensor, rebuild
 _new: Any = object.__new__
 _DIFFERENTIATED = "its gradient is differentiated (create_graph=True)"
 _HOOKED = "a gradient of a result is asked for from which another result was computed"
+_TWICE = "backward() goes through a call of it twice"
 _HAS_HOOKS = (
     "it has hooks that gradients of its own tensors go through; register them on its parameters, arguments or results, "
     "or compile the modules before and after them"
@@ -74,6 +75,8 @@ class TracedFunction:
     edges       where each gradient goes: the position of an argument, or a node shared by all calls
     reached     for each output, the numbers of the edges that its gradient reaches
     needed      for each output, the positions of results that its gradient reads
+    apart       for each output, those that backward() may go through after it, as their graphs share no node that it
+                frees; empty if there are none
     twins       {position of a result: the first of the same object}
     severed     positions of results that share memory with others, or with tensors from before the call: a write to
                 one would not change the history of the others
@@ -96,6 +99,7 @@ class TracedFunction:
         self.edges: tuple[int | Node, ...] = ()
         self.reached: dict[int, frozenset[int]] = {}
         self.needed: dict[int, frozenset[int]] = {}
+        self.apart: dict[int, frozenset[int]] = {}
         self.twins: dict[int, int] = {}
         self.severed: list[int] = []
         self.draws: list[tuple[Any, int]] = []
@@ -124,8 +128,10 @@ class TracedFunction:
         self.metas = {i: lib.norch_meta(results[i]) for i in self.outputs}
         positions = {node: i for i, node in enumerate(edges) if node is not None}
         self.edges = tuple(positions.get(edge, edge) for _, edge in own_edges)
+        freed_by: dict[int, set[Node]] = {}
         for i in self.outputs:
             behind, _ = region([node for node in nodes[i : i + 1] if node is not None], start)
+            freed_by[i] = {node for node in behind if type(node).release is not Node.release}
             self.inner.update(k for k in self.outputs if k != i and nodes[k] in behind)
             saved = [x for node in behind for x in _saved_by(node)]
             self.needed[i] = frozenset(k for k, x in enumerate(results) if _shares_any(x, saved))
@@ -134,6 +140,8 @@ class TracedFunction:
             self.reached[i] = frozenset(
                 k for k, (node, edge) in enumerate(own_edges) if (edge in ends if node is None else node in behind)
             )
+        apart = {i: frozenset(k for k in self.outputs if not freed_by[i] & freed_by[k]) for i in self.outputs}
+        self.apart = apart if any(apart.values()) else {}
         self.draws = [(state, state[1] - counter) for state, _, counter in self.trace.generators]
         node = TracedNode(own_edges, self, leaves, recording, list(results), finish)
         outs = list(results)
@@ -275,16 +283,36 @@ def _restored(written: tuple[Any, ...], before: list[tuple[Any, Any]]) -> Iterat
 
 
 class _CallNode(Node):
-    """The node of a call. leaves: its arguments, flat; generators: where its random numbers began."""
+    """The node of a call. leaves: its arguments, flat; generators: where its random numbers began; arrived: the outputs
+    whose gradients the last walk brought; left: those whose graphs no walk has freed; None: all."""
 
-    __slots__ = ("generators", "leaves")
+    __slots__ = ("arrived", "generators", "leaves", "left")
     is_whole = True
+    arrived: tuple[int, ...]
     edges: Any
     generators: list[tuple[Any, int, int]]
     leaves: tuple[Any, ...]
+    left: frozenset[int] | None
 
     def name(self) -> str:
         return "CompiledFunctionBackward"
+
+    def note(self, traced: TracedFunction, arrived: dict[int, Any]) -> None:
+        """Notes a walk. Raises Error for an output whose graph is freed."""
+        if self.left is not None:
+            if not self.left.issuperset(arrived):
+                raise freed(self)
+            traced.leave(_TWICE)
+        self.arrived = tuple(arrived)
+
+    def frees_all(self, traced: TracedFunction) -> bool:
+        """Whether the walk that ends frees the last graph of an output, as in a walk through the function's own."""
+        arrived, self.arrived = self.arrived, ()
+        if not traced.apart or not arrived:
+            return True
+        left = frozenset(traced.outputs) if self.left is None else self.left
+        self.left = left.intersection(*[traced.apart[i] for i in arrived])
+        return not self.left
 
 
 # ---- a call that is recorded ---------------------------------------------------------------------------------------
@@ -325,7 +353,7 @@ class TracedNode(_CallNode):
         super().__init__(*[edge for _, edge in leading])
         self.sources = [source for source, _ in leading]
         self.traced, self.leaves, self.recording, self.generators = traced, leaves, recording, traced.trace.generators
-        self.outs, self.finish, self.aside = outs, finish, False
+        self.outs, self.finish, self.aside, self.arrived, self.left = outs, finish, False, (), None
         self.gradients: tuple[Any, ...] | None = None
         self.differentiated: tuple[int, ...] = ()
         self.grad_outputs: tuple[Any, ...] = ()
@@ -335,6 +363,7 @@ class TracedNode(_CallNode):
             raise freed(self)
         traced = self.traced
         arrived = traced.by_output(g)
+        self.note(traced, arrived)
         if self.aside:
             return tuple([arrived.get(i) for i in traced.outputs])
         grads = {i: one.contiguous() for i, one in arrived.items()}
@@ -344,10 +373,8 @@ class TracedNode(_CallNode):
         resumed = self.gradients is None and lib.norch_record_resume(self.recording)
         outer = here.trace
         if resumed:
-            here.trace, traced.trace.modules = (
-                traced.trace,
-                {},
-            )  # those that are called here are guarded as they are now
+            # modules that are called here are guarded as they are now
+            here.trace, traced.trace.modules = traced.trace, {}
         try:
             roots = [(gradient_edge(self.outs[i]), one) for i, one in grads.items()]
             with traced.trace.frames.noted() if resumed else nullcontext():
@@ -365,7 +392,7 @@ class TracedNode(_CallNode):
             if resumed:
                 lib.norch_record_suspend(self.recording)
         if self.gradients is not None:
-            traced.leave("backward() goes through a call of it twice")
+            traced.leave(_TWICE)
         if resumed:
             if (why := traced.trace.add_later_guards(self.recording)) is not None:
                 traced.leave(why)
@@ -391,7 +418,10 @@ class TracedNode(_CallNode):
         return gradient_edge(self.outs[self.traced.outputs[index]])
 
     def release(self) -> None:
-        """Frees the graph, and all memory that only the gradient needs."""
+        """Frees the graph, and all memory that only the gradient needs, when no result is left that backward() may
+        still go through."""
+        if not self.frees_all(self.traced):
+            return
         outs, finish, self.outs, self.finish, self.sources = self.outs, self.finish, None, None, []
         if outs is None:
             return
@@ -408,6 +438,7 @@ class TracedNode(_CallNode):
 
     def __del__(self) -> None:
         with suppress(Exception):  # a user's thread, or the end of the interpreter
+            self.arrived = ()
             self.release()
 
 
@@ -436,6 +467,8 @@ class ReplayedNode(_CallNode):
             raise freed(self)
         traced = self.replay.traced
         arrived = traced.by_output(g)
+        if traced.apart:
+            self.note(traced, arrived)
         for i, count in self.counts.items():
             if count[0] > self.seq and any(i in traced.needed[k] for k in arrived):
                 raise changed(self, traced.metas[i])
@@ -487,6 +520,9 @@ class ReplayedNode(_CallNode):
         return gradient_edge(self.outs[at])
 
     def release(self) -> None:
+        if self.replay is not None and self.replay.traced.apart and not self.frees_all(self.replay.traced):
+            self.slab, self.used = None, True  # a walk from here on calls the function again
+            return
         self.replay = self.slab = self.outs = None
         self.leaves, self.state, self.counts = (), [], {}
 
@@ -525,6 +561,7 @@ class JointReplay:
         node.seq = next_seq()
         node.hooks = None
         node.replay, node.leaves, node.slab, node.used, node.outs = self, leaves, outs[-1], False, None
+        node.arrived, node.left = (), None
         node.state, self.state.values = self.state.values, []
         node.generators = [(state, state[0], state[1] - count) for state, count in self.traced.draws]
         for i in self.traced.severed:
