@@ -244,6 +244,7 @@ def test_state_copies_and_attributes() -> None:
     x = norch.randn(5, 3)
     for _ in range(5):
         compiled(x).sum().backward()
+    assert compiled.recordings() == 1
     for other in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
         assert other._orig_mod is not model and bits(other.eval()(x)) == bits(copy.deepcopy(model).eval()(x))
     file = io.BytesIO()

@@ -226,7 +226,8 @@ class CompiledFunction(CapturedFunction):
 
 class OptimizedModule(Module):
     """What norch.compile makes of a module: the module itself is ``_orig_mod``, whose attributes it has, and whose
-    parameters its state_dict() names with ``_orig_mod.`` before them, as PyTorch's does.
+    parameters its state_dict() names with ``_orig_mod.`` before them, as PyTorch's does. recordings() is that of a
+    compiled function.
 
     >>> model = norch.nn.Linear(2, 1)
     >>> compiled = norch.compile(model)
@@ -251,6 +252,9 @@ class OptimizedModule(Module):
         module = self.__dict__.get("_modules", {}).get("_orig_mod")
         if module is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        forward = self.__dict__.get("forward")
+        if name == "recordings" and isinstance(forward, CompiledFunction) and not hasattr(module, name):
+            return forward.recordings
         return getattr(module, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
