@@ -191,6 +191,70 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
 }  # fmt: skip
 
 
+def t(value: Any) -> Any:
+    return norch.tensor(value, dtype=norch.float64)
+
+
+# A function of one number, a point where a formula divides by 0 or an operand is 0, and the two derivatives there.
+POINTS: list[tuple[Callable[[Any], Any], float, float, float]] = [
+    (norch.sinc, 0.0, 0.0, -(np.pi**2) / 3),
+    (norch.sinc, 1e-9, -1e-9 * np.pi**2 / 3, -(np.pi**2) / 3),
+    (norch.sinc, 1e-3, -(np.pi**2) / 3e3 + np.pi**4 / 30e9, -(np.pi**2) / 3 + np.pi**4 / 10e6),
+    (lambda x: x ** t(0.0), 0.0, 0.0, 0.0),
+    (lambda x: x ** t(1.0), 0.0, 1.0, 0.0),
+    (lambda x: x ** t(2.0), 0.0, 0.0, 2.0),
+    (lambda x: x ** t(3.0), 0.0, 0.0, 0.0),
+    (lambda x: norch.float_power(x, 0), 0.0, 0.0, 0.0),
+    (lambda x: norch.float_power(x, 1), 0.0, 1.0, 0.0),
+    (lambda x: t(0.0) ** x, 0.0, 0.0, 0.0),
+    (lambda x: t(0.0) ** x, 2.0, 0.0, 0.0),
+    (lambda x: 0.0**x, 1.0, 0.0, 0.0),
+    (lambda x: norch.atan2(x, t(0.0)), 0.0, 0.0, 0.0),
+    (lambda x: norch.atan2(t(0.0), x), 0.0, 0.0, 0.0),
+    (lambda x: norch.copysign(x, t(1.0)), 0.0, 0.0, 0.0),
+    (lambda x: norch.special.xlog1py(x, t(2.0)), 0.0, np.log(3), 0.0),
+    (lambda x: norch.special.xlog1py(x, t(-1.0)), 0.0, 0.0, 0.0),
+    (lambda x: norch.logit(x), 0.0, np.inf, -np.inf),
+    (lambda x: norch.logit(x), 1.0, np.inf, np.inf),
+    (lambda x: norch.igamma(t(1.0), x), 0.0, 1.0, -1.0),
+    (lambda x: norch.igamma(t(2.0), x), 0.0, 0.0, 1.0),
+    (lambda x: norch.igamma(t(3.0), x), 0.0, 0.0, 0.0),
+    (lambda x: norch.igammac(t(1.0), x), 0.0, -1.0, 1.0),
+    (lambda x: F.gelu(x, approximate="tanh"), 1e110, 1.0, 0.0),
+    (F.gelu, 1e200, 1.0, 0.0),
+    (lambda x: F.softplus(x, 1.0, 2.0), 2.0, 1 / (1 + np.exp(-2)), 0.0),
+    (lambda x: F.binary_cross_entropy(x, t(1.0)), 1.0, 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize(("f", "x", "first", "second"), POINTS)
+def test_points_where_a_formula_divides_by_zero(f: Any, x: float, first: float, second: float) -> None:
+    for make in (func.jacrev, func.jacfwd):
+        np.testing.assert_allclose(make(f)(t(x)).item(), first, rtol=1e-10, atol=1e-12)
+        for again in (func.jacrev, func.jacfwd):
+            np.testing.assert_allclose(again(make(f))(t(x)).item(), second, rtol=1e-9, atol=1e-12)
+
+
+# The same of several numbers, with the second derivatives of their weighted sum.
+MATRICES: list[tuple[Callable[[Any], Any], list[float], list[list[float]]]] = [
+    (lambda x: x ** t([2.0, 1.0, 0.0, 3.0]), [0.0, 0.0, 0.5, 0.0], np.diag([2.0, 0.0, 0.0, 0.0]).tolist()),
+    (lambda x: x[0] ** x[1], [2.0, 0.0], [[0.0, 0.5], [0.5, np.log(2) ** 2]]),
+    (lambda x: x[0] ** x[1], [0.0, 3.0], [[0.0, 0.0], [0.0, 0.0]]),
+    (lambda x: norch.special.xlog1py(x[0], x[1]), [0.0, 1.0], [[0.0, 0.5], [0.5, 0.0]]),
+    (lambda x: norch.linalg.vector_norm(x, 1.5), [0.0, 0.0], [[0.0, 0.0], [0.0, 0.0]]),
+    (lambda x: norch.linalg.vector_norm(x, 3), [0.0, 1.0], [[0.0, 0.0], [0.0, 0.0]]),
+    (lambda x: norch.cdist(x[None], t([[1.0, 2.0]]), 1.5), [1.0, 2.0], [[0.0, 0.0], [0.0, 0.0]]),
+    (lambda x: norch.atan2(x[0], x[1]), [0.0, 0.0], [[0.0, 0.0], [0.0, 0.0]]),
+]
+
+
+@pytest.mark.parametrize(("f", "x", "second"), MATRICES)
+def test_points_of_several_numbers(f: Any, x: Any, second: Any) -> None:
+    for way, make in WAYS.items():
+        found = make(lambda x: f(x).sum())(t(x)).detach().numpy()
+        np.testing.assert_allclose(found, second, rtol=1e-10, atol=1e-12, err_msg=way)
+
+
 def nested(value: Any) -> list[Any]:
     return [value] if isinstance(value, norch.Tensor) else [x for each in value for x in nested(each)]
 

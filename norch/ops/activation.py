@@ -227,7 +227,7 @@ celu_backward: Any = function_op(
 softplus_backward: Any = function_op(
     "softplus_backward",
     grad_a=lambda g, b, c: softplus_backward(g, b, c),
-    grad_b=lambda g, a, b, c: (g * (a * (b.sigmoid() * (-b).sigmoid()))).where(b <= c, 0),
+    grad_b=lambda g, a, b, c: (g * (a * (b.sigmoid() * (-b).sigmoid()))).where(b < c, 0),
 )
 huber_backward: Any = function_op(
     "huber_backward",

@@ -19,10 +19,25 @@ def logit_cross_entropy(x: Tensor, target: Tensor) -> Tensor:
     return (1 - target) * x - logsigmoid(x)
 
 
+def _spread(x: Tensor) -> Tensor:
+    return ((1 - x) * x).clamp(min=1e-12)
+
+
+@differentiable(
+    "binary_cross_entropy_backward",
+    broadcast=True,
+    grad_x=lambda g, x, target: g * (x * x - 2 * x * target + target) / _spread(x) / _spread(x),
+    grad_target=lambda g, x: -g / _spread(x),
+)
+def _slope_of_probability(x: Tensor, target: Tensor) -> Tensor:
+    """(x - target) / (x (1 - x)). With the product clamped, its derivative is that of the quotient, as in PyTorch."""
+    return (x - target) / _spread(x)
+
+
 @differentiable(
     "binary_cross_entropy",
     broadcast=True,
-    grad_x=lambda g, x, target: g * (x - target) / ((1 - x) * x).clamp(min=1e-12),
+    grad_x=lambda g, x, target: g * _slope_of_probability(x, target),
     grad_target=lambda g, x: g * ((-x).log1p() - x.log()),
 )
 def probability_cross_entropy(x: Tensor, target: Tensor) -> Tensor:

@@ -76,8 +76,10 @@ def max_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -
 
 def vector_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
     """Of sum(|x| ** p) ** (1 / p); 0 where the slope is infinite, and at 0."""
-    size = x.abs() if p >= 1 else x.abs().where(x != 0, math.inf)
-    share = size / expand_reduced(out.where(out != 0, math.inf) if p >= 1 else out, x, axes, keepdim)
+    size = x.abs()
+    if p < 2:  # at 0, where x.sign() is 0, no power is infinite, nor its derivative
+        size = size.where(x != 0, 1.0 if p >= 1 else math.inf)
+    share = size / expand_reduced(out.where(out != 0, 1.0) if p >= 1 else out, x, axes, keepdim)
     return x.sign() * share.pow(p - 1) * expand_reduced(g, x, axes, keepdim)  # of shares no power overflows
 
 

@@ -22,14 +22,9 @@ from ._arguments import as_fixed_operand, public
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
+from ._slopes import grad_of_base, grad_of_exponent, over_square, slope_of_acosh, slope_of_sinc
 from .op import METHODS, function_op, method, op
 from .operators import operator, operators
-
-
-def _slope_of_acosh(x: Tensor) -> Tensor:
-    """1 / sqrt(x**2 - 1). For complex x a product of two roots: the root of the product has the wrong sign for Re x <
-    0."""
-    return (x - 1).rsqrt() * (x + 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
 
 
 def _zeros(g: Tensor) -> Tensor:
@@ -77,7 +72,7 @@ asinh = arcsinh = op(
     "asinh", "Inverse hyperbolic sine.", grad=lambda g, x: g * (x * x + 1).rsqrt(), aliases=("arcsinh",)
 )
 acosh = arccosh = op(
-    "acosh", "Inverse hyperbolic cosine; NaN below 1.", grad=lambda g, x: g * _slope_of_acosh(x), aliases=("arccosh",)
+    "acosh", "Inverse hyperbolic cosine; NaN below 1.", grad=lambda g, x: g * slope_of_acosh(x), aliases=("arccosh",)
 )
 atanh = arctanh = op(
     "atanh", "Inverse hyperbolic tangent; NaN outside [-1, 1].", grad=lambda g, x: g / (1 - x * x), aliases=("arctanh",)
@@ -95,9 +90,7 @@ erfinv: Any = op(
 )
 lgamma = op("lgamma", "Logarithm of the absolute value of the gamma function.", grad=lambda g, x: g * x.digamma())
 digamma = op("digamma", "Derivative of lgamma; NaN at negative integers.", grad=lambda g, x: g * x.polygamma(1))
-sinc = op(
-    "sinc", "sin(pi x) / (pi x), 1 at 0.", grad=lambda g, x: g * (((x * math.pi).cos() - x.sinc()) / x).where(x != 0, 0)
-)
+sinc = op("sinc", "sin(pi x) / (pi x), 1 at 0.", grad=lambda g, x: g * slope_of_sinc(x))
 sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda g, out: sigmoid_backward(g, out))
 relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1)
 floor = op("floor", "The largest integer not above x.", grad=_zeros)
@@ -117,7 +110,7 @@ _inverse = function_op("pow", row="reciprocal", grad=lambda g, x: -g * reciproca
 _cube = function_op("cube", grad=lambda g, x: g * (x.square() * 3))
 _round = function_op("round", grad=_zeros)
 _logit = function_op(  # NaN outside [0, 1], infinite at its ends
-    "logit", grad=lambda g, x: (g / (x * (1 - x))).where((x >= 0) & (x <= 1), math.nan)
+    "logit", grad=lambda g, x: (g * (1 / x + 1 / (1 - x))).where((x >= 0) & (x <= 1), math.nan)
 )
 
 
@@ -165,36 +158,14 @@ fmod = op(
 )
 
 
-def _grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """g b a ** (b - 1); 0 for b = 0, also at a = 0, where a ** -1 is infinite."""
-    if b._weak:  # b stands for a Python number
-        n = b.item()
-        return g * (a.pow(n - 1) * n) if n else _zeros(g)
-    return (g * (b * a.pow(b - 1))).where(b != 0, 0)
-
-
-def _grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
-    """g a ** b log(a); 0 for a = 0 and b >= 0, where log(a) is infinite but 0 ** b is constant."""
-    constant = (a == 0) & (b.real >= 0)
-    return (g * (a.pow(b) * a.to(g.dtype).log())).where(constant.logical_not(), 0)
-
-
-_pow = function_op("pow", grad_a=_grad_of_base, grad_b=_grad_of_exponent)
-
-
-def _over_square(g: Any, a: Any, b: Any) -> Any:
-    """g a / (a a + b b), 0 at the origin, where no gradient exists. Integers become floats, as squares could
-    overflow."""
-    a, b = a.to(g.dtype), b.to(g.dtype)
-    norm = a * a + b * b
-    return g * (a / norm).where(norm != 0, 0)
+_pow = function_op("pow", grad_a=grad_of_base, grad_b=grad_of_exponent)
 
 
 atan2 = arctan2 = op(
     "atan2",
     "The angle of the point (b, a) in radians, in (-pi, pi].",
-    grad_a=lambda g, a, b: _over_square(g, b, a),
-    grad_b=lambda g, a, b: _over_square(-g, a, b),
+    grad_a=lambda g, a, b: over_square(g, b, a),
+    grad_b=lambda g, a, b: over_square(-g, a, b),
     aliases=("arctan2",),
 )
 hypot = op(
@@ -206,7 +177,7 @@ hypot = op(
 copysign = op(
     "copysign",
     "|a| with the sign of b. Integers become floats.",
-    grad_a=lambda g, a, out: g * (out / a).where(a != 0, 0),
+    grad_a=lambda g, a, out: g * (out / a.where(a != 0, math.inf)),
     grad_b=_zeros,
 )
 xlogy = op(

@@ -22,9 +22,25 @@ def _over(y: Tensor, x: Tensor) -> Tensor:
     return (y / x.where(small.logical_not(), 1)).where(small.logical_not(), 0.5)
 
 
-def _density(a: Tensor, x: Tensor) -> Tensor:
-    """x**(a - 1) e**-x / gamma(a), the slope of igamma(a, x) along x."""
-    return (xlogy(a - 1, x) - x - a.lgamma()).exp()
+def _density(a: Any, x: Any, n: int = 1) -> Any:
+    """x**(a - n) e**-x / gamma(a): for n = 1 the slope of igamma(a, x) along x."""
+    return _power_density(a, x, n)
+
+
+def _slope_of_density(g: Tensor, a: Tensor, x: Tensor, n: int) -> Tensor:
+    """Of x**k e**-x its k x**(k - 1) e**-x less itself, without dividing by x, which may be 0."""
+    power = a - n
+    return g * (power * _density(a.where(power != 0, n + 1), x, n + 1) - _density(a, x, n))
+
+
+@differentiable(
+    "igamma_density",
+    broadcast=True,
+    grad_a=lambda g, a, x, n: g * _density(a, x, n) * (x.log() - a.digamma()),
+    grad_x=_slope_of_density,
+)
+def _power_density(a: Any, x: Any, n: int) -> Any:
+    return (xlogy(a - n, x) - x - a.lgamma()).exp()
 
 
 def _grad_of_first(g: Tensor) -> Tensor:
@@ -104,7 +120,15 @@ def ndtr(input: Tensor) -> Tensor:
 
 def xlog1py(input: Operand, other: Operand) -> Tensor:
     """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
-    x, y = as_fixed_operand(input, "xlog1py"), as_fixed_operand(other, "xlog1py")
+    return _xlog1py(as_fixed_operand(input, "xlog1py"), as_fixed_operand(other, "xlog1py"))
+
+
+def _log1p_unless_at_origin(g: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    return g * y.where(((x == 0) & (y <= -1)).logical_not(), 0).log1p()
+
+
+@differentiable("xlog1py", broadcast=True, grad_x=_log1p_unless_at_origin, grad_y=lambda g, x, y: g * x / (y + 1))
+def _xlog1py(x: Tensor, y: Tensor) -> Tensor:
     return where((x == 0) & (y == y), 0, x * log1p(where((x == 0) & (y == y), 0, y)))
 
 

@@ -1,0 +1,53 @@
+"""Gradients of elementwise operations that take more than a line (pointwise.py). Each divides by no 0 and multiplies no
+0 by infinity, so that its own derivatives, forward and reverse, are right where an input is 0."""
+
+from __future__ import annotations
+
+import math
+
+from .._typing import Any, Tensor
+
+
+def slope_of_acosh(x: Tensor) -> Tensor:
+    """1 / sqrt(x**2 - 1). For complex x a product of two roots: the root of the product has the wrong sign for Re x <
+    0."""
+    return (x - 1).rsqrt() * (x + 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
+
+
+_SERIES = [(-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 9)]
+
+
+def slope_of_sinc(x: Tensor) -> Tensor:
+    """(cos(pi x) - sinc(x)) / x; near 0, where that cancels, its Taylor series, so that no derivative divides by 0."""
+    is_near = x.abs() < 0.25
+    near, far = x.where(is_near, 0), x.where(is_near.logical_not(), 1)
+    square = near * near
+    series = square * _SERIES[-1] + _SERIES[-2]
+    for coefficient in _SERIES[-3::-1]:
+        series = series * square + coefficient
+    return (series * near).where(is_near, ((far * math.pi).cos() - far.sinc()) / far)
+
+
+def grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """g b a ** (b - 1); 0 for b = 0, also at a = 0, where a ** -1 is infinite, and of an infinite g."""
+    if b._weak:  # b stands for a Python number
+        n = b.item()
+        return g * (a.pow(n - 1) * n) if n else g.new_zeros(g.shape)
+    varies = (b != 0) | a.reciprocal().isfinite()
+    base = a.where(varies, 1)  # before the power, so that no derivative meets 0 times infinity
+    return g.where((b != 0) | g.isfinite(), 0) * (b * base.pow(b - 1))
+
+
+def grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
+    """g a ** b log(a); 0 for a = 0 and b >= 0, where log(a) is infinite but 0 ** b is constant."""
+    varies = ((a == 0) & (b.real >= 0)).logical_not()
+    base = a.to(g.dtype).where(varies, 1)
+    return g.where(varies, 0) * (base.pow(b) * base.log())
+
+
+def over_square(g: Any, a: Any, b: Any) -> Any:
+    """g a / (a a + b b), 0 at the origin, where no gradient exists. Integers become floats, as squares could
+    overflow."""
+    a, b = a.to(g.dtype), b.to(g.dtype)
+    norm = a * a + b * b
+    return g * (a / norm.where(norm != 0, math.inf))
