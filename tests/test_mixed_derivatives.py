@@ -245,6 +245,9 @@ MATRICES: list[tuple[Callable[[Any], Any], list[float], list[list[float]]]] = [
     (lambda x: norch.linalg.vector_norm(x, 3), [0.0, 1.0], [[0.0, 0.0], [0.0, 0.0]]),
     (lambda x: norch.cdist(x[None], t([[1.0, 2.0]]), 1.5), [1.0, 2.0], [[0.0, 0.0], [0.0, 0.0]]),
     (lambda x: norch.atan2(x[0], x[1]), [0.0, 0.0], [[0.0, 0.0], [0.0, 0.0]]),
+    (lambda x: norch.linalg.det(x.reshape(2, 2)), [0.0] * 4, np.diag([1.0, -1.0, -1.0, 1.0])[::-1].tolist()),
+    (lambda x: norch.linalg.det(x.reshape(3, 3)), [0.0] * 9, np.zeros((9, 9)).tolist()),
+    (lambda x: norch.linalg.det(2 * x.diag()), [3.0, 0.0, 0.0], [[0.0, 0.0, 0.0], [0.0, 0.0, 24.0], [0.0, 24.0, 0.0]]),
 ]
 
 

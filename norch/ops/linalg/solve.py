@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from ..._typing import Tensor
 from ...autograd.differentiable import differentiable
+from ...autograd.grad_mode import mode
 from ...autograd.levels import holds, occurs
 from ...errors import LinAlgError, ShapeError
 from .._operand import tensor_of
 from ..copy import cat
-from ..create import eye
+from ..create import arange, eye
 from ..matmul import matmul
 from ..scan import products_of_others
 from .factor import lu_factor_ex
@@ -139,6 +140,20 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 # ---- determinants ----------------------------------------------------------------------------------------------------
 
 
+_MOST_BY_MINORS = 12  # rows, of which the minors have n^4 elements
+
+
+def _by_minors(A: Tensor) -> Tensor:
+    """The cofactors (..., N, N) by their definition: they have derivatives at every rank, as singular vectors have not
+    where singular values are equal."""
+    n = A.shape[-1]
+    row, column = arange(n, device=A.device)[:, None], arange(n - 1, device=A.device)
+    others = column + (column >= row)  # (N, N - 1): all numbers but that of the row
+    minors = A[..., others, :][..., others].transpose(-3, -2)
+    found = _det(minors)
+    return found.where((row + row.mT) % 2 == 0, -found)
+
+
 def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     """det(A) A^-T; for matrices that are singular or nearly so, where that is inaccurate, from A = U S V^T:
     det(U) det(V) U cof(S) V^T, where the cofactors of S are products of all singular values but one. Of complex
@@ -150,6 +165,8 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     if holds(regular):
         return det[..., None, None] * _inv(A).mT
     of_regular = det[..., None, None] * _inv(A.where(regular, one)).mT
+    if mode.enabled and A.shape[-1] <= _MOST_BY_MINORS:
+        return of_regular.where(regular, _by_minors(A))
     U, S, Vh = svd(A.where(~regular, one.cumsum(-1).tril()))  # whose singular values differ
     others = products_of_others(S, -1) * products_of_others(S, -1, True)
     sign = _det(U.detach()) * _det(Vh.detach())
