@@ -2,6 +2,7 @@
 
 import importlib
 import random
+import warnings
 
 import pytest
 
@@ -508,3 +509,33 @@ def test_the_article_by_its_own_script_prints_its_losses():
             loss = step(norch.Tensor([[x]]), norch.Tensor([[y]]))
         assert abs(loss.item() - known) < module.TOLERANCE
     assert len(step.program) <= 17
+
+
+@pytest.mark.parametrize("make", [optim.Adam, optim.AdamW, optim.NAdam, lambda p: optim.SGD(p, 0.1, momentum=0.9)])
+def test_parameters_that_join_an_optimizer_later(make):
+    results = []
+    for wrap in (lambda f: f, norch.capture):
+        norch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+        model[0].requires_grad_(False)
+        optimizer = make(list(model.parameters()))
+
+        def step(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = model(x).square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run, found = wrap(step), []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for i in range(16):
+                if i == 6:
+                    model[0].requires_grad_(True)
+                found.append(run(norch.full((2, 2), 1.0 + i)).item())
+        found += [p.tolist() for p in model.parameters()]
+        if wrap is norch.capture:
+            assert run.recordings() > 1
+        results.append(found)
+    assert results[0] == results[1]

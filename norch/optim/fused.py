@@ -96,23 +96,28 @@ class Fused(Elementwise):
             params, grads = with_gradients(group["params"])
             if params:
                 if trace is not None:
-                    hyper = self.row.hyper()
-                    at = address(hyper)
-                    if any(isinstance(one, Tensor) for one in group.values()):
-                        unseen("an option of an optimizer is a tensor")
+                    self._record_step(trace, params, grads, group)
+                    continue
                 self._fill(hyper, group)
                 self._advance(params, grads, group, hyper, at)
-                if trace is not None:
-                    self._record(trace, params, group, hyper)
         return loss
+
+    def _record_step(self, trace: Any, params: list[Tensor], grads: list[Tensor], group: dict[str, Any]) -> None:
+        """The step of a group under recording: parameters that have taken as many steps have options of their own."""
+        if any(isinstance(one, Tensor) for one in group.values()):
+            unseen("an option of an optimizer is a tensor")
+        entries = [self.state.get(param) or (self._entry(param, group) if self.row.counts else {}) for param in params]
+        for some, theirs, _ in by_step(params, grads, entries) if self.row.counts else ((params, grads, entries),):
+            hyper = self.row.hyper()
+            self._fill(hyper, group)
+            self._advance(some, theirs, group, hyper, address(hyper))
+            self._record(trace, some, group, hyper)
 
     def _record(self, trace: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
         """Adds the callbacks and guards of this step to a recording (norch/program/trace.py)."""
         state, kept, counts = self.state, self._structure(group), self.row.counts
         entries = [state[param] for param in params if param in state]
         absent = [param for param in group["params"] if param._grad is None]
-        if counts and len({entry["step"] for entry in entries}) > 1:
-            unseen("the parameters of a group have taken different numbers of steps")
 
         def refresh() -> bool:
             if self._structure(group) != kept or not isinstance(group["lr"], (float, int)):
