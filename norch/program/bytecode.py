@@ -187,7 +187,7 @@ def _use_of(instructions: list[Any], i: int) -> Use | None:
     LOAD_ATTR d, LOAD_CONST "k", COPY, COPY, BINARY_SUBSCR, ..., BINARY_OP +=, ..., STORE_SUBSCR   a.d["k"] += ...
     """
     one, after = instructions[i], instructions[i + 1 :]
-    if is_method(one):
+    if is_method(one) and one.opname != "LOAD_GLOBAL":
         return CALLED
     taken = taken_by(instructions, i)
     if taken is None:
@@ -200,7 +200,9 @@ def _use_of(instructions: list[Any], i: int) -> Use | None:
         return None
     at, depth = taken
     by = instructions[at]
-    if by.opname.startswith("CALL") and depth == _popped(by):
+    # LOAD_GLOBAL may push a NULL too, for a call of what is read from the variable: cfg["f"](x), and cfg.get(x) where
+    # cfg is imported
+    if by.opname.startswith("CALL") and depth == _popped(by) - is_method(one):
         return CALLED
     if by.opname == "STORE_SUBSCR" and depth == 2:
         return Use("stored")

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle, counter, next_seq
+from .._handle import counter, next_seq
 from .._lib import lib
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
@@ -108,7 +108,7 @@ class CompiledFunction(CapturedFunction):
             self._called_before = True
             return out
         trace, candidates = Trace(is_joint=True), self._matching(self._candidates, in_tree, leaves)
-        edges = [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves]
+        edges = [gradient_edge(x) if is_tensor(x) else None for x in leaves]
         start = next_seq()
         recording = lib.norch_record_begin(self.strict, line, counter, None, True)
         try:

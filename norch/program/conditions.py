@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from types import CellType, MemberDescriptorType
 from typing import Any
 
-from .fields import offset_of, offset_of_dict
+from .fields import is_a, offset_of, offset_of_dict
 
 ITEM, SIZE, KEYS, FIELD, CALL = range(5)
 Row = tuple[Any, ...]
@@ -101,7 +101,7 @@ def dict_of(x: Any) -> dict[str, Any] | None:
         found = object.__getattribute__(x, "__dict__")
     except AttributeError:
         return None
-    return found if isinstance(found, dict) else None
+    return found if is_a(found, dict) else None
 
 
 def slot_of(slot: Any, x: Any) -> Any:

@@ -22,7 +22,8 @@ from weakref import ref
 
 from .._handle import Device, DType, Size
 from .conditions import CALL, ITEM, KEYS, SIZE, Row, Unchanged, absent
-from .trusted import OWN
+from .fields import is_a
+from .trusted import is_own
 
 Place = tuple[str, int]  # file and line that read something
 
@@ -130,7 +131,7 @@ class Containers:
     def _contents_of_others(self, x: Any, base: type, place: Place | None) -> None:
         module = str(base.__module__)
         if issubclass(base, ref):
-            if isinstance(x(), type):
+            if is_a(x(), type):
                 self._reach(x(), place)
             elif x() is not None:  # a guard of it would keep it alive
                 raise Refused(f"it reads a weak reference; {HOLD}", place)
@@ -161,7 +162,7 @@ class Containers:
             for value in self._unchanged(lambda x: (x.args, x.__cause__, x.__context__), x, place):
                 self._reach(value, place)
             self._fields_in_c(x, base, place)
-        elif module.partition(".")[0] not in OWN:
+        elif not is_own(module):
             raise Refused(
                 f"it reads an object of type {type(x).__name__}, whose state cannot be compared; {HOLD}", place
             )
@@ -187,7 +188,7 @@ class Containers:
         self._fields_in_c(x, type(x), place)
         if x in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__) or x.closed or not x.readable():
             return
-        if not isinstance(x, (io.StringIO, io.BytesIO)):
+        if not is_a(x, (io.StringIO, io.BytesIO)):
             raise Refused("it reads a file; read it outside the function", place)
         self._bytes(lambda x: (x.getvalue(), x.tell()), len(x.getvalue()), x, place)
 

@@ -25,19 +25,24 @@ from .._handle import Device, DType, Handle, Size
 from ..errors import PACKAGE
 from ..nn.module import Module
 from .bytecode import Reads, reads_of
+from .fields import is_a
 from .trusted import (
+    CHANGING_TYPES,
     FROZEN_FILES,
     LAYERS_FILES,
     PACKAGE_FILES,
+    PYTORCH,
     REPORTING_FILES,
     SAME_FUNCTIONS,
     SAME_MODULES,
     STANDARD,
+    is_pytorch,
 )
 
 _FILE = "it reads a file; read it outside the function"
 _THREAD = "it starts a thread, whose code is not seen; start it outside the function"
 _IDENT = "it asks which thread it runs in; pass what depends on that as an argument"
+_OUTSIDE = "call it outside the function, and pass what it gives as an argument"
 _LOCK = "it asks whether a lock is free; ask outside the function, and pass the answer as an argument"
 _PROFILE = "it sets a profile function, which hides code; profile the calls of the captured function"
 
@@ -53,7 +58,11 @@ _REFUSED = {
     "io.open": _FILE, "_io.open": _FILE, "_io.open_code": _FILE, "numpy.fromfile": _FILE, "builtins.input": _FILE,
     "_thread.start_new_thread": _THREAD, "_thread.start_joinable_thread": _THREAD,
     "sys.setprofile": _PROFILE, "sys._setprofileallthreads": _PROFILE,
-    "_thread.get_ident": _IDENT,
+    "_thread.get_ident": _IDENT, "_thread.get_native_id": _IDENT,
+    "_thread.stack_size": "it reads a setting of threads; pass it as an argument",
+    "atexit._ncallbacks": "it counts functions of atexit; pass what depends on that as an argument",
+    **dict.fromkeys(("_weakref.getweakrefcount", "_weakref.getweakrefs"),
+                    "it asks for the weak references to an object; pass what depends on that as an argument"),
     "_thread._count": "it counts threads; pass what depends on that as an argument",
 }  # fmt: skip
 # {file of code that is not looked at: {function that reads more than its arguments: what is refused}}
@@ -143,7 +152,7 @@ class Frames:
                 self._note_setting(frame, code, argument)
                 if code.co_filename == _LOGGING and kind_of(frame.f_back.f_code.co_filename) >= LIBRARY:
                     found = (argument, frame.f_locals.get("self"))
-                    self.loggers.update(one for one in found if isinstance(one, sys.modules["logging"].Logger))
+                    self.loggers.update(one for one in found if is_a(one, sys.modules["logging"].Logger))
         elif event == "c_call" and self.refusal is None:
             what = what_is_read(argument)
             if argument.__name__ == "acquire" and _may_not_wait(argument, frame):
@@ -184,7 +193,7 @@ class Frames:
         """Notes a function of norch, or a method of one of its objects, that code outside it has called without
         arguments, and that gave a number or a text."""
         if (
-            not isinstance(result, (bool, int, float, str, DType, Device))
+            not is_a(result, (bool, int, float, str, DType, Device))
             or not code.co_filename.startswith(PACKAGE)
             or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR)
             or code.co_argcount + code.co_kwonlyargcount > 1
@@ -194,7 +203,7 @@ class Frames:
         function: Any = frame.f_globals.get(code.co_name)
         if code.co_varnames[:1] == ("self",):
             owner = frame.f_locals.get("self")
-            if isinstance(owner, (Handle, Module, Size, DType, Device)) or owner is None:
+            if is_a(owner, (Handle, Module, Size, DType, Device)) or owner is None:
                 return
             function = getattr(type(owner), code.co_name, None)
             if getattr(function, "__code__", None) is code:
@@ -254,7 +263,7 @@ def _reads_for_user(frame: Any) -> bool:
 
 
 def _is_plain_tensor(x: Any) -> bool:
-    return isinstance(x, Handle) and type(x).__module__.startswith("norch.")
+    return is_a(x, Handle) and type(x).__module__.startswith("norch.")
 
 
 def _makes_thread(frame: Any) -> bool:
@@ -277,25 +286,36 @@ def _may_not_wait(function: Any, frame: Any) -> bool:
 def what_is_read(function: Any) -> str | None:
     """What a builtin function reads that no guard can compare; None: nothing."""
     owner, name = getattr(function, "__self__", None), function.__name__
-    if isinstance(owner, ModuleType) or owner is None:
+    if is_a(owner, ModuleType) or owner is None:
         module = owner.__name__ if owner is not None else str(getattr(function, "__module__", ""))
         if module.startswith("numpy."):
             module = "numpy"
         if (refused := _REFUSED.get(f"{module}.{name}")) is not None:
             return refused
+        if is_pytorch(module.partition(".")[0]):
+            return f"{PYTORCH} ({name}); {_OUTSIDE}"
         if owner is None or module in SAME_MODULES or module not in sys.stdlib_module_names or name in SAME_FUNCTIONS:
             return None
         return f"it calls {module}.{name}, whose result may change; call it outside the function"
+    kind = str(type(owner).__module__)
+    if is_pytorch(kind.partition(".")[0]):
+        return f"{PYTORCH} ({name}); {_OUTSIDE}"
+    if kind == "datetime" or is_a(owner, type):
+        if name in ("timestamp", "fromtimestamp", "astimezone"):
+            return f"it reads the time zone ({name}); {_OUTSIDE}"
+        if name == "strftime":
+            return f"it reads the language of the process ({name}); {_OUTSIDE}"
     randoms = sys.modules.get("_random")
-    if randoms is not None and isinstance(owner, randoms.Random):
+    if randoms is not None and is_a(owner, randoms.Random):
         return f"it draws random numbers of Python's ({name})"
-    if isinstance(owner, type):
+    if is_a(owner, type):
         return f"it reads the clock ({name})" if name in ("now", "utcnow", "today") else None
-    kind = type(owner).__module__
     if kind == "_io" and name.startswith(("read", "get")):
         return _FILE
     if any(one.__module__ == "_lsprof" for one in type(owner).__mro__):  # also cProfile.Profile
         return _PROFILE
+    if not CHANGING_TYPES.isdisjoint(str(one.__module__) for one in type(owner).__mro__):
+        return f"it calls {name} of a {type(owner).__name__}, whose result may change; {_OUTSIDE}"
     if kind == "_thread" and name == "locked":
         return "it asks whether a lock is held; ask outside the function, and pass the answer as an argument"
     return None

@@ -47,10 +47,11 @@ from .conditions import (
     guard_of_dict,
     slot_of,
 )
-from .containers import COMPUTED_VARIABLE, HOLD, ComputedNames, Containers, Place, Refused
-from .fields import CLASS, CODE, DEFAULTS, KEYWORDS, TAG, is_made_by_class_statement, offset_of
+from .containers import COMPUTED_VARIABLE, HOLD, ComputedNames, Place, Refused
+from .fields import CLASS, CODE, DEFAULTS, KEYWORDS, TAG, is_a, is_made_by_class_statement, offset_of
 from .frames import LAYERS, LIBRARY, USER, Frames, kind_of, what_is_read
-from .trusted import INERT_MODULES, INERT_TYPES, OWN
+from .settings import Settings
+from .trusted import INERT_MODULES, INERT_TYPES, is_own
 from .values import (
     IN_C,
     NOT_READ,
@@ -70,10 +71,10 @@ _OF_STATE = frozenset(("state_dict", "__getstate__", "__dict__"))  # of optimize
 _OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _parameters _buffers".split())
 _DEFINITIONS = (FunctionType, property, staticmethod, classmethod)
 _IDS = (id, hash)
-_UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions"))  # of tensors and their nodes
+_UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions", "retains_grad"))  # of tensors and their nodes
 
 
-class Guards(Containers):
+class Guards(Settings):
     """tensors          tensors that Python reads
     modules          {id: module} of modules that it reads
     names            names of attributes that code outside norch reads
@@ -101,7 +102,6 @@ class Guards(Containers):
         self._known: dict[tuple[int, bool], Any] = {}
         self._functions: set[int] = set()  # ids of the code of functions that were reached
         self._imported: set[int] = set()  # ids of modules that functions import
-        self._reads_decimals = False
 
     # ---- from what ran -------------------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class Guards(Containers):
         self._reach(function, place_of_function(function))
         self._guard_class(Tensor, place_of_function(function))
         for value in arguments:
-            if isinstance(value, Handle):
+            if is_a(value, Handle):
                 self._check_argument(value, is_joint)
             else:
                 self._reach(value, place_of_function(function))
@@ -228,7 +228,7 @@ class Guards(Containers):
             for name in reads.modules - sys.modules.keys():
                 self._item(sys.modules, name, absent, place_of(code.co_firstlineno))
             for name, module in list(sys.modules.items()):
-                file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else ""
+                file = getattr(module, "__file__", None) if is_a(module, ModuleType) else ""
                 if name in reads.modules or file is None or (file and kind_of(file) == USER):
                     self._item(sys.modules, name, module, place_of(code.co_firstlineno))
                     self._reach(module, place_of(code.co_firstlineno))
@@ -247,10 +247,10 @@ class Guards(Containers):
     def _follow(self, value: Any, read: Read, place: Place) -> None:
         """Reaches what a.b.c reads: of modules only that attribute, of others all that can be read."""
         use = read.use
-        if isinstance(value, Handle):
+        if is_a(value, Handle):
             self._of_tensors.update(read.attributes[:1])
         for name in read.attributes:
-            if not isinstance(value, ModuleType):
+            if not is_a(value, ModuleType):
                 use = None  # that of an attribute, which is guarded by its name
                 break
             if name == "__dict__":
@@ -305,31 +305,31 @@ class Guards(Containers):
 
     def _guard(self, x: Any, place: Place | None) -> None:
         kind = type(x)
+        self._note_settings(x, place)
         if kind in (ProxyType, CallableProxyType):
             raise Refused(f"it reads a weak reference; {HOLD}", place)
         if x is sys.modules:
             return  # _read_variables() has those that the code can find
         if x is builtins.__dict__:  # as __builtins__ of a module
             return
-        if isinstance(x, Handle):
+        if is_a(x, Handle):
             self.tensors.append(x)
             self._guard_kind(x, place)
-        elif isinstance(x, Module):
+        elif is_a(x, Module):
             for module in x.modules():
                 self.modules[id(module)] = module
         elif kind is FunctionType:
             self._guard_function(x, place)
-        elif isinstance(x, ModuleType):
+        elif is_a(x, ModuleType):
             self._guard_module(x, place)
-        elif isinstance(x, type):
+        elif is_a(x, type):
             if x in (attrgetter, methodcaller):
                 self._computed_names()
-            if self._compares_classes and isinstance(x, abc.ABCMeta):
+            if self._compares_classes and is_a(x, abc.ABCMeta):
                 self._unchanged(lambda _: (abc.get_cache_token(),), x, place)
             if "__subclasses__" in self.names and x is not type:
                 for one in self._unchanged(lambda x: tuple(x.__subclasses__()), x, place):
                     self._reach(one, place)
-            self._note_decimals(x, place)
             self._guard_class(x, place)
         elif kind is MethodType:
             self._reach(x.__self__, place)
@@ -366,6 +366,7 @@ class Guards(Containers):
     def _guard_function_in_c(self, x: Any, place: Place | None, is_called: bool = False) -> None:
         """is_called: it is only called by name, which Frames sees; else it may be called by another function in C."""
         owner = getattr(x, "__self__", None)
+        self._note_settings(x, place)
         if x is globals:
             raise Refused(COMPUTED_VARIABLE, place)
         if x.__name__ in COMPUTES_NAMES or x.__name__ in TAKES_NAME:
@@ -373,18 +374,8 @@ class Guards(Containers):
         self.asks_for_ids |= x in _IDS
         if not is_called and type(x) is BuiltinFunctionType and (what := what_is_read(x)) is not None:
             raise Refused(what, place)
-        if isinstance(owner, ModuleType):
-            self._note_decimals(x, place)
-        elif owner is not None and type(owner).__module__ not in OWN:
+        if not is_a(owner, ModuleType) and owner is not None and not is_own(type(owner).__module__):
             self._reach(owner, place)
-
-    def _note_decimals(self, x: Any, place: Place | None) -> None:
-        """Guards the context of this thread, which the arithmetic of decimals reads."""
-        decimal = sys.modules.get("decimal")
-        if decimal is None or self._reads_decimals or getattr(x, "__module__", None) not in ("decimal", "_decimal"):
-            return
-        self._reads_decimals = True
-        self._unchanged(lambda decimal: (repr(decimal.getcontext()),), decimal, place)
 
     # ---- definitions ---------------------------------------------------------------------------------------------
 
@@ -443,9 +434,11 @@ class Guards(Containers):
 
     def _is_defined_by(self, value: Any, module: ModuleType) -> bool:
         """Whether a variable of a known module is a definition of such a module, and not a value of the program's."""
-        if isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
+        if is_a(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
             return self._is_standard(getattr(value, "__module__", None) or getattr(value, "__name__", ""))
-        return module.__name__.partition(".")[0] in (*OWN, "numpy") and self._is_standard(type(value).__module__)
+        return (is_own(module.__name__) or module.__name__.partition(".")[0] == "numpy") and self._is_standard(
+            type(value).__module__
+        )
 
     def _guard_kind(self, x: Any, place: Place | None) -> None:
         """Guards the class of a module or a tensor."""
@@ -487,13 +480,17 @@ class Guards(Containers):
         for name, value in list(attributes.items()):
             if is_defined_by_user(value) and (
                 type(value) in _DEFINITIONS
-                or (self._is_named(name) and type(value).__module__.partition(".")[0] not in (*OWN, "_ctypes"))
+                or (
+                    self._is_named(name)
+                    and not is_own(type(value).__module__)
+                    and not type(value).__module__.startswith("_ctypes")
+                )
             ):
                 self._reach(value, place)
 
     def _is_standard(self, module: Any) -> bool:
         top = str(module).partition(".")[0]
-        return top in (*OWN, "numpy", "builtins") or (top in sys.stdlib_module_names and top != "__main__")
+        return is_own(top) or top in ("numpy", "builtins") or (top in sys.stdlib_module_names and top != "__main__")
 
     def is_only_written(self, name: Any) -> bool:
         """Whether the program binds attributes of this name, and reads none."""
@@ -519,15 +516,14 @@ class Guards(Containers):
         module = str(kind.__module__)
         if kind is Registry:  # its entries are attributes of a module
             return
-        self._note_decimals(x, place)
         if kind.__name__ in INERT_TYPES.get(module, ()) or module.startswith(INERT_MODULES):
             return
-        own = module.partition(".")[0] in OWN
+        own = is_own(module)
         base = next(one for one in kind.__mro__ if not is_made_by_class_statement(one))
         self._contents(x, base, place)
         if kind is not base:
             self._guard_kind(x, place)
-        names: set[str] | None = self.names if isinstance(x, Optimizer) else None
+        names: set[str] | None = self.names if is_a(x, Optimizer) else None
         if names is not None and not _OF_STATE.isdisjoint(names):
             names = {*names, "param_groups", "state"}
         everything = own and names is None and hasattr(x, "state_dict") and not _OF_STATE.isdisjoint(self.names)
@@ -536,7 +532,7 @@ class Guards(Containers):
             # The code of NumPy is not looked at, and so the names that it reads are not known.
             everything = everything or module.partition(".")[0] in ("numpy", "scipy") or base is SimpleNamespace
             self._attributes(x, attributes, place, special=True, names=names, everything=everything)
-        if isinstance(x, Optimizer):
+        if is_a(x, Optimizer):
             for hooks in x._hooks.values():
                 self._reach(hooks, place)
         if own:
@@ -575,7 +571,7 @@ class Guards(Containers):
             if names is not None and name not in names:
                 continue
             named = everything or names is not None or name in self.places_of_names or name in self._texts
-            named = named or (name in self._places_of_tensors and isinstance(owner, Handle))
+            named = named or (name in self._places_of_tensors and is_a(owner, Handle))
             if named or (special and name[:2] == "__" and name not in NOT_READ):
                 self._item(attributes, name, value, place)
                 self._reach_named(name, value, self.places_of_names.get(name, place))

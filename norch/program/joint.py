@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from .._handle import Handle, next_seq, version_counter_of
+from .._handle import next_seq, version_counter_of
 from .._lib import lib
 from .._recording import here
 from ..amp.entries import using
@@ -36,6 +36,7 @@ from ..autograd.saved import TensorHolder, changed, freed
 from ..autograd.view_history import SEVERED, Constant, ViewWrite
 from ..errors import Error
 from ..tensor import Tensor
+from .fields import is_a
 from .trace import Trace
 from .tree import flatten, is_tensor, rebuild
 
@@ -119,7 +120,7 @@ class TracedFunction:
         hooks += [hook for node in inside for hook in _hooks_of(node)]
         if hooks:
             return f"{_HAS_HOOKS}{_defined(hooks[0])}"
-        if [gradient_edge(x) if isinstance(x, Handle) else None for x in leaves] != edges:
+        if [gradient_edge(x) if is_tensor(x) else None for x in leaves] != edges:
             return "it writes into an argument that requires a gradient"
         own_edges = _few_apart(leading)
         firsts = {id(x): i for i, x in reversed(list(enumerate(results)))}
@@ -217,8 +218,8 @@ def _defined(hook: Any) -> str:
 def _saved_by(node: Node) -> Iterator[Tensor]:
     """The tensors that a node saved."""
     for value in getattr(node, "_saved", None) or ():
-        for x in value.tensors() if isinstance(value, TensorHolder) else (value,):
-            if isinstance(x, Tensor):
+        for x in value.tensors() if is_a(value, TensorHolder) else (value,):
+            if is_tensor(x):
                 yield x
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._handle import Device, DType, Handle, Size
+from .fields import is_a
 
 LEAF = object()  # in a description: the next leaf
 _VALUE = object()  # and: what follows, itself
@@ -17,7 +18,7 @@ def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None 
     if kind is dict:
         types = () if all(type(key) is str for key in tree) else tuple(map(type, tree))  # 1, 1.0 and True are equal
         return (kind, tuple(tree), types, tuple([flatten(part, leaves, is_leaf) for part in tree.values()]))
-    if kind is tuple or kind is list or (isinstance(tree, tuple) and hasattr(tree, "_fields")):  # a named tuple
+    if kind is tuple or kind is list or (is_a(tree, tuple) and hasattr(tree, "_fields")):  # a named tuple
         return (kind, tuple([flatten(part, leaves, is_leaf) for part in tree]))
     if is_leaf is not None and not is_leaf(tree):
         return (_VALUE, tree)
@@ -27,7 +28,7 @@ def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None 
 
 def is_tensor(x: Any) -> bool:
     """What counts as a leaf of a result."""
-    return isinstance(x, Handle)
+    return is_a(x, Handle)
 
 
 _PLAIN = (type(None), bool, int, float, str, bytes, Size, Device, DType)
@@ -39,7 +40,7 @@ def has_objects(description: Any) -> bool:
         return False
     kind, *rest = description
     if kind is _VALUE:
-        return not isinstance(rest[0], _PLAIN)
+        return not is_a(rest[0], _PLAIN)
     return any(map(has_objects, rest[-1]))
 
 

@@ -6,10 +6,27 @@ Code is known by its file, functions and types in C by the name of their module.
 from __future__ import annotations
 
 import os
+import sys
 
+from .._handle import Handle
 from ..errors import PACKAGE
 
-OWN = ("norch", "torch")  # modules of norch's classes; the second by norch.as_torch()
+PYTORCH = "it reads a tensor or a setting of PyTorch's, which cannot be compared"
+
+
+def is_pytorch(top: str) -> bool:
+    """Whether a module of this name is PyTorch's, and not norch's by norch.as_torch()."""
+    if top != "torch":
+        return False
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    return tensor is not None and not issubclass(tensor, Handle)
+
+
+def is_own(module: str) -> bool:
+    """Whether a module of norch's classes has this name."""
+    top = module.partition(".")[0]
+    return top == "norch" or (top == "torch" and not is_pytorch(top))
+
 
 # ---- code, by its file (frames.py) -----------------------------------------------------------------------------------
 
@@ -36,13 +53,16 @@ FROZEN_FILES = ("<frozen importlib", "<frozen zipimport", "<frozen abc")  # as R
 SAME_MODULES = frozenset(
     "builtins math cmath operator _operator itertools _functools _collections _struct _json unicodedata _bisect _heapq "
     "_weakref _abc _thread zlib binascii _hashlib _md5 _sha1 _sha2 _sha256 _sha512 _blake2 _sre _string _stat marshal "
-    "_warnings _pickle _codecs _imp array _typing _ast _io io _csv _statistics errno atexit types".split()
+    "_warnings _pickle _codecs _imp array _typing _ast _io io _statistics errno atexit types".split()
 )
 # Functions of other modules that do so too, or that only write.
 SAME_FUNCTIONS = frozenset(
-    "intern getsizeof exc_info exception settrace audit getfilesystemencoding "
+    "intern exc_info exception settrace audit getfilesystemencoding "
     "fspath write mkdir fsync close isatty get_terminal_size sleep".split()
 )
+
+# Modules of types in C whose methods read what is outside the process, or what other threads change.
+CHANGING_TYPES = frozenset("_socket mmap select sqlite3 _ssl _asyncio posix nt _multiprocessing _queue".split())
 
 # ---- objects, by the module and the name of their type (guards.py) ---------------------------------------------------
 

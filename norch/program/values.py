@@ -21,6 +21,7 @@ from .._handle import Handle
 from .bytecode import Read, Use, reads_of
 from .conditions import absent
 from .containers import Place
+from .fields import is_a
 from .frames import USER, kind_of
 
 IN_C = (
@@ -53,7 +54,7 @@ def is_only_used(value: Any, uses: Iterable[Use]) -> bool:
                 return False
             held = value.get(use.key, absent)
         if use.kind == "counted":
-            if held is not absent and type(held) not in _NUMBERS and not isinstance(held, Handle):
+            if held is not absent and type(held) not in _NUMBERS and not is_a(held, Handle):
                 return False
         elif type(held) not in (_WRITTEN if use.kind == "appended" else (dict, list)):
             return False
@@ -65,7 +66,7 @@ def is_defined_by_user(value: Any) -> bool:
     function = value.fget if type(value) is property else getattr(value, "__func__", value)
     if type(function) is FunctionType:
         return kind_of(function.__code__.co_filename) == USER
-    if isinstance(function, (type, ModuleType)) or type(function) in (
+    if is_a(function, (type, ModuleType)) or type(function) in (
         *IN_C,
         MemberDescriptorType,
         GetSetDescriptorType,
@@ -84,22 +85,20 @@ def levels(logger: Any) -> tuple[Any, ...]:
 
 
 def place_of_function(function: Any) -> Place | None:
-    code = (
-        getattr(getattr(function, "__func__", function), "__code__", None) if not isinstance(function, dict) else None
-    )
-    return (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
+    code = getattr(getattr(function, "__func__", function), "__code__", None) if not is_a(function, dict) else None
+    return (code.co_filename, code.co_firstlineno) if type(code) is CodeType else None
 
 
 def reads_of_cell(code: CodeType, name: str, ran: set[int]) -> Iterator[Read]:
     """The loads of a variable of an outer function in code, and in functions within it that ran."""
     yield from (one for one in reads_of(code).variables if one.kind == "cell" and one.name == name)
     for constant in code.co_consts:
-        if isinstance(constant, CodeType) and id(constant) in ran and name in constant.co_freevars:
+        if is_a(constant, CodeType) and id(constant) in ran and name in constant.co_freevars:
             yield from reads_of_cell(constant, name, ran)
 
 
 def note_inner(code: CodeType, found: set[int]) -> None:
     for constant in code.co_consts:
-        if isinstance(constant, CodeType):
+        if is_a(constant, CodeType):
             found.add(id(constant))
             note_inner(constant, found)

@@ -8,6 +8,7 @@ from typing import Any
 from .._handle import Handle, Size, version_counter_of
 from .conditions import found_by, same
 from .containers import Place
+from .fields import is_a
 
 
 class Written:
@@ -21,13 +22,13 @@ class Written:
         self._container, self._key, self.name, self.place, self.use = container, key, name, place, use
         entries = self._entries()
         self._state = {key: _mark(one) for key, one in entries.items()}
-        self._counters = {key: version_counter_of(x) for key, x in entries.items() if isinstance(x, Handle)}
+        self._counters = {key: version_counter_of(x) for key, x in entries.items() if is_a(x, Handle)}
 
     def _entries(self) -> dict[Any, Any]:
         value = found_by(self._container, self._key)
-        if isinstance(value, list) and self.use == "stored":
+        if is_a(value, list) and self.use == "stored":
             return dict(enumerate(value))
-        return dict(value) if isinstance(value, dict) else {None: value}
+        return dict(value) if is_a(value, dict) else {None: value}
 
     def is_changed(self) -> bool:
         """Whether the function has changed it since: another number, more entries, other entries of a dict."""
@@ -39,7 +40,7 @@ class Written:
         return [
             x
             for key, x in self._entries().items()
-            if isinstance(x, Handle)
+            if is_a(x, Handle)
             and key in self._counters
             and version_counter_of(x) is not self._counters[key]
             and same(self._state[key], _mark(x))
@@ -48,11 +49,11 @@ class Written:
 
 def _mark(value: Any) -> Any:
     """What stands for a value: for a tensor its properties, so that it may go, for containers how much they hold."""
-    if isinstance(value, Handle):
+    if is_a(value, Handle):
         return _properties(value)
-    if isinstance(value, Size):
+    if is_a(value, Size):
         return tuple(value)
-    return len(value) if isinstance(value, (list, set, deque, dict)) else value
+    return len(value) if is_a(value, (list, set, deque, dict)) else value
 
 
 def _properties(x: Any) -> tuple[Any, ...]:
@@ -61,4 +62,4 @@ def _properties(x: Any) -> tuple[Any, ...]:
 
 def are_alike(a: Any, b: Any) -> bool:
     """Whether both are tensors, of the same class, shape, dtype and device, and the same part in autograd."""
-    return isinstance(a, Handle) and isinstance(b, Handle) and same(_properties(a), _properties(b))
+    return is_a(a, Handle) and is_a(b, Handle) and same(_properties(a), _properties(b))
