@@ -310,7 +310,7 @@ def test_comparisons_in_place_keep_the_dtype() -> None:
 
 
 def test_slopes_at_corners() -> None:
-    """What PyTorch picks: a number at a bound of clamp is inside, at one of hardtanh outside, NaN has the slope 0."""
+    """What PyTorch picks: a number at a bound of clamp is inside, at one of hardtanh outside."""
 
     def slopes(call: Any, *values: float) -> list[float]:
         x = norch.tensor(values, requires_grad=True)
@@ -321,7 +321,7 @@ def test_slopes_at_corners() -> None:
     nan, f = math.nan, norch.nn.functional
     assert slopes(norch.abs, nan, 0.0, -0.0, -2.0) == [0.0, 0.0, 0.0, -1.0]
     assert slopes(lambda x: x.clamp(-1, 1), -1.0, 1.0, 2.0, nan) == [1.0, 1.0, 0.0, 0.0]
-    assert slopes(f.hardtanh, -1.0, 1.0, 0.5, nan) == [0.0, 0.0, 1.0, 0.0]
+    assert slopes(f.hardtanh, -1.0, 1.0, 0.5, nan) == [0.0, 0.0, 1.0, 1.0]
     assert slopes(f.relu6, 0.0, 6.0, 3.0) == [0.0, 0.0, 1.0]
     assert slopes(f.hardshrink, 0.5, -0.5, 0.6, nan) == [0.0, 0.0, 1.0, 1.0]
     assert slopes(f.softshrink, 0.5, -0.5, 0.6, nan) == [0.0, 0.0, 1.0, 1.0]
