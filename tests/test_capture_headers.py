@@ -167,11 +167,18 @@ def test_a_header_that_comes_back_is_replayed_again():
     assert len(seen) == calls
 
 
-def test_another_header_of_a_tensor_that_the_last_call_left():
-    def f(x):
+@pytest.mark.filterwarnings("ignore:capture. writing changes Python")
+@pytest.mark.parametrize("reads", [True, False])
+def test_another_header_of_a_tensor_that_the_last_call_left(reads):
+    def reading(x):
         holder["last"] = x * 2
         return holder["last"].sum(0) * holder["last"].shape[0]
 
+    def writing(x):
+        holder["last"] = x * 2
+        return x.sum(0)
+
+    f = reading if reads else writing
     results = []
     for wrap in (lambda f: f, norch.capture):
         holder = {"last": norch.zeros(2, 1)}

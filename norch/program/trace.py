@@ -171,7 +171,8 @@ class Trace:
         reads = sum(number for number, names in _READS.items() if not names.isdisjoint(found.names))
         reads += _READS_ATTRIBUTES * found.reads_optional_attributes
         asks_for_ids = found.asks_for_ids or "__hash__" in found.names
-        lib.norch_record_read(recording, found.tensors, reads, _ids_in(found.rows) if asks_for_ids else [])
+        left = [x for one in found.written for x in one.tensors() if not lib.norch_is_external(recording, x)]
+        lib.norch_record_read(recording, found.tensors + left, reads, _ids_in(found.rows) if asks_for_ids else [])
         for x in found.tensors:
             if not lib.norch_is_external(recording, x):  # made by the function: C does not know it from before
                 rows.append((x, FIELD, _NODE, x._node))

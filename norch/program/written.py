@@ -35,6 +35,10 @@ class Written:
         now = self._entries()
         return now.keys() != self._state.keys() or any(not same(self._state[key], _mark(now[key])) for key in now)
 
+    def tensors(self) -> list[Any]:
+        """The tensors that it holds."""
+        return [x for x in self._entries().values() if is_a(x, Handle)]
+
     def replaced(self) -> list[Any]:
         """The tensors that it holds now where it held tensors like them."""
         return [
