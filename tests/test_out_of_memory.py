@@ -233,8 +233,9 @@ def test_every_allocation_that_fails_on_many_threads(failing, name):
     b = a.T.clone()
     x = a.clone()
     failing(-1)
-    expected = LARGE[name](x, b).tolist()
-    sites = failing(-1)
+    out = LARGE[name](x, b)
+    sites = failing(-1)  # before tolist(), which allocates too
+    expected = out.tolist()
     for site in range(sites):
         x, start = a.clone(), storages()
         failing(site)

@@ -266,7 +266,7 @@ zeta: Any = function_op(
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
 relu_backward: Any = function_op("relu_backward", grad_a=lambda g, b: relu_backward(g, b), grad_b=None)
 sigmoid_backward: Any = function_op(  # a * b * (1 - b)
-    "sigmoid_backward", grad_a=lambda g, b: sigmoid_backward(g, b), grad_b=lambda g, a, b: g * (a * (1 - b * 2))
+    "sigmoid_backward", grad_a=lambda g, b: sigmoid_backward(g, b), grad_b=lambda g, a, b: g * a * (1 - b * 2)
 )
 tanh_backward: Any = function_op(  # a * (1 - b * b)
     "tanh_backward", grad_a=lambda g, b: tanh_backward(g, b), grad_b=lambda g, a, b: g * -2 * (a * b)
