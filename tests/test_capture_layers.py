@@ -19,7 +19,7 @@ import norch
 import norch.nn.functional as F
 from norch import nn, optim
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.host]  # the CPU has layers
 
 
 @pytest.fixture
