@@ -184,8 +184,10 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
         return mean(x, dim, keepdim)  # raises the error
     if x.dtype.itemsize == 2:
         return nanmean(x.float(), dim, keepdim).to(x.dtype)
-    total, count = nansum(x, dim, keepdim), sum(isnan(x).logical_not(), dim, keepdim)
-    whole = mean(where(isnan(x), 0, x), dim, keepdim)  # as if NaN were 0: finite where the sum overflows
+    missing = isnan(x)
+    x = where(missing, 0, x)
+    total, count = sum(x, dim, keepdim), sum(missing.logical_not(), dim, keepdim)
+    whole = mean(x, dim, keepdim)  # finite where the sum overflows
     return where(isfinite(total), total / count, whole * (x.numel() / (total.numel() or 1) / count.to(x.dtype)))
 
 
