@@ -7,7 +7,7 @@ import math
 from .._typing import Any, Tensor
 from ..autograd.differentiable import differentiable
 from .copy import cat
-from .op import function_op
+from .op import backward_op, function_op
 from .pointwise import sigmoid_backward
 
 # ---- one input ------------------------------------------------------------------------------------------------------
@@ -162,26 +162,16 @@ def _mish_second(g: Any, a: Any, b: Any) -> Any:
     return g * (a * ((1 - t * t) * s * (2 + b * (rest - s * t * 2))))
 
 
-silu_backward: Any = function_op("silu_backward", grad_a=lambda g, b: silu_backward(g, b), grad_b=_silu_second)
-gelu_backward: Any = function_op("gelu_backward", grad_a=lambda g, b: gelu_backward(g, b), grad_b=_gelu_second)
-gelu_tanh_backward: Any = function_op(
-    "gelu_tanh_backward", grad_a=lambda g, b: gelu_tanh_backward(g, b), grad_b=_gelu_tanh_second
+silu_backward = backward_op("silu_backward", grad_b=_silu_second)
+gelu_backward = backward_op("gelu_backward", grad_b=_gelu_second)
+gelu_tanh_backward = backward_op("gelu_tanh_backward", grad_b=_gelu_tanh_second)
+mish_backward = backward_op("mish_backward", grad_b=_mish_second)
+hardswish_backward = backward_op("hardswish_backward", grad_b=lambda g, a, b: (g * (a / 3)).where(b.abs() < 3, 0))
+softsign_backward = backward_op(
+    "softsign_backward", grad_b=lambda g, a, b: g * (a * (b.sign() * -2 / (b.abs() + 1) ** 3))
 )
-mish_backward: Any = function_op("mish_backward", grad_a=lambda g, b: mish_backward(g, b), grad_b=_mish_second)
-hardswish_backward: Any = function_op(
-    "hardswish_backward",
-    grad_a=lambda g, b: hardswish_backward(g, b),
-    grad_b=lambda g, a, b: (g * (a / 3)).where(b.abs() < 3, 0),
-)
-softsign_backward: Any = function_op(
-    "softsign_backward",
-    grad_a=lambda g, b: softsign_backward(g, b),
-    grad_b=lambda g, a, b: g * (a * (b.sign() * -2 / (b.abs() + 1) ** 3)),
-)
-logsigmoid_backward: Any = function_op(
-    "logsigmoid_backward",
-    grad_a=lambda g, b: logsigmoid_backward(g, b),
-    grad_b=lambda g, a, b: -g * (a * (b.sigmoid() * (-b).sigmoid())),
+logsigmoid_backward = backward_op(
+    "logsigmoid_backward", grad_b=lambda g, a, b: -g * (a * (b.sigmoid() * (-b).sigmoid()))
 )
 
 
@@ -191,46 +181,20 @@ def _tanhshrink_second(g: Any, a: Any, b: Any) -> Any:
     return g * (a * (2 * t * (1 - t * t)))
 
 
-tanhshrink_backward: Any = function_op(
-    "tanhshrink_backward", grad_a=lambda g, b: tanhshrink_backward(g, b), grad_b=_tanhshrink_second
-)
-hardsigmoid_backward: Any = function_op(
-    "hardsigmoid_backward", grad_a=lambda g, b: hardsigmoid_backward(g, b), grad_b=None
-)
-relu6_backward: Any = function_op("relu6_backward", grad_a=lambda g, b: relu6_backward(g, b), grad_b=None)
-selu_backward: Any = function_op(
-    "selu_backward",
-    grad_a=lambda g, b: selu_backward(g, b),
-    grad_b=lambda g, a, b: g * selu_backward(a, b).where(b < 0, 0),
-)
+tanhshrink_backward = backward_op("tanhshrink_backward", grad_b=_tanhshrink_second)
+hardsigmoid_backward = backward_op("hardsigmoid_backward")
+relu6_backward = backward_op("relu6_backward")
+selu_backward = backward_op("selu_backward", grad_b=lambda g, a, b: g * selu_backward(a, b).where(b < 0, 0))
 
 # ---- those with a parameter c, which has no gradient ----------------------------------------------------------------
 
-hardtanh_backward: Any = function_op("hardtanh_backward", grad_a=lambda g, b, c: hardtanh_backward(g, b, c))
-shrink_backward: Any = function_op("shrink_backward", grad_a=lambda g, b, c: shrink_backward(g, b, c))
-threshold_backward: Any = function_op("threshold_backward", grad_a=lambda g, b, c: threshold_backward(g, b, c))
-leaky_relu_backward: Any = function_op(
-    "leaky_relu_backward",
-    grad_a=lambda g, b, c: leaky_relu_backward(g, b, c),
-    grad_c=lambda g, a, b: (g * a).where((b > 0).logical_not(), 0),
+hardtanh_backward = backward_op("hardtanh_backward")
+shrink_backward = backward_op("shrink_backward")
+threshold_backward = backward_op("threshold_backward")
+leaky_relu_backward = backward_op("leaky_relu_backward", grad_c=lambda g, a, b: (g * a).where((b > 0).logical_not(), 0))
+elu_backward = backward_op("elu_backward", grad_b=lambda g, a, b, c: g * elu_backward(a, b, c).where(b < 0, 0))
+celu_backward = backward_op("celu_backward", grad_b=lambda g, a, b, c: g * celu_backward(a / c, b, c).where(b < 0, 0))
+softplus_backward = backward_op(
+    "softplus_backward", grad_b=lambda g, a, b, c: (g * (a * (b.sigmoid() * (-b).sigmoid()))).where(b < c, 0)
 )
-elu_backward: Any = function_op(
-    "elu_backward",
-    grad_a=lambda g, b, c: elu_backward(g, b, c),
-    grad_b=lambda g, a, b, c: g * elu_backward(a, b, c).where(b < 0, 0),
-)
-celu_backward: Any = function_op(
-    "celu_backward",
-    grad_a=lambda g, b, c: celu_backward(g, b, c),
-    grad_b=lambda g, a, b, c: g * celu_backward(a / c, b, c).where(b < 0, 0),
-)
-softplus_backward: Any = function_op(
-    "softplus_backward",
-    grad_a=lambda g, b, c: softplus_backward(g, b, c),
-    grad_b=lambda g, a, b, c: (g * (a * (b.sigmoid() * (-b).sigmoid()))).where(b < c, 0),
-)
-huber_backward: Any = function_op(
-    "huber_backward",
-    grad_a=lambda g, b, c: huber_backward(g, b, c),
-    grad_b=lambda g, a, b, c: (g * a).where(b.abs() <= c, 0),
-)
+huber_backward = backward_op("huber_backward", grad_b=lambda g, a, b, c: (g * a).where(b.abs() <= c, 0))

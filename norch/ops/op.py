@@ -73,6 +73,24 @@ def op(
 function_op = functools.partial(op, is_method=False)  # the function alone
 
 
+def backward_op(name: str, **declared: Any) -> Operation:
+    """The function of a row that is a derivative, in one pass over memory. It is linear in a, the gradient.
+
+    declared    grad_b=, grad_c=: the gradients of the second order
+    """
+
+    def linear(g: Any, b: Any) -> Any:
+        return function(g, b)
+
+    def linear_with_parameter(g: Any, b: Any, c: Any) -> Any:
+        return function(g, b, c)
+
+    form = lib.norch_op_form(OPCODES[name]).decode()
+    function = op(name, is_method=False, grad_a=linear if form == "binary" else linear_with_parameter, **declared)
+    function.__module__ = sys._getframe(1).f_globals["__name__"]
+    return function
+
+
 @overload
 def method(function: F, *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...) -> F: ...
 @overload

@@ -23,7 +23,7 @@ from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
 from ._slopes import grad_of_base, grad_of_exponent, over_square, slope_of_acosh, slope_of_sinc
-from .op import METHODS, function_op, method, op
+from .op import METHODS, backward_op, function_op, method, op
 from .operators import operator, operators
 
 
@@ -264,16 +264,16 @@ zeta: Any = function_op(
 )
 
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
-relu_backward: Any = function_op("relu_backward", grad_a=lambda g, b: relu_backward(g, b), grad_b=None)
-sigmoid_backward: Any = function_op(  # a * b * (1 - b)
-    "sigmoid_backward", grad_a=lambda g, b: sigmoid_backward(g, b), grad_b=lambda g, a, b: g * a * (1 - b * 2)
+relu_backward = backward_op("relu_backward")
+sigmoid_backward = backward_op(  # a * b * (1 - b)
+    "sigmoid_backward", grad_b=lambda g, a, b: g * a * (1 - b * 2)
 )
-tanh_backward: Any = function_op(  # a * (1 - b * b)
-    "tanh_backward", grad_a=lambda g, b: tanh_backward(g, b), grad_b=lambda g, a, b: g * -2 * (a * b)
+tanh_backward = backward_op(  # a * (1 - b * b)
+    "tanh_backward", grad_b=lambda g, a, b: g * -2 * (a * b)
 )
 
-clamp_min_backward: Any = function_op("clamp_min_backward", grad_a=lambda g, b, c: clamp_min_backward(g, b, c))
-clamp_max_backward: Any = function_op("clamp_max_backward", grad_a=lambda g, b, c: clamp_max_backward(g, b, c))
+clamp_min_backward = backward_op("clamp_min_backward")
+clamp_max_backward = backward_op("clamp_max_backward")
 
 
 def _at_least(g: Tensor, a: Tensor, bound: Tensor) -> Tensor:
@@ -285,9 +285,7 @@ def _at_most(g: Tensor, a: Tensor, bound: Tensor) -> Tensor:
     return g.where(a <= bound, 0) if mode.enabled else clamp_max_backward(g, a, bound)
 
 
-nan_to_num_backward: Any = function_op(
-    "nan_to_num_backward", grad_a=lambda g, b: nan_to_num_backward(g, b), grad_b=None
-)
+nan_to_num_backward = backward_op("nan_to_num_backward")
 
 
 # ---- three inputs -------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ class TracedFunction:
             return None
         hooked = [m for m in self.trace.modules.values() if m._backward_hooks or m._backward_pre_hooks]
         hooks = [hook for m in hooked for hook in (*m._backward_hooks.values(), *m._backward_pre_hooks.values())]
-        hooks += [hook for node in inside for hook in _hooks_of(node)]
+        hooks += [hook for node in inside for hook in node.hooks or ()]
         if hooks:
             return f"{_HAS_HOOKS}{_defined(hooks[0])}"
         if [gradient_edge(x) if is_tensor(x) else None for x in leaves] != edges:
@@ -202,11 +202,6 @@ class TracedFunction:
         else:
             for k, i in enumerate(self.outputs):
                 outs[i]._node = (_Result if i in self.inner else Output)(node, k)
-
-
-def _hooks_of(node: Node) -> Iterator[Any]:
-    """The hooks on the gradient of a node."""
-    yield from node.hooks or ()
 
 
 def _defined(hook: Any) -> str:
