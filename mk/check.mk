@@ -24,7 +24,7 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 $(SANITIZED_PART) NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
 	    $(PYTEST) -rfE -m "$(if $(ALL),,not slow and )not resident" \
-	    $(if $(ALL),,--deselect tests/test_isa.py::test_the_builds_that_run_are_those_the_system_lists) --ignore=tests/test_build.py --ignore=tests/test_wheels.py $(ARGS)
+	    $(if $(ALL),,--deselect tests/test_isa.py::test_the_builds_that_run_are_those_the_system_lists) --ignore=tests/test_build.py --ignore=tests/test_wheels.py --ignore=tests/test_site.py $(ARGS)
 
 # Of the tests that use threads those that do not fork, after which the thread sanitizer does not work, and without the one
 # that lets threads write what others read. Python itself is not watched.

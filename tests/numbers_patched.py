@@ -62,19 +62,31 @@ def x_times(v):
     return lambda *args, **_: next(one for one in args if isinstance(one, norch.Tensor)) * v
 
 
-LAYERS = {"identity": nn.Identity(), "softplus": nn.Softplus(), "linear": nn.Linear(1, 1).requires_grad_(False)}
+def module_times(v):
+    """What stands for norch.nn.functional."""
+    return types.SimpleNamespace(hardtanh=x_times(v))
+
+
+LAYERS = {
+    "identity": nn.Identity(),
+    "hardtanh": nn.Hardtanh(),
+    "softplus": nn.Softplus(),
+    "linear": nn.Linear(1, 1).requires_grad_(False),
+}
 
 for _name, (_owner, _attribute, _read) in {
     "call_of_modules": (nn.Module, "__call__", lambda x: LAYERS["identity"](x)),
     "forward_of_a_layer": (nn.Softplus, "forward", lambda x: LAYERS["softplus"](x)),
     "function_of_a_layers_module": (sys.modules[nn.Linear.__module__], "linear", lambda x: LAYERS["linear"](x)),
+    "module_of_a_layers_module": (sys.modules[nn.Hardtanh.__module__], "F", lambda x: LAYERS["hardtanh"](x)),
     "function_of_norch": (norch, "exp", lambda x: norch.exp(x)),
     "functional": (nn.functional, "relu", lambda x: nn.functional.relu(x)),
     "operator_of_tensors": (norch.Tensor, "__sub__", lambda x: x - 1.0),
     "negation_in_the_class_that_has_it": (owner_of(norch.Tensor, "__neg__"), "__neg__", lambda x: -x),
     "method_in_the_class_that_has_it": (owner_of(norch.Tensor, "exp"), "exp", lambda x: x.exp()),
 }.items():
-    WAYS[f"patch_of_{_name}"] = functools.partial(patched, _owner, _attribute, x_times, _read)
+    make = module_times if _attribute == "F" else x_times
+    WAYS[f"patch_of_{_name}"] = functools.partial(patched, _owner, _attribute, make, _read)
 
 for _name, _made, _attribute, _read in (
     ("fraction", fractions.Fraction(2), "__float__", float),
@@ -84,6 +96,16 @@ for _name, _made, _attribute, _read in (
     WAYS[f"special_method_of_a_{_name}"] = functools.partial(
         patched, type(_made), _attribute, lambda v: lambda *_: v, lambda x, c=_made, read=_read: x * read(c)
     )
+
+
+@way
+def function_of_an_object_that_stands_for_a_module():
+    module, layer = sys.modules[nn.Softmax2d.__module__], nn.Softmax2d()
+    stand_in = types.SimpleNamespace(softmax=x_times(2.0))
+    original = module.F
+    PATCHES.append(lambda: setattr(module, "F", original))
+    module.F = stand_in
+    return (lambda x: layer(x.reshape(1, 1, 1)).flatten()), lambda v: setattr(stand_in, "softmax", x_times(v))
 
 
 @way

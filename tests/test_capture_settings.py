@@ -4,8 +4,11 @@ compare it, or refuse the function. Also values that are called through a contai
 import copy
 import copyreg
 import csv
+import dataclasses
 import datetime
 import decimal
+import importlib
+import logging
 import math
 import os
 import sys
@@ -169,6 +172,44 @@ def test_pytorchs_tensors_and_settings_are_refused(wrap, how):
     with pytest.raises(norch.CaptureError, match=r"a tensor or a setting of PyTorch's(.|\n)*test_capture_settings"):
         for _ in range(3):
             wrapped(norch.ones(1))
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_other_kinds_of_pytorchs_values(wrap):
+    torch = pytest.importorskip("torch")
+    if torch.Tensor is norch.Tensor:
+        pytest.skip("torch is norch here")
+
+    class Mine(torch.Tensor):
+        pass
+
+    mine = torch.ones(1).as_subclass(Mine)
+    generator, storage = torch.Generator(), torch.ones(1).untyped_storage()
+    for function in (lambda x: x * len(mine), lambda x: x * generator.initial_seed(), lambda x: x * storage.nbytes()):
+        wrapped = WRAPS[wrap](function)
+        with pytest.raises(norch.CaptureError, match="PyTorch|cannot be compared"):
+            for _ in range(3):
+                wrapped(norch.ones(1))
+
+
+CONFIG = dataclasses.make_dataclass("Config", [("k", float)])(2.0)
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("how", ["class", "logger", "dataclass", "module"])
+def test_what_reaches_pytorchs_classes_is_recorded(wrap, how):
+    """PyTorch is imported: loggers, copies and sys.modules lead to its classes and functions, which hold no numbers."""
+    torch = pytest.importorskip("torch")
+    importlib.import_module("torch._dynamo")  # which has handlers and ways to copy of its own
+    function = {
+        "class": lambda x: x * (3 if isinstance(x, torch.nn.Module) else 2),
+        "logger": lambda x: x * (2 if logging.getLogger("norch.test").getEffectiveLevel() > 0 else 3),
+        "dataclass": lambda x: x * dataclasses.asdict(CONFIG)["k"],
+        "module": lambda x: x * (2 if sys.modules["math"].pi > 3 else 3),
+    }[how]
+    run = WRAPS[wrap](function)
+    assert [run(norch.ones(1)).item() for _ in range(5)] == [2.0] * 5
+    assert run.recordings() == 1
 
 
 class Closed:

@@ -72,6 +72,26 @@ def test_second_derivatives_like_torch(torch: Any, case: Case) -> None:
                     assert_same(g, h.numpy(force=True), "float64", 1e-9 * case.slack, scale, about)
 
 
+@each([case for case in CASES if case.grad])
+def test_gradients_are_the_same_with_create_graph(case: Case) -> None:
+    """Of halved whole numbers, which meet bounds, ends and each other."""
+    rng = source(case.name + "with a graph")
+    for shapes in case.shapes[:2]:
+        arrays = [np.round(2 * x) / 2 if x.dtype.kind == "f" else x for x in draw(case, shapes, "float64", rng)]
+        found = []
+        for create_graph in (False, True):
+            given = [norch.tensor(x) for x in arrays]
+            leaves = [x.requires_grad_() for x in given if x.is_floating_point()]
+            outs = [x for x in listed(case.call(norch, *given)) if x.is_floating_point() and x.requires_grad]
+            if outs:
+                weights = [norch.ones_like(x) for x in outs]
+                found.append(norch.autograd.grad(outs, leaves, weights, create_graph=create_graph, allow_unused=True))
+        for g, h in zip(*found):
+            assert (g is None) == (h is None)
+            if g is not None:
+                assert np.allclose(g.numpy(), h.detach().numpy(), rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
 @pytest.mark.parametrize("name", ["batch_norm", "batch_norm of running", "instance_norm", "group_norm", "cdist 0"])
 def test_flat_gradients_have_a_history(torch: Any, name: str) -> None:
     """Those of parameters that an output is only shifted or scaled by, and of counts."""

@@ -29,6 +29,7 @@ from typing import Any
 from weakref import CallableProxyType, ProxyType
 
 from .._handle import Handle
+from .._lib import lib
 from ..nn._registry import Registry
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
@@ -71,6 +72,7 @@ _OF_STATE = frozenset(("state_dict", "__getstate__", "__dict__"))  # of optimize
 _OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _parameters _buffers".split())
 _DEFINITIONS = (FunctionType, property, staticmethod, classmethod)
 _IDS = (id, hash)
+_OF_SETTINGS = (bool, int, float, str, tuple, list, dict, set, frozenset, type(None))
 _UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions", "retains_grad"))  # of tensors and their nodes
 
 
@@ -187,10 +189,12 @@ class Guards(Settings):
         """Guards what norch's layers call against other functions that a program puts there."""
         for one in reads.variables:
             if one.kind == "global" and one.name in variables:
-                value = variables[one.name]
-                if callable(value) or type(value) is ModuleType:  # and not what norch itself sets, such as a flag
-                    self._item(variables, one.name, value, place)
-                if type(value) is FunctionType and is_defined_by_user(value):
+                kind = type(value := variables[one.name])
+                if kind in _OF_SETTINGS:  # norch itself sets it
+                    continue
+                self._item(variables, one.name, value, place)
+                of_norch = not is_defined_by_user(value) if kind is FunctionType else self._is_standard(kind.__module__)
+                if not of_norch or (kind is SimpleNamespace and value is not lib):
                     self._reach(value, place)
 
     def _read_variables(self, reads: Any, code: CodeType, variables: dict[str, Any], inbuilt: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
 """Settings of the process that code in C reads beside its arguments: those of decimals and of NumPy are compared where
-a recorded function reaches a value that may read them. PyTorch's tensors, storages and generators are refused."""
+a recorded function reaches a value that may read them. PyTorch's tensors are refused."""
 
 from __future__ import annotations
 
@@ -38,18 +38,12 @@ class Settings(Containers):
     def _note_settings(self, x: Any, place: Place | None) -> None:
         """Guards the settings that a value may read, such as the precision of decimals."""
         top = _module_of(x).partition(".")[0]
-        if is_pytorch("torch") and _has_elements(x):
+        if is_pytorch("torch") and is_a(x, sys.modules["torch"].Tensor):
             raise Refused(f"{PYTORCH}; {HOLD}", place)
         name, take = _SETTINGS.get(top, ("", None))
         if take is not None and name not in self._settings and name in sys.modules:
             self._settings.add(name)
             self._unchanged(take, sys.modules[name], place)
-
-
-def _has_elements(x: Any) -> bool:
-    """Whether x is a tensor, a storage or a generator of PyTorch's."""
-    kinds = (getattr(sys.modules["torch"], name, None) for name in ("Tensor", "UntypedStorage", "Generator"))
-    return any(kind is not None and is_a(x, kind) for kind in kinds)
 
 
 def _module_of(x: Any) -> str:
