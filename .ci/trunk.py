@@ -15,15 +15,16 @@ TRUNK = {
     "engine": "norch/autograd/engine.py norch/autograd/broadcast.py norch/autograd/halves.py",
 }
 # Which devices there are, messages of errors, conversions of copies and of elements, the text of norch.h, what only
-# devices have, memory of others, copies between host and device; declarations of CPython, x[...], sequences of tensors
-# as arguments, the writer of C at build time, what norch.capture and norch.compile record, norch.profiler, MPI's calls,
+# devices have, memory of others, copies between host and device, the system's calls; declarations of CPython, x[...],
+# sequences of tensors as arguments, the writer of C at build time, what norch.capture and norch.compile record, norch.profiler, MPI's calls,
 # shapes, numbers and arrays for Python.
 # Left out elsewhere: the choice of devices and instruction sets at load, no_grad() and the like, histories of views.
 NOT_TRUNK = (
     "csrc/core/backend.c csrc/core/error.c csrc/core/convert.h csrc/core/library.c csrc/core/observer.c "
     "csrc/core/element.h csrc/core/element.c csrc/core/device.h csrc/core/wrap.c "
-    "csrc/core/transfer.c csrc/core/transfer.h "
-    "csrc/python/abi.h csrc/python/getitem.c csrc/python/columns.h csrc/python/make_calls.py csrc/python/dlpack.c "
+    "csrc/core/transfer.c csrc/core/transfer.h csrc/core/platform.c csrc/core/platform.h "
+    "csrc/python/abi.h csrc/python/abi.c csrc/python/symbols.def "
+    "csrc/python/getitem.c csrc/python/columns.h csrc/python/make_calls.py csrc/python/dlpack.c "
     "csrc/python/recording.h csrc/python/recording.c csrc/python/recording_guards.c csrc/python/replay.c "
     "csrc/python/parts.c csrc/python/profile.c csrc/python/guard.c csrc/python/captured.c csrc/python/holder.c "
     "csrc/python/holder.h csrc/python/mpi.c "

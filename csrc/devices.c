@@ -1,13 +1,15 @@
 /* devices: registers the devices. The CPU and the meta device are built in. CUDA is a plugin, a library that is loaded when first needed:
  * libnorch_cuda.so in the folder of this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
+#ifndef _WIN32
 #include <dlfcn.h>
+#include <unistd.h>
+#endif
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/device.h"
 #include "core/error.h"
@@ -16,6 +18,14 @@
 
 static const nr_backend *const *devices; /* of the plugin, once it is open */
 static int32_t device_count;
+
+#ifdef _WIN32
+static int32_t find_devices(void) {
+    return nr_fail(NORCH_ERROR_DEVICE,
+                   "cuda: norch has no CUDA backend for Windows; run it inside WSL, Windows' own Linux, or "
+                   "leave the tensors on \"cpu\"");
+}
+#else
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 static bool plugin_path(char *path, size_t capacity) {
@@ -77,6 +87,7 @@ static int32_t find_devices(void) {
     pthread_mutex_unlock(&opening);
     return status;
 }
+#endif
 
 static const nr_backend *find_cuda(int64_t device_index) {
     if (find_devices() != NORCH_OK) return NULL;

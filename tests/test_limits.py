@@ -26,7 +26,7 @@ def program(tmp_path_factory):
     if not compiler:
         pytest.skip("needs a C compiler")
     made = tmp_path_factory.mktemp("limits") / "limits"
-    sources = [ROOT / "tests/native/limits.c", ROOT / "csrc/cpu/limits.c"]
+    sources = [ROOT / name for name in ("tests/native/limits.c", "csrc/cpu/limits.c", "csrc/core/platform.c")]
     subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", made, *sources], check=True)
     return made
 

@@ -1,12 +1,10 @@
 /* dispatch: see dispatch.h. The lock of the interpreter is Python's GIL. */
 #include "dispatch.h"
 
-#include <pthread.h>
-#include <time.h>
-
 #include "check.h"
 #include "interpreter.h"
 #include "observer.h"
+#include "platform.h"
 
 /* Calls of more nanoseconds on one core release the lock: for shorter ones it costs more than it gains. `make sanitize`
  * sets -1, so that every call releases it. */
@@ -24,7 +22,7 @@ static void forget_threads(void) {
     waiting = 0;
 }
 
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
+__attribute__((constructor)) static void watch_forks(void) { nr_at_fork(NULL, NULL, forget_threads); }
 
 /* While a thread waits, new calls keep the lock; otherwise it might wait for ever. */
 void *nr_release_lock(void) {
@@ -48,13 +46,12 @@ void nr_count_running(int32_t change) {
 }
 
 bool nr_wait_for_calls(void) {
-    const struct timespec moment = {.tv_nsec = 20000};
     if (held) return false;
     if (unlocked_calls == 0) return true;
     waiting++;
     while (unlocked_calls) {
         void *thread = nr_interpreter->release_lock();
-        nanosleep(&moment, NULL);
+        nr_rest();
         nr_interpreter->acquire_lock(thread);
     }
     waiting--;

@@ -1,7 +1,7 @@
 /* observer: see observer.h. */
 #include "observer.h"
 
-#include <pthread.h>
+#include "platform.h"
 
 int32_t nr_observers;
 static _Thread_local nr_observer *here;
@@ -22,4 +22,4 @@ void nr_observe_all(nr_observer *observer) {
 /* The child of a fork has only the forking thread, and so its observer and that of all threads. */
 static void count_again(void) { nr_observers = (here != NULL) + (everywhere != NULL); }
 
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, count_again); }
+__attribute__((constructor)) static void watch_forks(void) { nr_at_fork(NULL, NULL, count_again); }

@@ -2,10 +2,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#if defined(__unix__) || defined(__APPLE__)
-#include <unistd.h>
-#endif
 #include <stdatomic.h>
+
+#include "../core/platform.h"
 #include "cpu.h"
 
 #define UNKNOWN (512 * 1024)
@@ -30,9 +29,7 @@ static int64_t find(void) {
     bytes = by_cpuid(4);
     if (bytes <= 0) bytes = by_cpuid(0x8000001D);
 #endif
-#ifdef _SC_LEVEL2_CACHE_SIZE
-    if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
+    if (bytes <= 0) bytes = nr_level2_cache();
     return bytes > 0 ? bytes : UNKNOWN;
 }
 

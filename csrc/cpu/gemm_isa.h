@@ -1,5 +1,6 @@
 /* gemm_isa: the parameters of an instruction set for matrix products: the width of a register, the tile of C that fits
  * the registers, and masked loads and stores. Used by matmul_isa.c, conv_isa.c and attention_isa.c. */
+#include <stdint.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif

@@ -11,15 +11,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/sysinfo.h>
-#endif
+
+#include "../core/platform.h"
 
 #define LONGEST_PATH 4096
 
-typedef int64_t limit_of(const char *folder); /* INT64_MAX: none */
-
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+#ifdef __linux__
+typedef int64_t limit_of(const char *folder); /* INT64_MAX: none */
 
 /* Reads up to two numbers at the start of a file; returns how many there are. */
 static int read_numbers(const char *folder, const char *name, int64_t *first, int64_t *second) {
@@ -88,16 +88,18 @@ static int64_t group_limit(const char *root, const char *resource, limit_of *lim
     return found;
 }
 
-int64_t nr_memory_limit(const char *root) {
-    int64_t memory = group_limit(root, "memory", memory_of), swap = 0;
-#ifdef __linux__
-    struct sysinfo machine;
-    if (sysinfo(&machine) == 0) {
-        memory = smaller(memory, (int64_t)machine.totalram * machine.mem_unit);
-        swap = (int64_t)machine.totalswap * machine.mem_unit;
-    }
+static int64_t group_memory(const char *root) { return group_limit(root, "memory", memory_of); }
+static int64_t group_processors(const char *root) { return group_limit(root, "cpu", processors_of); }
+#else
+static int64_t group_memory(const char *root) { return (void)root, INT64_MAX; }
+static int64_t group_processors(const char *root) { return (void)root, INT64_MAX; }
 #endif
+
+int64_t nr_memory_limit(const char *root) {
+    int64_t memory, swap;
+    nr_machine_memory(&memory, &swap);
+    memory = smaller(memory, group_memory(root));
     return memory > INT64_MAX - swap ? INT64_MAX : memory + swap;
 }
 
-int64_t nr_processor_limit(const char *root) { return group_limit(root, "cpu", processors_of); }
+int64_t nr_processor_limit(const char *root) { return group_processors(root); }

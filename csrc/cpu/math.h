@@ -29,6 +29,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../core/platform.h"
+
 #define NR_INLINE static inline __attribute__((always_inline))
 #define NR_FUNCTION static inline /* for what is too large to be copied into every loop */
 

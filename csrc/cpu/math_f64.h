@@ -76,10 +76,7 @@ NR_INLINE double nr_atanh_f64(double x) {
 
 /* ---- by libm ----------------------------------------------------------------------------------- */
 
-NR_INLINE double nr_lgamma_f64(double x) {
-    int sign; /* lgamma() itself would leave it in a global variable */
-    return lgamma_r(x, &sign);
-}
+NR_INLINE double nr_lgamma_f64(double x) { return nr_system_lgamma(x); }
 NR_INLINE double nr_hypot_f64(double a, double b) { return hypot(a, b); }
 
 /* ---- remainders -------------------------------------------------------------------------------- */

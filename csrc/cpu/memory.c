@@ -10,19 +10,18 @@
  * one, and a block larger than the limit is freed at once.
  *
  * Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
+#include "../core/platform.h"
 #include "cpu.h"
 #include "limits.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define MOST_POWER (sizeof(size_t) > 4 ? 46 : 31) /* no tensor takes more than 2^46 bytes */
 #define CLASS_COUNT ((MOST_POWER - 6) * 4 + 1)
 #define CACHE_LIMIT ((int64_t)512 << 20) /* the default */
 #define SMALLEST 64
-#define LARGE_PAGE ((size_t)2 << 20)
+#define ALIGNMENT 64
 #define DOUBTED \
     ((size_t)64 << 20) /* from so many bytes the limit is queried, which takes less time than to fill them */
 
@@ -49,25 +48,13 @@ static void note_use(size_t n, bool fresh) {
     memory.most_reserved = greatest(memory.most_reserved, memory.used + memory.cached);
 }
 
-/* Aligned memory; large blocks use large pages where the system has some, which cost fewer page faults and TLB
- * misses. */
-static void *aligned(size_t n) {
-    void *found = NULL;
-    const bool large = n >= LARGE_PAGE;
-    if (posix_memalign(&found, large ? LARGE_PAGE : 64, n) != 0) return NULL;
-#ifdef MADV_HUGEPAGE
-    if (large) madvise(found, n, MADV_HUGEPAGE); /* only advice, so that failure does not matter */
-#endif
-    return found;
-}
-
 /* n new bytes from the system, of which `wanted` will be used. */
 static void *from_system(size_t n, size_t wanted) {
     if (wanted >= DOUBTED && wanted > (uint64_t)nr_memory_limit("")) return NULL;
-    void *found = aligned(n);
+    void *found = nr_aligned(ALIGNMENT, n);
     if (!found) {
         norch_empty_cache(); /* the blocks in the lists may be enough */
-        found = aligned(n);
+        found = nr_aligned(ALIGNMENT, n);
     }
     if (!found) return NULL;
     pthread_mutex_lock(&memory_lock);
@@ -108,7 +95,7 @@ static void shrink_cache(int64_t bytes) {
         pthread_mutex_unlock(&memory_lock);
         while (chain) {
             block *next = chain->next;
-            free(chain);
+            nr_aligned_free(chain);
             chain = next;
         }
     }
@@ -134,13 +121,13 @@ static void give(void *data, size_t n) {
         memory.cached += (int64_t)n;
     }
     pthread_mutex_unlock(&memory_lock);
-    if (!keep) free(data);
+    if (!keep) nr_aligned_free(data);
 }
 
 /* The forking thread holds the lock across a fork, so that no thread that the child lacks can hold it there. */
 static void lock_memory(void) { pthread_mutex_lock(&memory_lock); }
 static void unlock_memory(void) { pthread_mutex_unlock(&memory_lock); }
-void nr_memory_watch_forks(void) { pthread_atfork(lock_memory, unlock_memory, unlock_memory); }
+void nr_memory_watch_forks(void) { nr_at_fork(lock_memory, unlock_memory, unlock_memory); }
 
 int64_t norch_cached_bytes(void) {
     pthread_mutex_lock(&memory_lock);

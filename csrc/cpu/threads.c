@@ -9,14 +9,12 @@
  *
  * Both spin for a while before they sleep: in a training step the next job comes sooner than a sleeping thread
  * wakes. */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "../core/platform.h"
 #include "cpu.h"
 #include "limits.h"
 
@@ -62,14 +60,8 @@ static bool is_for_me(uint64_t number) { return number != seen && (uint64_t)thre
 
 static bool is_new_job(void) { return is_for_me(open_job); }
 
-static int64_t nanoseconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static void spin_until(bool (*there)(void)) {
-    const int64_t end = nanoseconds() + SPIN;
+    const int64_t end = nr_nanoseconds() + SPIN;
     do {
         for (int i = 0; i < 16; i++) {
             if (there()) return;
@@ -80,7 +72,7 @@ static void spin_until(bool (*there)(void)) {
 #endif
         }
         sched_yield(); /* the thread that this one waits for may need the core */
-    } while (nanoseconds() < end);
+    } while (nr_nanoseconds() < end);
 }
 
 static void sleep_until_empty(void) {
@@ -154,24 +146,19 @@ static void after_fork_in_child(void) {
  * the order of a job whose chunks allocate memory. */
 __attribute__((constructor)) static void watch_forks(void) {
     nr_memory_watch_forks();
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    nr_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 /* The cores that this process may run on, as far as its containers grant it time. */
-static long usable_cores(void) {
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-#ifdef __linux__
-    cpu_set_t cores;
-    if (sched_getaffinity(0, sizeof cores, &cores) == 0) count = CPU_COUNT(&cores);
-#endif
-    const int64_t granted = nr_processor_limit("");
-    return granted < count ? (long)granted : count;
+static int64_t usable_cores(void) {
+    const int64_t count = nr_usable_processors(), granted = nr_processor_limit("");
+    return granted < count ? granted : count;
 }
 
 /* From NORCH_NUM_THREADS, of which norch/_lib.py refuses texts that are no numbers. */
 static int32_t default_threads(void) {
     const char *text = getenv("NORCH_NUM_THREADS");
-    long count = text ? strtol(text, NULL, 10) : 0;
+    int64_t count = text ? strtoll(text, NULL, 10) : 0;
     if (count <= 0) count = usable_cores();
     return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (int32_t)count;
 }

@@ -8,6 +8,7 @@
 #include "../core/dispatch.h"
 #include "../core/error.h"
 #include "../core/memory.h"
+#include "../core/platform.h"
 #include "plans.h"
 #include "program.h"
 
@@ -25,7 +26,7 @@ static nr_packed *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void forget_lock(void) { pthread_mutex_init(&lock, NULL); }
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_lock); }
+__attribute__((constructor)) static void watch_forks(void) { nr_at_fork(NULL, NULL, forget_lock); }
 
 /* ---- writes --------------------------------------------------------------------------------------------- */
 

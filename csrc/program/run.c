@@ -1,9 +1,9 @@
 /* run: runs the calls of a program, one after the other, without Python. */
 #include <stdatomic.h>
-#include <time.h>
 
 #include "../core/device.h"
 #include "../core/dispatch.h"
+#include "../core/platform.h"
 #include "program.h"
 
 void nr_program_bind(nr_program *program, int32_t argument, char *data) {
@@ -42,11 +42,7 @@ static int32_t run_graphs(void *of) {
     return NORCH_OK;
 }
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+static double seconds_now(void) { return 1e-9 * (double)nr_nanoseconds(); }
 
 static int32_t run_timed(void *of) {
     const nr_program *program = of;

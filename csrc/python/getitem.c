@@ -9,10 +9,10 @@
 typedef enum part_kind { INTEGER, SLICE, NEW, DOTS, OTHER } part_kind;
 
 static part_kind kind_of(const nr_object *part) {
-    if (part == &_Py_NoneStruct) return NEW;
-    if (part == &_Py_EllipsisObject) return DOTS;
-    if (part->type == &PySlice_Type) return SLICE;
-    if (part->type == &PyBool_Type) return OTHER; /* a mask */
+    if (part == NR_AT(_Py_NoneStruct)) return NEW;
+    if (part == NR_AT(_Py_EllipsisObject)) return DOTS;
+    if (part->type == NR_AT(PySlice_Type)) return SLICE;
+    if (part->type == NR_AT(PyBool_Type)) return OTHER; /* a mask */
     return PyType_GetFlags(part->type) & NR_TYPE_IS_INTEGER ? INTEGER : OTHER;
 }
 

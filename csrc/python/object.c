@@ -44,9 +44,13 @@ static void *get_data(void *self, void *closure) {
     return PyLong_FromVoidPtr(x->data);
 }
 
+static void *get_dict(void *self, void *closure) { return PyObject_GenericGetDict(self, closure); }
+
+static int set_dict(void *self, void *value, void *closure) { return PyObject_GenericSetDict(self, value, closure); }
+
 static nr_property properties[] = {
     {"_data", get_data, NULL, NULL, NULL},
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"__dict__", get_dict, set_dict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -70,7 +74,7 @@ static int traverse(norch_tensor *x, visitor visit, void *argument) {
 static bool none_counts;
 
 static void count_none(nr_ssize n) {
-    if (none_counts) _Py_NoneStruct.references += n;
+    if (none_counts) NR_AT(_Py_NoneStruct)->references += n;
 }
 
 static int clear(norch_tensor *x) {
@@ -138,7 +142,7 @@ void *norch_bind_python(const void *const *classes) {
                                            "start a new process");
         return NULL;
     }
-    none_counts = _Py_NoneStruct.references < 1 << 28;
+    none_counts = NR_AT(_Py_NoneStruct)->references < 1 << 28;
     for (int i = 0; i <= NORCH_ERROR_META; i++) exceptions[i] = *(void *const *)&classes[i];
     nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc), FUNCTION(NR_SLOT_TRAVERSE, traverse),
                        FUNCTION(NR_SLOT_CLEAR, clear),     {NR_SLOT_MEMBERS, members},

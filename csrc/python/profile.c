@@ -4,10 +4,10 @@
  * Observers are called with the GIL held, except when another library frees memory that it shares with a storage. */
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "../core/memory.h"
 #include "../core/observer.h"
+#include "../core/platform.h"
 #include "../core/tensor.h"
 #include "../program/plans.h"
 #include "abi.h"
@@ -71,21 +71,14 @@ static _Thread_local int64_t next_seen;
 
 static void fork_unlocks(void) { lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
 
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, fork_unlocks); }
-
-/* The clock of Python's time.perf_counter_ns() on Linux. */
-static int64_t now(void) {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
-}
+__attribute__((constructor)) static void watch_forks(void) { nr_at_fork(NULL, NULL, fork_unlocks); }
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */
 
 static void note_change(const norch_storage *storage, int64_t bytes) {
     if (!the.recording || !(the.flags & MEMORY)) return;
     if (nr_grow(&the.changes, the.change_count, &the.change_capacity, sizeof *the.changes))
-        the.changes[the.change_count++] = (change){now(), bytes, storage->backend};
+        the.changes[the.change_count++] = (change){nr_nanoseconds(), bytes, storage->backend};
     else
         the.short_of_memory = true;
 }
@@ -266,7 +259,7 @@ static int32_t starts(nr_observer *self, const nr_call *call) {
         if (is_timed(call->backend)) current.events[0] = mark(call->backend);
     }
     current.thread = (int64_t)(uintptr_t)pthread_self();
-    current.start = now();
+    current.start = nr_nanoseconds();
     return NORCH_OK;
 }
 
@@ -314,7 +307,7 @@ static int32_t report(row *r) {
 static int32_t ends(bool failed) {
     row *r = &current;
     if (inside || !r->start) return NORCH_OK;
-    r->end = now();
+    r->end = nr_nanoseconds();
     r->failed = failed;
     if (r->events[0]) r->events[1] = mark(r->backend);
     const int32_t status = the.tell && !failed ? report(r) : NORCH_OK;
@@ -451,4 +444,4 @@ NR_BUILTIN(profile_stop) {
 }
 
 /* profile_time(): the present time on the clock of the rows. */
-NR_BUILTIN(profile_time) { return PyLong_FromLongLong(now()); }
+NR_BUILTIN(profile_time) { return PyLong_FromLongLong(nr_nanoseconds()); }

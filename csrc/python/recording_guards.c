@@ -26,11 +26,11 @@ bool nr_same_object(void *a, void *b) {
     if (!a || !b) return false;
     void *type = ((nr_object *)a)->type;
     if (type != ((nr_object *)b)->type) return false;
-    if (type == &PyFloat_Type) {
+    if (type == NR_AT(PyFloat_Type)) {
         const double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
         return memcmp(&x, &y, sizeof x) == 0;
     }
-    if (type != &PyLong_Type && type != &PyUnicode_Type && type != &PyBytes_Type) return false;
+    if (type != NR_AT(PyLong_Type) && type != NR_AT(PyUnicode_Type) && type != NR_AT(PyBytes_Type)) return false;
     return PyObject_RichCompareBool(a, b, NR_EQUAL) == 1;
 }
 
@@ -51,7 +51,8 @@ static inline bool same(void *a, void *b) { return a == b || nr_same_object(a, b
 
 /* Whether the keys of a dict are those of a tuple, in its order. */
 static bool keys_are(void *dict, void *keys) {
-    int64_t position = 0, i = 0;
+    nr_ssize position = 0;
+    int64_t i = 0;
     const int64_t count = PyTuple_Size(keys);
     for (void *key, *value; PyDict_Next(dict, &position, &key, &value); i++)
         if (i == count || !same(PyTuple_GetItem(keys, i), key)) return false;
