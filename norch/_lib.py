@@ -20,7 +20,8 @@ from ._environment import check_environment
 from ._header import listed, read_header
 from ._typing import TYPE_CHECKING, Any
 
-_PATH = os.environ.get("NORCH_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libnorch.so")
+_NAME = "libnorch.dll" if os.name == "nt" else "libnorch.so"
+_PATH = os.environ.get("NORCH_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), _NAME)
 
 
 def _load() -> ctypes.PyDLL:

@@ -1,20 +1,19 @@
 """Shared memory: blocks of bytes that several processes map, storages in them, and how these are sent.
 
-A block is a file without a name (memfd_create; where that is missing a temporary file that is unlinked at once). It
-goes with the last process that maps it, however that ended: nothing is left behind in /dev/shm, and the size of
-/dev/shm, which containers keep small, is no limit.
+A block is a section (_section.py): a file without a name (memfd_create; where that is missing a temporary file that is
+unlinked at once), on Windows a file mapping. It goes with the last process that maps it, however that ended: nothing is
+left behind in /dev/shm, and the size of /dev/shm, which containers keep small, is no limit.
 """
 
 from __future__ import annotations
 
 import ctypes
-import mmap
-import os
 import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from . import _section
 from ._buffers import over_memory
 from ._lib import lib
 from ._numbers import ints
@@ -22,46 +21,37 @@ from ._recording import unseen
 from ._typing import Any
 from .autograd.view_history import base_of
 from .dtype import uint8
-from .errors import Error, OutOfMemoryError
+from .errors import Error
 from .storage import Storage
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_map, _unmap = _libc.mmap, _libc.munmap
-_map.restype = ctypes.c_void_p
-_map.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-_unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-_FAILED = ctypes.c_void_p(-1).value
 
 
 class Block:
     """size bytes of shared memory at an address of this process; unmapped with the last reference to the object.
 
-    fd: a block that another process has made, whose descriptor this one owns; by default a new one of zeros.
+    handle: of a block that another process has made, and owned by this one; by default a new one of zeros.
     """
 
-    __slots__ = ("__weakref__", "_unmap", "address", "fd", "size")
+    __slots__ = ("__weakref__", "_close", "_forget", "address", "handle", "identity", "size")
 
-    def __init__(self, size: int, fd: int | None = None):
+    def __init__(self, size: int, handle: int | None = None):
         self.size = max(size, 1)
         self.address: Any = None
-        self._unmap = _unmap  # at the end of the interpreter the module may be gone before the block
-        self.fd = _nameless_file(self.size) if fd is None else fd
-        address = _map(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, self.fd, 0)
-        if address == _FAILED:
-            code = ctypes.get_errno()
-            raise OutOfMemoryError(f"out of memory for {size} bytes of shared memory ({os.strerror(code)})")
-        self.address = address
+        self.identity: Any = None
+        # At the end of the interpreter the module may be gone before the block.
+        self._forget, self._close = _section.forget, _section.close
+        self.handle = _section.create(self.size) if handle is None else handle
+        self.address = _section.view(self.handle, self.size)
 
     def __del__(self) -> None:
         if self.address is not None:
-            self._unmap(self.address, self.size)
+            self._forget(self.address, self.size)
         self.close()
 
     def close(self) -> None:
-        """Gives the descriptor back: the block stays mapped, and cannot be sent any more."""
-        fd, self.fd = getattr(self, "fd", -1), -1
-        if fd >= 0:
-            os.close(fd)
+        """Gives the handle back: the block stays mapped, and cannot be sent any more."""
+        handle, self.handle = getattr(self, "handle", -1), -1
+        if handle >= 0:
+            self._close(handle)
 
     def write(self, offset: int, source: Any) -> None:
         """Copies a storage, or bytes, to offset."""
@@ -80,31 +70,15 @@ class Block:
         return Storage(over_memory(self.address + offset, (count,), ints((1,)), uint8.code, owner))
 
 
-def _nameless_file(size: int) -> int:
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("norch", os.MFD_CLOEXEC)
-    else:
-        import tempfile
-
-        fd, path = tempfile.mkstemp(prefix="norch-")
-        os.unlink(path)
-    try:
-        os.ftruncate(fd, size)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
 # ---- tensors in shared memory ----------------------------------------------------------------------------------------
 
 _shared: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()  # that hold one storage, by address
-_files: weakref.WeakValueDictionary[tuple[int, int], Block] = weakref.WeakValueDictionary()  # the same, by inode
+_known: weakref.WeakValueDictionary[Any, Block] = weakref.WeakValueDictionary()  # the same, by identity
 
 
-def _noted(block: Block) -> Block:
-    about = os.fstat(block.fd)
-    _files[about.st_dev, about.st_ino] = _shared[block.address] = block
+def _noted(block: Block, identity: Any) -> Block:
+    block.identity = identity
+    _known[identity] = _shared[block.address] = block
     return block
 
 
@@ -153,7 +127,7 @@ def share_memory_(self: Any) -> Any:
 def _copied(storage: Storage) -> Block:
     block = Block(storage.nbytes())
     block.write(0, storage)
-    return _noted(block)
+    return _noted(block, _section.identity(block.handle))
 
 
 # ---- sending ---------------------------------------------------------------------------------------------------------
@@ -175,9 +149,8 @@ def one_copy() -> Iterator[None]:
 
 
 def reduce_storage(storage: Storage) -> tuple[Any, ...]:
-    """How multiprocessing pickles a storage: as the descriptor of its block. One that is not shared is copied, into a
+    """How multiprocessing pickles a storage: as the handle of its block. One that is not shared is copied, into a
     block or, where it is small, into the pickle."""
-    from multiprocessing import reduction
     from multiprocessing.context import get_spawning_popen
 
     block = _shared.get(storage.data_ptr()) or (_copies or {}).get(storage)
@@ -188,20 +161,19 @@ def reduce_storage(storage: Storage) -> tuple[Any, ...]:
         if _copies is not None:
             _copies[storage] = block
     popen: Any = get_spawning_popen()
-    if popen is not None:  # which passes the descriptor on after all has been pickled
+    if popen is not None:  # which passes the handle on after all has been pickled
         popen.norch_blocks = [*getattr(popen, "norch_blocks", ()), block]
-    return received, (reduction.DupFd(block.fd), storage.nbytes())
+    return received, (_section.sendable(block.handle), storage.nbytes(), block.identity)
 
 
-def received(descriptor: Any, count: int) -> Storage:
+def received(sent: Any, count: int, identity: Any) -> Storage:
     """The storage whose block another process has sent; the same block is mapped once."""
-    fd = descriptor.detach()
-    about = os.fstat(fd)
-    block = _files.get((about.st_dev, about.st_ino))
+    handle = sent.detach()
+    block = _known.get(identity)
     if block is None:
-        block = _noted(Block(count, fd))
-    elif block.fd != fd:
-        os.close(fd)
+        block = _noted(Block(count, handle), identity)
+    elif block.handle != handle:
+        _section.close(handle)
     return block.storage(0, count, block)
 
 

@@ -9,9 +9,7 @@ import sys
 
 
 def _check_python() -> None:
-    """Refuses interpreters whose objects are laid out otherwise than csrc/python/abi.h has them, and Windows."""
-    if sys.platform == "win32":
-        raise ImportError("norch: it runs on Linux and macOS; on Windows install it inside WSL, Windows' own Linux")
+    """Refuses interpreters whose objects are laid out otherwise than csrc/python/abi.h has them."""
     flags = getattr(sys, "abiflags", "")
     if "t" in flags or not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise ImportError("norch: this Python runs without a global lock (free-threaded); norch needs one that has it")

@@ -239,7 +239,6 @@ def test_a_missing_or_broken_library(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("sys.platform = 'win32'", "on Windows install it inside WSL"),
         ("sys.abiflags = 't'", "runs without a global lock (free-threaded)"),
         ("sys._is_gil_enabled = lambda: False", "runs without a global lock (free-threaded)"),
         ("sys.abiflags = 'd'", "is a debug build of Python"),

@@ -303,7 +303,8 @@ def _conjugated(node: Node, g: Any) -> Sequence[Any]:
 
 # Concurrent walks may reach the same leaf. Reentrant, as a finalizer may start a walk; a forked child gets it unlocked.
 _adding: Any = threading.RLock()
-os.register_at_fork(after_in_child=_adding._at_fork_reinit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_adding._at_fork_reinit)
 
 
 def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:

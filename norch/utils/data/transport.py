@@ -3,7 +3,7 @@
 A worker writes the tensors of a batch into one block, which the consumer maps without a copy. The tensors of the
 consumer hold a lease of the block; when the last of them is freed, the worker reuses the block for another batch.
 
-    worker (Outbox)      block 0 | block 1 | ...    -- (number, layout, pickle), a new block's descriptor -->
+    worker (Outbox)      block 0 | block 1 | ...    -- (number, layout, pickle), a new block's handle -->
     consumer (Inbox)     tensors -> Lease -> block  <-- numbers of the blocks that are free again --
 """
 
@@ -12,10 +12,8 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import socket
 import weakref
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -24,6 +22,7 @@ from ...ops.copy import stack
 from ...storage import Storage, restored
 from ...tensor import Tensor
 from . import collate
+from .channel import Connection, receive_handle, send_handle
 
 ALIGNMENT = 64
 INLINE = 4096  # bytes of a message through the socket; longer ones go through shared memory, and never block
@@ -34,8 +33,8 @@ MOST_HELD = 256  # blocks of a worker that a program may hold; further batches a
 # ---- messages --------------------------------------------------------------------------------------------------------
 
 
-def send(connection: Connection, message: Any) -> None:
-    """Sends an object that can be pickled."""
+def send(connection: Any, message: Any) -> None:
+    """Sends an object that can be pickled, over a connection or the Outgoing of one."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     if len(data) <= INLINE:
         connection.send_bytes(data)
@@ -43,32 +42,15 @@ def send(connection: Connection, message: Any) -> None:
     block = Block(len(data))
     block.write(0, data)
     connection.send_bytes(b"%d" % len(data))
-    _send_file(connection, block.fd)
+    send_handle(connection, block.handle)
 
 
 def receive(connection: Connection) -> Any:
     """The next message; EOFError or OSError where the other end is gone."""
     data = connection.recv_bytes()
     if data[0] != 0x80:  # with which pickles begin
-        data = Block(int(data), _receive_file(connection)).read(int(data))
+        data = Block(int(data), receive_handle(connection)).read(int(data))
     return pickle.loads(data)
-
-
-# send_handle() and recv_handle() of multiprocessing.reduction are not used, as they exchange an acknowledgement (from
-# Python 3.14 on, on macOS always), in whose place the worker may read the consumer's next message.
-
-
-def _send_file(connection: Connection, fd: int) -> None:
-    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as end:
-        socket.send_fds(end, [b"F"], [fd])
-
-
-def _receive_file(connection: Connection) -> int:
-    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as end:
-        _, descriptors, *_ = socket.recv_fds(end, 1, 1)
-    if not descriptors:
-        raise EOFError
-    return descriptors[0]
 
 
 class Lease:
@@ -178,13 +160,13 @@ class Outbox:
         if block is not None:
             for at, storage in outside:
                 block.write(at, storage)
-            fresh = block.fd >= 0
+            fresh = block.handle >= 0
         known = (self.number, block.size if block and fresh else 0, layout, self.dropped)
         self.dropped = []
         self.start()
         send(self.connection, (*head, state, *known, file.getvalue()))
         if block and fresh:
-            _send_file(self.connection, block.fd)
+            send_handle(self.connection, block.handle)
             block.close()
 
     def _block_of(self, size: int) -> Block | None:
@@ -234,7 +216,8 @@ def _note_fork() -> None:
     _Forks.count += 1
 
 
-os.register_at_fork(after_in_parent=_note_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_parent=_note_fork)
 
 
 class Inbox:
@@ -251,7 +234,7 @@ class Inbox:
         for old in dropped:
             self.blocks.pop(old, None)
         if size:
-            block = self.blocks[number] = Block(size, _receive_file(self.connection))
+            block = self.blocks[number] = Block(size, receive_handle(self.connection))
             block.close()
         if number < 0:
             return _Unpickler(data, [restored(b"") for _ in layout]).load

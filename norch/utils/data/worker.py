@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import signal
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..._threads import set_num_threads
 from ...errors import Error
+from .channel import ignore_interrupts
 from .fetch import Recipe, Stream
 from .seeding import mixed, seed_all
 
@@ -64,8 +64,7 @@ def run(post: Post) -> None:
     """The main loop of the process, until the consumer closes the connection or ends."""
     # Ctrl-C goes to the consumer as well, which ends the workers. As an exception it would be lost, and printed, in a
     # finalizer.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    ignore_interrupts()
     for other in post.others:
         other.close()
     with contextlib.suppress(EOFError, OSError):  # the consumer is gone

@@ -1,24 +1,24 @@
 """The consumer's side of a loader with workers: the processes, the requests to them, and their answers.
 
-Each worker has its own socket, and no lock or queue is shared. So if one is killed, the others do not wait for it, and
-its closed socket is noticed at once.
+Each worker has its own connection, and no lock or queue is shared. So if one is killed, the others do not wait for it,
+and its closed connection is noticed at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..._shared_memory import one_copy, send_tensors_by_sharing
 from ...errors import ArgumentError, Error
+from .channel import Incoming, Outgoing, interrupts_held
 from .collate import pinned
 from .position import Position
 from .transport import Inbox, receive, send
@@ -44,16 +44,6 @@ def context_of(given: Any) -> Any:
     return multiprocessing.get_context(given)
 
 
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Blocks SIGINT in this thread, and in processes that it starts until they unblock it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class Worker:
     """A process, the connection to it, and how many answers it owes."""
 
@@ -66,12 +56,11 @@ class Worker:
         post = Post(number, loader.num_workers, loader._recipe, loader.worker_init_fn, seed, theirs, copied)
         self.process = context.Process(target=run, args=(post,), daemon=True, name=f"norch-loader-{number}")
         try:
-            with _interrupts_held():  # until the worker ignores them
+            with interrupts_held():  # until the worker ignores them
                 self.process.start()
         finally:
             theirs.close()  # only the worker has it then
-        self.writable = select.poll()
-        self.writable.register(self.connection, select.POLLOUT)
+        self.outgoing = Outgoing(self.connection)
 
     def ask(self, number: int, what: Any) -> None:
         """Asks for a batch, and gives back the blocks of earlier ones."""
@@ -81,7 +70,7 @@ class Worker:
     def tell(self, message: Any) -> None:
         """Sends a message."""
         try:
-            send(self.connection, message)
+            send(self.outgoing, message)
         except OSError:
             raise self.lost() from None
 
@@ -90,7 +79,7 @@ class Worker:
         self.process.join(LOOK)
         code, who = self.process.exitcode, f"DataLoader worker {self.id} (pid {self.process.pid})"
         if code is not None and code < 0:
-            hint = "; the system kills so what takes too much memory" if code == -signal.SIGKILL else ""
+            hint = "; the system kills so what takes too much memory" if code == -getattr(signal, "SIGKILL", 0) else ""
             return Error(f"{who} is killed by signal: {signal.Signals(-code).name}{hint}")
         return Error(f"{who} exited unexpectedly with exit code {code}")
 
@@ -113,10 +102,8 @@ class Pool:
         except BaseException:
             self.close()
             raise
-        self.poller = select.poll()
-        for worker in self.workers:
-            self.poller.register(worker.connection, select.POLLIN)
-        self.of_file = {worker.connection.fileno(): worker for worker in self.workers}
+        self.incoming = Incoming([worker.connection for worker in self.workers])
+        self.of_connection = {worker.connection: worker for worker in self.workers}
 
     @property
     def busy(self) -> bool:
@@ -143,9 +130,9 @@ class Pool:
     def messages(self, seconds: float) -> list[tuple[Worker, Any]]:
         """The messages from workers; waits up to a timeout for the first. Error if a worker has died."""
         found = []
-        events = self.poller.poll(seconds * 1000)
-        for file, _ in events:
-            worker = self.of_file[file]
+        ready = self.incoming.wait(seconds)
+        for connection in ready:
+            worker = self.of_connection[connection]
             try:
                 kind, epoch, number, *rest = receive(worker.connection)
                 if kind == BATCH:
@@ -155,7 +142,7 @@ class Pool:
             worker.owed -= 1
             if epoch == self.epochs:
                 found.append((worker, (kind, number, rest)))
-        if not events and seconds:
+        if not ready and seconds:
             for worker in self.workers:
                 if not worker.process.is_alive() and not worker.connection.poll():
                     raise worker.lost()
@@ -167,10 +154,10 @@ def _end(workers: list[Worker], owner: int) -> None:
     here = os.getpid() == owner
     for worker in workers:
         with contextlib.suppress(OSError):  # it has ended
-            if here and worker.writable.poll(0):
+            if here and worker.outgoing.is_free():
                 # A message, as another process may have a copy of the connection, and keep it open.
-                send(worker.connection, (STOP,))
-        worker.connection.close()
+                send(worker.outgoing, (STOP,))
+        worker.outgoing.close()
     if not here:
         return
     deadline = time.monotonic() + GRACE
@@ -283,13 +270,13 @@ class Epoch:
         factor, workers = self.loader.prefetch_factor, self.pool.workers
         if self.iterable:
             for worker in workers:
-                while self._has_more(worker) and worker.waiting < factor and worker.writable.poll(0):
+                while self._has_more(worker) and worker.waiting < factor and worker.outgoing.is_free():
                     self._asked(worker, self.asked[worker.id] * len(workers) + worker.id, None)
                     self.asked[worker.id] += 1
             self.exhausted = not any(map(self._has_more, workers))
         while not self.exhausted and not self.iterable and self.waiting < factor * len(workers):
             worker = min(workers, key=lambda worker: worker.owed)
-            if worker.owed >= factor or not worker.writable.poll(0):
+            if worker.owed >= factor or not worker.outgoing.is_free():
                 break  # a further write could block
             task = next(self.tasks, None)
             if task is None:

@@ -1,0 +1,59 @@
+"""What csrc/core/platform.c says of the machine, beside what Python says of it."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from norch import _section
+
+pytestmark = pytest.mark.host
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler or sys.platform == "win32":
+        pytest.skip("needs a C compiler")
+    made = tmp_path_factory.mktemp("platform") / "platform"
+    sources = [ROOT / "tests/native/platform.c", ROOT / "csrc/core/platform.c"]
+    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    subprocess.run([compiler, *flags, "-o", made, *sources, "-lm"], check=True)
+    return made
+
+
+def test_the_machine_is_as_python_sees_it(program):
+    before = time.perf_counter_ns()
+    clock, processors, cache, memory, swap, aligned = map(int, subprocess.check_output([program]).split())
+    assert before < clock < time.perf_counter_ns(), "it is another clock than Python's"
+    assert aligned == 1 and cache >= 0 and swap >= 0
+    if sys.platform.startswith("linux"):
+        assert processors == len(os.sched_getaffinity(0))
+        assert memory == pytest.approx(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), rel=0.01)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system cannot bind a process to processors")
+def test_processors_are_those_that_the_process_may_use(program):
+    one = min(os.sched_getaffinity(0))
+    bound = subprocess.run([program], stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {one}))
+    assert bound.stdout.split()[1] == b"1"
+
+
+@pytest.mark.native("shared memory")
+def test_a_section_is_one_memory_however_often_it_is_mapped():
+    handle = _section.create(10_000)
+    first, second = _section.view(handle, 10_000), _section.view(handle, 10_000)
+    assert first != second and _section.identity(handle)
+    ctypes.memset(first + 9_999, 7, 1)
+    assert ctypes.string_at(second + 9_998, 2) == b"\0\x07"
+    _section.close(handle)
+    _section.forget(first, 10_000)
+    assert ctypes.string_at(second + 9_999, 1) == b"\x07", "what is mapped stays"
+    _section.forget(second, 10_000)
