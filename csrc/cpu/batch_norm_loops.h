@@ -150,7 +150,7 @@ INLINE void NAME(find_affine)(const nr_batch_norm_plan *p, int64_t channel, doub
 static void NAME(forward)(const nr_batch_norm_plan *p, const tile *t, const double *mean, const double *variance) {
     const T *restrict x = p->x;
     T *restrict out = p->out;
-    double scale[LANES], bias[LANES];
+    double scale[LANES] = {0}, bias[LANES] = {0};
     bool hold = true;
     for (int64_t c = 0; c < t->channels; c++) {
         NAME(find_affine)(p, t->channel + c, mean[c], variance[c], &scale[c], &bias[c]);
