@@ -6,9 +6,9 @@ A folder stands for the files in it, but for those that NOT_TRUNK names.
 """
 
 TRUNK = {
-    "C API": "csrc/norch.h csrc/ops.def csrc/dtypes.def csrc/python norch/_lib.py",
+    "C API": "csrc/norch.h csrc/ops.def csrc/dtypes.def csrc/python norch/_binding/library.py",
     "core": "csrc/core csrc/ops/ops.h csrc/cpu/memory.c",
-    "tensor": "norch/_handle.py norch/tensor.py",
+    "tensor": "norch/_tensor/handle.py norch/tensor.py",
     "declaration": "norch/ops/__init__.py norch/ops/op.py norch/ops/_rows.py norch/ops/_operand.py",
     "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/save_plan.py "
     "norch/autograd/record.py norch/autograd/inplace.py",

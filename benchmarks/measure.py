@@ -169,7 +169,7 @@ def child(code: str, core: int) -> tuple[str, float]:
 
 def machine(workers: list[Worker]) -> dict[str, Any]:
     """What the numbers were measured on."""
-    from norch._lib import lib
+    from norch._binding.library import lib
 
     model = platform.machine()
     try:

@@ -50,7 +50,7 @@ def child(name: str, case: str) -> None:
         run()
     found = {"peak": resident("VmHWM") - before}
     if name == "norch":
-        from norch._lib import lib as library
+        from norch._binding.library import lib as library
 
         found |= {"live": library.norch_live_bytes(), "kept": library.norch_cached_bytes()}
     print(json.dumps(found))

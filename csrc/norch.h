@@ -2,7 +2,7 @@
  *
  * This header holds everything that a caller may know. Python's bindings come from this text: make turns its prototypes
  * into builtin functions (csrc/python/make_calls.py), and the library carries its declarations, from which
- * norch/_header.py reads the rest. So the header keeps to a plain style: one prototype a declaration, no macros but
+ * norch/_binding/header.py reads the rest. So the header keeps to a plain style: one prototype a declaration, no macros but
  * constants. Types and names of parameters matter: optional_x may be NULL, bool is a flag, dims are axes, op is a row
  * of ops.def, a count is followed by its array.
  *
@@ -49,7 +49,7 @@ typedef struct norch_storage norch_storage;
 
 /* A strided N-d array. It does not change after it is made; views share the storage. references and type make it a
  * Python object if Python has loaded the library. node, grad, version_counter and view are objects of autograd
- * (norch/_handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first element;
+ * (norch/_tensor/handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first element;
  * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the kind takes
  * part in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
 typedef struct norch_tensor {

@@ -29,8 +29,8 @@ from sections import SECTIONS, SETTINGS_TITLE, operations, section  # noqa: E402
 from test_amp_lists import ARRAYS, EXPRESSIONS  # noqa: E402
 
 import norch  # noqa: E402
-from norch import _left_out  # noqa: E402
-from norch._lib import lib  # noqa: E402
+from norch._binding.library import lib  # noqa: E402
+from norch._package import left_out as _left_out  # noqa: E402
 from norch.dtype import DTYPES  # noqa: E402
 from norch.nn import functional  # noqa: E402
 

@@ -53,7 +53,14 @@ SECTIONS = {
     "norch.nn.functional": "Layers, as functions",
     "norch.ops.composed.type_properties": "Types and questions",
 }
-SETTINGS = ("norch.autograd", "norch.dtype", "norch._threads", "norch.device", "norch.errors", "norch._repr")
+SETTINGS = (
+    "norch.autograd",
+    "norch.dtype",
+    "norch._binding.threads",
+    "norch.device",
+    "norch.errors",
+    "norch._tensor.representation",
+)
 
 
 def operations(module: Any) -> Iterator[tuple[str, Any]]:

@@ -33,7 +33,7 @@ from norch.ops._out import signature_with_out  # noqa: E402
 from norch.ops.op import METHODS  # noqa: E402
 
 HEAD = '"""Written by `make stubs` from the code; a test fails when it is out of date."""\n\nimport builtins\n'
-TYPES = "norch._typing"
+TYPES = "norch._package.typing"
 
 
 # ---- the text of a module -------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def methods() -> str:
             stub.function(name, thing, True, method)
         else:
             stub.lines.append(f"{name}: builtins.{type(thing).__name__}")
-    head = f"class DeclaredMethods({stub.name('norch._handle', 'Handle')}):"
+    head = f"class DeclaredMethods({stub.name('norch._tensor.handle', 'Handle')}):"
     about = '"""The methods of Tensor that norch/ops declares."""'
     stub.lines = [head, *(f"    {line}" for line in (about, "", "__slots__ = ()", "", *stub.lines))]
     return stub.text()

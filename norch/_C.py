@@ -1,6 +1,6 @@
 """``norch._C``: what libraries call of PyTorch's private module. None of it changes a result, so it does nothing."""
 
-from ._exports import publish
+from ._package.exports import publish
 from .tensor import disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
 
 

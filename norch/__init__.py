@@ -6,17 +6,17 @@ that a program may do without (layers, optimizers and so on) are imported when t
 
 from math import e, inf, nan, pi
 
-from ._typing import TYPE_CHECKING as _TYPE_CHECKING
-from ._typing import Any as _Any
+from ._package.typing import TYPE_CHECKING as _TYPE_CHECKING
+from ._package.typing import Any as _Any
 
-from . import _start as _start  # isort: skip  (the first, as it says)
+from ._binding import start as _start  # isort: skip  (the first, as it says)
 from . import autograd, ops
-from ._exports import exported as _exported
-from ._exports import publish as _publish
-from ._metadata import numel
-from ._protocols import is_nonzero
-from ._size import Size
-from ._threads import get_num_threads, set_num_threads
+from ._binding.threads import get_num_threads, set_num_threads
+from ._package.exports import exported as _exported
+from ._package.exports import publish as _publish
+from ._tensor.metadata import numel
+from ._tensor.protocols import is_nonzero
+from ._tensor.size import Size
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
@@ -71,7 +71,7 @@ _MODULES = (
 )
 _LAZY = {
     ".": _MODULES,
-    "._repr": "set_printoptions",
+    "._tensor.representation": "set_printoptions",
     **_DEFERRED,
     ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "
@@ -147,7 +147,7 @@ def _missing(name: str) -> _Any:
 
         if (found := foreach(name)) is not None:
             return found
-    from ._left_out import lookup
+    from ._package.left_out import lookup
 
     return lookup(__name__, name)
 

@@ -2,8 +2,8 @@
 
 import builtins
 from collections.abc import Sequence
-from norch._handle import Handle
-from norch._typing import DeviceLike, Index, Operand
+from norch._package.typing import DeviceLike, Index, Operand
+from norch._tensor.handle import Handle
 from norch.dtype import dtype as _dtype
 from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
 from norch.ops.linalg import factor, householder

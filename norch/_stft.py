@@ -7,8 +7,8 @@ import warnings
 from typing import Any
 
 from . import fft
-from ._numbers import int64
-from ._typing import DeviceLike
+from ._binding.numbers import int64
+from ._package.typing import DeviceLike
 from .autograd.levels import holds
 from .dtype import dtype as DType
 from .dtype import float64

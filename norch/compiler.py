@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ._exports import publish
-from ._lib import lib
-from ._recording import unseen
+from ._binding.library import lib
+from ._package.exports import publish
+from ._package.recording import unseen
 from .program import compile as compile
 from .program.captured import reset_all
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._lib import constants, lib
-from ._typing import Any
+from ._binding.library import constants, lib
+from ._package.typing import Any
 from .errors import DeviceError
 
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"], "meta": constants["META"]}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._lib import lib, listed
-from ._typing import Any
+from ._binding.library import lib, listed
+from ._package.typing import Any
 from .errors import ArgumentError, DTypeError
 
 __all__ = [

@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Iterable
 
-from ._exports import publish
-from ._typing import Any
+from ._package.exports import publish
+from ._package.typing import Any
 
 __all__ = [
     "ArgumentError", "BoundsError", "CaptureError", "DTypeError", "DeviceError", "DivisionError", "Error",

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._exports import publish
-from ._numbers import int64
+from ._binding.numbers import int64
+from ._package.exports import publish
 from .autograd.differentiable import differentiable
 from .dtype import get_default_dtype
 from .errors import ArgumentError, BoundsError, DTypeError

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ._exports import publish
-from ._handle import Handle
-from ._numbers import int64
+from ._binding.numbers import int64
+from ._package.exports import publish
+from ._tensor.handle import Handle
 from .autograd.grad_mode import mode
 from .autograd.levels import Level
 from .autograd.transforms import Linearized, check_shapes, leaves, with_leaves

@@ -6,8 +6,8 @@ imported when a function is called: ``pip install 'norch-dl[linalg]'``. Tensors 
 
 from __future__ import annotations
 
-from ._exports import publish
-from ._typing import Tensor
+from ._package.exports import publish
+from ._package.typing import Tensor
 from .errors import LinAlgError
 from .ops._out import take_out
 from .ops.composed.grid import vander as _vander

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from norch._typing import Operand
+from norch._package.typing import Operand
 from norch.dtype import dtype
 from norch.errors import LinAlgError as LinAlgError
 from norch.ops.linalg.eigen import eig_result

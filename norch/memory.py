@@ -12,9 +12,9 @@ operations. PyTorch has no such functions for the CPU; the names are those of `n
 
 from __future__ import annotations
 
-from ._buffers import int64s
-from ._exports import publish
-from ._lib import lib
+from ._binding.buffers import int64s
+from ._binding.library import lib
+from ._package.exports import publish
 from .errors import ArgumentError
 
 _NAMES = (

@@ -23,10 +23,10 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
-from . import _override
-from ._exports import publish
-from ._guard import Guard
-from ._override import MODULES, state
+from ._package import override as _override
+from ._package.exports import publish
+from ._package.guard import Guard
+from ._package.override import MODULES, state
 from .tensor import Tensor
 
 __all__ = [

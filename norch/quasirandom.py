@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._exports import publish
+from ._package.exports import publish
 from .dtype import dtype as DType
 from .dtype import float32, get_default_dtype, int64
 from .errors import ArgumentError

@@ -10,13 +10,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ._buffers import address, uint64s
-from ._exports import publish
-from ._handle import Handle
-from ._lib import lib
-from ._numbers import ints
-from ._recording import here, unseen
-from ._typing import Any, Tensor
+from ._binding.buffers import address, uint64s
+from ._binding.library import lib
+from ._binding.numbers import ints
+from ._package.exports import publish
+from ._package.recording import here, unseen
+from ._package.typing import Any, Tensor
+from ._tensor.handle import Handle
 from .autograd.levels import batching, live_levels, within
 from .device import device as Device
 from .dtype import uint8

@@ -22,13 +22,13 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._exports import publish
-from ._numbers import flag
-from ._placement import Chosen, destination, placed
-from ._recording import unseen
-from ._source import Source, size_of
-from ._target import write
-from ._unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler
+from ._binding.numbers import flag
+from ._files.placement import Chosen, destination, placed
+from ._files.source import Source, size_of
+from ._files.target import write
+from ._files.unpickler import ALLOWED, Refusal, RestrictedUnpickler, TrustingUnpickler
+from ._package.exports import publish
+from ._package.recording import unseen
 from .device import device as Device  # noqa: N812
 from .errors import CaptureError, DeviceError, Error
 from .storage import Storage, read_from
@@ -73,7 +73,7 @@ def save(
     was at the path stays as it was until the new one is complete.
 
     format: "norch"; "torch", a file that `torch.load(f, weights_only=True)` reads, of tensors, parameters, numbers,
-    strings and the containers that it takes (pytorch_file.py), a PicklingError names what else there is; or
+    strings and the containers that it takes (_files/pytorch.py), a PicklingError names what else there is; or
     "safetensors", for a dict of contiguous tensors that share no memory (utils/safetensors.py). load() reads each.
 
     The other arguments are PyTorch's: pickle_protocol and _disable_byteorder_record have no effect, as a format has one
@@ -93,7 +93,7 @@ def save(
     if format == "norch":
         parts = _Parts(obj)
     elif format == "torch":
-        from .pytorch_file import Parts  # lazy imports: few programs need them
+        from ._files.pytorch import Parts  # lazy imports: few programs need them
 
         parts = Parts(obj)
     elif format == "safetensors":
@@ -196,7 +196,7 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
     source = Source(f)
     head = source.read(len(HEAD))
     if mapped and size and head not in LEGACY:
-        from ._mapping import MappedSource, Mapping
+        from ._files.mapping import MappedSource, Mapping
 
         source = MappedSource(Mapping(f))
         source.read(len(HEAD))
@@ -272,16 +272,16 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
 
 def _reader(f: Any, source: Source, head: bytes, where: Device | Chosen | None, weights_only: bool) -> Any:
     if head.startswith(ZIP):
-        from . import pytorch_file  # lazy imports: few programs need them
+        from ._files import pytorch  # lazy imports: few programs need them
 
-        archive, trusting = pytorch_file.Archive(f, source, head), not weights_only
+        archive, trusting = pytorch.Archive(f, source, head), not weights_only
         if not archive.has("constants.pkl"):
-            return pytorch_file.Reader(archive, where, trusting)
-        from ._torchscript import ScriptReader
+            return pytorch.Reader(archive, where, trusting)
+        from ._files.torchscript import ScriptReader
 
         return ScriptReader(archive, where, trusting)
     if head in LEGACY:
-        from ._pytorch_legacy import Reader
+        from ._files.pytorch_legacy import Reader
 
         if source.read(len(LEGACY[head])) != LEGACY[head]:
             raise ValueError("another magic number")

@@ -5,7 +5,7 @@ What ``norch`` itself has is the same function under another name here: ``psi`` 
 
 from __future__ import annotations
 
-from ._exports import publish
+from ._package.exports import publish
 from .ops._out import take_out
 from .ops.composed.pointwise import logit, mvlgamma, polygamma, round
 from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy, zeta

@@ -1,7 +1,7 @@
 """Written by `make stubs` from the code; a test fails when it is out of date."""
 
 import builtins
-from norch._typing import Operand
+from norch._package.typing import Operand
 from norch.ops.reduce import Dims
 from norch.ops.softmax import log_softmax as log_softmax, softmax as softmax
 from norch.tensor import Tensor

@@ -6,11 +6,11 @@ import weakref
 from collections.abc import Sequence
 from functools import cache
 
-from ._buffers import memory_of
-from ._exports import publish
-from ._handle import version_counter_of
-from ._lib import lib
-from ._typing import Any, Tensor
+from ._binding.buffers import memory_of
+from ._binding.library import lib
+from ._package.exports import publish
+from ._package.typing import Any, Tensor
+from ._tensor.handle import version_counter_of
 from .device import CPU, META
 from .device import device as Device
 from .dtype import dtype as DType
@@ -43,7 +43,7 @@ class Storage:
         if shared:
             raise NotImplementedError("from_file: shared=True would write to the file; save the tensor instead")
         with open(filename, "rb") as file:
-            mapping = import_module("norch._mapping").Mapping(file)
+            mapping = import_module("norch._files.mapping").Mapping(file)
         found = mapping.storage(0, nbytes or mapping.size)
         assert found is not None  # as pages are aligned
         return found

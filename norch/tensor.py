@@ -1,20 +1,20 @@
-"""The class Tensor: Handle (_handle.py), with the methods that norch/ops declares and those of _autograd_methods.py,
-_copying.py, _metadata.py and _protocols.py."""
+"""The class Tensor: Handle, with the methods that norch/ops declares and those of its other bases, all in _tensor/."""
 
 from __future__ import annotations
 
 from types import FunctionType
 
-from . import _handle, _left_out
-from ._autograd_methods import AutogradMethods
-from ._copying import CopyMethods, adopt, overriding
-from ._copying import disabled_torch_function as disabled_torch_function
-from ._copying import rebuilt as rebuilt  # files of save() name it here
-from ._handle import Size as Size  # files of save() may name it here
-from ._lib import lib
-from ._metadata import MetadataMethods
-from ._protocols import ProtocolMethods
-from ._typing import TYPE_CHECKING, Any, TypeVar
+from ._binding.library import lib
+from ._package import left_out as _left_out
+from ._package.typing import TYPE_CHECKING, Any, TypeVar
+from ._tensor import handle as _handle
+from ._tensor.autograd_methods import AutogradMethods
+from ._tensor.copying import CopyMethods, adopt, overriding
+from ._tensor.copying import disabled_torch_function as disabled_torch_function
+from ._tensor.copying import rebuilt as rebuilt  # files of save() name it here
+from ._tensor.handle import Size as Size  # files of save() may name it here
+from ._tensor.metadata import MetadataMethods
+from ._tensor.protocols import ProtocolMethods
 from .autograd import engine
 from .autograd.node import Leaf
 from .autograd.record import gradient_edge

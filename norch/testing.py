@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ._exports import publish
+from ._package.exports import publish
 from .autograd.grad_mode import enable_grad, no_grad
 from .autograd.gradients import grad
 from .dtype import check_format, complex128, dtype_named, finfo, float64, promote_types

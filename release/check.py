@@ -36,7 +36,7 @@ for _ in range(20):
     optimizer.step()
     losses.append(loss.item())
 assert losses[-1] < losses[0] / 2, losses
-print(norch.__version__, norch._lib.lib.norch_isa().decode(), norch.__file__)
+print(norch.__version__, norch._binding.library.lib.norch_isa().decode(), norch.__file__)
 """
 
 

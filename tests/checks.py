@@ -27,7 +27,7 @@ from cases import CASES
 from conftest import DEVICE
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.ops._rows import OPCODES
 from norch.testing import assert_close
 

@@ -19,7 +19,7 @@ import parts
 import pytest
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.ops import _operand
 from norch.ops.composed import diagonal
 

@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 import norch
-from norch._shared_memory import _shared
+from norch._files.shared_memory import _shared
 from norch.utils.data import Dataset, IterableDataset, default_collate, get_worker_info
 
 

@@ -15,7 +15,7 @@ import pytest
 from functions import leaf
 
 import norch
-from norch import _handle
+from norch._tensor import handle as _handle
 from norch.autograd import anomaly, detect_anomaly, set_detect_anomaly
 from norch.errors import PACKAGE
 

@@ -9,7 +9,7 @@ import api
 import pytest
 
 import norch
-from norch._exports import publish
+from norch._package.exports import publish
 
 pytestmark = pytest.mark.host
 

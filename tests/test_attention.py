@@ -11,7 +11,7 @@ import pytest
 
 import norch
 import norch.nn.functional as F
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.ops.attention import _composed
 from norch.testing import assert_close, gradgradcheck
 

@@ -8,7 +8,7 @@ import pytest
 from functions import leaf
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.autograd import Function
 from norch.testing import assert_close
 

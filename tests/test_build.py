@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import norch
-from norch import _lib
+from norch._binding import library as _lib
 from norch.ops._rows import OPCODES
 
 pytestmark = pytest.mark.host
@@ -242,7 +242,7 @@ def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
     promised = (
         "libnorch.so py.typed compat/left_out.txt compat/path/torch/__init__.py nn/__init__.py utils/data/__init__.py"
     )
-    promised += " __init__.pyi _methods.pyi _typing.pyi nn/functional/__init__.pyi"
+    promised += " __init__.pyi _methods.pyi _package/typing.pyi nn/functional/__init__.pyi"
     assert {f"norch/{name}" for name in promised.split()} <= set(names)
     assert "norch/libnorch_cuda.so" not in names  # it has a wheel of its own
     assert not [name for name in names if name.startswith(("tests", "csrc", "build"))]

@@ -514,7 +514,7 @@ def test_threads_that_write_and_replay():
 def test_memory_that_is_not_there():
     """Recording and replaying raise where an allocation fails, or run without layers; later calls are right."""
     lib, model, x = (
-        norch._lib.lib,
+        norch._binding.library.lib,
         drawn(nn.Sequential(nn.Conv2d(4, 20, 3), nn.BatchNorm2d(20), nn.MaxPool2d(2))),
         norch.randn(1, 4, 9, 9),
     )

@@ -50,7 +50,7 @@ def test_a_failing_call_leaves_no_recording():
     for _ in range(3):
         with pytest.raises(ValueError, match="matmul"):
             captured(norch.ones(2, 3), norch.ones(2, 3))
-    assert captured.recordings() == 0 and not norch._lib.lib.norch_recording()
+    assert captured.recordings() == 0 and not norch._binding.library.lib.norch_recording()
     for _ in range(3):
         assert captured(norch.ones(2, 2), norch.ones(2, 2)).tolist() == [[2.0, 2.0]] * 2
     assert captured.recordings() == 1
@@ -78,7 +78,7 @@ def test_refusals_name_the_line_and_what_to_do(what):
     for _ in range(2):
         with pytest.raises(norch.CaptureError, match=rf"(?s)capture: .*; .*at .*{FILE}:\d+"):
             captured(norch.ones(3))
-    assert captured.recordings() == 0 and not norch._lib.lib.norch_recording()
+    assert captured.recordings() == 0 and not norch._binding.library.lib.norch_recording()
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -255,14 +255,14 @@ def test_recordings_made_and_dropped_leave_no_memory():
 
     go(20)
     gc.collect()
-    storages, memory = norch._lib.lib.norch_live_storages(), norch._lib.lib.norch_live_bytes()
+    storages, memory = norch._binding.library.lib.norch_live_storages(), norch._binding.library.lib.norch_live_bytes()
     go(600)
     gc.collect()
-    assert norch._lib.lib.norch_live_storages() <= storages + 4
-    assert norch._lib.lib.norch_live_bytes() <= memory + 64 * 600
+    assert norch._binding.library.lib.norch_live_storages() <= storages + 4
+    assert norch._binding.library.lib.norch_live_bytes() <= memory + 64 * 600
     captured.reset()
     gc.collect()
-    assert norch._lib.lib.norch_live_storages() < storages
+    assert norch._binding.library.lib.norch_live_storages() < storages
 
 
 def test_a_function_and_its_model_can_go():
@@ -335,7 +335,7 @@ def test_calls_that_nobody_needs_are_left_out():
 
 @pytest.mark.parametrize("calls", [2, 3, 4])
 def test_memory_that_runs_out(calls):
-    fail = norch._lib.lib.norch_fail_allocation
+    fail = norch._binding.library.lib.norch_fail_allocation
     x = norch.randn(5, 3)
     try:
         for n in range(1000):
@@ -353,7 +353,7 @@ def test_memory_that_runs_out(calls):
             reached = fail(-1)
             for _ in range(6):
                 captured(x)
-            assert captured.recordings() >= 1 and not norch._lib.lib.norch_recording()
+            assert captured.recordings() >= 1 and not norch._binding.library.lib.norch_recording()
             if failed is None:
                 break
         assert failed is None and reached > 0
@@ -374,7 +374,7 @@ def test_an_interrupt_leaves_no_recording():
     interrupt[0] = True
     with pytest.raises(KeyboardInterrupt):
         captured(norch.ones(2))
-    assert not norch._lib.lib.norch_recording() and captured.recordings() == 0
+    assert not norch._binding.library.lib.norch_recording() and captured.recordings() == 0
     interrupt[0] = False
     for _ in range(4):
         assert captured(norch.ones(2)).tolist() == [2.0, 2.0]

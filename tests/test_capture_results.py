@@ -85,10 +85,10 @@ def test_kept_results_are_freed_with_the_recording():
     double = doubles()
     call(double, 1)
     gc.collect()
-    before = norch._lib.lib.norch_live_storages()
+    before = norch._binding.library.lib.norch_live_storages()
     double.reset()
     gc.collect()
-    assert norch._lib.lib.norch_live_storages() < before
+    assert norch._binding.library.lib.norch_live_storages() < before
 
 
 @pytest.mark.parametrize("rows", [0, 3])

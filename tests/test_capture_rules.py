@@ -383,11 +383,11 @@ def test_large_results_are_new_each_time():
     assert captured.program.memory()["temporary"] <= 81000  # that of empty()
     captured(first[3], index)[3].add_(1)  # a result as an argument
     assert first[3].tolist() == (x + 3).tolist()
-    live = norch._lib.lib.norch_live_storages()
+    live = norch._binding.library.lib.norch_live_storages()
     for _ in range(3):
         with pytest.raises(IndexError):
             captured(x, norch.tensor([3]))
-    assert norch._lib.lib.norch_live_storages() <= live + 1
+    assert norch._binding.library.lib.norch_live_storages() <= live + 1
 
 
 @pytest.mark.parametrize("place", range(6))
@@ -400,7 +400,7 @@ def test_memory_that_runs_out_for_results(place):
 
     x = norch.randn(100000)
     captured = made(f, (x,))
-    fail = norch._lib.lib.norch_fail_allocation
+    fail = norch._binding.library.lib.norch_fail_allocation
     try:
         fail(place)
         try:

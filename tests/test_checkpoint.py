@@ -9,7 +9,7 @@ import pytest
 
 import norch
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.testing import assert_close, gradcheck, gradgradcheck
 from norch.utils.checkpoint import checkpoint, checkpoint_sequential
 

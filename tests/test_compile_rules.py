@@ -12,7 +12,7 @@ from test_compile import bits, no_warning, recordings  # noqa: F401  (a fixture)
 
 import norch
 from norch import nn, optim
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.nn import functional as F
 
 pytestmark = pytest.mark.host

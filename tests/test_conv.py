@@ -12,7 +12,7 @@ import pytest
 import norch
 import norch.nn.functional as F
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.ops.conv import _conv_weight
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
@@ -441,7 +441,7 @@ def test_bad_input(call: Any, error: type[Exception], message: str) -> None:
 
 
 def test_refused_memory_changes_nothing() -> None:
-    from norch._lib import lib
+    from norch._binding.library import lib
 
     x, w = norch.randn(2, 3, 6, 6).requires_grad_(), norch.randn(4, 3, 3, 3).requires_grad_()
     lib.norch_fail_allocation(-1)

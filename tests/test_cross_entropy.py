@@ -9,7 +9,7 @@ import pytest
 
 import norch
 import norch.nn.functional as F
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.kernel

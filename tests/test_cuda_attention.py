@@ -14,7 +14,7 @@ import pytest
 import norch
 import norch.nn.functional as F
 from norch import cuda
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.ops.attention import _composed, _grouped
 
 SIMULATION = cuda.is_available() and cuda.get_device_properties().simulated

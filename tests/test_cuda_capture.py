@@ -8,7 +8,7 @@ import pytest
 
 import norch
 from norch import nn, optim
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.nn import functional as F  # noqa: N812
 
 SIMULATION = norch.cuda.is_available() and norch.cuda.get_device_properties().simulated

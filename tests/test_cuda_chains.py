@@ -8,7 +8,7 @@ from test_capture_fusion import KINDS, gelu, layer_norm, machine, softmax
 from test_cuda_capture import SIMULATION, bits, chains, launches, replayed
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.ops._rows import OPCODES
 
 pytestmark = pytest.mark.skipif(not norch.cuda.is_available(), reason="needs a CUDA device, or the simulated one")

@@ -46,7 +46,7 @@ def fits(plugin: Path) -> bool:
         return False
     abi = ctypes.CDLL(str(plugin)).nr_plugin_abi
     abi.restype = ctypes.c_uint64
-    return bool(abi() == norch._lib.lib.norch_abi() & 2**64 - 1)
+    return bool(abi() == norch._binding.library.lib.norch_abi() & 2**64 - 1)
 
 
 def said(program: str = ASK, **environment: str) -> str:
@@ -69,7 +69,7 @@ def compiled(source: str, to: Path) -> Path:
 
 
 def test_no_plugin(tmp_path: Path) -> None:
-    shutil.copy(norch._lib._PATH, tmp_path / "libnorch.so")
+    shutil.copy(norch._binding.library._PATH, tmp_path / "libnorch.so")
     text = said(NORCH_LIBRARY=str(tmp_path / "libnorch.so"))
     assert "built without its CUDA backend" in text and "make cuda-toolchain" in text
     assert str(tmp_path / "libnorch_cuda.so") in text
@@ -124,7 +124,7 @@ def test_a_plugin_of_another_table(tmp_path: Path) -> None:
     )
     text = said(NORCH_CUDA_LIBRARY=str(stale))
     assert "was built for another version of libnorch.so" in text and "run `make`" in text
-    assert "0000000000001234" in text and f"{norch._lib.lib.norch_abi() & 2**64 - 1:016x}" in text
+    assert "0000000000001234" in text and f"{norch._binding.library.lib.norch_abi() & 2**64 - 1:016x}" in text
 
 
 # ---- drivers --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import norch
-from norch._nvrtc import _candidates
+from norch._binding.nvrtc import _candidates
 
 TESTS = Path(__file__).resolve().parent
 LIBRARY = Path(os.environ.get("NORCH_CUDA_LIBRARY", "none")).resolve()

@@ -195,7 +195,7 @@ def test_no_memory_to_pin(simulation: ctypes.CDLL) -> None:
             if kind == "of CUDA":
                 simulation.cudasim_fail_many(ALLOCATION, n, 2)  # and again after what waits has been given back
             else:
-                norch._lib.lib.norch_fail_allocation(n)
+                norch._binding.library.lib.norch_fail_allocation(n)
             try:
                 assert step() == [20, 6000]
             except MemoryError as error:
@@ -203,7 +203,7 @@ def test_no_memory_to_pin(simulation: ctypes.CDLL) -> None:
                 del error
             finally:
                 simulation.cudasim_fail_many(ALLOCATION, -1, 0)
-                norch._lib.lib.norch_fail_allocation(-1)
+                norch._binding.library.lib.norch_fail_allocation(-1)
             assert step() == [20, 6000] and cuda.host_memory_stats()["active_bytes.current"] == 0
         assert refused >= 2
     held = norch.ones(4).pin_memory().to("cuda", non_blocking=True)  # its memory is given back when some is missing

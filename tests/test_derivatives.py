@@ -15,7 +15,7 @@ from checks import ROUNDING, assert_same, each, legal, listed, scale_of, some_ed
 from conftest import DEVICE, is_older
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
 pytestmark = [

@@ -244,7 +244,7 @@ def test_what_the_pages_about_cuda_name_is_there() -> None:
     text = re.sub(r"```.*?```", "", "\n".join(pages), flags=re.S)
     spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
     sources = [p for folder in ("csrc", "tests/cudasim") for p in (root / folder).rglob("*") if p.is_file()]
-    code = "\n".join(p.read_text() for p in [*sources, root / "norch" / "_lib.py"])
+    code = "\n".join(p.read_text() for p in [*sources, root / "norch" / "_binding/library.py"])
     for path in [span for span in spans if re.fullmatch(r"[\w/]+/[\w.]*", span) and not span.endswith(".so")]:
         assert (root / path).exists(), path
     rules = "".join(path.read_text() for path in (root / "Makefile", *root.glob("mk/*.mk")))

@@ -7,7 +7,7 @@ import pytest
 from checks import wait
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.nn import functional as F
 from norch.ops import _operand
 

@@ -7,7 +7,7 @@ import pytest
 from functions import Cube, Exp, Split, leaf
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.autograd import Function
 
 # ---- Functions -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from functions import Cube, Exp, Split
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.autograd.levels import zeros_of
 from norch.ops import view
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 
 SAME = "sum sum1 sum0 mean amax argmax prod cumsum sort median add mul relu clamp where sqrt floor to_int gather"
 FUNCTIONS = {

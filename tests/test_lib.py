@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import norch
-from norch import _buffers, _lib, _numbers
-from norch._lib import lib
+from norch._binding import buffers as _buffers
+from norch._binding import library as _lib
+from norch._binding import numbers as _numbers
+from norch._binding.library import lib
 from norch.ops._rows import OPCODES
 from norch.optim.fused import ROWS
 
@@ -140,7 +142,7 @@ def test_the_table_of_operations():
 
 def test_bad_calls_fail_and_do_not_crash():
     x, y = norch.zeros(2, 3), norch.zeros(4)
-    like = norch._handle.meta_of(x)  # a shape over no memory
+    like = norch._tensor.handle.meta_of(x)  # a shape over no memory
     calls = [
         lambda: lib.norch_empty((2, -3), 4, (0, 0)),
         lambda: lib.norch_empty((2, 3), 99, (0, 0)),
@@ -215,10 +217,11 @@ def python(program, **env):
 def test_forced_instruction_sets():
     for isa in lib.norch_isa_builds().decode().split():
         done = python(
-            "import norch; print(norch._lib.lib.norch_isa().decode(), norch.ones(9).sum().item())", NORCH_ISA=isa
+            "import norch; print(norch._binding.library.lib.norch_isa().decode(), norch.ones(9).sum().item())",
+            NORCH_ISA=isa,
         )
         assert done.stdout == f"{isa} 9.0\n", done.stderr
-    program = "import norch; print(norch._lib.lib.norch_isa().decode())"
+    program = "import norch; print(norch._binding.library.lib.norch_isa().decode())"
     unset = python("import os; os.environ.pop('NORCH_ISA', None); " + program).stdout
     assert python(program, NORCH_ISA="").stdout == unset == lib.norch_isa_builds().decode().split()[-1] + "\n"
     done = python("import norch", NORCH_ISA="neon512")
@@ -296,8 +299,8 @@ assert not loaded, loaded
 assert later - {"autograd.functional"} <= set(dir(norch)) and norch.celu(norch.zeros(1)).tolist() == [0.0]
 assert norch.optim.SGD and norch.utils.data.DataLoader and norch.autograd.functional.jacobian and norch.nn.Linear
 gc.disable()
-del sys.modules["norch._start"]
-import norch._start
+del sys.modules["norch._binding.start"]
+import norch._binding.start
 assert not gc.isenabled()
 """
     done = python(program)

@@ -21,7 +21,7 @@ import pytest
 from leftovers import CONTEXTS, nothing_is_left, servers  # noqa: F401  (fixtures)
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.utils.data import DataLoader, RandomSampler, TensorDataset, get_worker_info
 from norch.utils.data.workers import context_of
 

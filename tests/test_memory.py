@@ -13,7 +13,7 @@ import time
 import pytest
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 
 # Started from a background job, a process would ignore Ctrl-C.
 LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"

@@ -15,7 +15,8 @@ import pytest
 from conftest import is_older
 
 import norch
-from norch import _left_out, nn, optim
+from norch import nn, optim
+from norch._package import left_out as _left_out
 from norch.compat.placeholders import is_placeholder
 from norch.nn import functional
 

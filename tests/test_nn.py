@@ -13,7 +13,7 @@ import pytest
 import norch
 import norch.nn.functional as F
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 
 
 def close(ours, theirs, tolerance=1e-5):

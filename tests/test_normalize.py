@@ -12,7 +12,7 @@ from conftest import is_older
 import norch
 import norch.nn.functional as F
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.kernel

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.storage import Memory
 
 DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()

@@ -40,7 +40,7 @@ from checks import (
 from conftest import DEVICE, is_older
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.ops._rows import OPCODES
 from norch.testing import assert_close
 

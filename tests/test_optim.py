@@ -11,7 +11,7 @@ import pytest
 
 import norch
 from norch import nn, optim
-from norch._lib import lib
+from norch._binding.library import lib
 
 
 def parameter(values, grad=None, dtype=None):

@@ -17,7 +17,7 @@ from case import CASES, Case, as_tensor, draw, source
 from conftest import DEVICE
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.ops._out import NAMES
 from norch.ops.linalg.torch_names import TAKE_OUT
 

@@ -286,7 +286,7 @@ def test_functions_of_ones_own() -> None:
     assert overrides.is_tensor_method_or_property(norch.Tensor.shape.__get__)
     assert norch.add in overrides.get_overridable_functions()[norch]
     assert {norch.manual_seed, F.has_torch_function_unary} <= overrides.get_ignored_functions()
-    assert norch._override._on.get(id(F.has_torch_function_unary)) is None  # type: ignore[attr-defined]
+    assert norch._package.override._on.get(id(F.has_torch_function_unary)) is None  # type: ignore[attr-defined]
 
 
 def test_autocast_and_overrides() -> None:

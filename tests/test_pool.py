@@ -14,7 +14,7 @@ from conftest import DEVICE
 import norch
 import norch.nn.functional as F
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.kernel

@@ -12,7 +12,7 @@ import pytest
 
 import norch
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
 pytestmark = pytest.mark.host

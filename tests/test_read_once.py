@@ -19,8 +19,8 @@ from case import Case, as_tensor, draw, source
 from cases import CASES
 
 import norch
-from norch._lib import lib
-from norch._recording import here
+from norch._binding.library import lib
+from norch._package.recording import here
 
 pytestmark = pytest.mark.host
 

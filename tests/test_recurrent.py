@@ -11,7 +11,7 @@ from conftest import DEVICE
 
 import norch
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.testing import assert_close, gradcheck, gradgradcheck
 
 OPTIONS: Any = {

@@ -15,7 +15,7 @@ from conftest import DEVICE
 
 import norch
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.utils import safetensors
 from norch.utils.safetensors import SafetensorError
 

@@ -14,7 +14,7 @@ from conftest import DEVICE
 from test_derivatives import variables
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.nn import functional as F  # noqa: N812
 from norch.ops import _operand
 

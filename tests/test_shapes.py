@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import norch
 import norch.nn.functional as F  # noqa: N812
-from norch._lib import lib
+from norch._binding.library import lib
 
 
 def counted(*shape, dtype="float32"):

@@ -14,7 +14,7 @@ from loader_sets import add_one, train
 import norch
 import norch.multiprocessing
 from norch import nn
-from norch._lib import lib
+from norch._binding.library import lib
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
 

@@ -18,7 +18,7 @@ DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float3
 
 
 def storages():
-    return norch._lib.lib.norch_live_storages()
+    return norch._binding.library.lib.norch_live_storages()
 
 
 # ---- from Python values ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import norch
-from norch._lib import lib
+from norch._binding.library import lib
 from norch.nn import functional
 
 

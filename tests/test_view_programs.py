@@ -108,7 +108,7 @@ def run(seed):
             r.setstate(state)
             there = np.asarray(view(at, r))
             assert tuple(seen.shape) == there.shape
-            if norch._lib.lib.norch_shares_storage(seen, x):
+            if norch._binding.library.lib.norch_shares_storage(seen, x):
                 tensors.append([seen, memory, there])
             else:
                 add(seen, memories[memory][norch.tensor(np.ascontiguousarray(there))])

@@ -83,9 +83,9 @@ def test_views_equal_numpy_and_share_memory(name, dtype):
     ours, theirs = VIEWS[name]
     array = counted(2, 3, 4, dtype=dtype)
     x = norch.tensor(array)
-    storages = norch._lib.lib.norch_live_storages()
+    storages = norch._binding.library.lib.norch_live_storages()
     view = ours(x)
-    assert norch._lib.lib.norch_live_storages() == storages, "a view made a storage"
+    assert norch._binding.library.lib.norch_live_storages() == storages, "a view made a storage"
     agree(view, np.asarray(theirs(array)))
     size = x.element_size()
     assert view.data_ptr() == x.data_ptr() + view.storage_offset() * size
@@ -490,11 +490,11 @@ def test_a_view_keeps_the_memory_alive():
         return base[10:20:2]
 
     assert make().tolist() == [10, 12, 14, 16, 18]
-    bytes_before = norch._lib.lib.norch_live_bytes()
+    bytes_before = norch._binding.library.lib.norch_live_bytes()
     view = make()
-    assert norch._lib.lib.norch_live_bytes() - bytes_before >= 4000
+    assert norch._binding.library.lib.norch_live_bytes() - bytes_before >= 4000
     del view
-    assert norch._lib.lib.norch_live_bytes() == bytes_before
+    assert norch._binding.library.lib.norch_live_bytes() == bytes_before
 
 
 def test_views_of_empty_tensors():

@@ -155,7 +155,7 @@ static int64_t usable_cores(void) {
     return granted < count ? granted : count;
 }
 
-/* From NORCH_NUM_THREADS, of which norch/_lib.py refuses texts that are no numbers. */
+/* From NORCH_NUM_THREADS, of which norch/_binding/library.py refuses texts that are no numbers. */
 static int32_t default_threads(void) {
     const char *text = getenv("NORCH_NUM_THREADS");
     int64_t count = text ? strtoll(text, NULL, 10) : 0;

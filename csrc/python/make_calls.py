@@ -2,7 +2,7 @@
 
 A function that takes or makes a tensor becomes a builtin if each of its parameters is one of the kinds below. Types
 and names of parameters decide, so that norch.h is the only place that holds a signature. Functions with other
-parameters, and those without a tensor, are left to ctypes (norch/_lib.py).
+parameters, and those without a tensor, are left to ctypes (norch/_binding/library.py).
 
     norch_tensor *x                        tensor      a Tensor
     norch_tensor *optional_x               optional    a Tensor or None

@@ -142,7 +142,7 @@ static bool arguments_apart(const nr_recording *r, void *const *given, int64_t c
 
 /* ---- a run ------------------------------------------------------------------------------------------------ */
 
-/* Sets the version counter that all tensors over a storage share (norch/_handle.py) to the sequence number `time`. */
+/* Sets the version counter that all tensors over a storage share (norch/_tensor/handle.py) to the sequence number `time`. */
 static bool note_write(norch_tensor *x, void *time) {
     Py_IncRef(time);
     if (x->version_counter != NR_NONE) return PyList_SetItem(x->version_counter, 0, time) == 0;

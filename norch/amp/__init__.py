@@ -6,7 +6,7 @@ grad_scaler.py scales losses so that gradients in float16 do not vanish.
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._exports import publish as _publish
+from .._package.exports import publish as _publish
 
 if _TYPE_CHECKING:
     from .autocast_mode import *  # noqa: F403

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
-from .._exports import publish
-from .._handle import Handle
+from .._package.exports import publish
+from .._tensor.handle import Handle
 from ..cuda import is_available
 from ..dtype import bfloat16, float16, float64
 from ..dtype import dtype as DType

@@ -1,8 +1,8 @@
 """How autocast casts: while it is on in any thread, the functions of lists.py run an *entry* first.
 
-_entries.py explains entries. One reads the setting of its thread. If autocast is off there, it runs the original code.
-Otherwise it casts the arguments by the policy of the operation and runs the original code with autocast off, so that a
-composed operation is cast as one.
+_package/entries.py explains entries. One reads the setting of its thread. If autocast is off there, it runs the
+original code. Otherwise it casts the arguments by the policy of the operation and runs the original code with autocast
+off, so that a composed operation is cast as one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from operator import and_, attrgetter
 from types import FunctionType
 from typing import Any
 
-from .._entries import entry_of
-from .._guard import Guard
-from .._handle import Handle
-from .._lib import lib
+from .._binding.library import lib
+from .._package.entries import entry_of
+from .._package.guard import Guard
+from .._tensor.handle import Handle
 from ..autograd.grad_mode import mode
 from ..autograd.node import Leaf
 from ..dtype import DTYPES, bfloat16, float16, float32

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 from ..autograd import no_grad
 from ..cuda import is_available
 from ..device import device as Device

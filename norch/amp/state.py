@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .._guard import Guard
+from .._package.guard import Guard
 from ..dtype import bfloat16, float16
 from ..dtype import dtype as DType
 from ..errors import DeviceError

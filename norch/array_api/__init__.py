@@ -15,7 +15,7 @@ tensor([[3.],
 
 from math import e, inf, nan, pi  # noqa: F401
 
-from .._exports import publish as _publish
+from .._package.exports import publish as _publish
 from ..dtype import float16 as float16  # of which scikit-learn asks whether there is one
 from . import _creation, _elementwise, _functions
 from . import linalg as linalg

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import linalg as _linalg
-from .._exports import publish
+from .._package.exports import publish
 from ..dtype import dtype as DType
 from ..linalg import inv, matrix_power, pinv, svdvals
 from ..ops.composed.products import outer as _outer

@@ -13,8 +13,8 @@
 The derivative of an operation is declared beside the operation, in norch/ops.
 """
 
-from .._exports import publish
-from .._typing import TYPE_CHECKING
+from .._package.exports import publish
+from .._package.typing import TYPE_CHECKING
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled

@@ -11,10 +11,10 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 
-from .. import _handle
-from .._guard import Guard
-from .._handle import Handle
-from .._typing import Any
+from .._package.guard import Guard
+from .._package.typing import Any
+from .._tensor import handle as _handle
+from .._tensor.handle import Handle
 from ..errors import Error, frame_of_user
 from .grad_mode import no_grad
 from .node import Node

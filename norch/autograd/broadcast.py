@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._handle import Handle
-from .._lib import lib
-from .._typing import Any
+from .._binding.library import lib
+from .._package.typing import Any
+from .._tensor.handle import Handle
 from .derivative import derivative, view_derivative
 from .record import record_one, record_view
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._handle import alias, meta_of
-from .._typing import Any
+from .._package.typing import Any
+from .._tensor.handle import alias, meta_of
 from .levels import zeros_of
 from .node import Node
 from .record import gradient_edge

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._typing import Any
+from .._package.typing import Any
 from .node import Node
 from .save_plan import SavePlan
 from .saved import add_saved_names, freed, pytorch_names, saved_intact

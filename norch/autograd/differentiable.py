@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from .._typing import Any
+from .._package.typing import Any
 from .derivative import derivative
 from .grad_mode import mode
 from .record import edges_of, gradient_edge, make_node

@@ -14,10 +14,10 @@ import threading
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from .._handle import Handle, full_of
-from .._lib import lib
-from .._recording import here
-from .._typing import Any
+from .._binding.library import lib
+from .._package.recording import here
+from .._package.typing import Any
+from .._tensor.handle import Handle, full_of
 from ..dtype import complex64
 from ..errors import DTypeError, Error, ShapeError
 from . import anomaly

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._handle import alias
+from .._tensor.handle import alias
 from .derivative import derivative
 from .levels import zeros_of
 from .record import record

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .._exports import publish
-from .._handle import Handle, alias, meta_of, next_seq, version_counter_of
-from .._lib import lib
-from .._typing import Any, cast
+from .._binding.library import lib
+from .._package.exports import publish
+from .._package.typing import Any, cast
+from .._tensor.handle import Handle, alias, meta_of, next_seq, version_counter_of
 from ..errors import Error, ShapeError
 from .broadcast import sum_to
 from .grad_mode import F, decorated, mode, no_grad

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._exports import publish
-from .._handle import Handle
+from .._package.exports import publish
+from .._tensor.handle import Handle
 from ..errors import DTypeError, ShapeError
 from .transforms import Linearized, Tensors, check_shapes, pull
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from .._exports import publish
-from .._guard import Guard
-from .._lib import lib
-from .._typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+from .._binding.library import lib
+from .._package.exports import publish
+from .._package.guard import Guard
+from .._package.typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 

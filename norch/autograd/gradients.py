@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from .._typing import Any, Tensor
+from .._package.typing import Any, Tensor
 from ..errors import ArgumentError, Error, ShapeError
 from . import engine
 from .levels import batching

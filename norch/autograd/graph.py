@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .._exports import publish
-from .._handle import Handle
+from .._package.exports import publish
+from .._tensor.handle import Handle
 from .node import Node
 from .saved_hooks import disable_saved_tensors_hooks as disable_saved_tensors_hooks
 from .saved_hooks import save_on_cpu as save_on_cpu

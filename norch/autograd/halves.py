@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable
 from types import FunctionType
 
-from .._handle import Handle
-from .._lib import constants
-from .._typing import Any
+from .._binding.library import constants
+from .._package.typing import Any
+from .._tensor.handle import Handle
 from .derivative import propagate_by
 
 HALVES = (constants["FLOAT16"], constants["BFLOAT16"])

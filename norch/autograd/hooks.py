@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 
-from .._handle import Handle
-from .._typing import Any
+from .._package.typing import Any
+from .._tensor.handle import Handle
 from ..errors import DeviceError, Error, ShapeError
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .._handle import Handle, next_seq
-from .._lib import lib
-from .._typing import Any
+from .._binding.library import lib
+from .._package.typing import Any
+from .._tensor.handle import Handle, next_seq
 from ..errors import Error
 from .grad_mode import mode
 from .node import Leaf, Node

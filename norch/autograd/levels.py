@@ -11,10 +11,10 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
-from .. import _handle
-from .._handle import Handle, full_of, next_seq
-from .._lib import lib
-from .._typing import Any
+from .._binding.library import lib
+from .._package.typing import Any
+from .._tensor import handle as _handle
+from .._tensor.handle import Handle, full_of, next_seq
 from ..errors import Error
 from .node import Leaf, Node
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 
-from .._handle import Handle, next_seq
-from .._typing import Any
+from .._package.typing import Any
+from .._tensor.handle import Handle, next_seq
 from .hooks import AfterNode, BeforeNode, RemovableHandle, add_node_hook
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import weakref
 
-from .._handle import Handle, version_counter_of
-from .._lib import lib
-from .._typing import Any
+from .._binding.library import lib
+from .._package.typing import Any
+from .._tensor.handle import Handle, version_counter_of
 from .grad_mode import mode
 from .record import gradient_edge
 

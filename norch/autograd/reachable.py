@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from .._typing import Any
+from .._package.typing import Any
 from .node import Leaf, Node
 
 

@@ -6,8 +6,8 @@ and record_view() below, recorders.py, and ops/_rows.py for rows of csrc/ops.def
 
 from __future__ import annotations
 
-from .._handle import alias, meta_of, next_seq
-from .._typing import Any
+from .._package.typing import Any
+from .._tensor.handle import alias, meta_of, next_seq
 from .derivative import OpNode
 from .grad_mode import mode
 from .node import Node

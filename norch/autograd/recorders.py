@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._handle import meta_of, next_seq
-from .._typing import Any
+from .._package.typing import Any
+from .._tensor.handle import meta_of, next_seq
 from .derivative import OpNode
 from .grad_mode import mode
 from .record import gradient_edge

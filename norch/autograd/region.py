@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .._typing import Any
+from .._package.typing import Any
 from . import engine
 from .node import Node
 from .targets import Boundary, without_hooks

@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import chain
 from operator import itemgetter
 
-from .._handle import Handle, alias
-from .._typing import Any
+from .._package.typing import Any
+from .._tensor.handle import Handle, alias
 from .grad_mode import mode
 from .saved import TensorHolder, freed, saved_intact
 

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import Handle
-from .._lib import lib
+from .._binding.library import lib
+from .._tensor.handle import Handle
 from ..errors import Error
 from .derivative import OpNode
 from .function import Function

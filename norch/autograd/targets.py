@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from .._typing import Any
+from .._package.typing import Any
 from ..errors import Error
 from .node import Node
 from .record import gradient_edge

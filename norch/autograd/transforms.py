@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from .._handle import Handle
+from .._tensor.handle import Handle
 from ..errors import DTypeError, Error, ShapeError
 from .grad_mode import enable_grad, mode
 from .gradients import grad

@@ -16,9 +16,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from .._handle import alias
-from .._lib import lib
-from .._typing import Any
+from .._binding.library import lib
+from .._package.typing import Any
+from .._tensor.handle import alias
 from ..errors import Error, OutOfMemoryError
 from .grad_mode import enable_grad, mode, no_grad
 from .hooks import retaining

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import lib
+from .._binding.library import lib
 from ..autograd.levels import Level
 from ..ops.op import OPCODES
 from .level import aligned, become, folded, folded_second, is_here, rule, sample, sum_over, unfolded, unfolded_second

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import constants, lib
+from .._binding.library import constants, lib
 from ..autograd.levels import Level
 from .level import aligned, axis_of, is_here, moved, one_sample, rule, sample, samples, written
 

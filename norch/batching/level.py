@@ -10,9 +10,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 
-from .._lib import lib
-from .._numbers import int64
-from .._typing import Any
+from .._binding.library import lib
+from .._binding.numbers import int64
+from .._package.typing import Any
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.levels import BatchedBase, Level
 from ..autograd.record import record_one, record_view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import constants, lib
+from .._binding.library import constants, lib
 from ..autograd.levels import Level
 from ..errors import ShapeError
 from ..ops.op import OPCODES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import lib
+from .._binding.library import lib
 from ..autograd.levels import Level, within
 from ..errors import Error
 from ..ops.op import OPCODES

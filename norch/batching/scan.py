@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import lib
+from .._binding.library import lib
 from ..autograd.levels import Level
 from .level import along, axis_of, become, is_here, rule, sample, samples
 

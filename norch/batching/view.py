@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._lib import lib
+from .._binding.library import lib
 from ..autograd.levels import Level
 from .level import aligned, axis_of, is_here, rule, same_call, sample
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import cuda
-from .._exports import publish
+from .._package.exports import publish
 from ..cuda import device_count as device_count
 from ..cuda import empty_cache as empty_cache
 from ..cuda import is_available as is_available

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from .._typing import Any
+from .._package.typing import Any
 from .door import Door, open_door
 
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from .._exports import publish
-from .._lib import lib
+from .._binding.library import lib
+from .._package.exports import publish
 from .sdpa import sdpa_kernel
 
 __all__ = [

@@ -14,8 +14,8 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
 
-from .._exports import publish
-from .._typing import Any
+from .._package.exports import publish
+from .._package.typing import Any
 from .finder import spec_of
 from .placeholders import HERE, homes, imported, is_module, open_to_others, packages
 from .torch_version import TorchVersion

@@ -1,6 +1,6 @@
 """Modules of PyTorch that norch has no file for: those that compat/ has, and placeholders (placeholders.py).
 
-norch/_exports.py asks this finder for a module of norch that nothing else has found.
+norch/_package/exports.py asks this finder for a module of norch that nothing else has found.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from .._typing import Any
+from .._package.typing import Any
 from . import placeholders
 
 # Modules that are files of compat/.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import norch
 
-from .._exports import publish
+from .._package.exports import publish
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
 

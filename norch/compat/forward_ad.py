@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._exports import publish
+from .._package.exports import publish
 from ..autograd import grad, is_grad_enabled
 from ..errors import Error, ShapeError
 from ..ops.create import zeros_like

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent import futures as _python
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 
 __all__ = ["Future", "collect_all", "wait_all"]
 publish(globals(), name="norch.futures")

@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import urlparse as urlparse
 
-from .._exports import publish
+from .._package.exports import publish
 from .refused import refused
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]

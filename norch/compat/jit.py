@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 from typing import Final as Final
 
-from .._exports import publish
+from .._package.exports import publish
 from ..nn.module import Module
 from .refused import refused
 

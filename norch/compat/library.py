@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 from ..errors import ArgumentError
 from .operators import ANY, COMPOSITE, REGISTERED, Operation
 from .placeholders import passes

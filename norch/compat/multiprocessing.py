@@ -12,8 +12,8 @@ from collections.abc import Callable
 from multiprocessing import *  # noqa: F403
 from typing import Any
 
-from .._exports import publish
-from .._shared_memory import send_tensors_by_sharing
+from .._files.shared_memory import send_tensors_by_sharing
+from .._package.exports import publish
 from ..errors import ArgumentError, Error
 
 __all__ = [

@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from .. import nn
-from .._exports import publish
-from .._left_out import lookup
+from .._package.exports import publish
+from .._package.left_out import lookup
 from ..nn import *  # noqa: F403
 from ..nn import __all__ as __all__
 from ..nn.functional._loss import legacy_reduction

@@ -13,8 +13,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from .. import _handle
-from .._exports import publish
+from .._package.exports import publish
+from .._tensor import handle as _handle
 from ..autograd.grad_mode import no_grad
 from ..errors import ArgumentError
 from ..overrides import TorchFunctionMode

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._lib import constants
+from .._binding.library import constants
 from .onnx_rows import binary, reduction, ternary, unary
 
 ENTRIES: dict[str, Callable[..., Any]] = {}

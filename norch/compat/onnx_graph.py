@@ -11,7 +11,7 @@ import ctypes
 import math
 from typing import Any
 
-from .._lib import constants, lib
+from .._binding.library import constants, lib
 from ..dtype import DTYPES
 from .onnx_calls import ENTRIES
 from .onnx_trace import VIEWS, Call, OnnxExporterError, Symbols, Trace, Value, numbers_in

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._header import listed
-from .._lib import constants, lib
+from .._binding.header import listed
+from .._binding.library import constants, lib
 from ..dtype import DTYPES
 
 _NAMES = listed(lib.norch_op_name)

@@ -16,8 +16,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .._handle import Handle
-from .._lib import constants, lib
+from .._binding.library import constants, lib
+from .._tensor.handle import Handle
 from ..autograd.levels import Level
 from ..batching.level import Batched, Draws, become, sample
 from ..errors import frame_of_user

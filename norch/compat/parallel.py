@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 from ..distributed.data_parallel import DistributedDataParallel, check_one_device
 from ..nn.module import Module
 from .refused import refused

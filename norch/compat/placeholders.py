@@ -13,8 +13,8 @@ from functools import cache, wraps
 from importlib import import_module
 from types import FunctionType, ModuleType
 
-from .. import _left_out
-from .._typing import Any
+from .._package import left_out as _left_out
+from .._package.typing import Any
 from ..dtype import dtype as DType
 from ..errors import DTypeError
 

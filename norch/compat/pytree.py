@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .._exports import publish
+from .._package.exports import publish
 from ..errors import ArgumentError
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 from ..tensor import Tensor
 from .pytree import tree_map_only
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, TypeAlias
 
-from .._exports import publish
+from .._package.exports import publish
 from ..device import device as _device
 from ..dtype import dtype as _dtype
 from ..storage import Storage as Storage

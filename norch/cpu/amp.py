@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import amp
-from .._exports import publish
+from .._package.exports import publish
 from ..dtype import bfloat16
 from ..dtype import dtype as DType
 

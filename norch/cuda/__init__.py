@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import random
-from .._buffers import buffer, doubles, int64s
-from .._exports import publish
-from .._lib import lib
-from .._nvrtc import name_nvrtc
+from .._binding.buffers import buffer, doubles, int64s
+from .._binding.library import lib
+from .._binding.nvrtc import name_nvrtc
+from .._package.exports import publish
 from ..device import cuda_device_count, current, device_code
 from ..device import device as Device
 from ..errors import ArgumentError, DeviceError, Error
@@ -499,7 +499,7 @@ class Event:
 def _missing(name: str) -> Any:
     if name == "_initialized":  # read by programs that keep random states
         return is_initialized()
-    from .._left_out import lookup
+    from .._package.left_out import lookup
 
     return lookup(__name__, name)
 

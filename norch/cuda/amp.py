@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import amp
-from .._exports import publish
+from .._package.exports import publish
 from ..dtype import dtype as DType
 from ..dtype import float16
 

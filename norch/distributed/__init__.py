@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from .._exports import publish
+from .._package.exports import publish
 from . import collectives, objects, point_to_point, process_group
 from .collectives import *  # noqa: F403
 from .objects import *  # noqa: F403

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from .. import serialization
-from .._exports import publish
+from .._package.exports import publish
 from ..autograd import no_grad
 from ..errors import ArgumentError, Error, ShapeError
 from ..tensor import Tensor

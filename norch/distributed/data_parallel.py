@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from .._recording import here, unseen
+from .._package.recording import here, unseen
 from ..autograd import is_grad_enabled, no_grad
 from ..autograd.reachable import reachable
 from ..autograd.record import gradient_edge

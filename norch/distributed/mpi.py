@@ -11,8 +11,8 @@ from functools import cache
 from threading import get_ident
 from typing import Any
 
-from .._buffers import address, function_of, int64s
-from .._lib import lib
+from .._binding.buffers import address, function_of, int64s
+from .._binding.library import lib
 from ..autograd import no_grad
 from ..dtype import DTYPES, bool_
 from ..errors import DTypeError, Error

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import cuda
-from .._buffers import memory_of
-from .._lib import lib
+from .._binding.buffers import memory_of
+from .._binding.library import lib
 from ..dtype import bool_, int16, int32, uint8
 from ..errors import ArgumentError, DeviceError, DTypeError, Error
 from ..ops.create import empty

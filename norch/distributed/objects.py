@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._recording import unseen
+from .._package.recording import unseen
 from ..errors import ArgumentError
 from .process_group import ProcessGroup, group_of
 from .transfer import root_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 from ..autograd import enable_grad
 from ..errors import Error
 from ..optim.optimizer import Optimizer, Params

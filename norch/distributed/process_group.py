@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Any
 
-from .._recording import unseen
+from .._package.recording import unseen
 from ..errors import ArgumentError, DeviceError, Error
 from . import mpi, nccl
 from .watch import Watch, described, end_all_on_failure, end_this, seconds_of

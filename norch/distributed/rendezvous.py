@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from .._recording import unseen
+from .._package.recording import unseen
 from ..errors import ArgumentError, Error
 from .process_group import ProcessGroup
 from .watch import seconds_of

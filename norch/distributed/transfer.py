@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._handle import meta_of
-from .._lib import lib
-from .._recording import here, unseen
+from .._binding.library import lib
+from .._package.recording import here, unseen
+from .._tensor.handle import meta_of
 from ..autograd import no_grad
 from ..dtype import bfloat16, bool_, float16, float32, uint8
 from ..errors import ArgumentError, DeviceError, DTypeError, Error, ShapeError

@@ -4,7 +4,7 @@ Files have PyTorch's names. Formulas: Johnson, Kotz, Balakrishnan, "Continuous U
 (1994), and Johnson, Kemp, Kotz, "Univariate Discrete Distributions" (2005).
 """
 
-from .._exports import publish as _publish
+from .._package.exports import publish as _publish
 from . import constraints as constraints
 from . import transforms as transforms
 from .bernoulli import Bernoulli

@@ -8,8 +8,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._lib import lib
-from .._size import Size
+from .._binding.library import lib
+from .._tensor.size import Size
 from ..autograd import enable_grad
 from ..autograd.halves import HALVES
 from ..dtype import DTYPES, finfo, float32

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .._size import Size
+from .._tensor.size import Size
 from ..errors import ArgumentError, ShapeError
 from ..ops.copy import cat, stack
 from ..tensor import Tensor

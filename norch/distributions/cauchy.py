@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..ops.create import full_like
 from ..ops.random import rand
 from ..tensor import Tensor

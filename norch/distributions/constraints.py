@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from .._exports import publish
+from .._package.exports import publish
 from ..dtype import bool_, finfo, float32, promote_types
 from ..errors import ArgumentError
 from ..ops.copy import cat as join

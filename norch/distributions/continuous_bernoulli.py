@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..nn.functional import binary_cross_entropy_with_logits, softplus
 from ..ops.pointwise import where
 from ..ops.random import rand

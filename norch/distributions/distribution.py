@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-from .._exports import publish
-from .._handle import Size
-from .._typing import Operand
+from .._package.exports import publish
+from .._package.typing import Operand
+from .._tensor.handle import Size
 from ..autograd import no_grad
 from ..autograd.levels import BatchedBase
 from ..autograd.levels import holds as holds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..autograd import no_grad
 from ..errors import ArgumentError
 from ..nn.functional import binary_cross_entropy_with_logits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..ops.create import full_like
 from ..tensor import Tensor
 from .cauchy import Cauchy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..ops.create import zeros_like
 from ..ops.pointwise import where
 from ..tensor import Tensor

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, sum_rightmost

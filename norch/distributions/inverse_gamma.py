@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..dtype import finfo
 from ..ops.pointwise import where
 from ..ops.special import igammac

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .._exports import publish
+from .._package.exports import publish
 from ..errors import ShapeError
 from ..nn.functional import softplus
 from ..ops.pointwise import where, xlogy

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..ops.pointwise import where, xlogy
 from ..ops.random import rand
 from ..tensor import Tensor

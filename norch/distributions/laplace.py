@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..ops.random import rand
 from ..tensor import Tensor
 from .normal import LocationScale

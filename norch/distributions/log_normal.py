@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..tensor import Tensor
 from . import constraints
 from .normal import Normal

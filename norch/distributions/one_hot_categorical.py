@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..nn.functional import one_hot
 from ..ops.create import eye
 from ..tensor import Tensor

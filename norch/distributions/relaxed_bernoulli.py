@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..nn.functional import softplus
 from ..ops.random import rand
 from ..ops.values import as_tensor

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 from ..dtype import finfo
 from ..errors import ShapeError
 from ..nn.functional import pad, softplus

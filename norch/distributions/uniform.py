@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..autograd.levels import BatchedBase
 from ..errors import ArgumentError
 from ..ops.composed.numeric import nextafter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .._typing import Operand
+from .._package.typing import Operand
 from ..dtype import finfo
 from ..ops.pointwise import where, xlogy
 from ..ops.random import standard_exponential

@@ -18,7 +18,7 @@ def forward(self, x):
 
 from __future__ import annotations
 
-from .._exports import publish
+from .._package.exports import publish
 from ._symbolic_trace import Tracer, symbolic_trace, wrap
 from .graph import CodeGen, Graph
 from .graph_module import GraphModule

@@ -14,7 +14,7 @@ from threading import get_ident
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .. import _override
+from .._package import override as _override
 from ..nn.container import Sequential
 from ..nn.module import Module
 from ..nn.parameter import Parameter

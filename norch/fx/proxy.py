@@ -7,7 +7,7 @@ import sys
 from dis import get_instructions
 from typing import Any
 
-from .._override import begin
+from .._package.override import begin
 from ..overrides import is_tensor_method_or_property
 from ..tensor import Tensor
 from .graph import INPLACE, MAGIC, REFLECTED, Graph

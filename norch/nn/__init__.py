@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._exports import exported as _exported
-from .._exports import publish as _publish
+from .._package.exports import exported as _exported
+from .._package.exports import publish as _publish
 from . import functional as functional
 from . import init as init
 from . import utils as utils

@@ -11,7 +11,7 @@ has the methods
     def forward(self, input: Tensor) -> Tensor  # F.leaky_relu(input, self.negative_slope, self.inplace)
 
 and prints as LeakyReLU(negative_slope=0.01). A parameter `training` of the function is that of the module. An
-option of type `Tensor | None` is registered as a buffer. _options.py has the details of @options.
+option of type `Tensor | None` is registered as a buffer. _package/options.py has the details of @options.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .._options import KW_ONLY as KW_ONLY
-from .._options import Compiled, Option, define
-from .._options import options as options
+from .._package.options import KW_ONLY as KW_ONLY
+from .._package.options import Compiled, Option, define
+from .._package.options import options as options
 from ..tensor import Tensor
 from ._epilogue import epilogue
 from .module import Module

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._lib import lib
+from .._binding.library import lib
 from .module import Module
 
 # Called with a module before its call; gives None, or a function that is called after it, with the result and False, or

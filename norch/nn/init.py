@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._exports import publish
+from .._package.exports import publish
 from ..autograd import no_grad
 from ..dtype import finfo, float32, promote_types
 from ..errors import DTypeError, ShapeError, stacklevel_of_user

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._lib import lib
-from .._typing import DeviceLike
+from .._binding.library import lib
+from .._package.typing import DeviceLike
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError, Error

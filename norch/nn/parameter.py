@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 from ..errors import Error, rename_error
 from ..ops.create import empty
 from ..tensor import Tensor, adopt, disabled_torch_function

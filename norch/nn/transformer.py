@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .._typing import DeviceLike
+from .._package.typing import DeviceLike
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops._arguments import tensors_of

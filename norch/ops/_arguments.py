@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._handle import Handle
-from .._lib import lib
-from .._typing import Any, Tensor, TypeVar, cast
+from .._binding.library import lib
+from .._package.typing import Any, Tensor, TypeVar, cast
+from .._tensor.handle import Handle
 from ..autograd.record import gradient_edge
 from ..errors import REFUSALS
 from ._instead import instead, wraps

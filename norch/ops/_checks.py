@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._numbers import int64
-from .._typing import Any, Tensor
+from .._binding.numbers import int64
+from .._package.typing import Any, Tensor
 from ..errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ._operand import as_operand, tensor_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._typing import Any
+from .._package.typing import Any
 
 # Modules, relative to norch, with their functions in norch, and with the methods of Tensor that they declare.
 FUNCTIONS = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._handle import Handle
-from .._lib import constants
-from .._typing import Any, TypeVar, cast
+from .._binding.library import constants
+from .._package.typing import Any, TypeVar, cast
+from .._tensor.handle import Handle
 from ..autograd.halves import HALVES, widened
 from ._instead import instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._handle import Handle, version_counter_of
-from .._lib import lib
-from .._typing import Any, Tensor
+from .._binding.library import lib
+from .._package.typing import Any, Tensor
+from .._tensor.handle import Handle, version_counter_of
 from ..autograd.grad_mode import enable_grad, mode
 from ..autograd.inplace import check_writable
 from ..autograd.node import Leaf

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-from .._handle import Handle
-from .._typing import Any
+from .._package.typing import Any
+from .._tensor.handle import Handle
 from ..errors import PACKAGE
 
 _FUNCTIONS = tuple(PACKAGE + path for path in ("ops", "nn/functional", "fft.py", "_stft.py"))
@@ -22,7 +22,7 @@ def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], erro
         if not caller.f_code.co_filename.startswith(_FUNCTIONS):
             from importlib import import_module
 
-            return import_module("norch._override").instead(public, arguments, named, error)
+            return import_module("norch._package.override").instead(public, arguments, named, error)
     raise error from error.__cause__
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from .._handle import Handle
-from .._typing import Any, Operand, Tensor, TypeVar, cast
+from .._package.typing import Any, Operand, Tensor, TypeVar, cast
+from .._tensor.handle import Handle
 from ..errors import Error, rename_error
 from ._instead import instead, others, wraps
 from ._out import written

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import CellType, FunctionType
 
-from .._handle import Handle
-from .._lib import lib
-from .._typing import TYPE_CHECKING, Any
+from .._binding.library import lib
+from .._package.typing import TYPE_CHECKING, Any
+from .._tensor.handle import Handle
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge
@@ -200,8 +200,8 @@ _WRAPPERS = {
 
 
 def code_of(function: Any) -> Any:
-    """The code of a function without an entry (_entries.py)."""
-    from .._entries import code_of  # lazy, for the time of `import norch`
+    """The code of a function without an entry (_package/entries.py)."""
+    from .._package.entries import code_of  # lazy, for the time of `import norch`
 
     return code_of(function)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._typing import NamedTuple, Tensor
+from .._package.typing import NamedTuple, Tensor
 
 max_result = NamedTuple("max_result", [("values", Tensor), ("indices", Tensor)])
 min_result = NamedTuple("min_result", [("values", Tensor), ("indices", Tensor)])

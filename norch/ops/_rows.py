@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 
-from .. import _handle
-from .._handle import alias, meta_of, next_seq
-from .._header import listed
-from .._lib import lib
-from .._typing import Any, Operand, Tensor
+from .._binding.header import listed
+from .._binding.library import lib
+from .._package.typing import Any, Operand, Tensor
+from .._tensor import handle as _handle
+from .._tensor.handle import alias, meta_of, next_seq
 from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write

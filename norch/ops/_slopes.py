@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from .._typing import Any, Tensor
+from .._package.typing import Any, Tensor
 
 
 def slope_of_acosh(x: Tensor) -> Tensor:

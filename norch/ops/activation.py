@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._typing import Any, Tensor
+from .._package.typing import Any, Tensor
 from ..autograd.differentiable import differentiable
 from .copy import cat
 from .op import backward_op, function_op
@@ -162,15 +162,15 @@ def _mish_second(g: Any, a: Any, b: Any) -> Any:
     return g * (a * ((1 - t * t) * s * (2 + b * (rest - s * t * 2))))
 
 
-silu_backward = backward_op("silu_backward", grad_b=_silu_second)
-gelu_backward = backward_op("gelu_backward", grad_b=_gelu_second)
-gelu_tanh_backward = backward_op("gelu_tanh_backward", grad_b=_gelu_tanh_second)
-mish_backward = backward_op("mish_backward", grad_b=_mish_second)
-hardswish_backward = backward_op("hardswish_backward", grad_b=lambda g, a, b: (g * (a / 3)).where(b.abs() < 3, 0))
-softsign_backward = backward_op(
+silu_backward: Any = backward_op("silu_backward", grad_b=_silu_second)
+gelu_backward: Any = backward_op("gelu_backward", grad_b=_gelu_second)
+gelu_tanh_backward: Any = backward_op("gelu_tanh_backward", grad_b=_gelu_tanh_second)
+mish_backward: Any = backward_op("mish_backward", grad_b=_mish_second)
+hardswish_backward: Any = backward_op("hardswish_backward", grad_b=lambda g, a, b: (g * (a / 3)).where(b.abs() < 3, 0))
+softsign_backward: Any = backward_op(
     "softsign_backward", grad_b=lambda g, a, b: g * (a * (b.sign() * -2 / (b.abs() + 1) ** 3))
 )
-logsigmoid_backward = backward_op(
+logsigmoid_backward: Any = backward_op(
     "logsigmoid_backward", grad_b=lambda g, a, b: -g * (a * (b.sigmoid() * (-b).sigmoid()))
 )
 
@@ -181,20 +181,24 @@ def _tanhshrink_second(g: Any, a: Any, b: Any) -> Any:
     return g * (a * (2 * t * (1 - t * t)))
 
 
-tanhshrink_backward = backward_op("tanhshrink_backward", grad_b=_tanhshrink_second)
-hardsigmoid_backward = backward_op("hardsigmoid_backward")
-relu6_backward = backward_op("relu6_backward")
-selu_backward = backward_op("selu_backward", grad_b=lambda g, a, b: g * selu_backward(a, b).where(b < 0, 0))
+tanhshrink_backward: Any = backward_op("tanhshrink_backward", grad_b=_tanhshrink_second)
+hardsigmoid_backward: Any = backward_op("hardsigmoid_backward")
+relu6_backward: Any = backward_op("relu6_backward")
+selu_backward: Any = backward_op("selu_backward", grad_b=lambda g, a, b: g * selu_backward(a, b).where(b < 0, 0))
 
 # ---- those with a parameter c, which has no gradient ----------------------------------------------------------------
 
-hardtanh_backward = backward_op("hardtanh_backward")
-shrink_backward = backward_op("shrink_backward")
-threshold_backward = backward_op("threshold_backward")
-leaky_relu_backward = backward_op("leaky_relu_backward", grad_c=lambda g, a, b: (g * a).where((b > 0).logical_not(), 0))
-elu_backward = backward_op("elu_backward", grad_b=lambda g, a, b, c: g * elu_backward(a, b, c).where(b < 0, 0))
-celu_backward = backward_op("celu_backward", grad_b=lambda g, a, b, c: g * celu_backward(a / c, b, c).where(b < 0, 0))
-softplus_backward = backward_op(
+hardtanh_backward: Any = backward_op("hardtanh_backward")
+shrink_backward: Any = backward_op("shrink_backward")
+threshold_backward: Any = backward_op("threshold_backward")
+leaky_relu_backward: Any = backward_op(
+    "leaky_relu_backward", grad_c=lambda g, a, b: (g * a).where((b > 0).logical_not(), 0)
+)
+elu_backward: Any = backward_op("elu_backward", grad_b=lambda g, a, b, c: g * elu_backward(a, b, c).where(b < 0, 0))
+celu_backward: Any = backward_op(
+    "celu_backward", grad_b=lambda g, a, b, c: g * celu_backward(a / c, b, c).where(b < 0, 0)
+)
+softplus_backward: Any = backward_op(
     "softplus_backward", grad_b=lambda g, a, b, c: (g * (a * (b.sigmoid() * (-b).sigmoid()))).where(b < c, 0)
 )
-huber_backward = backward_op("huber_backward", grad_b=lambda g, a, b, c: (g * a).where(b.abs() <= c, 0))
+huber_backward: Any = backward_op("huber_backward", grad_b=lambda g, a, b, c: (g * a).where(b.abs() <= c, 0))

@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._handle import Handle
-from .._lib import constants, lib
-from .._typing import Tensor
+from .._binding.library import constants, lib
+from .._package.typing import Tensor
+from .._tensor.handle import Handle
 from ..autograd.differentiable import differentiable
 from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle
-from .._lib import lib
-from .._numbers import flag
-from .._typing import Operand, Tensor
+from .._binding.library import lib
+from .._binding.numbers import flag
+from .._package.typing import Operand, Tensor
+from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode, no_grad

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
-from .._lib import lib
-from .._typing import Any, Tensor
+from .._binding.library import lib
+from .._package.typing import Any, Tensor
 from ..autograd.derivative import view_derivative
 from ..autograd.record import record_view
 from ..errors import DTypeError

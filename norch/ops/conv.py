@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._handle import Handle, meta_of
-from .._lib import constants, lib
-from .._numbers import int64
-from .._typing import Tensor
+from .._binding.library import constants, lib
+from .._binding.numbers import int64
+from .._package.typing import Tensor
+from .._tensor.handle import Handle, meta_of
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._lib import lib
-from .._numbers import int64
+from .._binding.library import lib
+from .._binding.numbers import int64
 from ..autograd.differentiable import differentiable
 from ..errors import ArgumentError, ShapeError
 from .conv import channels_fit, convolution, geometry_of, transposed_convolution

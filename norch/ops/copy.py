@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._handle import Handle
-from .._lib import lib
-from .._numbers import flag
-from .._typing import Any, DeviceLike, Operand, Tensor
+from .._binding.library import lib
+from .._binding.numbers import flag
+from .._package.typing import Any, DeviceLike, Operand, Tensor
+from .._tensor.handle import Handle
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from math import ceil, inf, isfinite
 
-from .. import _handle
-from .._handle import Handle
-from .._lib import lib
-from .._numbers import int64
-from .._size import Size
-from .._typing import Any, DeviceLike, DTypeLike, Operand
+from .._binding.library import lib
+from .._binding.numbers import int64
+from .._package.typing import Any, DeviceLike, DTypeLike, Operand
+from .._tensor import handle as _handle
+from .._tensor.handle import Handle
+from .._tensor.size import Size
 from ..device import device_code
 from ..dtype import bool_, check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
 from ..dtype import dtype as DType

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._lib import constants, lib
-from .._typing import Tensor
+from .._binding.library import constants, lib
+from .._package.typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.record import record_one
 from ..random import state_of

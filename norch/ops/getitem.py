@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import warnings
 
-from .._handle import Handle
-from .._lib import lib
-from .._numbers import flag
-from .._typing import Any, Index, Operand, Tensor
+from .._binding.library import lib
+from .._binding.numbers import flag
+from .._package.typing import Any, Index, Operand, Tensor
+from .._tensor.handle import Handle
 from ..autograd.levels import BatchedBase
 from ..autograd.record import record_view
 from ..autograd.view_history import same_history

@@ -7,10 +7,10 @@ argument; ``f`` returns a copy.
 
 from __future__ import annotations
 
-from .._handle import Handle
-from .._lib import constants, lib
-from .._numbers import flag
-from .._typing import Any, Literal, Operand, Tensor, overload
+from .._binding.library import constants, lib
+from .._binding.numbers import flag
+from .._package.typing import Any, Literal, Operand, Tensor, overload
+from .._tensor.handle import Handle
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import BatchedBase, zeros_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._typing import Tensor
+from .._package.typing import Tensor
 from ..autograd.differentiable import differentiable
 from .activation import logsigmoid
 from .pointwise import log, log1p

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .._handle import alias
-from .._lib import constants, lib
-from .._typing import Any, Operand, Tensor
+from .._binding.library import constants, lib
+from .._package.typing import Any, Operand, Tensor
+from .._tensor.handle import alias
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._typing import Any
+from .._package.typing import Any
 from ._arguments import named_function, rename_errors
 from .create import empty, empty_strided, full, legacy_tensor, ones, zeros
 from .op import method

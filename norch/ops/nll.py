@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import Handle
-from .._lib import lib
-from .._typing import Tensor
+from .._binding.library import lib
+from .._package.typing import Tensor
+from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
 from ..autograd.levels import zeros_of
 from ..autograd.record import record_one

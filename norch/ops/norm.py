@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._typing import Any, Tensor
+from .._package.typing import Any, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import no_grad
 from ..autograd.record import record

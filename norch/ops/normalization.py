@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from .._handle import Handle
-from .._lib import constants, lib
-from .._numbers import int64
-from .._typing import Tensor
+from .._binding.library import constants, lib
+from .._binding.numbers import int64
+from .._package.typing import Tensor
+from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode, no_grad

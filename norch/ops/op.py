@@ -14,8 +14,8 @@ import functools
 import sys
 from collections.abc import Callable
 
-from .._lib import lib
-from .._typing import Any, Operation, TypeVar, overload
+from .._binding.library import lib
+from .._package.typing import Any, Operation, TypeVar, overload
 from ..autograd.derivative import derivative
 from . import _halves, _rows
 from ._arguments import named_function, rename_errors

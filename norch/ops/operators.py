@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._typing import Any, Tensor
+from .._package.typing import Any, Tensor
 from ._arguments import named_function
 from ._inplace_methods import inplace_form
 from ._operand import operand

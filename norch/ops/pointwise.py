@@ -10,9 +10,9 @@ from __future__ import annotations
 import builtins
 import math
 
-from .._handle import Handle
-from .._lib import lib
-from .._typing import Any, Operand, Tensor, overload
+from .._binding.library import lib
+from .._package.typing import Any, Operand, Tensor, overload
+from .._tensor.handle import Handle
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
 from ..dtype import DTYPES, check_fits, float32, int64
@@ -264,16 +264,16 @@ zeta: Any = function_op(
 )
 
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
-relu_backward = backward_op("relu_backward")
-sigmoid_backward = backward_op(  # a * b * (1 - b)
+relu_backward: Any = backward_op("relu_backward")
+sigmoid_backward: Any = backward_op(  # a * b * (1 - b)
     "sigmoid_backward", grad_b=lambda g, a, b: g * a * (1 - b * 2)
 )
-tanh_backward = backward_op(  # a * (1 - b * b)
+tanh_backward: Any = backward_op(  # a * (1 - b * b)
     "tanh_backward", grad_b=lambda g, a, b: g * -2 * (a * b)
 )
 
-clamp_min_backward = backward_op("clamp_min_backward")
-clamp_max_backward = backward_op("clamp_max_backward")
+clamp_min_backward: Any = backward_op("clamp_min_backward")
+clamp_max_backward: Any = backward_op("clamp_max_backward")
 
 
 def _at_least(g: Tensor, a: Tensor, bound: Tensor) -> Tensor:
@@ -285,7 +285,7 @@ def _at_most(g: Tensor, a: Tensor, bound: Tensor) -> Tensor:
     return g.where(a <= bound, 0) if mode.enabled else clamp_max_backward(g, a, bound)
 
 
-nan_to_num_backward = backward_op("nan_to_num_backward")
+nan_to_num_backward: Any = backward_op("nan_to_num_backward")
 
 
 # ---- three inputs -------------------------------------------------------------------------------------------------

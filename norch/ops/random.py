@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .._handle import Handle
-from .._lib import lib
-from .._numbers import int64
-from .._typing import Any, DeviceLike, Operand, Tensor
+from .._binding.library import lib
+from .._binding.numbers import int64
+from .._package.typing import Any, DeviceLike, Operand, Tensor
+from .._tensor.handle import Handle
 from ..autograd.inplace import check_writable
 from ..autograd.levels import holds, occurs
 from ..device import device_code

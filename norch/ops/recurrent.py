@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._handle import alias
-from .._lib import lib
-from .._typing import Tensor
+from .._binding.library import lib
+from .._package.typing import Tensor
+from .._tensor.handle import alias
 from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.function import Output, Outputs

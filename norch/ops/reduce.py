@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._handle import Handle
-from .._lib import lib
-from .._numbers import flag
-from .._typing import Any, Tensor, overload
+from .._binding.library import lib
+from .._binding.numbers import flag
+from .._package.typing import Any, Tensor, overload
+from .._tensor.handle import Handle
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.levels import occurs
 from ..autograd.record import record, record_view

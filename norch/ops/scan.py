@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from itertools import accumulate
 
-from .._handle import alias
-from .._lib import constants, lib
-from .._typing import Any, Tensor
+from .._binding.library import constants, lib
+from .._package.typing import Any, Tensor
+from .._tensor.handle import alias
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write

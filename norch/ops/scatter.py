@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from .._lib import lib
-from .._numbers import flag
-from .._typing import Any, Operand, Tensor
+from .._binding.library import lib
+from .._binding.numbers import flag
+from .._package.typing import Any, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable
 from ..autograd.levels import zeros_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._lib import lib
-from .._typing import Tensor
+from .._binding.library import lib
+from .._package.typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record_one

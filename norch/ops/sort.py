@@ -5,10 +5,10 @@ C returns indices, and for sort() and topk() values too; the gradient of the val
 
 from __future__ import annotations
 
-from .._handle import Handle
-from .._lib import constants, lib
-from .._numbers import flag, int64
-from .._typing import Any, Operand, Tensor, overload
+from .._binding.library import constants, lib
+from .._binding.numbers import flag, int64
+from .._package.typing import Any, Operand, Tensor, overload
+from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
 from ..autograd.record import record, record_one
 from ..dtype import int32

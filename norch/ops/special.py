@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 
-from .._typing import Any, Operand, Operation, Tensor
+from .._package.typing import Any, Operand, Operation, Tensor
 from ..autograd.differentiable import differentiable
 from ..dtype import get_default_dtype
 from ._arguments import as_fixed_operand

@@ -11,11 +11,11 @@ import warnings
 from array import array
 from functools import reduce
 
-from .._buffers import over_memory
-from .._handle import Handle
-from .._lib import lib
-from .._numbers import flag, ints
-from .._typing import Any, DeviceLike, DTypeLike, Tensor
+from .._binding.buffers import over_memory
+from .._binding.library import lib
+from .._binding.numbers import flag, ints
+from .._package.typing import Any, DeviceLike, DTypeLike, Tensor
+from .._tensor.handle import Handle
 from ..device import CPU, current
 from ..dtype import (
     BY_NAME,

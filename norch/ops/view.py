@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._handle import Handle, version_counter_of
-from .._lib import lib
-from .._numbers import int64
-from .._typing import Any, Tensor
+from .._binding.library import lib
+from .._binding.numbers import int64
+from .._package.typing import Any, Tensor
+from .._tensor.handle import Handle, version_counter_of
 from ..autograd import view_history
 from ..autograd.broadcast import Expand
 from ..autograd.derivative import view_derivative

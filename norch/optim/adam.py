@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._options import KW_ONLY, options
+from .._package.options import KW_ONLY, options
 from ..tensor import Tensor
 from .fused import Fused
 from .optimizer import Params

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._options import KW_ONLY, options
+from .._package.options import KW_ONLY, options
 from ..ops.create import full_like
 from ..tensor import Tensor
 from .fused import Fused

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._buffers import address, struct_of_doubles
-from .._handle import bump_all
-from .._header import listed
-from .._lib import lib
-from .._recording import here, unseen
+from .._binding.buffers import address, struct_of_doubles
+from .._binding.header import listed
+from .._binding.library import lib
+from .._package.recording import here, unseen
+from .._tensor.handle import bump_all
 from ..ops.create import zeros_like
 from ..tensor import Tensor
 from .optimizer import Elementwise

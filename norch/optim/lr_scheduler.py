@@ -49,8 +49,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._exports import publish
-from .._recording import unseen
+from .._package.exports import publish
+from .._package.recording import unseen
 from ..errors import ArgumentError
 from .optimizer import Optimizer
 from .schedule import EPOCH, attributes, check_optimizer, check_positive, numbers, one_a_group

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
-from .._exports import publish
-from .._options import Option, options
-from .._recording import unseen
+from .._package.exports import publish
+from .._package.options import Option, options
+from .._package.recording import unseen
 from ..autograd import enable_grad
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..errors import DTypeError, Error, ShapeError

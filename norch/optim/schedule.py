@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .._recording import unseen
+from .._package.recording import unseen
 from ..autograd import no_grad
 from ..errors import ArgumentError
 from ..tensor import Tensor

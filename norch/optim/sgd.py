@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._handle import bump_all
-from .._lib import lib
-from .._options import KW_ONLY, options
+from .._binding.library import lib
+from .._package.options import KW_ONLY, options
+from .._tensor.handle import bump_all
 from ..ops.create import empty_like
 from ..tensor import Tensor
 from .fused import Fused

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._exports import publish
+from .._package.exports import publish
 from ..autograd import no_grad
 from ..errors import ArgumentError, one_of
 from ..nn.module import Module

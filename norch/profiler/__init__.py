@@ -1,7 +1,7 @@
 """``norch.profiler``: the time of each operation of a program, the line that called it, and its module
 (docs/seeing.md)."""
 
-from .._exports import publish as _publish
+from .._package.exports import publish as _publish
 from .profile import (
     ProfilerAction,
     ProfilerActivity,

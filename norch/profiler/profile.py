@@ -10,7 +10,7 @@ from enum import Enum
 from functools import wraps
 from typing import Any, TypeVar
 
-from .._lib import lib
+from .._binding.library import lib
 from ..cuda import is_available, synchronize
 from ..errors import ArgumentError, Error
 from .averages import Averages, averaged

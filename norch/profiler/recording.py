@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from .._handle import next_seq
-from .._lib import lib
+from .._binding.library import lib
+from .._tensor.handle import next_seq
 from ..autograd import engine
 from ..errors import PACKAGE, Error
 from ..nn._watch import watching

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .._lib import lib
+from .._binding.library import lib
 from ..dtype import DTYPES
 from ..errors import frame_of_user
 from ..ops.linalg.lapack import watchers

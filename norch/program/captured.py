@@ -19,8 +19,8 @@ from traceback import walk_tb
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from .._handle import alias, counter
-from .._lib import lib
+from .._binding.library import lib
+from .._tensor.handle import alias, counter
 from ..amp.state import state
 from ..autograd import saved_hooks
 from ..autograd.anomaly import is_anomaly_enabled

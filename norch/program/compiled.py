@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._handle import counter, next_seq
-from .._lib import lib
+from .._binding.library import lib
+from .._tensor.handle import counter, next_seq
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError

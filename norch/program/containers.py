@@ -20,7 +20,7 @@ from types import (
 from typing import Any
 from weakref import ref
 
-from .._handle import Device, DType, Size
+from .._tensor.handle import Device, DType, Size
 from .conditions import CALL, ITEM, KEYS, SIZE, Row, Unchanged, absent
 from .fields import is_a
 from .trusted import is_own

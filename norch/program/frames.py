@@ -21,7 +21,7 @@ from inspect import CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, MethodType, ModuleType
 from typing import Any
 
-from .._handle import Device, DType, Handle, Size
+from .._tensor.handle import Device, DType, Handle, Size
 from ..errors import PACKAGE
 from ..nn.module import Module
 from .bytecode import Reads, reads_of

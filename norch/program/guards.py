@@ -28,8 +28,8 @@ from types import (
 from typing import Any
 from weakref import CallableProxyType, ProxyType
 
-from .._handle import Handle
-from .._lib import lib
+from .._binding.library import lib
+from .._tensor.handle import Handle
 from ..nn._registry import Registry
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer

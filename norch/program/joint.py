@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from .._handle import next_seq, version_counter_of
-from .._lib import lib
-from .._recording import here
+from .._binding.library import lib
+from .._package.recording import here
+from .._tensor.handle import next_seq, version_counter_of
 from ..amp.entries import using
 from ..amp.state import state as autocast
 from ..autograd.derivative import OpNode

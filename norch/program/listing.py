@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._header import listed
-from .._lib import lib
+from .._binding.header import listed
+from .._binding.library import lib
 from ..dtype import DTYPES
 from .picture import arrows, draw, sizes_text
 from .tree import LEAF

@@ -24,11 +24,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .. import _recording
-from .._handle import alias
-from .._lib import lib
-from .._nvrtc import name_nvrtc
-from .._recording import here, unseen
+from .._binding.library import lib
+from .._binding.nvrtc import name_nvrtc
+from .._package import recording as _recording
+from .._package.recording import here, unseen
+from .._tensor.handle import alias
 from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
 from ..autograd.reachable import reachable
@@ -56,7 +56,7 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 
 class Trace:
-    """See above. here.trace is the trace that is under way in this thread (norch/_recording.py)."""
+    """See above. here.trace is the trace that is under way in this thread (norch/_package/recording.py)."""
 
     def __init__(self, is_joint: bool = False) -> None:
         name_nvrtc()

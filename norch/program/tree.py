@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._handle import Device, DType, Handle, Size
+from .._tensor.handle import Device, DType, Handle, Size
 from .fields import is_a
 
 LEAF = object()  # in a description: the next leaf

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .._handle import Handle
+from .._tensor.handle import Handle
 from ..errors import PACKAGE
 
 PYTORCH = "it reads a tensor or a setting of PyTorch's, which cannot be compared"

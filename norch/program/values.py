@@ -17,7 +17,7 @@ from types import (
 )
 from typing import Any
 
-from .._handle import Handle
+from .._tensor.handle import Handle
 from .bytecode import Read, Use, reads_of
 from .conditions import absent
 from .containers import Place

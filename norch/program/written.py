@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from .._handle import Handle, Size, version_counter_of
+from .._tensor.handle import Handle, Size, version_counter_of
 from .conditions import found_by, same
 from .containers import Place
 from .fields import is_a

@@ -3,7 +3,7 @@ models: tables, pictures of graphs, learning rates (docs/seeing.md)."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._exports import publish as _publish
+from .._package.exports import publish as _publish
 from . import checkpoint as checkpoint
 from . import data as data
 

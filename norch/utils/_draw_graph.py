@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._handle import next_seq
+from .._tensor.handle import next_seq
 from ..autograd.engine import walk
 from ..autograd.function import Output, Outputs
 from ..autograd.hooks import check_gradient

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .._lib import lib
+from .._binding.library import lib
 from ..autograd import no_grad
 from ..errors import ArgumentError, Error
 from ..nn._watch import watching

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from .. import _repr
-from .._buffers import buffer
-from .._lib import lib
+from .._binding.buffers import buffer
+from .._binding.library import lib
+from .._tensor import representation as _repr
 from ..autograd import no_grad
 from ..dtype import uint8
 from ..errors import Error

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import cuda
-from .._exports import publish
-from .._handle import Handle, alias, next_seq
+from .._package.exports import publish
+from .._tensor.handle import Handle, alias, next_seq
 from ..amp.entries import using
 from ..amp.state import state as autocast
 from ..autograd import enable_grad, is_grad_enabled

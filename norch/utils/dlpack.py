@@ -15,9 +15,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._lib import lib
-from .._recording import unseen
-from .._typing import Tensor
+from .._binding.library import lib
+from .._package.recording import unseen
+from .._package.typing import Tensor
 from ..device import device as Device  # noqa: N812
 from ..errors import ArgumentError, stacklevel_of_user
 from ..ops._operand import tensor_of

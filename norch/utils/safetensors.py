@@ -26,13 +26,13 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
-from .._exports import publish
-from .._lib import constants
-from .._mapping import MappedSource
-from .._mapping import Mapping as MappedFile
-from .._placement import Chosen, placed
-from .._source import Source, size_of
-from .._target import write
+from .._binding.library import constants
+from .._files.mapping import MappedSource
+from .._files.mapping import Mapping as MappedFile
+from .._files.placement import Chosen, placed
+from .._files.source import Source, size_of
+from .._files.target import write
+from .._package.exports import publish
 from ..device import device as Device  # noqa: N812
 from ..dtype import BY_NAME, uint8
 from ..dtype import dtype as DType  # noqa: N812

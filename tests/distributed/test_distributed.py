@@ -15,8 +15,8 @@ from launcher import ALONE, ROOT, launch, run, with_mpi
 
 import norch
 import norch.distributed as dist
-from norch._buffers import address, int64s
-from norch._lib import lib
+from norch._binding.buffers import address, int64s
+from norch._binding.library import lib
 from norch.distributed import mpi
 from norch.dtype import DTYPES
 

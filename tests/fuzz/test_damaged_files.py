@@ -125,7 +125,7 @@ HOSTILE = {
     "bytearray by number": NAMED["bytearray"] + b"(I10000000000\ntR.",
     "BYTEARRAY8": b"\x80\x05\x96" + struct.pack("<Q", 12 << 30) + b"abc.",
     "BINBYTES8": b"\x80\x04\x8e" + struct.pack("<Q", 12 << 30) + b"abc.",
-    "size from a range": b"cnorch._handle\nSize\n" + MANY + b"R.",
+    "size from a range": b"cnorch.tensor\nSize\n" + MANY + b"R.",
     "copies of one bytearray": b"(" + ONE_MB + b"q\0" + (NAMED["bytearray"] + b"(h\0tR") * 1000 + b"l.",
     "copies of one storage": b"(" + ONE_MB + b"q\0" + b"cnorch.storage\nrestored\n(h\0tR" * 1000 + b"l.",
     "codecs": b"c_codecs\nencode\n(Va\nVidna\ntR.",

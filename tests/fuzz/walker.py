@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import api
 
 import norch
-from norch._buffers import memory_of
+from norch._binding.buffers import memory_of
 
 # What changes settings of the process, reads or writes files, starts threads or waits.
 LEFT_OUT = re.compile(

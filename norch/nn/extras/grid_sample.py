@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..._numbers import int64 as int_
+from ..._binding.numbers import int64 as int_
 from ...dtype import float32, float64, int64
 from ...errors import DTypeError, ShapeError, one_of
 from ...ops._halves import composed

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...ops._instead import guarded
 from ...ops.attention import scaled_dot_product_attention
 from ...ops.composed.adaptive_pool import (
@@ -65,7 +65,7 @@ def _missing(name: str) -> Any:
     """In-place functions are methods of Tensor; norch leaves out any other name."""
     if name.endswith("_") and name[0] != "_" and hasattr(Tensor, name):
         return getattr(Tensor, name)
-    from ..._left_out import lookup
+    from ..._package.left_out import lookup
 
     return lookup(__name__, name)
 

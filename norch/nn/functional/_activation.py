@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._numbers import flag
+from ..._binding.numbers import flag
 from ...autograd.outlive import outlive_writes
 from ...dtype import check_numbers
 from ...dtype import dtype as DType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._numbers import flag
+from ..._binding.numbers import flag
 from ...dtype import float32, promote_types
 from ...errors import ArgumentError
 from ...ops._arguments import named_function, rename_errors

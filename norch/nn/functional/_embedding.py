@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..._lib import constants, lib
-from ..._numbers import int64 as int_
+from ..._binding.library import constants, lib
+from ..._binding.numbers import int64 as int_
 from ...autograd import no_grad
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError

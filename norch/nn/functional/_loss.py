@@ -10,9 +10,9 @@ import math
 import warnings
 from collections.abc import Callable
 
-from ..._lib import constants, lib
-from ..._numbers import flag
-from ..._typing import Operand
+from ..._binding.library import constants, lib
+from ..._binding.numbers import flag
+from ..._package.typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user

@@ -4,7 +4,7 @@ file only collects names.
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..._exports import publish as _publish
+from ..._package.exports import publish as _publish
 from . import rnn as rnn
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters

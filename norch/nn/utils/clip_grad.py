@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from functools import reduce
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...autograd import no_grad
 from ...dtype import check_numbers, float32, promote_types
 from ...dtype import dtype as DType

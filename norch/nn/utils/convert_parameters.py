@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...errors import DTypeError, ShapeError
 from ...ops.copy import cat
 from ...tensor import Tensor

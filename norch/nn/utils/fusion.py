@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...errors import ArgumentError
 from ...tensor import Tensor
 from ..parameter import Parameter

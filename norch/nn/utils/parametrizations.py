@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...autograd import no_grad
 from ...errors import ArgumentError, BoundsError
 from ...tensor import Tensor

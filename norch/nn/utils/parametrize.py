@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...autograd import no_grad
 from ...errors import ArgumentError
 from ...tensor import Tensor

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...autograd import no_grad
 from ...errors import BoundsError, ShapeError
 from ...ops.create import ones_like, zeros_like

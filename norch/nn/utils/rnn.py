@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...dtype import dtype as DType
 from ...dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from ...errors import ArgumentError, ShapeError, one_of

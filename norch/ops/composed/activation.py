@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._typing import Tensor
+from ..._package.typing import Tensor
 from ...dtype import check_numbers
 from ...errors import DTypeError, ShapeError
 from .. import activation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._typing import Any, Tensor
+from ..._package.typing import Any, Tensor
 from ...errors import ShapeError
 from .._arguments import named_function, optional_results
 from .._halves import composed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..._handle import Handle
-from ..._lib import lib
-from ..._numbers import int64
-from ..._typing import Any, Tensor
+from ..._binding.library import lib
+from ..._binding.numbers import int64
+from ..._package.typing import Any, Tensor
+from ..._tensor.handle import Handle
 from ...device import CPU
 from ...dtype import float32
 from ...dtype import int64 as int64_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..._typing import Any, Tensor
+from ..._package.typing import Any, Tensor
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64

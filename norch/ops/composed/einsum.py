@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
 
-from ..._lib import lib
-from ..._typing import Any, Tensor
+from ..._binding.library import lib
+from ..._package.typing import Any, Tensor
 from ...autograd.outlive import outlive_writes
 from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._arguments import as_fixed_operand

@@ -8,9 +8,9 @@ import warnings
 from array import array
 from collections.abc import Sequence
 
-from ..._lib import lib
-from ..._numbers import flag, int64
-from ..._typing import Any, Tensor
+from ..._binding.library import lib
+from ..._binding.numbers import flag, int64
+from ..._package.typing import Any, Tensor
 from ...autograd.levels import holds
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_

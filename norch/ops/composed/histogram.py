@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..._typing import Any
+from ..._package.typing import Any
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import check_count, floats_of

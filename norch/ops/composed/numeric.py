@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._typing import Any
+from ..._package.typing import Any
 from ...autograd.levels import occurs
 from ...dtype import check_fits, int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..._handle import Handle
-from ..._lib import constants, lib
-from ..._numbers import flag, int64
-from ..._typing import Any, Operand, Tensor
+from ..._binding.library import constants, lib
+from ..._binding.numbers import flag, int64
+from ..._package.typing import Any, Operand, Tensor
+from ..._tensor.handle import Handle
 from ...autograd.differentiable import differentiable
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._lib import lib
-from ..._numbers import int64
-from ..._typing import Any, Tensor
+from ..._binding.library import lib
+from ..._binding.numbers import int64
+from ..._package.typing import Any, Tensor
 from ...autograd.derivative import derivative
 from ...autograd.levels import BatchedBase
 from ...autograd.record import record

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..._handle import Handle
-from ..._lib import lib
-from ..._numbers import int64
-from ..._typing import Any, Operand, Tensor
+from ..._binding.library import lib
+from ..._binding.numbers import int64
+from ..._package.typing import Any, Operand, Tensor
+from ..._tensor.handle import Handle
 from ...autograd.differentiable import differentiable
 from ...autograd.record import gradient_edge
 from ...dtype import bool_, check_numbers, complex128, finfo, float64, get_default_dtype, int32

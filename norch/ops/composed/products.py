@@ -6,10 +6,10 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 
-from ..._handle import Handle
-from ..._lib import lib
-from ..._numbers import int64
-from ..._typing import Any, Tensor, TypeVar, cast
+from ..._binding.library import lib
+from ..._binding.numbers import int64
+from ..._package.typing import Any, Tensor, TypeVar, cast
+from ..._tensor.handle import Handle
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.levels import zeros_of

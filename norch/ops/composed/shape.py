@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from ..._handle import Handle, Size
-from ..._lib import lib
-from ..._numbers import int64
-from ..._typing import Any, Operand, Tensor
+from ..._binding.library import lib
+from ..._binding.numbers import int64
+from ..._package.typing import Any, Operand, Tensor
+from ..._tensor.handle import Handle, Size
 from ...autograd.broadcast import Expand, sum_to
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from ..._handle import Handle
-from ..._lib import lib
-from ..._numbers import int64
-from ..._typing import Any, Tensor
+from ..._binding.library import lib
+from ..._binding.numbers import int64
+from ..._package.typing import Any, Tensor
+from ..._tensor.handle import Handle
 from ...autograd.record import record_view
 from ...errors import ArgumentError, BoundsError, Error, ShapeError
 from .._arguments import named_function, rename_errors

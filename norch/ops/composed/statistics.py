@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from ..._lib import constants, lib
-from ..._typing import Any, Tensor
+from ..._binding.library import constants, lib
+from ..._package.typing import Any, Tensor
 from ...dtype import dtype as DType
 from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..._handle import Handle
-from ..._lib import lib
-from ..._typing import Any, Operand, Tensor, overload
+from ..._binding.library import lib
+from ..._package.typing import Any, Operand, Tensor, overload
+from ..._tensor.handle import Handle
 from ...autograd.hooks import retaining
 from ...dtype import dtype as DType
 from ...dtype import dtype_named, get_default_dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..._typing import Tensor
+from ..._package.typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.function import Outputs
 from ...autograd.grad_mode import is_grad_enabled

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..._handle import alias
-from ..._typing import Tensor
+from ..._package.typing import Tensor
+from ..._tensor.handle import alias
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.function import Output, Outputs

@@ -13,8 +13,8 @@ from threading import get_ident
 from types import ModuleType
 from typing import Any
 
-from ..._lib import lib
-from ..._typing import Tensor
+from ..._binding.library import lib
+from ..._package.typing import Tensor
 from ...autograd.grad_mode import no_grad
 from ...autograd.levels import BatchedBase, batching
 from ...errors import DTypeError, LinAlgError, ShapeError

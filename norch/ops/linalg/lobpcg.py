@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._numbers import flag, int64
-from ..._typing import Tensor
+from ..._binding.numbers import flag, int64
+from ..._package.typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.function import Outputs
 from ...autograd.grad_mode import is_grad_enabled

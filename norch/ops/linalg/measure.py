@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..._typing import Tensor
+from ..._package.typing import Tensor
 from ..norm import matrix_norm
 from .lapack import call, matrices, numpy, square
 from .solve import inv_ex

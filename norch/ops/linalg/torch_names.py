@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..._numbers import int64
-from ..._typing import Tensor
+from ..._binding.numbers import int64
+from ..._package.typing import Tensor
 from ...errors import ArgumentError
 from .._out import take_out
 from ..create import eye

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._options import KW_ONLY, options
+from ..._package.options import KW_ONLY, options
 from ...autograd import no_grad
 from ...dtype import finfo
 from ...ops.create import zeros_like

@@ -1,7 +1,7 @@
 """``norch.utils.data``: data sets, samplers and DataLoader."""
 
-from ..._exports import exported as _exported
-from ..._exports import publish as _publish
+from ..._package.exports import exported as _exported
+from ..._package.exports import publish as _publish
 from .collate import default_collate as default_collate
 from .collate import default_convert as default_convert
 from .dataloader import DataLoader as DataLoader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...errors import ArgumentError
 from .collate import default_collate as default_collate  # where PyTorch has it
 from .collate import pinned

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any, Generic, TypeVar
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...dtype import int64
 from ...ops.values import tensor
 from ...tensor import Tensor

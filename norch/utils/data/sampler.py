@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
-from ..._exports import publish
+from ..._package.exports import publish
 from ...dtype import float64
 from ...errors import ArgumentError
 from ...ops.random import multinomial, randint, randperm

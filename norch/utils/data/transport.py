@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from ..._shared_memory import Block
+from ..._files.shared_memory import Block
 from ...ops.copy import stack
 from ...storage import Storage, restored
 from ...tensor import Tensor

@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..._threads import set_num_threads
+from ..._binding.threads import set_num_threads
 from ...errors import Error
 from .channel import ignore_interrupts
 from .fetch import Recipe, Stream

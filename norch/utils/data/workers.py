@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..._shared_memory import one_copy, send_tensors_by_sharing
+from ..._files.shared_memory import one_copy, send_tensors_by_sharing
 from ...errors import ArgumentError, Error
 from .channel import Incoming, Outgoing, interrupts_held
 from .collate import pinned

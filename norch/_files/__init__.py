@@ -1,0 +1,1 @@
+"""Files of tensors, read and written: what norch.serialization is made of."""

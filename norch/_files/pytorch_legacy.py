@@ -1,0 +1,116 @@
+"""Reads what torch.save wrote before PyTorch 1.6, and still does with _use_new_zipfile_serialization=False.
+
+Such a file is a sequence of pickles: a magic number, a version, facts of the machine, the object, and a list of the
+keys of its storages; then for each key the number of its elements and their bytes. In the object a storage is
+
+    ("storage", class, key, location, number of elements, None or (key of the view, offset, number of its elements))
+
+so that tensors are made before their elements are read: into their memory, which the size of the file bounds.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+
+from .._binding.library import lib
+from ..device import device as Device
+from ..dtype import DTYPES
+from ..storage import PIECE, empty_storage, fill_from
+from .placement import Chosen, placed
+from .pytorch import TorchUnpickler, Typed
+from .source import Source, size_of
+from .unpickler import WORD, Refusal, shown
+
+VERSION = 1001
+COUNT = struct.Struct("<q")
+
+
+def _left(file: Any, source: Source) -> tuple[Source, int]:
+    """The source, and how many bytes it has left; where only reading tells that, one of a copy in memory."""
+    if (size := size_of(file)) is not None:
+        return source, size - file.tell()
+    if hasattr(file, "seekable") and file.seekable():
+        here = file.tell()
+        size = file.seek(0, io.SEEK_END)
+        file.seek(here)
+        return source, size - here
+    whole = io.BytesIO()
+    while piece := source.read(PIECE):
+        whole.write(piece)
+    size = whole.tell()
+    whole.seek(0)
+    return Source(whole), size
+
+
+class Reader(TorchUnpickler):
+    """Reads such a file behind its magic number."""
+
+    def __init__(self, file: Any, source: Source, where: Device | Chosen | None, trusting: bool):
+        source, self.left = _left(file, source)
+        super().__init__(source, where, trusting)
+        self.by_key: dict[str, Typed] = {}
+
+    def next_object(self) -> Any:
+        self.memo: dict[int, Any] = {}  # of each pickle
+        return super().load()
+
+    def load(self) -> Any:
+        version, _ = self.next_object(), self.next_object()
+        if version != VERSION:
+            raise ValueError(f"version {shown(version)} of the format, not {VERSION}")
+        made, keys = self.next_object(), self.next_object()
+        if type(keys) is not list or set(map(_text, keys)) != self.by_key.keys() or len(keys) != len(self.by_key):
+            raise ValueError("the keys of the storages are not those that the object names")
+        for key in keys:
+            self.fill(self.by_key[_text(key)])
+        return made
+
+    def fill(self, stored: Typed) -> None:
+        """Reads the bytes of the storage that comes next."""
+        (count,) = COUNT.unpack(self.source.read(COUNT.size))
+        if count * stored.dtype.itemsize != stored.nbytes():
+            raise ValueError(f"{count} elements of a storage of {stored.nbytes() // stored.dtype.itemsize}")
+        if stored.device.type == "cpu":
+            fill_from(self.source, stored)
+        else:
+            stored.elements.copy_(fill_from(self.source, empty_storage(stored.nbytes())).elements)
+
+    def persistent_load(self, pid: Any) -> Any:
+        """A storage, the same for each time that its key occurs; or a view of one, which shares its memory."""
+        if type(pid) is not tuple or len(pid) < 2:
+            raise ValueError(f"{shown(pid)} names no storage")
+        if _text(pid[0]) == "module":  # a class with its source
+            if self.trusting:
+                return pid[1]
+            raise Refusal("load: the file holds modules, which name classes; save the state_dict() of a module")
+        kind, dtype, key, location, count, view = pid
+        self.spend(sum(len(text) // WORD for text in (kind, key, location) if isinstance(text, bytes)))
+        if _text(kind) != "storage" or dtype not in DTYPES or not _are_sizes(count):
+            raise ValueError(f"neither a storage nor a dtype: {shown(kind)} of {shown(dtype)}")
+        if (stored := self.by_key.get(_text(key))) is None:
+            self.left -= count * dtype.itemsize
+            if self.left < 0:
+                raise ValueError("the storages have more bytes than the file")
+            made = placed(self.where, empty_storage(count * dtype.itemsize), _text(location))
+            stored = self.by_key[_text(key)] = Typed(made.elements, dtype)
+        if view is None:
+            return stored
+        _, offset, size = view
+        held = stored.nbytes() // stored.dtype.itemsize
+        if not _are_sizes(offset, size) or offset + size > held:
+            raise ValueError(f"a view of elements {offset} to {offset} + {size} of a storage of {held}")
+        first, last = offset * stored.dtype.itemsize, (offset + size) * stored.dtype.itemsize
+        return Typed(lib.norch_slice(stored.elements, 0, first, last, 1), stored.dtype)
+
+
+def _text(x: Any) -> str:
+    """A string, which Python 2 may have written as bytes."""
+    if not isinstance(x, str | bytes):
+        raise ValueError(f"{shown(x)} is no string")
+    return x if isinstance(x, str) else x.decode()
+
+
+def _are_sizes(*numbers: Any) -> bool:
+    return all(type(number) is int and 0 <= number < 1 << 59 for number in numbers)

@@ -1,0 +1,107 @@
+"""Entries: code that functions begin with while autocast casts, or __torch_function__ may override them.
+
+An entry replaces the __code__ of a function. So the function stays the same object, under all names that programs have
+imported, and costs nothing more while nobody needs its entry.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from types import CodeType, FunctionType
+
+from .typing import Any
+
+# The types of arguments that override nothing; override.py fills it, and empties it while a mode is active.
+PLAIN: set[type] = set()
+NOTHING = object()  # what an override gives where there is none
+
+
+@cache
+def _template(cells: int, casting: bool) -> CodeType:
+    """The code of an entry; texts stand for its constants. It has as many free variables as the code it replaces."""
+    names = ", ".join(f"cell{i}" for i in range(cells))
+    quick = """
+        if not named and 'are_plain'('map'('type', arguments)): return 'original'(*arguments)"""
+    text = f"""
+def around({names}):
+    def begin(*arguments, **named):{"" if casting else quick}
+        return 'entry'.run(arguments, named); {names}
+    return begin
+"""
+    namespace: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # a text is called
+        exec(compile(text, __file__, "exec"), namespace)  # noqa: S102
+    return namespace["around"](*range(cells)).__code__
+
+
+class Entry:
+    """A function and what it begins with.
+
+    original    the function as it is without an entry
+    cast        None, or what autocast does with a call: cast(arguments, named)
+    override    None, or override(arguments, named), which gives NOTHING where the call is not overridden
+    """
+
+    __slots__ = ("cast", "function", "original", "override")
+    cast: Any
+    override: Any
+
+    def __init__(self, function: FunctionType):
+        self.function, code = function, function.__code__
+        self.original = FunctionType(
+            code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+        )
+        for name in ("__kwdefaults__", "__annotations__", "__doc__", "__module__", "__qualname__"):
+            setattr(self.original, name, getattr(function, name))
+        self.original.__dict__.update(function.__dict__)
+        self.cast = self.override = None
+
+    def change(self, **stages: Any) -> None:
+        """Sets cast or override."""
+        for name, stage in stages.items():
+            setattr(self, name, stage)
+        code: CodeType = self.original.__code__
+        attributes = vars(self.function)
+        if self.cast is self.override is None:
+            self.function.__code__ = code
+            if attributes.get("__wrapped__") is self.original:
+                del attributes["__wrapped__"]
+            return
+        attributes.setdefault("__wrapped__", self.original)  # where inspect finds the signature
+        constants = {"entry": self, "are_plain": PLAIN.issuperset, "map": map, "type": type, "original": self.original}
+        template = _template(len(code.co_freevars), self.cast is not None)
+        self.function.__code__ = template.replace(
+            co_consts=tuple([constants.get(x, x) if type(x) is str else x for x in template.co_consts]),
+            co_name=code.co_name,
+            co_filename=code.co_filename,  # tracebacks show the first line of the function
+            co_firstlineno=code.co_firstlineno,
+        )
+
+    def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call of the function through its entry."""
+        if self.override is not None:
+            found = self.override(arguments, named)
+            if found is not NOTHING:
+                return found
+        if self.cast is not None:
+            return self.cast(arguments, named)
+        return self.original(*arguments, **named)
+
+
+_entries: dict[int, Entry] = {}  # by the id of the function, which the entry keeps
+
+
+def code_of(function: Any) -> CodeType:
+    """The code of a function without an entry."""
+    entry = _entries.get(id(function))
+    return (function if entry is None else entry.original).__code__
+
+
+def entry_of(function: FunctionType) -> Entry:
+    """The entry of a function, made at the first call."""
+    found = _entries.get(id(function))
+    if found is None:
+        found = _entries[id(function)] = Entry(function)
+    return found

@@ -1,0 +1,335 @@
+"""__torch_function__, by which classes override operations on their instances. overrides.py has the public names.
+
+Until there is such an instance nothing is checked. Then public functions, and methods of other arguments than self,
+begin at an entry (entries.py), which looks at the types of what is given. Methods, operators and attributes of a
+subclass of Tensor are found in the subclass itself, where begin() puts them: those of plain tensors stay as they are.
+Objects that are no tensors are noticed where a function refuses them: instead().
+
+The order of the protocol is PyTorch's: modes, then classes before their bases, then from left to right.
+"""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
+
+from .._tensor.handle import Handle
+from ..device import device
+from ..dtype import dtype
+from ..tensor import Tensor, disabled_torch_function
+from .entries import NOTHING, PLAIN, Entry, entry_of
+from .typing import Any
+
+
+class _State(threading.local):
+    disabled = False  # whether subclasses and other objects override nothing
+    modes: tuple[Any, ...] = ()  # instances of TorchFunctionMode, the innermost last
+
+
+state = _State()
+
+# ---- whose __torch_function__ is called ------------------------------------------------------------------------------
+
+_PLAIN = frozenset((Tensor, int, float, bool, complex, str, type(None), type(...), slice, dtype, device))
+_plain = set(_PLAIN)
+PLAIN |= _plain
+
+
+def overrides(kind: type) -> bool:
+    """Whether a class overrides operations on its instances."""
+    if kind in _PLAIN:
+        return False
+    found = getattr(kind, "__torch_function__", None)
+    return found is not None and found is not disabled_torch_function
+
+
+def overloaded(values: Any, deeper: bool = True) -> list[Any]:
+    """The first of each type of overriding objects among values, and in lists and tuples there, subclasses first."""
+    found: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind in _PLAIN:
+            continue
+        if deeper and isinstance(value, (list, tuple)):
+            several = overloaded(value, False)
+        else:
+            several = [value] if overrides(kind) else []
+        for one in several:
+            if all(type(one) is not type(other) for other in found):
+                at = next((i for i, other in enumerate(found) if isinstance(one, type(other))), len(found))
+                found.insert(at, one)
+    return found
+
+
+def overridden(public: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """What overrides a call of public, a function that programs know; NOTHING where nothing does."""
+    if state.disabled and not state.modes:
+        return NOTHING
+    found = [] if state.disabled else overloaded((*arguments, *named.values()) if named else arguments)
+    if not found and not state.modes:
+        return NOTHING
+    return dispatch(public, found, arguments, named)
+
+
+def dispatch(public: Any, found: list[Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The result of the innermost mode, or of the first of these objects whose __torch_function__ implements public;
+    TypeError if none does."""
+    types = tuple(map(type, found))
+    if state.modes:
+        modes = state.modes
+        state.modes = modes[:-1]
+        try:
+            result = modes[-1].__torch_function__(public, types, arguments, named)
+        finally:
+            state.modes = modes
+        if result is not NotImplemented:
+            return result
+    for one in found:
+        result = one.__torch_function__(public, types, arguments, named)
+        if result is not NotImplemented:
+            return result
+    kinds = [*map(type, found), *map(type, state.modes[-1:])]
+    name = f"{getattr(public, '__module__', '')}.{getattr(public, '__name__', public)}"
+    raise TypeError(f"no implementation found for {name!r} on types that implement __torch_function__: {kinds}")
+
+
+def by_default(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """Tensor.__torch_function__: what func gives, its tensors as instances of cls."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    found = without_subclasses(func, args, kwargs)
+    return found if func in unwrapped() else _as_class(found, cls)
+
+
+def without_subclasses(func: Any, args: Any, kwargs: Any) -> Any:
+    """What func gives while subclasses override nothing."""
+    before, state.disabled = state.disabled, True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        state.disabled = before
+
+
+def unwrapped() -> set[Any]:
+    """What gives the objects that it holds, and no new ones."""
+    return {Tensor.grad.__get__, Tensor._base.__get__}
+
+
+def _as_class(found: Any, cls: Any) -> Any:
+    if cls is Tensor:
+        return found
+    if isinstance(found, Handle):
+        return found if isinstance(found, cls) else found.as_subclass(cls)  # type: ignore[attr-defined]
+    if isinstance(found, (tuple, list)) and found and not all(type(one) in _PLAIN - {Tensor} for one in found):
+        parts = [_as_class(one, cls) for one in found]
+        return type(found)._make(parts) if hasattr(found, "_make") else type(found)(parts)
+    return found
+
+
+def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
+    """What objects that are no tensors, which a function has refused with error, make of its call; else raises error.
+    From then on functions look for such objects themselves."""
+    if not state.disabled:
+        public = getattr(Tensor, _PASSED_AS.get(public.__name__, ""), public)
+        found = [one for one in overloaded((*arguments, *named.values())) if not isinstance(one, Handle)]
+        if found:
+            begin()
+            return dispatch(public, found, arguments, named)
+    raise error from error.__cause__
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+# Modules whose public functions can be overridden, and functions that cannot.
+MODULES = ["norch", "norch.nn.functional", "norch.nn.init", "norch.linalg", "norch.fft", "norch.special"]
+IGNORED = frozenset(
+    "are_deterministic_algorithms_enabled broadcast_shapes can_cast capture clear_autocast_cache compile "
+    "from_dlpack from_numpy get_autocast_dtype get_default_device get_default_dtype get_float32_matmul_precision "
+    "get_num_threads get_rng_state inference_mode initial_seed is_anomaly_check_nan_enabled is_anomaly_enabled "
+    "is_autocast_cache_enabled is_autocast_enabled is_grad_enabled is_tensor load manual_seed promote_types save seed "
+    "set_anomaly_enabled set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled set_default_device "
+    "set_default_dtype set_float32_matmul_precision set_num_threads set_printoptions set_rng_state take_out typename "
+    "handle_torch_function has_torch_function has_torch_function_unary "
+    "has_torch_function_variadic use_deterministic_algorithms vmap calculate_gain".split()
+)
+# Operators that PyTorch passes as methods of another name.
+_PASSED_AS = {
+    **{f"__{name}__": name for name in "add sub mul matmul pow neg abs lt gt le ge ne".split()},
+    **{f"__i{name}__": f"{name}_" for name in "add sub mul pow".split()},
+    "__truediv__": "div", "__mod__": "remainder", "__pos__": "positive", "__radd__": "add", "__rmul__": "mul",
+    "__itruediv__": "div_", "__imod__": "remainder_", "__ifloordiv__": "floor_divide_",
+}  # fmt: skip
+
+_TAKING_DATA = ("as_tensor", "asarray", "tensor")  # only modes override them
+
+_begun = False
+_on: dict[int, Entry] = {}  # entries that look for overrides
+_methods: dict[int, tuple[Entry, Any]] = {}  # those that do only while a mode is active
+
+
+def begin(cls: type | None = None) -> None:
+    """Lets functions look for overrides; cls: a subclass of Tensor of which there will be an instance."""
+    global _begun
+    if cls is not None:
+        _install(next(one for one in reversed(cls.__mro__) if issubclass(one, Tensor) and one is not Tensor))
+    if _begun:
+        return
+    _begun = True
+    from ..nn.parameter import Parameter
+    from . import exports as _exports
+
+    _plain.add(Parameter)
+    PLAIN.add(Parameter)
+    for module in MODULES:
+        for name, thing in list(vars(import_module(module)).items()):
+            _watch(module, name, thing)
+    for name in sorted(_public_names()):
+        method = _static(Tensor, name)
+        if type(method) is FunctionType and (name[:3] == "__i" or name[:2] != "__") and _takes_tensors(method):
+            _let_look(method, getattr(Tensor, _PASSED_AS.get(name, name)))
+    _exports.watchers.append(_watch)
+
+
+def _takes_tensors(method: FunctionType) -> bool:
+    """Whether a method takes tensors besides self."""
+    own = method.__code__.co_varnames[:1]
+    return any(
+        name not in (*own, "return") and (name == "other" or "Tensor" in str(kind) or "Operand" in str(kind))
+        for name, kind in method.__annotations__.items()
+    )
+
+
+def _let_look(function: FunctionType, public: Any) -> None:
+    if id(function) not in _on:
+        entry = _on[id(function)] = entry_of(function)
+        entry.change(override=_looking(public))
+
+
+def _looking(public: Any) -> Any:
+    if public.__name__ == "einsum":  # as PyTorch passes it: the operands one by one
+        return lambda given, named: overridden(
+            public, (given[0], *given[1]) if len(given) == 2 and isinstance(given[1], (list, tuple)) else given, named
+        )
+    return lambda arguments, named: overridden(public, arguments, named)
+
+
+def _takes_any(code: CodeType) -> bool:
+    """Whether a function takes arguments."""
+    return bool(code.co_argcount or code.co_flags & 12)
+
+
+def _watch(module: str, name: str, thing: Any) -> None:
+    """Lets a function of a public module look for overrides."""
+    module = f"n{module[1:]}" if module.startswith("torch") else module  # as norch.as_torch() calls them
+    if type(thing) is not FunctionType or name[0] == "_" or name in IGNORED or module not in MODULES:
+        return
+    if name in _TAKING_DATA:
+        entry_of(thing).change(
+            override=lambda given, named: overridden(thing, given, named) if state.modes else NOTHING
+        )
+    elif thing.__module__.startswith(("norch", "torch")) and _takes_any(thing.__code__):
+        _let_look(thing, thing)
+
+
+# ---- methods of subclasses -------------------------------------------------------------------------------------------
+
+_OWN = frozenset(  # methods and attributes that are not overridden
+    "__new__ __init__ __init_subclass__ __class__ __reduce__ __reduce_ex__ __deepcopy__ __dir__ __iter__ "
+    "__hash__ __dict__ __weakref__ __slots__ __doc__ __module__ __dictoffset__ __array_priority__ "
+    "__torch_function__ as_subclass __dlpack__ __dlpack_device__ __annotations__ __firstlineno__ "
+    "__static_attributes__ __orig_bases__ __parameters__".split()
+)
+
+
+def _public_names() -> set[str]:
+    names = {name for base in Tensor.__mro__[:-1] for name in vars(base)}
+    return {name for name in names - _OWN if name[0] != "_" or name[:2] == "__"}
+
+
+def _static(cls: type, name: str) -> Any:
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
+class _Attribute:
+    """An attribute of Tensor in a subclass that overrides it."""
+
+    def __init__(self, base: Any):
+        self.base = base
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self.base.__get__(None, owner)
+        found = overridden(self.base.__get__, (instance,), {})
+        return self.base.__get__(instance, owner) if found is NOTHING else found
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if overridden(self.base.__set__, (instance, value), {}) is NOTHING:
+            self.base.__set__(instance, value)
+
+    def __delete__(self, instance: Any) -> None:
+        self.base.__delete__(instance)
+
+
+def _method(name: str, base: Any) -> Any:
+    """A method of Tensor in a subclass that overrides it."""
+    is_reflected = name[:3] == "__r" and f"__{name[3:]}" in _PASSED_AS or name in ("__rand__", "__ror__", "__rxor__")
+    is_operator = name[:2] == "__" and (hasattr(int, name) or name[:3] == "__i" or name.endswith("matmul__"))
+
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        function = base if type(base) is FunctionType else getattr(Tensor, name)
+        if state.disabled and not state.modes:
+            return function(self, *arguments, **named)
+        public, given = getattr(Tensor, _PASSED_AS.get(name, name)), (self, *arguments)
+        if is_reflected and isinstance(arguments[0], Handle):  # the operator of a plain tensor
+            forward = f"__{name[3:]}"
+            public, given = getattr(Tensor, _PASSED_AS.get(forward, forward)), (arguments[0], self)
+        try:
+            found = overridden(public, given, named)
+        except TypeError:
+            if is_operator and not overloaded(arguments) and function(self, *arguments) is NotImplemented:
+                return NotImplemented
+            raise
+        return function(self, *arguments, **named) if found is NOTHING else found
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = None if type(base) is not FunctionType else base.__doc__
+    return method
+
+
+def _install(cls: type) -> None:
+    """Puts methods and attributes of Tensor that look for overrides into cls, a class whose bases have none."""
+    if "_overrides" in vars(cls):
+        return
+    cls._overrides = True  # type: ignore[attr-defined]
+    for name in _public_names():
+        base = _static(Tensor, name)
+        if _static(cls, name) is not base or base is None or isinstance(base, (staticmethod, classmethod)):
+            continue
+        if isinstance(base, (property, MemberDescriptorType, GetSetDescriptorType)):
+            setattr(cls, name, _Attribute(base))
+        elif callable(base) or hasattr(base, "function"):
+            setattr(cls, name, _method(name, base))
+
+
+# ---- modes -----------------------------------------------------------------------------------------------------------
+
+_lock = threading.Lock()
+_active = 0  # modes in all threads
+
+
+def change_modes(change: int) -> None:
+    """Counts a mode that begins (1) or ends (-1). While there is one all methods look for it, of plain tensors too."""
+    global _active
+    begin()
+    with _lock:
+        _active += change
+        if not _methods:
+            for name in sorted(_public_names()):
+                method = _static(Tensor, name)
+                if type(method) is FunctionType and id(method) not in _on:
+                    _methods[id(method)] = entry_of(method), _looking(getattr(Tensor, _PASSED_AS.get(name, name)))
+        if _active == (change > 0):
+            for entry, override in _methods.values():
+                entry.change(override=override if _active else None)
+            PLAIN.clear() if _active else PLAIN.update(_plain)

@@ -1,0 +1,156 @@
+"""The autograd attributes and methods of Tensor besides backward(): requires_grad, grad, grad_fn, detach(), hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._binding.library import lib
+from .._package import recording as _recording
+from .._package.typing import Any, Tensor, TypeVar
+from ..autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, add_node_hook, retaining
+from ..autograd.node import Leaf
+from ..autograd.record import gradient_edge
+from ..autograd.view_history import base_of
+from ..errors import DTypeError, Error
+from .handle import Handle, alias
+
+
+class AutogradMethods(Handle):
+    """These methods of Tensor."""
+
+    __slots__ = ()
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded. Set it on leaves."""
+        return (self._node if self._view is None else gradient_edge(self)) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+        """Sets whether this tensor collects a gradient in .grad; floats or complex numbers only. TypeError for other
+        than a bool."""
+        if requires_grad is not True and requires_grad is not False:
+            raise TypeError(f"requires_grad_: requires_grad must be a bool, not {type(requires_grad).__name__}")
+        node = gradient_edge(self)
+        if not requires_grad:
+            if node is not None and type(node) is not Leaf:
+                raise Error("requires_grad: only a leaf can stop requiring grad; use detach() on a computed tensor")
+            self._node = None
+        elif node is None:
+            if self.dtype.kind not in "fc":
+                raise DTypeError(
+                    f"requires_grad: only floats and complex numbers have gradients, not {self.dtype.name}"
+                )
+            self._node = Leaf(self)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was made by the user rather than computed in a graph."""
+        node = self._node if self._view is None else gradient_edge(self)
+        return node is None or type(node) is Leaf
+
+    @property
+    def _base(self: T) -> T | None:
+        """The tensor that this one is a view of; None where it is none, or that was not recorded."""
+        return base_of(self)
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that made it; None for leaves."""
+        node = gradient_edge(self)
+        return None if type(node) is Leaf else node
+
+    def detach(self) -> Tensor:
+        """The same elements outside any graph."""
+        return alias(self)
+
+    @property
+    def data(self) -> Tensor:
+        """The same elements outside any graph; writes to them are not noticed by autograd."""
+        return lib.norch_alias(self)
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if not isinstance(other, Handle):
+            raise TypeError(f"data: expected a tensor, not {type(other).__name__}")
+        if other.dtype is not self.dtype and self._node is not None and other.dtype.kind not in "fc":
+            raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")
+        lib.norch_set_data(self, other)
+        self._version_counter = self._view = None
+
+    def detach_(self: T) -> T:
+        """Leaves the graph that it was computed in."""
+        if self._view is not None and self._node is not None:
+            raise Error("detach_: a view cannot leave the graph of its base; use detach()")
+        self._node = None
+        return self
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward() collected; None before."""
+        return lib.norch_grad_of(self) if _recording.traced else self._grad  # a recording notes that it is read
+
+    @grad.setter
+    def grad(self, g: Tensor | None) -> None:
+        if g is not None:
+            if not isinstance(g, Handle):
+                raise TypeError(f"grad: a gradient is a tensor or None, not {type(g).__name__}")
+            if g is self:
+                raise Error("grad: a tensor cannot be its own gradient")
+            if g._dtype != self._dtype or g.shape != self.shape or g.device != self.device:
+                raise Error(
+                    f"grad: a gradient of {g.dtype} and shape {tuple(g.shape)} on {g.device} "
+                    f"for a tensor of {self.dtype} and shape {tuple(self.shape)} on {self.device}"
+                )
+        self._grad = g
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def retain_grad(self) -> None:
+        """Lets backward() leave the gradient in .grad, also where this is no leaf."""
+        node = self._hookable("retain_grad")
+        if type(node) is not Leaf:
+            if not retaining(node.hooks, self):
+                node.hooks = [*(node.hooks or ()), RetainGradHook(self)]
+
+    def register_hook(self: T, hook: Callable[[T], Any]) -> RemovableHandle:
+        """Calls hook(gradient) when the gradient of this tensor is complete; a result other than None replaces it."""
+        if not callable(hook):
+            raise TypeError(f"register_hook: expected a function of the gradient, not {type(hook).__name__}")
+        return add_node_hook(self._hookable("register_hook"), hook)
+
+    def register_post_accumulate_grad_hook(self: T, hook: Callable[[T], None]) -> RemovableHandle:
+        """Calls hook(tensor) when backward() has added to the .grad of this tensor, a leaf.
+
+        >>> w = norch.ones(2, requires_grad=True)
+        >>> handle = w.register_post_accumulate_grad_hook(lambda w: print(w.grad))
+        >>> (w * 3).sum().backward()
+        tensor([3., 3.])
+        """
+        node = self._hookable("register_post_accumulate_grad_hook")
+        if type(node) is not Leaf:
+            raise Error("register_post_accumulate_grad_hook: only a leaf collects a gradient")
+        return add_node_hook(node, PostAccumulateHook(hook))
+
+    def _hookable(self, name: str) -> Any:
+        node = gradient_edge(self)
+        if node is None:
+            raise Error(f"{name}: this tensor does not require grad")
+        return node.apart(self)
+
+    @property
+    def _version(self) -> int:
+        """When it was last written to in place, a sequence number as nodes have; 0 for never."""
+        return self._version_counter[0] if self._version_counter else 0
+
+
+T = TypeVar("T", bound=AutogradMethods)

@@ -1,0 +1,117 @@
+"""How a Tensor lies in memory: its strides, bytes, addresses and storage."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .._binding.library import lib
+from .._package.typing import Any, Tensor, overload
+from ..device import CPU, META
+from ..dtype import channels_last, channels_last_3d, check_format
+from ..ops._deferred import DeferredMethod
+from ..ops._operand import tensor_of
+from ..ops.view import axis
+from ..storage import Storage, storage_of
+from .handle import Handle
+from .size import Size
+
+_HOSTS = (CPU.code, META.code)
+
+
+@cache
+def _strided() -> Any:
+    from ..compat.placeholders import strided  # lazy: few programs ask for it
+
+    return strided
+
+
+class MetadataMethods(Handle):
+    """These methods of Tensor."""
+
+    __slots__ = ()
+
+    @overload
+    def size(self, dim: None = ...) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one axis."""
+        return self.shape if dim is None else lib.norch_shape(self)[axis(dim, self.ndim, "size")]
+
+    @overload
+    def stride(self, dim: None = ...) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> Any:
+        """How many elements of memory lie between neighbours along each axis, or along one."""
+        strides = lib.norch_strides(self)
+        return strides if dim is None else strides[axis(dim, self.ndim, "stride")]
+
+    def untyped_storage(self) -> Storage:
+        """The bytes that it shares with its views, as an object: storages are the same where memory is shared."""
+        return storage_of(self)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the elements live on the CPU."""
+        return self._device_type == CPU.code
+
+    def get_device(self) -> int:
+        """The number of the CUDA device that it lives on; -1 for the CPU."""
+        return self._device_index if self._device_type not in _HOSTS else -1
+
+    def storage(self: Any) -> Any:
+        """All elements behind it, in the order in which they lie in memory: a TypedStorage."""
+        from ..compat.typed_storage import TypedStorage
+
+        return TypedStorage(self)
+
+    is_shared = DeferredMethod("norch._files.shared_memory", "is_shared")
+    share_memory_ = DeferredMethod("norch._files.shared_memory", "share_memory_")
+
+    @property
+    def layout(self) -> Any:
+        """norch.strided, that of all tensors."""
+        return _strided()
+
+    def storage_offset(self) -> int:
+        """Where in its storage the first element lies, counted in elements."""
+        return self._offset
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        lib.norch_note_unseen("Python reads the address of a tensor")
+        return 0 if self._device_type == META.code else self._data
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C)."""
+        if memory_format is None:
+            return self._contiguous == 1
+        check_format(memory_format, "is_contiguous")
+        if memory_format in (channels_last, channels_last_3d):
+            x: Any = self
+            return x.ndim == 4 + (memory_format is channels_last_3d) and x.movedim(1, -1).is_contiguous()
+        return bool(self._contiguous)
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._numel * self.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating one."""
+        return self.dtype.is_floating_point
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return tensor_of(input, "numel").numel()

@@ -1,0 +1,39 @@
+"""norch.Size, the type of shapes."""
+
+from __future__ import annotations
+
+from .._package.typing import Any, SupportsIndex, overload
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple that knows its number of elements."""
+
+    __slots__ = ()
+    __module__ = "norch.tensor"  # the name in files
+
+    def numel(self) -> int:
+        """The product of the sizes."""
+        count = 1
+        for size in self:
+            count *= size
+        return count
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Size: ...
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if type(found) is tuple else found
+
+    def __add__(self, other: tuple[Any, ...]) -> Any:
+        both = tuple.__add__(self, other)
+        return both if both is NotImplemented else Size(both)
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return f"norch.Size({list(self)})"
