@@ -1,7 +1,7 @@
 """What is counted as the trunk: the files that every operation passes. The rest is a file for each family, or a topic.
 
-lines.py counts it; tests/test_trunk.py runs `a + b`, `sum` and `backward`, and sees that nothing else runs but the
-files of the families that these are.
+lines.py counts it; tests/project/test_trunk.py runs `a + b`, `sum` and `backward`, and sees that nothing else runs but
+the files of the families that these are.
 A folder stands for the files in it, but for those that NOT_TRUNK names.
 """
 

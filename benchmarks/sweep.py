@@ -88,7 +88,7 @@ def of_case(m: Any, case: Any, size: int, way: str) -> tuple[Callable[..., Any],
 def of_text(m: Any, text: str, size: int, way: str) -> tuple[Callable[..., Any], list[Any]]:
     """The same for a text over named arrays, all of whose axes of length 4 grow, and so do the numbers 4 in it."""
     import numpy as np
-    from test_amp_lists import ARRAYS
+    from expressions import ARRAYS
 
     names = [name for name in ARRAYS if re.search(rf"\b{name}\b", text)]
     to = grown([ARRAYS[name].shape for name in names] or [(4,)], size, "all axes" if "axes" in way else way)

@@ -25,8 +25,8 @@ import cases  # noqa: E402, F401  (fills CASES)
 import numpy as np  # noqa: E402
 from case import CASES, draw, source  # noqa: E402
 from differences import notes  # noqa: E402
+from expressions import ARRAYS, EXPRESSIONS  # noqa: E402
 from sections import SECTIONS, SETTINGS_TITLE, operations, section  # noqa: E402
-from test_amp_lists import ARRAYS, EXPRESSIONS  # noqa: E402
 
 import norch  # noqa: E402
 from norch._binding.library import lib  # noqa: E402
@@ -83,7 +83,7 @@ MADE = {
     "multinomial": "t.multinomial(t.ones(n, dtype=d), 1)",
 }  # fmt: skip
 
-# Calls of what has no case, beside those of test_amp_lists.py; the tensors are the same.
+# Calls of what has no case, beside those of expressions.py; the tensors are the same.
 CALLS = """
 F.adaptive_avg_pool1d(b, 2); F.adaptive_max_pool1d(b, 2); F.adaptive_max_pool1d_with_indices(b, 2); F.avg_pool1d(b, 2)
 F.adaptive_max_pool2d(image, 2); F.adaptive_max_pool2d_with_indices(image, 2); F.max_pool1d(b, 2)

@@ -2,7 +2,7 @@
 .PHONY: test-isa sanitize sanitize-threads test-cudasim sanitize-cudasim test-ecosystem mutate
 # The suite's kernel tests on each ISA build that this machine can run, or on some of them (RUN_ISAS="baseline avx2").
 RUN_ISAS ?= $(ISAS)
-KERNEL_TESTS = $(shell grep -l mark.kernel tests/*.py)
+KERNEL_TESTS = $(shell grep -l mark.kernel tests/*/*.py)
 test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that this machine runs
 	@runs=" $$($(RUN) -c 'import ctypes; say = ctypes.CDLL("$(LIB)").norch_isa_builds; say.restype = ctypes.c_char_p; print(say().decode())') "; \
 	for isa in $(RUN_ISAS); do case "$$runs" in \
@@ -24,7 +24,7 @@ sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 $(SANITIZED_PART) NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
 	    $(PYTEST) -rfE -m "$(if $(ALL),,not slow and )not resident" \
-	    $(if $(ALL),,--deselect tests/test_isa.py::test_the_builds_that_run_are_those_the_system_lists) --ignore=tests/test_build.py --ignore=tests/test_wheels.py --ignore=tests/test_site.py $(ARGS)
+	    $(if $(ALL),,--deselect tests/ops/test_isa.py::test_the_builds_that_run_are_those_the_system_lists) --ignore=tests/project/test_build.py --ignore=tests/project/test_wheels.py --ignore=tests/project/test_site.py $(ARGS)
 
 # Of the tests that use threads those that do not fork, after which the thread sanitizer does not work, and without the one
 # that lets threads write what others read. Python itself is not watched.
@@ -32,7 +32,7 @@ THREADED := build/sanitize-threads/libnorch.so
 sanitize-threads: $(VENV)/ready-test  ## the tests of threads under the thread sanitizer
 	@$(MAKE) --no-print-directory BUILD=build/sanitize-threads LIB=$(THREADED) SANITIZE=thread $(THREADED)
 	$(Q)LD_PRELOAD="$(shell $(CC) -print-file-name=libtsan.so)" TSAN_OPTIONS=halt_on_error=1 NORCH_NUM_THREADS=4 NORCH_TEST_TORCH=0 \
-	    NORCH_LIBRARY="$(CURDIR)/$(THREADED)" $(RUN) -m pytest -q tests/test_threads.py -k "not fork and not child and not index_that_another" $(ARGS)
+	    NORCH_LIBRARY="$(CURDIR)/$(THREADED)" $(RUN) -m pytest -q tests/library/test_threads.py -k "not fork and not child and not index_that_another" $(ARGS)
 
 # The suite on the device "cuda", which the simulation stands for: over two dtypes and without the tests that are slow, or
 # about the process's memory, unless ALL=1 asks for every case.
@@ -48,7 +48,7 @@ sanitize-cudasim: $(VENV)/ready-test  ## a part of that suite with the simulatio
 	@$(MAKE) --no-print-directory BUILD=build/sanitize LIB=$(SANITIZED) SANITIZE=address cudasim
 	$(Q)LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc \
 	    NORCH_TEST_TORCH=0 NORCH_TEST_DTYPES=float32 NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_SANITIZED)" NORCH_TEST_DEVICE=cuda \
-	    $(PYTEST) -m "not slow" --deselect "tests/test_cudasim.py::test_mistakes_end_the_device[past the end]" $(or $(ARGS),$(SIM_SANITIZED_TESTS:%=tests/test_%.py))
+	    $(PYTEST) -m "not slow" --deselect "tests/cuda/test_cudasim.py::test_mistakes_end_the_device[past the end]" $(or $(ARGS),$(wildcard $(SIM_SANITIZED_TESTS:%=tests/*/test_%.py)))
 
 # Into an environment of its own; ECOSYSTEM=requirements_ci ARGS=--ci is what .ci/run takes of it.
 ECOSYSTEM ?= requirements

@@ -21,4 +21,4 @@ learn: site  ## the site, whose chapters run in the browser, served on this mach
 # SITE= does without building it again.
 SITE ?= site
 test-site: $(SITE) $(VENV)/ready-browser  ## its pages in Chromium, without a window: chapters run cell by cell, exercises, playgrounds
-	$(Q)$(RUN) -m pytest -q -n 2 tests/test_site.py $(ARGS)
+	$(Q)$(RUN) -m pytest -q -n 2 tests/project/test_site.py $(ARGS)

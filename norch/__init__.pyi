@@ -7,6 +7,7 @@ from norch._binding.threads import get_num_threads as get_num_threads, set_num_t
 from norch._package.typing import DTypeLike, DeviceLike, Operand
 from norch._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
 from norch._tensor.representation import set_printoptions as set_printoptions
+from norch._tensor.size import Size as Size
 from norch.amp.autocast_mode import autocast as autocast, clear_autocast_cache as clear_autocast_cache, get_autocast_dtype as get_autocast_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled, is_autocast_enabled as is_autocast_enabled, set_autocast_cache_enabled as set_autocast_cache_enabled, set_autocast_dtype as set_autocast_dtype, set_autocast_enabled as set_autocast_enabled
 from norch.amp.grad_scaler import GradScaler as GradScaler
 from norch.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, set_detect_anomaly as _set_detect_anomaly
@@ -68,7 +69,6 @@ HalfTensor: _TensorType
 IntTensor: _TensorType
 LongTensor: _TensorType
 ShortTensor: _TensorType
-Size: type
 UntypedStorage = _Storage
 __version__: str
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """|x|."""

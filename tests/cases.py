@@ -12,7 +12,7 @@ import cases_shape  # noqa: F401
 import cases_statistics  # noqa: F401
 from case import CASES
 
-# Operations that only complex numbers have a meaning for: tests/test_complex.py tries them.
+# Operations that only complex numbers have a meaning for: tests/ops/test_complex.py tries them.
 COMPLEX = set("angle complex conj conj_physical imag is_complex polar real sgn view_as_complex view_as_real".split())
 
 # Public functions of norch that are no operations on elements.

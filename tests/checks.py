@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -211,3 +214,29 @@ def other_device() -> str:
     if norch.cuda.device_count() < 2:
         pytest.skip("needs two CUDA devices")
     return "cuda:1"
+
+
+# Half a unit of rounding, and what float32 loses before it, more in gradients, whose terms may cancel.
+FORWARD, BACKWARD = 1.2, 1.5
+
+
+def units(found: Any, wanted: Any, dtype: str) -> float:
+    """The largest distance of found from wanted, of float64, in units in the last place of dtype."""
+    limits = norch.finfo(dtype)
+    found, wanted = (np.asarray(x.detach().double().numpy()) for x in (found, wanted))
+    with np.errstate(all="ignore"):
+        size = np.maximum(2.0 ** np.floor(np.log2(np.maximum(np.abs(wanted), limits.tiny))), limits.tiny) * limits.eps
+        distance = np.abs(found - wanted) / size
+    distance = np.where(np.isnan(wanted), np.where(np.isnan(found), 0, np.inf), distance)
+    beyond = np.abs(wanted) >= limits.max * (1 + limits.eps / 4)  # is rounded to infinity
+    distance = np.where(beyond, np.where(np.abs(found) >= limits.max, 0, np.inf), distance)
+    return float(distance.max()) if distance.size else 0.0
+
+
+def example_module(name: str) -> ModuleType:
+    """examples/name.py as a module."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / "examples" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -486,7 +486,7 @@ def tests_of(mutants: Iterable[Mutant]) -> list[str]:
     words = {w for m in mutants for folder, names in TESTS.items() if m.path.startswith(folder) for w in names.split()}
     return sorted(
         str(path.relative_to(ROOT))
-        for path in (ROOT / "tests").glob("test_*.py")
+        for path in (ROOT / "tests").glob("*/test_*.py")
         if any(re.match(rf"test_{word}[_.]", path.name) for word in words)
     )
 

@@ -15,7 +15,7 @@
  *                       log2 1.3  log10 1.6  sin 1.0  cos 1.1  tan 1.4  asin, acos 1.1  atan 1.9  sinh, cosh 1.5
  *                       atanh 2.0  asinh 1.6  acosh 1.4  erf 1.2  erfc 1.8  atan2 2.0  power 1.2
  *                       sinc 2.8  digamma 4.5 right of 0, zeta 8 of whole exponents
- *                       i0 i0e 4, i1 i1e 9, igamma igammac 14 above 1e-3 (tests/test_special.py)
+ *                       i0 i0e 4, i1 i1e 9, igamma igammac 14 above 1e-3 (tests/ops/test_special.py)
  * The others of float64 are libm's, and its sin, cos, tan beyond 2^24, and powers of bases that are not normal numbers
  * above 0 or with exponents beyond 2^20; without fused multiply-adds its asinh, acosh, erf, erfc (2.6), atan2, power.
  * Rows of ops.def with short formulas for most arguments have them twice (math_hard.h): the results are the same bit for

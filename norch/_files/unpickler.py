@@ -33,6 +33,7 @@ SAFE = {
     "_codecs": "encode",  # what bytes are written as for Python 2
     "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",
     "collections": "Counter OrderedDict defaultdict",
+    "norch._tensor.size": "Size",
     "norch.device": "device",
     "norch.dtype": "dtype_named",
     "norch.nn.parameter": "Parameter",
@@ -64,9 +65,9 @@ CALLS: dict[Any, tuple[Any, ...]] = {
 }
 # Other names of it, beside dtypes: those of older files, and those that norch.as_torch() gives.
 OTHER_NAMES = {
-    "norch._handle.Size": ("norch.tensor", "Size"),
-    "norch._size.Size": ("norch.tensor", "Size"),
-    "torch.Size": ("norch.tensor", "Size"),
+    "norch._handle.Size": ("norch._tensor.size", "Size"),
+    "norch._size.Size": ("norch._tensor.size", "Size"),
+    "torch.Size": ("norch._tensor.size", "Size"),
     "torch.Tensor": ("norch.tensor", "Tensor"),
     "torch.device": ("norch.device", "device"),
     "torch.nn.parameter.Parameter": ("norch.nn.parameter", "Parameter"),

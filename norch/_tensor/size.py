@@ -9,7 +9,6 @@ class Size(tuple[int, ...]):
     """A shape: a tuple that knows its number of elements."""
 
     __slots__ = ()
-    __module__ = "norch.tensor"  # the name in files
 
     def numel(self) -> int:
         """The product of the sizes."""

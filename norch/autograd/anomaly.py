@@ -68,7 +68,7 @@ def _switch(on: bool, check_nan: bool) -> None:
     _on = on
     both = (_plain_next_seq, _traced_next_seq)
     for name, module in list(sys.modules.items()):
-        if name.startswith(_handle.__package__ or "") and getattr(module, "next_seq", None) in both:
+        if name.partition(".")[0] == "norch" and getattr(module, "next_seq", None) in both:
             module.next_seq = both[on]  # type: ignore[attr-defined]
 
 

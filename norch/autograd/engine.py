@@ -164,7 +164,7 @@ def visit(
     gradients: dict[Node, Any], waiting: Queue, retain_graph: bool, create_graph: bool, targets: Targets | None
 ) -> None:
     """Visits the nodes that wait, and those that they lead to. A function of its own: in Python 3.13 a signal handler
-    that raises where a loop begins again skips the `finally` around that loop (tests/test_interrupts.py)."""
+    that raises where a loop begins again skips the `finally` around that loop (tests/library/test_interrupts.py)."""
     needed: Any = None if targets is None else targets.needed
     owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
     check = sums_of_levels(anomaly.check, targets is None) if live_levels.data else anomaly.check

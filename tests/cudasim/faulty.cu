@@ -1,4 +1,4 @@
-/* faulty: kernels with mistakes that the simulation must catch, beside one without; tests/test_cudasim.py tries them. */
+/* faulty: kernels with mistakes that the simulation must catch, beside one without; tests/cuda/test_cudasim.py tries them. */
 #include "cuda_runtime.h"
 
 enum { RIGHT, NO_BARRIER, BARRIER_FOR_SOME, TWO_BARRIERS, PAST_THE_END, LANE_MISSING, HOST_POINTER, KINDS };

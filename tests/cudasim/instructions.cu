@@ -1,4 +1,4 @@
-/* instructions: a warp that executes one of csrc/cuda/mma.cuh, for tests/test_cudasim_instructions.py, which knows their layouts; and
+/* instructions: a warp that executes one of csrc/cuda/mma.cuh, for tests/cuda/test_cudasim_instructions.py, which knows their layouts; and
  * what must not be done with them. */
 #include "../../csrc/cuda/mma.cuh"
 

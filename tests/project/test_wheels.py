@@ -1,0 +1,145 @@
+"""What is handed out: the library for macOS as zig makes it, what release/ says of good and of bad wheels."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import norch
+
+pytestmark = pytest.mark.host
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "release"))
+import check  # noqa: E402
+import macho  # noqa: E402
+
+
+def clean_environment():
+    """This one without what make, or a library under test, has set."""
+    ours = ("NORCH_", "MAKE", "MFLAGS", "PYTHONPATH")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+@pytest.fixture(scope="module")
+def library_for_macos(tmp_path_factory):
+    """The library for macOS on arm64, without optimisation."""
+    found = importlib.util.find_spec("ziglang")
+    if found is None:
+        pytest.skip('needs zig, which is in the extra "release"')
+    zig = Path(found.origin).with_name("zig")
+    build = tmp_path_factory.mktemp("macos")
+    variables = [f"CC={zig} cc -target aarch64-macos.11.0", f"BUILD={build}", f"LIB={build}/libnorch.so", "NVCC="]
+    variables += ["CFLAGS=-O0 -fno-sanitize=undefined", "WERROR=-Werror"]
+    done = subprocess.run(
+        ["make", *variables, f"{build}/libnorch.so"], cwd=ROOT, env=clean_environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ISA builds  neon" in done.stdout
+    return build / "libnorch.so"
+
+
+def test_the_library_for_macos_has_the_symbols_of_the_header_and_asks_for_those_of_python(library_for_macos):
+    library = macho.read(library_for_macos)
+    assert library.machine == "arm64" and library.oldest_system == (11, 0) and library.signed
+    assert library.loads == ["/usr/lib/libSystem.B.dylib"]
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc" / "norch.h").read_text(), flags=re.S)
+    assert library.defined == set(re.findall(r"\b(norch_\w+)\(", text))
+    assert library.dynamic and all(name.startswith(("Py", "_Py")) for name in library.dynamic)
+    assert library.dynamic <= library.weak
+
+
+def test_what_is_no_library_of_macos_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"libnorch\.so is no Mach-O library"):
+        macho.read(Path(norch.__file__).with_name("libnorch.so"))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_library_computes_in_a_program_without_python(tmp_path):
+    library = Path(norch.__file__).with_name("libnorch.so").resolve()
+    program, source = tmp_path / "program", ROOT / "tests" / "native" / "without_python.c"
+    command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, source, library]
+    done = subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([program], env=clean_environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("good: "), done.stdout + done.stderr
+
+
+@pytest.fixture
+def wheels():
+    pytest.importorskip("elftools", reason='needs auditwheel, which is in the extra "release"')
+    pytest.importorskip("auditwheel", reason='needs auditwheel, which is in the extra "release"')
+    return importlib.import_module("wheels")
+
+
+def wheel(path, **files):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_bad_wheels_are_named(wheels, tmp_path, capsys):
+    library = Path(norch.__file__).with_name("libnorch.so").read_bytes()
+    machine = os.uname().machine
+    assert "is not named" in wheels.wrong(tmp_path / "norch_dl-0.2.0-cp311-cp311-linux_x86_64.whl")[0]
+    ours = {"norch/libnorch.so": library}
+    here = wheel(tmp_path / f"norch_dl-0.2.0-py3-none-manylinux_2_5_{machine}.whl", **ours)
+    assert any(word.startswith("auditwheel: ") for word in wheels.wrong(here))  # this system is younger than that
+    other = wheel(tmp_path / "norch_dl-0.2.0-py3-none-manylinux_2_17_ppc64le.whl", **ours)
+    assert f"is for {machine}" in wheels.wrong(other)
+    with_plugin = wheel(tmp_path / "norch_dl-0.2.0-py3-none-any.whl", **ours, **{"norch/libnorch_cuda.so": b""})
+    assert wheels.wrong(with_plugin) == ["holds the libraries ['norch/libnorch.so', 'norch/libnorch_cuda.so']"]
+    assert wheels.main([str(with_plugin)]) == 1 and "holds the libraries" in capsys.readouterr().out
+
+
+def test_wrong_symbols_are_named(wheels):
+    good = wheels.exported()
+    assert wheels.wrong_symbols(good, {"PyErr_Clear"}, {"PyErr_Clear"}) == []
+    assert wheels.wrong_symbols(good | {"nr_fail"}, set(), set()) == ["exports nr_fail"]
+    assert wheels.wrong_symbols(good - {"norch_abi"}, set(), set()) == ["lacks norch_abi"]
+    assert wheels.wrong_symbols(good, {"hypot"}, {"hypot"}) == ["needs hypot, which no library has"]
+    assert wheels.wrong_symbols(good, {"PyErr_Clear"}, set()) == ["cannot do without PyErr_Clear"]
+
+
+@pytest.mark.parametrize(
+    ("system", "libc", "machine", "ours"),
+    [
+        ("linux", "glibc", "x86_64", "manylinux_2_17_x86_64"),
+        ("linux", "", "aarch64", "musllinux_1_2_aarch64"),
+        ("darwin", "", "arm64", "macosx_11_0_arm64"),
+        ("darwin", "", "x86_64", "macosx_10_13_x86_64"),
+    ],
+)
+def test_a_release_is_tried_on_the_wheel_of_this_machine(monkeypatch, system, libc, machine, ours):
+    monkeypatch.setattr(check.sys, "platform", system)
+    monkeypatch.setattr(check.platform, "libc_ver", lambda: (libc, ""))
+    monkeypatch.setattr(check.platform, "machine", lambda: machine)
+    names = set(re.findall(r"^TARGET_(\w+)", (ROOT / "mk" / "release.mk").read_text(), re.M))
+    assert {name for name in names if check.for_this_machine(Path(f"norch_dl-0.2.0-py3-none-{name}.whl"))} == {ours}
+
+
+def test_a_release_with_a_part_missing_is_refused(tmp_path, monkeypatch):
+    (tmp_path / f"norch_dl-{norch.__version__}.tar.gz").touch()
+    with pytest.raises(check.Failed, match="holds 0 wheels for this machine and 1 archives of sources"):
+        check.check(tmp_path)
+    monkeypatch.setattr(check, "for_this_machine", lambda wheel: True)
+    monkeypatch.setattr(check, "PYTHONS", ["python3.99"])
+    (tmp_path / "norch_dl-0-py3-none-any.whl").touch()
+    with pytest.raises(check.Failed, match="none of python3.99 is here"):
+        check.check(tmp_path)
+    with pytest.raises(check.Failed, match="ended with status 3:\nwhy"):
+        check.run(sys.executable, "-c", "print('why'); raise SystemExit(3)")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_windows_is_sent_to_wsl():
+    done = subprocess.run(["make", "OS=Windows_NT"], cwd=ROOT, env=clean_environment(), capture_output=True, text=True)
+    assert done.returncode != 0 and done.stderr.count("\n") == 1
+    assert "norch runs on Linux and macOS: on Windows, install WSL" in done.stderr
