@@ -16,8 +16,8 @@ TRUNK = {
 }
 # Which devices there are, messages of errors, conversions of copies and of elements, the text of norch.h, what only
 # devices have, memory of others, copies between host and device, the system's calls; declarations of CPython, x[...],
-# sequences of tensors as arguments, the writer of C at build time, what norch.capture and norch.compile record, norch.profiler, MPI's calls,
-# shapes, numbers and arrays for Python.
+# sequences of tensors as arguments, the writer of C at build time, what norch.capture and norch.compile record,
+# norch.profiler, MPI's calls, shapes, numbers and arrays for Python.
 # Left out elsewhere: the choice of devices and instruction sets at load, no_grad() and the like, histories of views.
 NOT_TRUNK = (
     "csrc/core/backend.c csrc/core/error.c csrc/core/convert.h csrc/core/library.c csrc/core/observer.c "

@@ -38,7 +38,8 @@ static bool take_optional(const char *name, void *from, optional *to) {
 }
 
 static inline bool take_wanted(const char *name, const char *wanted, void *from, integer *to) {
-    if (((const nr_object *)from)->type == NR_AT(PyBool_Type)) return nr_refuse(name, wanted, from), false; /* like PyTorch */
+    if (((const nr_object *)from)->type == NR_AT(PyBool_Type))
+        return nr_refuse(name, wanted, from), false; /* like PyTorch */
     *to = PyLong_AsLongLong(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
@@ -57,7 +58,8 @@ static inline bool take_opcode(const char *name, void *from, opcode *to) { retur
 
 /* Like PyTorch: a number is not accepted for a bool. */
 static inline bool take_flag(const char *name, void *from, flag *to) {
-    if (((const nr_object *)from)->type != NR_AT(PyBool_Type)) /* `, false`: gcc -O1 does not see that nr_refuse() is false */
+    if (((const nr_object *)from)->type !=
+        NR_AT(PyBool_Type)) /* `, false`: gcc -O1 does not see that nr_refuse() is false */
         return nr_refuse(name, "True or False", from), false;
     *to = PyLong_AsLongLong(from) != 0;
     return true;

@@ -1,6 +1,6 @@
 """The channel between the consumer of a loader and a worker, as the system has it.
 
-    send_handle, receive_handle     pass the handle of a section (_section.py) over a connection
+    send_handle, receive_handle     pass the handle of a section (_files/section.py) over a connection
     Outgoing                        the consumer's end, for what it sends: it never waits for the worker
     Incoming                        the consumer's ends of all workers: which of them have something to read
     interrupts_held, ignore_interrupts
@@ -26,7 +26,7 @@ if sys.platform == "win32":
     from multiprocessing.connection import wait
     from multiprocessing.reduction import ForkingPickler
 
-    from ..._section import sendable
+    from ..._files.section import sendable
 
     def send_handle(connection: Any, handle: int) -> None:
         connection.send_bytes(ForkingPickler.dumps(sendable(handle)))

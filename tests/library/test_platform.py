@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from norch import _section
+from norch._files import section
 
 pytestmark = pytest.mark.host
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ def test_processors_are_those_that_the_process_may_use(program):
 
 @pytest.mark.native("shared memory")
 def test_a_section_is_one_memory_however_often_it_is_mapped():
-    handle = _section.create(10_000)
-    first, second = _section.view(handle, 10_000), _section.view(handle, 10_000)
-    assert first != second and _section.identity(handle)
+    handle = section.create(10_000)
+    first, second = section.view(handle, 10_000), section.view(handle, 10_000)
+    assert first != second and section.identity(handle)
     ctypes.memset(first + 9_999, 7, 1)
     assert ctypes.string_at(second + 9_998, 2) == b"\0\x07"
-    _section.close(handle)
-    _section.forget(first, 10_000)
+    section.close(handle)
+    section.forget(first, 10_000)
     assert ctypes.string_at(second + 9_999, 1) == b"\x07", "what is mapped stays"
-    _section.forget(second, 10_000)
+    section.forget(second, 10_000)
