@@ -14,6 +14,7 @@
 
 #define CHUNK 16384 /* elements a thread takes at a time */
 #define RUN 128     /* windows whose means are computed side by side */
+#define LINE 1024   /* columns of them whose rows are added up first */
 
 /* Bytes of windows whose maxima are computed side by side: rows are short, wider vectors would stay half empty. */
 #ifdef __AVX2__

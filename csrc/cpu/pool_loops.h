@@ -171,6 +171,38 @@ static void NAME(avg_run)(const job *s, bool backward, T *x, int64_t i, int64_t 
     for (int64_t u = 0; u < n && !backward; u++) y[u] = sum[u] * factor[u];
 }
 
+/* The same for windows that move by more than two elements and lie within LINE columns: rows are added up first, in their
+ * order in memory, or written last. */
+static void NAME(avg_rows)(const job *s, bool backward, T *x, int64_t i, int64_t j, int64_t n, T *y) {
+    const nr_pool_plan *p = s->plan;
+    T factor[RUN], line[LINE];
+    int64_t step = p->stride[1], wide = p->size[1], side = j * step - p->padding[1];
+    int64_t left = greatest(side, 0), columns = least(side + (n - 1) * step + p->kernel[1], wide) - left;
+    int64_t top = i * p->stride[0] - p->padding[0], first = greatest(top, 0);
+    int64_t last = least(top + p->kernel[0], p->size[0]);
+    NAME(factors)(p, i, j, n, factor);
+    for (int64_t c = 0; c < columns; c++) line[c] = (T)0;
+    for (int64_t row = first; row < last && !backward; row++) {
+        const T *restrict from = x + row * wide + left;
+        for (int64_t c = 0; c < columns; c++) line[c] += from[c];
+    }
+    for (int64_t u = 0; u < n; u++) {
+        int64_t begin = side + u * step, from = greatest(begin, 0), to = least(begin + p->kernel[1], wide);
+        T sum = backward ? y[u] * factor[u] : (T)0;
+        for (int64_t c = from - left; c < to - left; c++) {
+            if (backward)
+                line[c] += sum;
+            else
+                sum += line[c];
+        }
+        if (!backward) y[u] = sum * factor[u];
+    }
+    for (int64_t row = first; row < last && backward; row++) {
+        T *restrict to = x + row * wide + left;
+        for (int64_t c = 0; c < columns; c++) to[c] += line[c];
+    }
+}
+
 static void NAME(run)(const job *s, nr_pool_kind kind, int64_t plane, int64_t last) {
     const nr_pool_plan *p = s->plan;
     int64_t area = p->size[0] * p->size[1], count = p->result[0] * p->result[1];
@@ -190,10 +222,16 @@ static void NAME(run)(const job *s, nr_pool_kind kind, int64_t plane, int64_t la
         }
         return;
     }
+    const bool by_rows = p->stride[1] > 2 && p->kernel[1] <= LINE;
+    const int64_t most = by_rows ? least(RUN, (LINE - p->kernel[1]) / p->stride[1] + 1) : RUN;
     for (int64_t i = 0; i < p->result[0]; i++) {
-        for (int64_t j = 0; j < p->result[1]; j += RUN) {
-            int64_t n = least(RUN, p->result[1] - j);
-            NAME(avg_run)(s, kind == NR_POOL_AVG_BACKWARD, x, i, j, n, y + i * p->result[1] + j);
+        for (int64_t j = 0; j < p->result[1]; j += most) {
+            int64_t n = least(most, p->result[1] - j);
+            T *to = y + i * p->result[1] + j;
+            if (by_rows)
+                NAME(avg_rows)(s, kind == NR_POOL_AVG_BACKWARD, x, i, j, n, to);
+            else
+                NAME(avg_run)(s, kind == NR_POOL_AVG_BACKWARD, x, i, j, n, to);
         }
     }
 }
