@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from typing import Any
 
+from ...autograd.differentiable import differentiable
 from ...dtype import float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ...ops._arguments import rename_errors
@@ -163,6 +165,23 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return columns.reshape(*batch, x.shape[-5] * k[0] * k[1], counts[0] * counts[1])
 
 
+@differentiable(grad=lambda g, kernel, dilation, padding, stride: unfold(g, kernel, dilation, padding, stride))
+def _fold(x: Tensor, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, counts: Any) -> Tensor:
+    batch, channels = x.shape[:-2], x.shape[-2] // (kernel[0] * kernel[1])
+    parts = x.reshape(*batch, channels, *kernel, *counts)
+    covered = tuple(count * k for count, k in zip(counts, kernel, strict=True))
+    if kernel == stride and dilation == (1, 1) and padding == (0, 0) and size == covered:
+        return parts.movedim((-2, -1), (-4, -2)).clone().reshape(*batch, channels, *size)  # no patch overlaps another
+    out = x.new_zeros((*batch, channels, size[0] + 2 * padding[0], size[1] + 2 * padding[1]))
+    rows, columns = (
+        [slice(k * dilation[i], k * dilation[i] + stride[i] * (counts[i] - 1) + 1, stride[i]) for k in range(kernel[i])]
+        for i in (0, 1)
+    )
+    for (i, down), (j, across) in itertools.product(enumerate(rows), enumerate(columns)):
+        out[..., down, across] += parts[..., i, j, :, :]
+    return out[..., padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]]
+
+
 @composed
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -180,15 +199,7 @@ def fold(
     if x.ndim not in (2, 3) or x.shape[-2] % (k[0] * k[1]) or x.shape[-1] != counts[0] * counts[1]:
         wanted = f"(N, C * {k[0] * k[1]}, {counts[0] * counts[1]})"
         raise ShapeError(f"fold: expected {wanted}, got shape {tuple(x.shape)}")
-    batch, channels = x.shape[:-2], x.shape[-2] // (k[0] * k[1])
-    parts = x.reshape(*batch, channels, *k, *counts)
-    out = x.new_zeros((*batch, channels, size[0] + 2 * p[0], size[1] + 2 * p[1]))
-    for i in range(k[0]):
-        rows = slice(i * d[0], i * d[0] + s[0] * (counts[0] - 1) + 1, s[0])
-        for j in range(k[1]):
-            columns = slice(j * d[1], j * d[1] + s[1] * (counts[1] - 1) + 1, s[1])
-            out[..., rows, columns] += parts[..., i, j, :, :]
-    return out[..., p[0] : p[0] + size[0], p[1] : p[1] + size[1]]
+    return _fold(x, size, k, d, p, s, counts)
 
 
 # ---- rearranged channels --------------------------------------------------------------------------------------------
