@@ -20,6 +20,7 @@ import pytest
 
 import norch
 from norch._binding.library import lib
+from norch.nn.functional import _vision
 from norch.ops import _operand
 from norch.ops.composed import diagonal
 
@@ -181,6 +182,7 @@ def live_storages() -> int:
     """Storages alive, without the numbers and masks that norch keeps for the next time they are used."""
     _operand._numbers.clear()
     diagonal._kept_mask.cache_clear()
+    _vision._kept_sources.cache_clear()
     return lib.norch_live_storages()
 
 

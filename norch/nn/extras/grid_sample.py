@@ -19,6 +19,7 @@ from ...ops.copy import cat, stack
 from ...ops.create import empty, linspace, ones
 from ...ops.pointwise import where
 from ...tensor import Tensor
+from ..functional._vision import cubic_weights
 
 _MODES = ("bilinear", "nearest", "bicubic")
 
@@ -54,14 +55,6 @@ def _reflect(x: Tensor, low: float, high: float) -> Tensor:
     """Coordinates reflected at low and high until they are between them."""
     span = high - low
     return low + span - ((x - low) % (2 * span) - span).abs() if span > 0 else x * 0.0
-
-
-def _cubic(t: Tensor) -> list[Tensor]:
-    """The weights of the four pixels around a place, a part t behind the second."""
-    a = -0.75
-    inner = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
-    outer = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
-    return [outer[0], *inner, outer[1]]
 
 
 def _one(x: Tensor) -> Tensor:
@@ -127,7 +120,7 @@ def grid_sample(
         elif mode == "bilinear":
             ends = [(low, 1 - (at - low)), (low + 1, at - low)]
         else:
-            ends = [(inside(low + k), weight) for k, weight in zip(range(-1, 3), _cubic(at - low), strict=True)]
+            ends = [(inside(low + k), weight) for k, weight in zip(range(-1, 3), cubic_weights(at - low), strict=True)]
         step = math.prod(sizes[axis + 1 :])
         along.append(
             [

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 import warnings
 from typing import Any
 
+from ..._binding.library import lib
 from ...autograd.differentiable import differentiable
+from ...device import CPU
 from ...dtype import float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ...ops._arguments import rename_errors
@@ -110,24 +114,41 @@ def interpolate(
 
 def _resample(x: Tensor, dim: int, old: int, new: int, ratio: float, mode: str, align: bool) -> Tensor:
     """x resampled along dim from `old` to `new` elements. ratio: old elements per new one."""
-    index = arange(new, dtype=x.dtype, device=x.device)
-    if mode.startswith("nearest"):
-        source = ((index + 0.5 if mode == "nearest-exact" else index) * ratio).floor().clamp(max=old - 1)
-        return x.index_select(dim, source.to(int64))
-    source = index * ((old - 1) / (new - 1) if new > 1 else 0.0) if align else (index + 0.5) * ratio - 0.5
-    source = source if mode == "bicubic" else source.clamp(min=0)
-    below = source.floor()
-    t = (source - below).reshape(-1, *[1] * (x.ndim - 1 - dim))
+    # what a recording makes belongs to it
+    kept = new <= _SMALL and x._device_type == CPU.code and not lib.norch_recording()
+    indices, weights = (_kept_sources if kept else _sources)(old, new, ratio, mode, align, x.dtype, x.device)
+    if not weights:
+        return x.index_select(dim, indices[0])
+    shape = [-1, *[1] * (x.ndim - 1 - dim)]
+    parts = [x.index_select(dim, i) * weight.reshape(shape) for i, weight in zip(indices, weights, strict=True)]
+    return functools.reduce(operator.add, parts)
 
-    def neighbour(k: int) -> Tensor:
-        return x.index_select(dim, (below + k).clamp(0, old - 1).to(int64))
 
-    if mode != "bicubic":
-        return neighbour(0) * (1 - t) + neighbour(1) * t
+def cubic_weights(t: Tensor) -> tuple[Tensor, ...]:
+    """The weights of the four elements around a place, a part t behind the second (Keys 1981, a = -0.75)."""
     a = -0.75
     inner = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
     outer = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
-    return neighbour(-1) * outer[0] + neighbour(0) * inner[0] + neighbour(1) * inner[1] + neighbour(2) * outer[1]
+    return outer[0], *inner, outer[1]
+
+
+def _sources(old: int, new: int, ratio: float, mode: str, align: bool, dtype: Any, device: Any) -> tuple[Any, Any]:
+    """Which elements of an axis are read for each of the new ones, and what they are multiplied by."""
+    index = arange(new, dtype=dtype, device=device)
+    if mode.startswith("nearest"):
+        source = ((index + 0.5 if mode == "nearest-exact" else index) * ratio).floor().clamp(max=old - 1)
+        return (source.to(int64),), ()
+    source = index * ((old - 1) / (new - 1) if new > 1 else 0.0) if align else (index + 0.5) * ratio - 0.5
+    source = source if mode == "bicubic" else source.clamp(min=0)
+    below = source.floor()
+    t = source - below
+    weights = (1 - t, t) if mode != "bicubic" else cubic_weights(t)
+    first = 0 if mode != "bicubic" else -1
+    return tuple((below + (first + k)).clamp(0, old - 1).to(int64) for k in range(len(weights))), weights
+
+
+_SMALL = 1024  # sizes of results whose sources are kept
+_kept_sources = functools.lru_cache(maxsize=64)(_sources)
 
 
 # ---- patches --------------------------------------------------------------------------------------------------------
