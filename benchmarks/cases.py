@@ -20,6 +20,7 @@ from . import (
     cases_overhead,
     cases_reductions,
     cases_scaling,
+    cases_sequences,
     cases_training,
     cases_vmap,
 )
@@ -44,7 +45,7 @@ GROUPS = {
     "training": Group("training: one step, forward, backward and update (NumPy: derivatives by hand)"),
     "vmap": Group("vmap: per-sample gradients, ensembles, Jacobians, Hessians", Marks(1.0, 2.0, floor=1.0)),
     "captured": Group("captured: the same by norch.capture, and smaller things; PyTorch as it is"),
-    "inference": Group("inference: networks on one picture, by norch.capture; PyTorch as it is; and ONNX Runtime"),
+    "inference": Group("inference: networks by norch.capture; PyTorch as it is; and ONNX Runtime"),
     "fused": Group("fused: formulas written out, by norch.capture; eager: without it; PyTorch as it is, and compiled"),
     "sweep": Group("sweep: every function of docs/operations.md, from the cases of the tests (sweep.py)"),
     "import": Group("import: CPU time of a fresh interpreter"),
@@ -63,6 +64,7 @@ TABLED: list[Case] = [
     *cases_vmap.CASES,
     *cases_captured.CASES,
     *cases_inference.CASES,
+    *cases_sequences.CASES,
     *cases_fused.CASES,
 ]
 CASES = TABLED + [case for cases in cases_scaling.SCALING.values() for _, case in cases]  # all that a worker can run

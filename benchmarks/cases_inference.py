@@ -89,16 +89,16 @@ def efficientnet_b0(nn: Any) -> Any:
     return _inverted(nn, table, [3, 3, 5, 3, 5, 5, 3], nn.SiLU, True)
 
 
-def _session(lib: Library, model: Any, x: Any) -> Run:
+def session(lib: Library, model: Any, *given: Any) -> Run:
     """The model in ONNX Runtime, on one thread."""
     import onnxruntime  # type: ignore[import-not-found]
 
     file, options = io.BytesIO(), onnxruntime.SessionOptions()
-    lib.module.onnx.export(model, (x,), file)
+    lib.module.onnx.export(model, given, file)
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
-    given = {session.get_inputs()[0].name: x.numpy()}
-    return lambda: session.run(None, given)[0]
+    runs = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
+    feeds = {found.name: x.numpy() for found, x in zip(runs.get_inputs(), given, strict=True)}
+    return lambda: runs.run(None, feeds)
 
 
 def classify(network: Any, lib: Library) -> Run:
@@ -113,7 +113,7 @@ def classify(network: Any, lib: Library) -> Run:
     x = lib.random(1, 3, 224, 224)
     model.eval()
     if lib.variant == "onnxruntime":
-        return _session(lib, model, x)
+        return session(lib, model, x)
 
     def function(x: Any) -> Any:
         with lib.module.no_grad():

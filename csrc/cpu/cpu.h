@@ -122,6 +122,10 @@ nr_row_filler NR_ISA(nr_fill_rows);
 bool NR_ISA(nr_multiplies_bf16)(void);
 /* How many products a float matmul sums before it adds them to those before, if it does so in the order of k, else 0. */
 int64_t NR_ISA(nr_matmul_depth)(const nr_call *call);
+/* Products with a packed right operand: its numbers (0: the product runs as it is), its packing, and a run. */
+int64_t NR_ISA(nr_product_packed_size)(const nr_call *call);
+void NR_ISA(nr_product_pack)(const nr_call *call, float *to);
+int32_t NR_ISA(nr_packed_product)(const nr_call *call, const float *packed);
 extern const struct nr_layer_runner NR_ISA(nr_layers);
 #endif
 

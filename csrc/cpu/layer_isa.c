@@ -28,7 +28,16 @@ static int32_t run_call(nr_layer_run *run) {
     return NORCH_OK;
 }
 
+static int64_t packed_size(const nr_call *call) {
+    return call->family == NR_MATMUL ? NR_ISA(nr_product_packed_size)(call) : NR_ISA(nr_conv_packed_size)(call);
+}
+
+static void pack(const nr_call *call, float *to) {
+    (call->family == NR_MATMUL ? NR_ISA(nr_product_pack) : NR_ISA(nr_conv_pack))(call, to);
+}
+
 static int32_t run_layer(const nr_layer *layer) {
+    if (layer->call.family == NR_MATMUL) return NR_ISA(nr_packed_product)(&layer->call, layer->packed);
     const nr_image *y = layer->y;
     nr_layer_run run = {.layer = layer, .padded = y->blocks * y->lanes};
     const float *bias = layer->call.family == NR_CONV ? ((const nr_conv_plan *)layer->call.plan)->bias : NULL;
@@ -65,7 +74,7 @@ static void store(const nr_image *image, float *planes) {
 const nr_layer_runner NR_ISA(nr_layers) = {.lanes = lanes,
                                            .takes = NR_ISA(nr_conv_takes),
                                            .pays_alone = NR_ISA(nr_conv_pays_alone),
-                                           .packed_size = NR_ISA(nr_conv_packed_size),
-                                           .pack = NR_ISA(nr_conv_pack),
+                                           .packed_size = packed_size,
+                                           .pack = pack,
                                            .run = run_layer,
                                            .store = store};

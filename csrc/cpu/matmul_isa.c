@@ -2,6 +2,7 @@
  * becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
  *
  * This file has the block sizes, the integers and the loop over the batch. gemm.h has the algorithm for floats;
+ * gemm_packed.h has those of recordings;
  * integers have plain loops; bfloat16 uses gemm_bf16.h if the processor has the instruction, and is widened
  * otherwise. */
 #if defined(__AVX512F__)
@@ -108,6 +109,14 @@ static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols
 #define TEMPLATE "gemm.h"
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
+
+#define TEMPLATE "gemm_packed.h"
+#define WANTED(kind, bits) (kind == 'f' && bits == 32)
+#include "each_dtype.h"
+
+int64_t NR_ISA(nr_product_packed_size)(const nr_call *call) { return packed_numbers_float32(call); }
+void NR_ISA(nr_product_pack)(const nr_call *call, float *to) { pack_right_float32(call, to); }
+int32_t NR_ISA(nr_packed_product)(const nr_call *call, const float *packed) { return run_packed_float32(call, packed); }
 
 /* ---- integers: plain loops, whose sums wrap --------------------------------------------------- */
 

@@ -46,8 +46,8 @@ typedef struct nr_load {
     void *const *from;
 } nr_load;
 
-/* conv: forward, of x, or where x is NULL of the planes of its plan, with a packed weight. pool: max, of x. Another
- * family: the stages alone, of x. */
+/* conv: forward, of x, or where x is NULL of the planes of its plan, with a packed weight. pool: max, of x. matmul: the
+ * call itself, with a packed right operand, and neither images nor stages. Another family: the stages alone, of x. */
 typedef struct nr_layer {
     nr_call call;
     const nr_image *x, *y;
@@ -63,7 +63,8 @@ typedef struct nr_layer_runner {
     bool (*takes)(const nr_call *call, bool *from_planes);
     bool (*pays_alone)(
         const nr_call *call); /* whether it runs faster as a layer where it shares no image with others */
-    int64_t (*packed_size)(const nr_call *call); /* numbers of a packed weight, which do not depend on the size of x */
+    /* Numbers of a packed weight, which do not depend on the size of x. 0: the product runs faster as it is. */
+    int64_t (*packed_size)(const nr_call *call);
     void (*pack)(const nr_call *call, float *to);
     int32_t (*run)(const nr_layer *layer);
     void (*store)(const nr_image *image, float *planes);

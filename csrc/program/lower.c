@@ -414,17 +414,24 @@ static void keep(lowering *l, int64_t s) {
 
 /* ---- the program ---------------------------------------------------------------------------------------- */
 
-/* Whether a program may have layers, and has any convolution. */
+/* Whether a program may have layers. */
 static bool is_suited(const nr_program *program) {
-    bool any = false;
     if (program->divided || !program->backend || program->backend->device || !program->backend->layers) return false;
     for (int64_t s = 0; s < program->count; s++) {
         const nr_step *step = &program->steps[s];
-        any |= !step->dead && step->call.family == NR_CONV && step->call.backend == program->backend;
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &program->uses[u];
             if (use->written && (use->block < 0 || program->blocks[use->block].kind == NR_EXTERNAL)) return false;
         }
+    }
+    return true;
+}
+
+static bool has_conv(const nr_program *program) {
+    bool any = false;
+    for (int64_t s = 0; s < program->count && !any; s++) {
+        const nr_step *step = &program->steps[s];
+        any = !step->dead && step->call.family == NR_CONV && step->call.backend == program->backend;
     }
     return any;
 }
@@ -469,8 +476,7 @@ static bool find_alone(lowering *l) {
     return any;
 }
 
-void nr_program_lower(nr_program *program) {
-    if (!is_suited(program)) return;
+static void lower_convs(nr_program *program) {
     lowering l = {.program = program, .runner = program->backend->layers};
     l.of_use = nr_malloc((size_t)program->use_count * sizeof *l.of_use);
     l.values = nr_malloc((size_t)program->use_count * sizeof *l.values);
@@ -493,4 +499,10 @@ void nr_program_lower(nr_program *program) {
     nr_free(l.values);
     nr_free(l.images);
     nr_free(l.alone);
+}
+
+void nr_program_lower(nr_program *program) {
+    if (!is_suited(program)) return;
+    if (has_conv(program)) lower_convs(program);
+    nr_program_pack_products(program);
 }

@@ -1,4 +1,4 @@
-/* lower: the state of the search for layers, by lower.c, from which layers.c lists what the calls use. */
+/* lower: the state of the search for layers, by lower.c, from which layers.c lists what the calls use; products.c. */
 #ifndef NR_PROGRAM_LOWER_H
 #define NR_PROGRAM_LOWER_H
 
@@ -27,6 +27,8 @@ typedef struct lowering {
     bool failed; /* out of memory */
 } lowering;
 
+/* Makes layers of the products of a program, which writes to no memory from before the recording. */
+void nr_program_pack_products(nr_program *program);
 /* Adds the blocks of images, and lists the uses of all calls anew. False: out of memory. */
 bool nr_layers_list(lowering *l);
 

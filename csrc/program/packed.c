@@ -16,7 +16,7 @@ struct nr_packed {
     nr_packed *next;
     norch_storage *storage;
     const void *weight;
-    int64_t shape[5]; /* groups, channels of each, kernel */
+    int64_t shape[5]; /* of a convolution: groups, channels of each, kernel; of a product: sizes and strides */
     int64_t references, version;
     size_t bytes;
     float *numbers;
@@ -96,11 +96,23 @@ static void note_program(const void *of) {
 
 /* ---- the list ------------------------------------------------------------------------------------------- */
 
-nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call) {
+/* The weight of a call, and its shape; that of a product begins with a 0. */
+static const void *weight_of(const nr_call *call, int64_t shape[5]) {
+    if (call->family == NR_MATMUL) {
+        const nr_matmul_plan *p = call->plan;
+        memcpy(shape, (const int64_t[5]){0, p->k, p->n, p->b_row, p->b_col}, 5 * sizeof *shape);
+        return p->b;
+    }
     const nr_conv_plan *p = call->plan;
-    const int64_t shape[5] = {p->groups, p->out, p->in, p->kernel[0], p->kernel[1]};
+    memcpy(shape, (const int64_t[5]){p->groups, p->out, p->in, p->kernel[0], p->kernel[1]}, 5 * sizeof *shape);
+    return p->weight;
+}
+
+nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call) {
+    int64_t shape[5];
+    const void *weight = weight_of(call, shape);
     nr_packed *packed = all;
-    while (packed && (packed->weight != p->weight || memcmp(packed->shape, shape, sizeof shape))) packed = packed->next;
+    while (packed && (packed->weight != weight || memcmp(packed->shape, shape, sizeof shape))) packed = packed->next;
     if (packed) {
         packed->references++;
         return packed;
@@ -110,7 +122,7 @@ nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call) {
         nr_free(packed);
         return NULL;
     }
-    *packed = (nr_packed){.storage = nr_storage_retain(storage), .weight = p->weight, .references = 1, .version = -1};
+    *packed = (nr_packed){.storage = nr_storage_retain(storage), .weight = weight, .references = 1, .version = -1};
     memcpy(packed->shape, shape, sizeof shape);
     packed->bytes = (size_t)call->backend->layers->packed_size(call) * sizeof(float);
     packed->next = all;

@@ -10,10 +10,11 @@
 #include "../core/storage.h"
 #include "../families/conv.h"
 #include "../families/layer.h"
+#include "../families/matmul.h"
 
 typedef struct nr_packed nr_packed;
 
-/* The packed weight of a convolution, which lies in a storage; all recordings share one. NULL: out of memory. */
+/* The packed weight of a convolution or of a product, which lies in a storage; all recordings share one. NULL: out of memory. */
 nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call);
 void nr_packed_release(nr_packed *packed);
 /* The numbers, packed anew if the weight was written to. NULL: out of memory. */

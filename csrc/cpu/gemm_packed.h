@@ -1,0 +1,109 @@
+/* gemm_packed: C = A B (+ bias), with an epilogue or without, where B was packed as a whole before: the products of
+ * recordings (families/layer.h), for one float type. Included after gemm.h, whose tiles and blocks of k it uses, so that
+ * sums are those of gemm.h to the bit.
+ *
+ *   for blocks of rows of A, packed: a share of the second cache     Nothing of B is copied, and what is used of it lies in
+ *     for panels of B                                                one piece. Tiles have about the same number of rows:
+ *       for blocks of k                                              128 rows are 2 tiles of 12 and 8 of 13, not 9 of 14
+ *         for tiles of the block                                     and one of 2.
+ */
+
+typedef struct NAME(packed_product) {
+    const product *p;
+    const T *b;
+    T *packed_a;           /* one block a worker, a_size apart */
+    int64_t a_size, depth; /* depth: of a block of k */
+    int64_t tiles, blocks; /* of rows */
+    int64_t panels, group; /* group: panels of a task */
+    _Atomic int64_t next;
+} NAME(packed_product);
+
+/* `rows` rows of A, for a tile of so many: what would be in further rows stays as it is. */
+static void NAME(pack_tile)(T *restrict to, int64_t k, const T *restrict a, int64_t a_row, int64_t a_col,
+                            int64_t rows) {
+    if (a_col == 1 && rows >= 4) {
+        for (int64_t i = 0; i < rows; i += 4) { /* the last four may overlap those before */
+            const int64_t at = least(i, rows - 4);
+            NAME(pack_four)(TILE_ROWS, to + at, k, a + at * a_row, a_row);
+        }
+        return;
+    }
+    for (int64_t q = 0; q < k; q++)
+        for (int64_t i = 0; i < rows; i++) to[q * TILE_ROWS + i] = a[i * a_row + q * a_col];
+}
+
+/* The first row of a tile. */
+INLINE int64_t NAME(first_row)(const NAME(packed_product) * s, int64_t tile) { return tile * s->p->m / s->tiles; }
+
+/* A task: the product of a block of A and a group of panels of B. */
+static void NAME(packed_task)(const NAME(packed_product) * s, T *packed_a, int64_t task) {
+    const product *p = s->p;
+    const int64_t block = task % s->blocks, from = block * s->tiles / s->blocks,
+                  to = (block + 1) * s->tiles / s->blocks;
+    const int64_t top = NAME(first_row)(s, from), first = task / s->blocks * s->group;
+    const int64_t last = least(first + s->group, s->panels), rows = NAME(first_row)(s, to) - top;
+    for (int64_t t = from; t < to; t++) {
+        const int64_t row = NAME(first_row)(s, t), count = NAME(first_row)(s, t + 1) - row;
+        NAME(pack_tile)(packed_a + (t - from) * TILE_ROWS * p->k, p->k, (const T *)p->a + row * p->a_row, p->a_row,
+                        p->a_col, count);
+    }
+    for (int64_t j = first; j < last; j++) {
+        TARGET target = {.c_row = p->c_row, .cols = (int)least(PANEL_COLS, p->n - j * PANEL_COLS)};
+        target.bias = NAME(bias_at)(p, j * PANEL_COLS);
+        for (int64_t pc = 0; pc < p->k; pc += s->depth) {
+            const T *b = s->b + (j * p->k + pc) * PANEL_COLS;
+            target.add = pc > 0;
+            for (int64_t t = from; t < to; t++) {
+                const int64_t row = NAME(first_row)(s, t);
+                target.rows = (int)(NAME(first_row)(s, t + 1) - row);
+                target.c = (T *)p->c + row * p->c_row + j * PANEL_COLS;
+                TILES_OF_ROWS[target.rows - 1][target.cols > LANES](least(s->depth, p->k - pc),
+                                                                    packed_a + ((t - from) * p->k + pc) * TILE_ROWS, 1,
+                                                                    TILE_ROWS, b, PANEL_COLS, &target);
+            }
+        }
+    }
+    const int64_t left = first * PANEL_COLS, cols = least(last * PANEL_COLS, p->n) - left;
+    apply_epilogue(p, (T *)p->c + top * p->c_row + left, rows, cols, sizeof(T));
+}
+
+static void NAME(packed_worker)(void *context, int64_t worker) {
+    NAME(packed_product) *s = context;
+    const int64_t tasks = s->blocks * ceil_div(s->panels, s->group);
+    for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < tasks;)
+        NAME(packed_task)(s, s->packed_a + worker * s->a_size, task);
+}
+
+/* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products read the weight where it
+ * lies, and so do a few rows of A. Rows of A that are longer than the cache would be read from memory for each panel. */
+static int64_t NAME(packed_numbers)(const nr_call *call) {
+    const nr_matmul_plan *plan = call->plan;
+    product p;
+    first_product(call, &p);
+    if (plan->batch_ndim || plan->residual || p.m < 2 || p.n < 2 || !NAME(depth)(&p)) return 0;
+    if ((p.b_col == 1 && p.m <= 2 * TILE_ROWS) || p.k * TILE_ROWS * (int64_t)sizeof(T) > block_bytes()) return 0;
+    return ceil_div(p.n, PANEL_COLS) * PANEL_COLS * p.k;
+}
+
+static void NAME(pack_right)(const nr_call *call, T *to) {
+    const nr_matmul_plan *p = call->plan;
+    NAME(pack_b)(to, p->k, p->b, p->b_row, p->b_col, p->n);
+}
+
+static int32_t NAME(run_packed)(const nr_call *call, const T *packed) {
+    product p;
+    first_product(call, &p);
+    const int64_t rows = greatest(TILE_ROWS, block_bytes() / (p.k * (int64_t)sizeof(T)) / TILE_ROWS * TILE_ROWS);
+    NAME(packed_product) s = {.p = &p, .b = packed, .depth = NAME(depth)(&p), .tiles = ceil_div(p.m, TILE_ROWS)};
+    s.blocks = ceil_div(p.m, rows);
+    s.group = s.panels = ceil_div(p.n, PANEL_COLS);
+    const int64_t workers = work_of(&p) < SERIAL_WORK ? 1 : nr_threads();
+    if (workers > 1) s.group = ceil_div(s.panels, least(ceil_div(3 * workers, s.blocks), ceil_div(s.panels, 4)));
+    s.a_size = (ceil_div(s.tiles, s.blocks) * TILE_ROWS) * p.k;
+    const size_t bytes = (size_t)(s.a_size * workers) * sizeof(T);
+    if (!(s.packed_a = nr_scratch(bytes)))
+        return nr_fail(NORCH_ERROR_MEMORY, "matmul: no memory for %lld bytes of scratch", (long long)bytes);
+    nr_parallel(least(workers, s.blocks * ceil_div(s.panels, s.group)), NAME(packed_worker), &s);
+    nr_scratch_free(s.packed_a, bytes);
+    return NORCH_OK;
+}

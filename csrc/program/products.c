@@ -1,0 +1,43 @@
+/* products: matrix products of a program whose right operand is a weight from before the recording: they run with the
+ * weight packed (packed.h), as the convolutions of lower.c do. A product is a layer of its own: it reads and writes the
+ * memory that it does alone. */
+#include <string.h>
+
+#include "../core/memory.h"
+#include "../families/matmul.h"
+#include "lower.h"
+
+/* The storage of the weight, whose numbers no call of the program computes; or NULL. */
+static norch_storage *storage_of_weight(const nr_program *program, const nr_step *step) {
+    const nr_matmul_plan *plan = step->call.plan;
+    for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+        const nr_use *use = &program->uses[u];
+        if (use->at != (void *)&plan->b) continue;
+        const nr_block *block = &program->blocks[use->home];
+        return use->block == use->home && block->kind == NR_EXTERNAL ? block->storage : NULL;
+    }
+    return NULL;
+}
+
+void nr_program_pack_products(nr_program *program) {
+    const nr_layer_runner *runner = program->backend->layers;
+    for (int64_t s = 0; s < program->count; s++) {
+        nr_step *step = &program->steps[s];
+        const nr_call *call = &step->call;
+        if (step->dead || call->family != NR_MATMUL || call->dtype != NORCH_FLOAT32 || call->load ||
+            call->backend != program->backend)
+            continue;
+        norch_storage *storage = storage_of_weight(program, step);
+        if (!storage || !runner->packed_size(call)) continue;
+        nr_lowered *lowered = nr_malloc(sizeof *lowered);
+        if (!lowered) return; /* the others run as they are */
+        memset(lowered, 0, sizeof *lowered);
+        lowered->layer.call = *call;
+        lowered->packed = nr_packed_share(storage, call);
+        if (!lowered->packed) {
+            nr_free(lowered);
+            return;
+        }
+        step->lowered = lowered;
+    }
+}
