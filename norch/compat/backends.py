@@ -14,6 +14,7 @@ from typing import Any
 
 from .._binding.library import lib
 from .._package.exports import publish
+from .placeholders import OTHER_PARTS, kind
 from .sdpa import sdpa_kernel
 
 __all__ = [
@@ -22,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _false() -> bool:
+def _false(*args: Any, **kwargs: Any) -> bool:
     return False
 
 
@@ -36,8 +37,10 @@ def _get_cpu_capability() -> str:
 
 
 cpu = SimpleNamespace(get_cpu_capability=_get_cpu_capability)
-mps = _library(is_built=_false)
-mkl, mkldnn, openmp, opt_einsum = _library(), _library(), _library(), _library()
+mps = _library(is_built=_false, is_macos_or_newer=_false, is_macos13_or_newer=_false)
+mkl, mkldnn, openmp = _library(), _library(), _library()
+opt_einsum = _library(enabled=False, strategy=None, get_opt_einsum=lambda: None)
+fp32_precision = "none"
 cudnn = _library(enabled=False, benchmark=False, benchmark_limit=None, deterministic=True, allow_tf32=False)
 cudnn.version = mkldnn.version = lambda: None
 mkldnn.__dict__.update(enabled=False, deterministic=True, allow_tf32=False)
@@ -119,12 +122,22 @@ def _choose(enabled: bool) -> None:
     """Does nothing: there is one kernel of attention for each case."""
 
 
-cuda = SimpleNamespace(matmul=_Products(), is_built=_false, sdp_kernel=sdpa_kernel)
+def _library_of(backend: Any = None) -> Any:
+    """Keeps nothing: kernels are norch's own."""
+
+
+cuda = SimpleNamespace(
+    matmul=_Products(), is_built=_false, sdp_kernel=sdpa_kernel, is_flash_attention_available=_false,
+    can_use_flash_attention=_false, can_use_efficient_attention=_false, can_use_cudnn_attention=_false,
+    preferred_linalg_library=_library_of, preferred_blas_library=_library_of,
+    fp16_bf16_reduction_math_sdp_allowed=_false,
+    allow_fp16_bf16_reduction_math_sdp=_library_of, SDPAParams=kind("backends.cuda.SDPAParams", OTHER_PARTS),
+)  # fmt: skip
 for _kernel in ("flash", "math", "mem_efficient", "cudnn"):
     vars(cuda).update({f"enable_{_kernel}_sdp": _choose, f"{_kernel}_sdp_enabled": _true})
 sys.modules["norch.backends.cudnn"] = cudnn  # type: ignore[assignment]  # for `import norch.backends.cudnn as cudnn`
 
-_settings = SimpleNamespace(deterministic=False)
+_settings = SimpleNamespace(deterministic=False, warn_only=False)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -134,7 +147,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     >>> norch.are_deterministic_algorithms_enabled()
     False
     """
-    _settings.deterministic = bool(mode)
+    _settings.deterministic, _settings.warn_only = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 from .._package.typing import Any
 from . import placeholders
 
 # Modules that are files of compat/.
 HELD = {name: name for name in "as_torch futures library torch_version types".split()}
+HELD |= {f"utils.data._utils.{name}": "data_utils" for name in ("collate", "pin_memory", "worker")}
 HELD |= {"autograd.forward_ad": "forward_ad", "nn.attention.flex_attention": "flex_attention"}
 
 
@@ -44,5 +45,9 @@ def find(name: str) -> ModuleSpec | None:
     if path in HELD:
         return spec_of(name, lambda: import_module(f"norch.compat.{HELD[path]}"))
     if placeholders.is_module(path):
+        parent, _, last = name.rpartition(".")
+        there = vars(sys.modules[parent]).get(last) if parent in sys.modules else None
+        if isinstance(there, SimpleNamespace):  # as backends.cuda
+            return spec_of(name, lambda: there)
         return spec_of(name, lambda: placeholders.module(path))
     return None

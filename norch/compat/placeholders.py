@@ -21,6 +21,7 @@ from ..errors import DTypeError
 HERE = os.path.dirname(os.path.abspath(__file__))
 OTHER_PARTS = "parts and settings of PyTorch itself"
 ANY = "*"  # in placeholders.txt, behind a module: all names
+ERRORS = ("Error", "Exception", "Warning")  # how names of exceptions end: they stand in `except`
 TYPES = "+"  # the names that begin with a capital
 
 # ---- the tables ----------------------------------------------------------------------------------------------------
@@ -36,6 +37,12 @@ def packages() -> dict[str, set[str]]:
 def homes() -> dict[str, list[str]]:
     """{module: classes of norch that PyTorch has there}, of homes.txt."""
     return _left_out.sections(os.path.join(HERE, "homes.txt"))[""]
+
+
+@cache
+def own_names() -> dict[str, set[str]]:
+    """{module: names that PyTorch defines there}, of own_names.txt."""
+    return {where: set(names) for where, names in _left_out.sections(os.path.join(HERE, "own_names.txt"))[""].items()}
 
 
 class Listed:
@@ -115,6 +122,8 @@ def placeholder(where: str, name: str) -> Any:
         if (found := _of_ancestors(where, name)) is not None:
             return found
         return made(path, why or listed.why, "")
+    if name in own_names().get(where, ()):
+        return made(path, why or entry(where).why, "")
     raise LookupError(name)
 
 
@@ -159,6 +168,7 @@ def _resolved(path: str) -> Any:
     return getattr(import_module(f"norch.{module}".rstrip(".")), name)
 
 
+@cache
 def made(path: str, why: str, said: str) -> Any:
     """A placeholder. said: what placeholders.txt has behind the name."""
     name = path.rpartition(".")[2]
@@ -175,6 +185,9 @@ def made(path: str, why: str, said: str) -> Any:
         return _constant(path, _value(said[3:]))
     if said:
         return _value(said[1:])
+    if bare.endswith(ERRORS) or _module_of(path).endswith(".exc"):
+        text = f"A placeholder, never raised. {sentence(path, why)}"
+        return type(name, (Exception,), {"__module__": _module_of(path), "__doc__": text, "_is_placeholder": True})
     if bare[:1].isupper():
         return Constant(path, why) if bare.isupper() and len(bare) > 1 and "_" in bare else kind(path, why)
     if bare.startswith(("is_", "has_", "are_")):
@@ -200,7 +213,7 @@ def sentence(path: str, why: str) -> str:
 
 def is_placeholder(thing: Any) -> bool:
     """Whether a thing is one that this file made."""
-    if isinstance(thing, (ModuleType, FunctionType)):
+    if isinstance(thing, (ModuleType, FunctionType, type)) and not isinstance(thing, Kind):
         return vars(thing).get("_is_placeholder", False)
     return isinstance(thing, (Kind, Constant, Layout, LeftOutDType))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import norch
 
+from ..autograd.levels import within
 from ..ops import copy
 
 timeout = timedelta(minutes=30)
@@ -75,3 +76,28 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """What Tensor.to() is asked for: device, dtype, non_blocking, memory format."""
     dtype, device, non_blocking, _ = copy.parse_to(*args, **kwargs)
     return None if device is None else norch.device(device), dtype, non_blocking, kwargs.get("memory_format")
+
+
+def accelerator() -> Any:
+    """The device of the machine that computes: CUDA's, or the CPU."""
+    return norch.accelerator.current_accelerator() or norch.device("cpu")
+
+
+def default_device() -> str:
+    """The type of the default device."""
+    return norch.get_default_device().type
+
+
+def in_transform() -> bool:
+    """Whether a function is mapped by vmap() in this thread."""
+    return bool(within.levels)
+
+
+def data_address(x: Any) -> int:
+    """Where the elements of a tensor begin."""
+    return x.data_ptr()
+
+
+def is_alias_of(x: Any, other: Any) -> bool:
+    """Whether two tensors have the same storage."""
+    return x.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()

@@ -480,7 +480,7 @@ class Module(StateDict):
             wanted = dtype if tensor.is_floating_point() else None
             return tensor.to(device=device, dtype=wanted, non_blocking=non_blocking)
 
-        return self._convert(converted)
+        return self._apply(converted)
 
     def share_memory(self: M) -> M:
         """Moves all parameters, buffers and gradients to shared memory: see `Tensor.share_memory_`."""
@@ -492,7 +492,7 @@ class Module(StateDict):
 
     def type(self: M, dst_type: Any) -> M:
         """Converts all parameters and buffers to a dtype, integers included."""
-        return self._convert(lambda tensor: tensor.type(dst_type))
+        return self._apply(lambda tensor: tensor.type(dst_type))
 
     def half(self: M) -> M:
         """Converts all float parameters and buffers to float16."""
@@ -522,10 +522,15 @@ class Module(StateDict):
     def to_empty(self: M, *, device: DeviceLike, recurse: bool = True) -> M:
         """Moves all parameters and buffers to a device (None: to where they are) without their values: the memory is
         uninitialized. recurse: those of submodules too."""
-        return self._convert(lambda tensor: empty_like(tensor, device=device), recurse)
+        return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
 
-    def _convert(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
-        """Replaces every tensor by fn(tensor). All are converted before any is replaced: an error changes nothing."""
+    def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
+        """Replaces every tensor by fn(tensor). All are converted before any is replaced: an error changes nothing. A
+        subclass that holds other tensors overrides it; then the modules are converted one after another."""
+        if recurse and any(type(m)._apply is not Module._apply for m in self.modules() if m is not self):
+            for child in self.children():
+                child._apply(fn)
+            recurse = False
         plan = [
             (param, fn(param.detach()), None if param.grad is None else fn(param.grad.detach()))
             for param in self.parameters(recurse)
@@ -554,8 +559,7 @@ class Module(StateDict):
         return [f"({name}): " + indent(repr(child)) for name, child in self._modules.items()]
 
     def __repr__(self) -> str:
-        extra = self.extra_repr()
-        children = self._child_lines()
+        extra, children = self.extra_repr(), self._child_lines()
         name = type(self).__name__
         if not children and "\n" not in extra:
             return f"{name}({extra})"

@@ -16,6 +16,10 @@ LARGE_ARRAY = 16 << 10  # bytes: a larger array becomes a tensor first, so that 
 stack_samples: Callable[[Sequence[Any]], Tensor] = lambda samples: stack(list(samples), 0)  # noqa: E731
 """Stacks the samples of a batch: in a worker into shared memory (transport.py)."""
 
+registered: Callable[[Any], Any] | None = None
+"""A batch by a function that a library has registered for a class of samples, else NotImplemented
+(compat/data_utils.py)."""
+
 
 def default_collate(batch: Sequence[Any]) -> Any:
     """A batch of samples. Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor
@@ -28,6 +32,8 @@ def default_collate(batch: Sequence[Any]) -> Any:
             [1., 1.]]), tensor([1, 2])]
     """
     first = batch[0]
+    if registered is not None and (made := registered(batch)) is not NotImplemented:
+        return made
     if isinstance(first, Tensor):
         return stack_samples(batch)
     if isinstance(first, float) and type(first).__module__ != "numpy":
@@ -38,7 +44,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return list(batch)
     # NumPy is not imported here: before its import there are no arrays
     if type(first).__module__ == "numpy":
-        return _numpy(batch)
+        return of_numpy(batch)
     if isinstance(first, Mapping):
         for i, sample in enumerate(batch):
             if not isinstance(sample, Mapping) or sample.keys() != first.keys():
@@ -79,7 +85,8 @@ def _within(change: Callable[[Any], Any], data: Any) -> Any:
     return [change(value) for value in data] if isinstance(data, (list, tuple)) else data
 
 
-def _numpy(batch: Sequence[Any]) -> Tensor:
+def of_numpy(batch: Sequence[Any]) -> Tensor:
+    """A tensor of NumPy's arrays or numbers, stacked."""
     import numpy
 
     arrays = [numpy.asarray(sample) for sample in batch]

@@ -1,0 +1,162 @@
+"""PyTorch's modules utils.data._utils.collate, .worker and .pin_memory: how batches are collated, what a worker is.
+
+What a library adds to default_collate_fn_map holds for default_collate(), and so for DataLoader.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import sys
+import traceback
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import norch
+
+from .._package.exports import publish
+from ..utils.data import collate as own
+from ..utils.data import worker as own_worker
+from ..utils.data.collate import default_collate as default_collate
+from ..utils.data.collate import default_convert as default_convert
+from ..utils.data.collate import pinned
+from ..utils.data.worker import WorkerInfo as WorkerInfo
+from ..utils.data.worker import get_worker_info as get_worker_info
+
+MP_STATUS_CHECK_INTERVAL = own_worker.PATIENCE
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+CollateMap = Mapping[Any, Callable[..., Any]]
+
+
+def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Stacks tensors."""
+    return own.stack_samples(batch)
+
+
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """A tensor of NumPy's arrays or numbers, stacked."""
+    return own.of_numpy(batch)
+
+
+collate_numpy_scalar_fn = collate_numpy_array_fn
+
+
+def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """A tensor of float64."""
+    return norch.tensor(list(batch), dtype=norch.float64)
+
+
+def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """A tensor of integers or bools."""
+    return norch.tensor(list(batch))
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """The batch itself."""
+    return batch
+
+
+default_collate_fn_map: dict[Any, Callable[..., Any]] = {
+    norch.Tensor: collate_tensor_fn, float: collate_float_fn, int: collate_int_fn, str: collate_str_fn,
+    bytes: collate_str_fn,
+}  # fmt: skip
+_OWN = dict(default_collate_fn_map)
+
+
+def _function_of(sample: Any, functions: CollateMap) -> Callable[..., Any] | None:
+    """Of the class of a sample, or of the first class in the map that it is an instance of."""
+    if type(sample) in functions:
+        return functions[type(sample)]
+    return next((function for cls, function in functions.items() if isinstance(sample, cls)), None)
+
+
+def _registered(batch: Any) -> Any:
+    """A batch by a function that was added to default_collate_fn_map; NotImplemented where there is none."""
+    if default_collate_fn_map == _OWN:
+        return NotImplemented
+    function = _function_of(batch[0], default_collate_fn_map)
+    if function is None or function in _OWN.values():
+        return NotImplemented
+    return function(batch, collate_fn_map=default_collate_fn_map)
+
+
+own.registered = _registered
+
+
+def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """A batch of samples: the function of collate_fn_map for the class of the first one, called with the samples and
+    the map; mappings and sequences entry by entry. TypeError for others, RuntimeError for unequal lengths."""
+    first = batch[0]
+    if collate_fn_map is not None and (function := _function_of(first, collate_fn_map)) is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
+
+    def column(samples: Any) -> Any:
+        return collate(samples, collate_fn_map=collate_fn_map)
+
+    if isinstance(first, Mapping):
+        columns: Any = {key: column([sample[key] for sample in batch]) for key in first}
+        try:  # a class of its own may hold more than its entries
+            made: Any = copy.copy(first) if isinstance(first, MutableMapping) else type(first)(columns)  # type: ignore[call-arg]
+            if isinstance(first, MutableMapping):
+                made.update(columns)
+            return made
+        except TypeError:
+            return columns
+    if not isinstance(first, Sequence):
+        raise TypeError(default_collate_err_msg_format.format(type(first)))
+    if any(len(sample) != len(first) for sample in batch):
+        raise RuntimeError("each element in list of batch should be of equal size")
+    columns = [column(samples) for samples in zip(*batch)]
+    if isinstance(first, tuple):
+        return type(first)(*columns) if hasattr(first, "_fields") else columns
+    try:
+        if not isinstance(first, MutableSequence):
+            return type(first)(columns)  # type: ignore[call-arg]
+        made = copy.copy(first)
+        for place, entry in enumerate(columns):
+            made[place] = entry
+        return made
+    except TypeError:
+        return columns
+
+
+def pin_memory(data: Any, device: Any = None) -> Any:
+    """A batch with its tensors in pinned memory."""
+    return pinned(data)
+
+
+class KeyErrorMessage(str):
+    """The text of a KeyError, printed as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, to be raised again elsewhere. exc_info: as sys.exc_info() gives it, by
+    default of the exception that is handled."""
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        kind: Any
+        kind, error, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type, self.where = kind, where
+        self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
+
+    def reraise(self) -> None:
+        """Raises an exception of that class, with the traceback in its text."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            text = KeyErrorMessage(text)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=text)
+        try:
+            error = self.exc_type(text)
+        except Exception:  # a class that takes other arguments
+            raise RuntimeError(text) from None
+        raise error
+
+
+publish(globals(), name="norch.utils.data._utils")
