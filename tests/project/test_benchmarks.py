@@ -56,10 +56,11 @@ def test_the_charts(tmp_path: Path) -> None:
     ("arguments", "line"),
     [
         (["memory", "--against", "none", "--only", "MLP"], r"  MLP 784-128-64-10, batch 64 +\d+\.\d+ +\d"),
+        (["cold_start", "--against", "none", "--rounds", "1"], r"  norch +\d+ ms +1.00 +\d+ MB"),
         (["threads", "--only", "MLP", "--rounds", "4", "--slot", "0"], r"  MLP .*\d\.\d\d  \(.+ \.\. .+\)"),
     ],
 )
-def test_memory_and_threads(arguments: list[str], line: str) -> None:
+def test_memory_cold_starts_and_threads(arguments: list[str], line: str) -> None:
     command = [sys.executable, "-m", "benchmarks." + arguments[0], *arguments[1:]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
