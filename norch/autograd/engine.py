@@ -150,8 +150,9 @@ def walk(
         elif targets is not None and root in targets.one_by_one:
             targets.one_by_one[root].append((None, g))
 
-    if here.trace is not None and not retain_graph:
-        here.trace.note_backward([root for root, _ in roots])
+    if here.trace is not None:
+        ends = targets.found if targets is not None and targets.is_boundary else ()
+        here.trace.note_backward([root for root, _ in roots], ends, not retain_graph)
     before = mode.enabled
     try:
         mode.enabled = create_graph

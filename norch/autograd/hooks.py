@@ -58,7 +58,7 @@ def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
     return RemovableHandle(take)
 
 
-class _UserHook:
+class UserHook:
     """A hook of the user's that is not called with the gradient, when that arrives."""
 
     def __init__(self, hook: Callable[..., Any]):
@@ -68,14 +68,14 @@ class _UserHook:
         pass
 
 
-class BeforeNode(_UserHook):
+class BeforeNode(UserHook):
     """The hook of Node.register_prehook(): is called with the gradient of the result, in a tuple."""
 
     def __call__(self, g: Any) -> Any:
         return _returned(self.hook((g,)), (g,), "register_prehook")[0]
 
 
-class AfterNode(_UserHook):
+class AfterNode(UserHook):
     """The hook of Node.register_hook(): is called with the gradients of the inputs, and with that of the result."""
 
 
@@ -102,7 +102,7 @@ def _returned(changed: Any, gradients: tuple[Any, ...], name: str) -> tuple[Any,
     return changed
 
 
-class PostAccumulateHook(_UserHook):
+class PostAccumulateHook(UserHook):
     """A hook of a Leaf that is called with the tensor after its .grad was updated, not with the gradient."""
 
 

@@ -1,114 +1,51 @@
 """Guards: every value of Python that a recorded function read is compared before a replay, or the function is refused.
 
-Frames has the code that ran. What that code can read is found in a walk over the objects: from the global variables,
-builtins and closures that it names, and the arguments, along all that containers hold, and along those attributes of
-objects, classes and modules whose names, or texts that may be names, stand in the code.
+    Frames           Guards.collect()            Walk                           Containers           C
+    code that ran,   variables that this code    goes along what these hold:    entries of lists,    compares rows
+    calls in C    -> names, arguments, hooks  -> attributes that the code    -> dicts, arrays:    -> before each
+    (frames.py)      and loggers (this file)     names (walk.py)                rows                 replay
+                                                                                (containers.py)      (conditions.py)
+
+A row is one comparison: a container, a key, and the value that was found there. What cannot be compared raises Refused.
 """
 
 from __future__ import annotations
 
-import abc
-import builtins
 import gc
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import partial
-from operator import attrgetter, methodcaller
-from types import (
-    BuiltinFunctionType,
-    CellType,
-    CodeType,
-    FunctionType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
-    MethodType,
-    ModuleType,
-    SimpleNamespace,
-)
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
-from weakref import CallableProxyType, ProxyType
 
 from .._binding.library import lib
 from .._tensor.handle import Handle
-from ..nn._registry import Registry
-from ..nn.module import Module
-from ..optim.optimizer import Optimizer
+from ..autograd.hooks import RetainGradHook, UserHook
+from ..autograd.node import Leaf, Node
 from ..tensor import Tensor
-from .bytecode import CALLED, COMPUTES_NAMES, TAKES_NAME, Read, Use
-from .conditions import (
-    CALL,
-    FIELD,
-    KEYS,
-    ClassUnchanged,
-    absent,
-    contents_of,
-    dict_of,
-    dict_of_class,
-    guard_of_bases,
-    guard_of_dict,
-    slot_of,
-)
-from .containers import COMPUTED_VARIABLE, HOLD, ComputedNames, Place, Refused
-from .fields import CLASS, CODE, DEFAULTS, KEYWORDS, TAG, is_a, is_made_by_class_statement, offset_of
-from .frames import LAYERS, LIBRARY, USER, Frames, kind_of, what_is_read
-from .settings import Settings
-from .trusted import INERT_MODULES, INERT_TYPES, is_own
-from .values import (
-    IN_C,
-    NOT_READ,
-    is_defined_by_user,
-    is_only_counted,
-    is_only_used,
-    levels,
-    note_inner,
-    place_of_function,
-    reads_of_cell,
-)
+from .conditions import FIELD, absent
+from .containers import COMPUTED_VARIABLE, Place, Refused
+from .fields import is_a, offset_of
+from .frames import LAYERS, LIBRARY, USER, kind_of
+from .values import is_defined_by_user, levels, note_inner, place_of_function
+from .walk import IDS, Walk
 from .written import Written
 
-_MOST = 50_000  # values that one recording compares
-
-_OF_STATE = frozenset(("state_dict", "__getstate__", "__dict__"))  # of optimizers and other objects of norch
-_OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _parameters _buffers".split())
-_DEFINITIONS = (FunctionType, property, staticmethod, classmethod)
-_IDS = (id, hash)
+_HOOKS = offset_of(Node.__dict__["hooks"])
 _OF_SETTINGS = (bool, int, float, str, tuple, list, dict, set, frozenset, type(None))
 _UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions", "retains_grad"))  # of tensors and their nodes
 
 
-class Guards(Settings):
-    """tensors          tensors that Python reads
-    modules          {id: module} of modules that it reads
-    names            names of attributes that code outside norch reads
-    places_of_names  {name of an attribute that is read: where}
-    """
-
-    def __init__(self, frames: Frames, computes_names: bool = False) -> None:
-        super().__init__()
-        self.tensors: list[Any] = []
-        self.modules: dict[int, Module] = {}
-        self._frames = frames
-        self.places_of_names: dict[str, Place] = {}
-        self._uses: dict[str, dict[Use, Place]] = {}  # of attributes that are not read otherwise
-        self._places_of_tensors: dict[str, Place] = {}  # of attributes that are read of tensors only
-        self._of_tensors: set[str] = set()  # attributes that code outside norch may read of tensors
-        self._stored: dict[str, Place] = {}  # attributes and variables that are bound
-        self._taken: set[str] = set()  # names of functions that are not only called
-        self.written: list[Written] = []
-        self.asks_for_ids = False  # whether id() or hash() is at hand
-        self.names: set[str] = set()
-        self._texts: dict[str, Place] = {}
-        self._computes_names = computes_names
-        self._compares_classes = False  # whether isinstance() is called
-        self._ran: set[int] = set()
-        self._known: dict[tuple[int, bool], Any] = {}
-        self._functions: set[int] = set()  # ids of the code of functions that were reached
-        self._imported: set[int] = set()  # ids of modules that functions import
+class Guards(Walk):
+    """See the head of the file. collect() fills the lists of Walk."""
 
     # ---- from what ran -------------------------------------------------------------------------------------------
 
-    def collect(self, function: Any, arguments: Iterable[Any], is_joint: bool) -> None:
-        """Finds the guards. Raises Refused, and ComputedNames if they are to be found again, with computes_names."""
+    def collect(
+        self, function: Any, arguments: Iterable[Any], walked: dict[Node, list[Any] | None], is_joint: bool
+    ) -> None:
+        """Finds the guards. walked: the nodes from before the function that backward() went through, and their hooks.
+        Raises Refused, and ComputedNames if they are to be found again, with computes_names."""
         self._note_names()
         for name in _UNSEEN & self.names:
             raise Refused(f"it reads {name} of a tensor, which a replay does not set", self._place_of_name(name))
@@ -119,6 +56,8 @@ class Guards(Settings):
                 self._check_argument(value, is_joint)
             else:
                 self._reach(value, place_of_function(function))
+        for node, hooks in walked.items():
+            self._guard_hooks(node, hooks, place_of_function(function), is_joint)
         for logger in self._frames.loggers:
             self._unchanged(levels, logger, place_of_function(function))
             self._reach(logger, place_of_function(function))
@@ -144,9 +83,17 @@ class Guards(Settings):
                 self._attributes(x, x.__dict__, None)
         self._walk()
 
-    @property
-    def reads_optional_attributes(self) -> bool:  # that need not be there
-        return self._computes_names or bool(self._texts)
+    def _guard_hooks(self, node: Node, hooks: list[Any] | None, place: Place | None, is_joint: bool) -> None:
+        """Guards the hooks of a node: each change makes a new list. C compares those of leaves (nr_used), but for
+        recordings of two parts."""
+        if is_joint or type(node) is not Leaf:
+            self._row(place, node, FIELD, _HOOKS, hooks)
+        for hook in hooks or ():
+            called = hook.hook if is_a(hook, UserHook) else hook
+            function = called.func if type(called) is partial else called
+            own = type(function) is FunctionType and kind_of(function.__code__.co_filename) < LIBRARY
+            if not own and not is_a(hook, RetainGradHook):
+                self._reach(called, place_of_function(called) or place)
 
     def _check_argument(self, x: Any, is_joint: bool) -> None:
         """Refuses what is read of a tensor that another call passes another for."""
@@ -223,7 +170,7 @@ class Guards(Settings):
                     value = inbuilt.get(one.name, absent)
                     self._item(inbuilt, one.name, value, place)
                     if type(value) is BuiltinFunctionType and value.__name__ == one.name:
-                        self.asks_for_ids |= value in _IDS
+                        self.asks_for_ids |= value in IDS
                         continue  # bytecode.py has what is read by name
             else:  # with the function
                 continue
@@ -240,39 +187,6 @@ class Guards(Settings):
             raise Refused(COMPUTED_VARIABLE, place_of(reads.computes_variable))
         if reads.variables_by_text:
             self._read_texts(variables, reads.texts, place_of(code.co_firstlineno))
-
-    def _read_texts(self, variables: dict[str, Any], texts: Iterable[str], place: Place | None) -> None:
-        """Guards global variables that are looked up by their names."""
-        for name in texts:
-            value = variables.get(name, absent)
-            self._item(variables, name, value, place)
-            self._reach(value, place)
-
-    def _follow(self, value: Any, read: Read, place: Place) -> None:
-        """Reaches what a.b.c reads: of modules only that attribute, of others all that can be read."""
-        use = read.use
-        if is_a(value, Handle):
-            self._of_tensors.update(read.attributes[:1])
-        for name in read.attributes:
-            if not is_a(value, ModuleType):
-                use = None  # that of an attribute, which is guarded by its name
-                break
-            if name == "__dict__":
-                use = None
-                break
-            self._guard_kind(value, place)
-            variables = value.__dict__
-            if name not in variables:
-                self._reach(value, place)
-                if type(value) is not ModuleType:
-                    return
-            found = variables.get(name, absent)
-            self._item(variables, name, found, place)
-            value = found
-        if use == CALLED and type(value) in IN_C:
-            self._guard_function_in_c(value, place, is_called=True)
-        elif use is None or not is_only_used(value, [use]):
-            self._reach(value, place)
 
     def _find_functions(self) -> None:
         """Reaches functions that ran, but that the walk has not found: no variable or attribute holds them."""
@@ -295,306 +209,3 @@ class Guards(Settings):
             if id(code) not in self._functions and code.co_freevars:
                 place = (code.co_filename, code.co_firstlineno)
                 raise Refused(f"the variables of {code.co_name} are not found, as it is gone after the call", place)
-
-    # ---- the walk ------------------------------------------------------------------------------------------------
-
-    def _walk(self) -> None:
-        while self._open:
-            value, place = self._open.pop()
-            if (id(value), False) not in self._known:
-                self._known[id(value), False] = value
-                if len(self.rows) > _MOST:
-                    raise Refused(f"it reads more than {_MOST:,} values of Python's", place)
-                self._guard(value, place)
-
-    def _guard(self, x: Any, place: Place | None) -> None:
-        kind = type(x)
-        self._note_settings(x, place)
-        if kind in (ProxyType, CallableProxyType):
-            raise Refused(f"it reads a weak reference; {HOLD}", place)
-        if x is sys.modules:
-            return  # _read_variables() has those that the code can find
-        if x is builtins.__dict__:  # as __builtins__ of a module
-            return
-        if is_a(x, Handle):
-            self.tensors.append(x)
-            self._guard_kind(x, place)
-        elif is_a(x, Module):
-            for module in x.modules():
-                self.modules[id(module)] = module
-        elif kind is FunctionType:
-            self._guard_function(x, place)
-        elif is_a(x, ModuleType):
-            self._guard_module(x, place)
-        elif is_a(x, type):
-            if x in (attrgetter, methodcaller):
-                self._computed_names()
-            if self._compares_classes and is_a(x, abc.ABCMeta):
-                self._unchanged(lambda _: (abc.get_cache_token(),), x, place)
-            if "__subclasses__" in self.names and x is not type:
-                for one in self._unchanged(lambda x: tuple(x.__subclasses__()), x, place):
-                    self._reach(one, place)
-            self._guard_class(x, place)
-        elif kind is MethodType:
-            self._reach(x.__self__, place)
-            self._reach(x.__func__, place)
-        elif kind is property:
-            for function in (x.fget, x.fset):
-                self._reach(function, place)
-        elif kind in (staticmethod, classmethod):
-            self._reach(x.__func__, place)
-        elif kind in IN_C:
-            self._guard_function_in_c(x, place)
-        elif kind in (MemberDescriptorType, GetSetDescriptorType):
-            if x.__name__ not in self.places_of_names and x.__name__ not in self._texts:
-                self._computed_names()
-        elif kind is CellType:
-            self._item(x, None, contents_of(x), place)
-            self._reach(contents_of(x), place)
-        elif kind in (attrgetter, methodcaller):
-            self._computed_names()
-        else:
-            self._guard_instance(x, kind, place)
-
-    def _computed_names(self) -> None:
-        """Notes that any attribute may be read."""
-        if not self._computes_names:
-            raise ComputedNames
-
-    def _reach_named(self, name: str, value: Any, place: Place | None) -> None:
-        if type(value) in IN_C and name not in self._taken and name not in self._texts:
-            self._guard_function_in_c(value, place, is_called=True)
-        else:
-            self._reach(value, place)
-
-    def _guard_function_in_c(self, x: Any, place: Place | None, is_called: bool = False) -> None:
-        """is_called: it is only called by name, which Frames sees; else it may be called by another function in C."""
-        owner = getattr(x, "__self__", None)
-        self._note_settings(x, place)
-        if x is globals:
-            raise Refused(COMPUTED_VARIABLE, place)
-        if x.__name__ in COMPUTES_NAMES or x.__name__ in TAKES_NAME:
-            self._computed_names()
-        self.asks_for_ids |= x in _IDS
-        if not is_called and type(x) is BuiltinFunctionType and (what := what_is_read(x)) is not None:
-            raise Refused(what, place)
-        if not is_a(owner, ModuleType) and owner is not None and not is_own(type(owner).__module__):
-            self._reach(owner, place)
-
-    # ---- definitions ---------------------------------------------------------------------------------------------
-
-    def _guard_function(self, function: FunctionType, place: Place | None) -> None:
-        code = function.__code__
-        if kind_of(code.co_filename) < LIBRARY:
-            self._reach(getattr(function, "__wrapped__", None), place)  # by one of norch's decorators
-            return
-        self._attributes(function, function.__dict__, place, everything=True)
-        self._about(function, place)
-        self._row(place, function, FIELD, CODE, code)
-        for offset, value in ((DEFAULTS, function.__defaults__), (KEYWORDS, function.__kwdefaults__)):
-            self._row(place, function, FIELD, offset, *([] if value is None else [value]))
-            if id(code) in self._ran or not self.names.isdisjoint(("__defaults__", "__kwdefaults__")):
-                self._reach(value, place)
-        if "__closure__" in self.names:
-            self._reach(function.__closure__, place)
-        if "__globals__" in self.names:
-            self._read_texts(function.__globals__, self._texts, place)
-        if id(code) not in self._ran:
-            return
-        self._functions.add(id(code))
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            if name in self._stored:
-                self.written.append(Written(cell, None, name, self._stored[name]))
-            for one in reads_of_cell(code, name, self._ran):
-                value, place = contents_of(cell), self._frames.place_of(code, one.line)
-                if self._note_written(cell, None, name, value, [one.use], place):
-                    continue
-                self._item(cell, None, value, place)
-                self._follow(value, one, place)
-
-    def _about(self, definition: Any, place: Place | None) -> None:  # its name and texts
-        names = [name for name in ("__name__", "__qualname__", "__doc__", "__module__") if name in self.names]
-        if names:
-            self._unchanged(lambda x: tuple([getattr(x, name) for name in names]), definition, place)
-        if "__annotations__" in self.names:
-            self._reach(getattr(definition, "__annotations__", None), place)
-
-    def _guard_module(self, module: ModuleType, place: Place | None) -> None:
-        self._guard_kind(module, place)
-        variables = module.__dict__
-        hook = variables.get("__getattr__", absent)
-        self._item(variables, "__getattr__", hook, place)
-        if is_defined_by_user(hook):
-            self._reach(hook, place)
-        known = self._is_standard(module.__name__)
-        everything = self._computes_names and not known
-        names = variables.keys() if everything else self.places_of_names.keys() | self._texts.keys()
-        for name in list(names):
-            if name in variables or name in self._texts:
-                value = variables.get(name, absent)
-                self._item(variables, name, value, place)
-                if not known or (id(module) in self._imported and not self._is_defined_by(value, module)):
-                    self._reach_named(name, value, self.places_of_names.get(name, place))
-
-    def _is_defined_by(self, value: Any, module: ModuleType) -> bool:
-        """Whether a variable of a known module is a definition of such a module, and not a value of the program's."""
-        if is_a(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
-            return self._is_standard(getattr(value, "__module__", None) or getattr(value, "__name__", ""))
-        return (is_own(module.__name__) or module.__name__.partition(".")[0] == "numpy") and self._is_standard(
-            type(value).__module__
-        )
-
-    def _guard_kind(self, x: Any, place: Place | None) -> None:
-        """Guards the class of a module or a tensor."""
-        self._row(place, x, FIELD, CLASS, type(x))
-        self._guard_class(type(x), place)
-
-    def _guard_class(self, cls: type, place: Place | None) -> None:
-        """Guards what is read of a class, as itself or through its instances. While the version of the class is that of
-        the last replay, it is one comparison."""
-        if (id(cls), True) in self._known:
-            return
-        self._known[id(cls), True] = cls
-        outer, self.rows = self.rows, []
-        made = [one for one in cls.__mro__ if is_made_by_class_statement(one)]
-        for one in made:
-            attributes = dict_of_class(one)
-            if self._is_standard(one.__module__):
-                self._definitions(attributes, place)
-                continue
-            self._row(place, *guard_of_bases(one))
-            self._attributes(None, attributes, place, special=True)
-            names = attributes.get("__match_args__", ()) if "__match_args__" in self.names else ()
-            if not self._texts.keys() | self.places_of_names.keys() >= {*names}:
-                self._computed_names()
-        rows, self.rows = self.rows, outer
-        if rows:
-            self._row(place, ClassUnchanged(cls, rows), CALL, TAG, *([cls] if TAG else []))
-        for one in made:
-            if not self._is_standard(one.__module__):
-                self._about(one, place)
-        meta = type(cls)
-        if meta is not type and not self._is_standard(cls.__module__):
-            self._row(place, cls, FIELD, CLASS, meta)
-            self._reach(meta, place)
-
-    def _definitions(self, attributes: dict[str, Any], place: Place | None) -> None:
-        """Guards a class of norch's or of Python's library against attributes that a program puts there."""
-        self._unchanged(lambda attributes: (*attributes, *attributes.values()), attributes, place)
-        for name, value in list(attributes.items()):
-            if is_defined_by_user(value) and (
-                type(value) in _DEFINITIONS
-                or (
-                    self._is_named(name)
-                    and not is_own(type(value).__module__)
-                    and not type(value).__module__.startswith("_ctypes")
-                )
-            ):
-                self._reach(value, place)
-
-    def _is_standard(self, module: Any) -> bool:
-        top = str(module).partition(".")[0]
-        return is_own(top) or top in ("numpy", "builtins") or (top in sys.stdlib_module_names and top != "__main__")
-
-    def is_only_written(self, name: Any) -> bool:
-        """Whether the program binds attributes of this name, and reads none."""
-        return type(name) is str and not self._is_named(name) and (name in self._uses or name in self._stored)
-
-    def _note_written(
-        self, container: Any, key: Any, name: str, value: Any, uses: Collection[Use | None], place: Place | None
-    ) -> bool:
-        """Whether a value is only counted up, and so not guarded. Notes what the function writes to."""
-        known = [one for one in uses if one is not None and one != CALLED]
-        if len(known) < len(uses) or not is_only_used(value, known):
-            return False
-        kinds = {one.kind for one in known}
-        self.written.append(Written(container, key, name, place, kinds.pop() if len(kinds) == 1 else "several"))
-        return is_only_counted(value, known)
-
-    # ---- instances -----------------------------------------------------------------------------------------------
-
-    def _is_named(self, name: str) -> bool:
-        return self._computes_names or name in self.places_of_names or name in self._texts
-
-    def _guard_instance(self, x: Any, kind: type, place: Place | None) -> None:
-        module = str(kind.__module__)
-        if kind is Registry:  # its entries are attributes of a module
-            return
-        if kind.__name__ in INERT_TYPES.get(module, ()) or module.startswith(INERT_MODULES):
-            return
-        own = is_own(module)
-        base = next(one for one in kind.__mro__ if not is_made_by_class_statement(one))
-        self._contents(x, base, place)
-        if kind is not base:
-            self._guard_kind(x, place)
-        names: set[str] | None = self.names if is_a(x, Optimizer) else None
-        if names is not None and not _OF_STATE.isdisjoint(names):
-            names = {*names, "param_groups", "state"}
-        everything = own and names is None and hasattr(x, "state_dict") and not _OF_STATE.isdisjoint(self.names)
-        attributes = dict_of(x)
-        if attributes is not None:
-            # The code of NumPy is not looked at, and so the names that it reads are not known.
-            everything = everything or module.partition(".")[0] in ("numpy", "scipy") or base is SimpleNamespace
-            self._attributes(x, attributes, place, special=True, names=names, everything=everything)
-        if is_a(x, Optimizer):
-            for hooks in x._hooks.values():
-                self._reach(hooks, place)
-        if own:
-            if attributes is not None:  # of a captured function
-                self._reach(attributes.get("function"), place)
-            return
-        for one in kind.__mro__:
-            slots = one.__dict__ if is_made_by_class_statement(one) and "__slots__" in one.__dict__ else {}
-            for name, slot in slots.items():
-                if type(slot) is MemberDescriptorType and (
-                    self._computes_names or name in self.places_of_names or name in self._texts
-                ):
-                    value = slot_of(slot, x)
-                    self._row(place, x, FIELD, offset_of(slot), *([] if value is absent else [value]))
-                    self._reach(value, self.places_of_names.get(name, place))
-
-    # ---- attributes ----------------------------------------------------------------------------------------------
-
-    def _attributes(
-        self,
-        owner: Any,
-        attributes: dict[str, Any],
-        place: Place | None,
-        special: bool = False,
-        everything: bool = False,
-        names: set[str] | None = None,
-    ) -> None:
-        """Guards those entries of an object's __dict__ that the code names, and which there are. special: also those
-        that Python reads by itself, such as __getitem__; names: in place of those of all code.
-        owner: the object; None: a class, whose dict cannot be replaced."""
-        if owner is not None:
-            self._row(place, *guard_of_dict(owner, attributes))
-        self._row(place, attributes, KEYS, None, tuple(attributes))
-        everything = everything or (self._computes_names and names is None)
-        for name, value in list(attributes.items()):
-            if names is not None and name not in names:
-                continue
-            named = everything or names is not None or name in self.places_of_names or name in self._texts
-            named = named or (name in self._places_of_tensors and is_a(owner, Handle))
-            if named or (special and name[:2] == "__" and name not in NOT_READ):
-                self._item(attributes, name, value, place)
-                self._reach_named(name, value, self.places_of_names.get(name, place))
-            elif name in self._uses:
-                uses, used_at = self._uses[name], next(iter(self._uses[name].values()))
-                if self._note_written(attributes, name, name, value, uses, used_at):
-                    continue
-                self._item(attributes, name, value, place)
-                if not is_only_used(value, uses):
-                    self._reach(value, used_at)
-            elif name in self._stored:
-                self.written.append(Written(attributes, name, name, self._stored[name]))
-
-    def guard_layer(self, module: Module) -> None:
-        """Reaches what is read of a module's attributes; Trace guards its parameters, buffers, children and hooks."""
-        self._guard_class(type(module), None)
-        self._row(None, module, FIELD, CLASS, type(module))
-        if not _OF_PARAMETERS.isdisjoint(self.names):
-            self.tensors += [x for x in (*module._parameters.values(), *module._buffers.values()) if x is not None]
-        private = self._computes_names and self._is_standard(type(module).__module__)
-        self._attributes(module, module.__dict__, None, names=self.names if private else None)
-        self._walk()

@@ -13,14 +13,15 @@ changes                {recording of an earlier call: why this call shows that i
 modules                {id: module} of the modules that were called
 kept                   objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
 generators             (state, seed, counter) of each generator before its first random numbers
-visited                nodes that backward() has visited
+visited                nodes whose graph backward() has freed
+walked                 {node from before the function that backward() went through: its hooks}
 unfinished             collectives that were begun, and not yet waited for
 is_joint               whether the function and its gradient are recorded as two parts (joint.py)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,7 +29,7 @@ from .._binding.library import lib
 from .._binding.nvrtc import name_nvrtc
 from .._package import recording as _recording
 from .._package.recording import here, unseen
-from .._tensor.handle import alias
+from .._tensor.handle import alias, next_seq
 from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
 from ..autograd.reachable import reachable
@@ -52,7 +53,6 @@ _READS = {
 _READS_ATTRIBUTES = 16
 _NODE, _GRAD = (offset_of(getattr(Tensor, name)) for name in ("_node", "_grad"))
 _LEAST_ID = 1 << 12  # no object lies in the first page
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 class Trace:
@@ -78,6 +78,8 @@ class Trace:
         self.kept: list[Any] = []
         self.generators: list[tuple[Any, int, int]] = []
         self.visited: set[Any] = set()
+        self.walked: dict[Any, list[Any] | None] = {}
+        self._began = next_seq()
         self.unfinished: set[Any] = set()
         self.modules: dict[int, Module] = {}
 
@@ -120,9 +122,13 @@ class Trace:
             self.generators.append((state, state[0], state[1]))
             self.kept.append(state)
 
-    def note_backward(self, roots: list[Any]) -> None:
-        """Notes that backward() walks from these nodes, and frees their graph."""
-        self.visited |= reachable(roots, self.visited)
+    def note_backward(self, roots: list[Any], ends: Collection[Any], frees: bool) -> None:
+        """Notes that backward() walks from these nodes up to ends. frees: it frees their graph."""
+        if frees:
+            self.visited |= reachable(roots, self.visited)
+        for node in reachable(roots, ends):
+            if node.seq < self._began and node not in ends:
+                self.walked[node] = node.hooks
 
     # ---- the end ---------------------------------------------------------------------------------------------------
 
@@ -182,7 +188,7 @@ class Trace:
 
     def _collect(self, found: Guards, function: Any, leaves: tuple[Any, ...]) -> Guards:
         found.modules.update(self.modules)
-        found.collect(function, leaves, self.is_joint)
+        found.collect(function, leaves, self.walked, self.is_joint)
         done: set[int] = set()
         while modules := [module for key, module in found.modules.items() if key not in done]:
             for module in modules:
@@ -238,8 +244,6 @@ def _rows_of_module(module: Module) -> Iterator[Row]:
     for name, value in attributes.items():
         if name == "_modules" and value:  # a container goes through its children
             yield value, KEYS, None, tuple(value)
-        elif name in _HOOKS:
-            yield value, SIZE, len(value)
         if not name.startswith("_") or name in module._parameters or name in module._buffers:
             yield attributes, ITEM, name, value
 

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 
+import numbers_in_libraries  # noqa: F401
 import numbers_named  # noqa: F401
 import numbers_patched
 import numbers_reached  # noqa: F401
@@ -58,7 +59,7 @@ def test_a_number_that_changes(name, how, when, monkeypatch):
         with numbers_patched.restored():
             found = calls_of(wrapped, change, at)
     except norch.CaptureError as error:
-        assert re.search(r"at .*numbers_(held|read|named|reached|patched)\.py:\d+", str(error)), error
+        assert re.search(r"at .*numbers_(held|read|named|reached|patched|in_libraries)\.py:\d+", str(error)), error
         assert name in REFUSED, error
         return
     finally:
