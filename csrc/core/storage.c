@@ -57,14 +57,42 @@ norch_storage *nr_storage_retain(norch_storage *storage) {
     return storage;
 }
 
-void nr_storage_release(norch_storage *storage) {
-    if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
-    if (storage->observer) storage->observer->gone(storage->observer, storage);
-    if (storage->release)
-        storage->release(storage->context);
-    else
-        storage->backend->free(storage->backend, storage->data, storage->bytes);
+static void end(norch_storage *storage) {
     atomic_fetch_sub_explicit(&live_storages, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&live_bytes, held_bytes(storage), memory_order_relaxed);
     nr_free(storage);
+}
+
+/* An owner of memory may hold a storage with an owner, and so on: a chain that is longer than DEEPEST waits in a list
+ * for its turn, so that the stack holds it. */
+#define DEEPEST 50
+static _Thread_local norch_storage *waiting;
+static _Thread_local int depth;
+
+static void release_owner(norch_storage *storage) {
+    if (depth == DEEPEST) {
+        storage->data = waiting;
+        waiting = storage;
+        return;
+    }
+    depth++;
+    for (;;) {
+        storage->release(storage->context);
+        end(storage);
+        if (depth > 1 || !waiting) break;
+        storage = waiting;
+        waiting = storage->data;
+    }
+    depth--;
+}
+
+void nr_storage_release(norch_storage *storage) {
+    if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
+    if (storage->observer) storage->observer->gone(storage->observer, storage);
+    if (storage->release) {
+        release_owner(storage);
+        return;
+    }
+    storage->backend->free(storage->backend, storage->data, storage->bytes);
+    end(storage);
 }

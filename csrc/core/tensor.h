@@ -18,6 +18,10 @@ void nr_preserve_strides(norch_tensor *out, const norch_tensor *x);
 /* A new header over the storage of x, `shift` elements further; checks nothing. */
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
                            int64_t shift);
+/* A tensor over memory of a storage, from data on, if nr_lies_in() says so. Its elements are known to lie there. */
+norch_tensor *nr_view_memory(norch_storage *storage, const void *data, int64_t ndim, const int64_t *shape,
+                             const int64_t *strides, int32_t dtype);
+bool nr_lies_in(const norch_storage *storage, const void *data, int32_t dtype);
 /* A tensor over memory of the caller that the backend can read; strides count elements. release(context) is called when
  * the storage is freed. The shape and dtype are checked already. */
 norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *data, int64_t ndim, const int64_t *shape,

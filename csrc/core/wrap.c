@@ -5,6 +5,25 @@
 #include "observer.h"
 #include "tensor.h"
 
+bool nr_lies_in(const norch_storage *storage, const void *data, int32_t dtype) {
+    const int64_t size = nr_size_of(dtype);
+    return storage && data && (int64_t)(uintptr_t)data % size == 0 &&
+           ((const char *)data - (const char *)storage->data) % size == 0;
+}
+
+norch_tensor *nr_view_memory(norch_storage *storage, const void *data, int64_t ndim, const int64_t *shape,
+                             const int64_t *strides, int32_t dtype) {
+    const int64_t shift = ((const char *)data - (const char *)storage->data) / nr_size_of(dtype);
+    if (nr_note_unseen("a tensor is made over memory of the host")) return NULL;
+    const norch_tensor whole = {.data = storage->data,
+                                .storage = storage,
+                                .dtype = dtype,
+                                .device_type = storage->backend->device_type,
+                                .device_index = storage->backend->device_index};
+    nr_dtypes_seen |= 1u << dtype;
+    return nr_make_view(&whole, (int32_t)ndim, shape, strides, shift);
+}
+
 norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *data, int64_t ndim, const int64_t *shape,
                              const int64_t *strides, int32_t dtype, void (*release)(void *), void *context) {
     int64_t first = 0, last = 0, count = 1; /* offsets of the lowest and the highest element from data */

@@ -108,6 +108,12 @@ NR_BUILTIN(from_array) {
         fits = a->strides[i] % nr_size_of(dtype) == 0;
     }
     if (!fits) return Py_NewRef(NR_NONE);
+    /* An array over the memory of a tensor is not held: to and fro would make a chain that grows. */
+    const array *owner = a;
+    while (owner && PyType_IsSubtype(owner->head.type, table[ARRAY_TYPE])) owner = owner->base;
+    const norch_tensor *held = owner && nr_is_tensor(owner) ? (const norch_tensor *)owner : NULL;
+    if (held && held->device_type == NORCH_CPU && nr_lies_in(held->storage, a->data, dtype))
+        return nr_view_memory(held->storage, a->data, a->ndim, shape, strides, dtype);
     void (*const release)(void *) = release_array;
     norch_tensor *x = norch_from_memory(a->data, a->ndim, shape, strides, dtype, *(void *const *)(const void *)&release,
                                         Py_NewRef(given[0]));

@@ -147,7 +147,9 @@ static int32_t dtype_of(const dl_tensor *from) {
     return -1;
 }
 
-static norch_tensor *tensor_over(const dl_tensor *from, void (*release)(void *), void *context) {
+/* storage: the one that the memory is of, if this library exported it; else NULL. */
+static norch_tensor *tensor_over(const dl_tensor *from, norch_storage *storage, void (*release)(void *),
+                                 void *context) {
     const int32_t dtype = dtype_of(from);
     if (dtype < 0)
         return NR_REFUSE(NORCH_ERROR_DTYPE,
@@ -167,8 +169,10 @@ static norch_tensor *tensor_over(const dl_tensor *from, void (*release)(void *),
         strides[d] = from->strides ? from->strides[d] : dense;
         dense *= from->shape[d] > 1 ? from->shape[d] : 1;
     }
-    return nr_wrap_memory("from_dlpack", backend, (char *)from->data + from->byte_offset, from->ndim, from->shape,
-                          strides, dtype, release, context);
+    char *data = (char *)from->data + from->byte_offset;
+    if (from->data && nr_lies_in(storage, data, dtype))
+        return nr_view_memory(storage, data, from->ndim, from->shape, strides, dtype);
+    return nr_wrap_memory("from_dlpack", backend, data, from->ndim, from->shape, strides, dtype, release, context);
 }
 
 /* from_dlpack(capsule): (a tensor over the producer's memory, whether it is read-only); consumes the capsule. */
@@ -184,15 +188,20 @@ NR_BUILTIN(from_dlpack) {
         return NR_REFUSE(NORCH_ERROR_VALUE, "from_dlpack: a capsule of DLPack %u.%u; norch reads 1.x and 0.x",
                          ((dl_versioned *)head)->major, ((dl_versioned *)head)->minor);
     const bool read_only = versioned && ((dl_versioned *)head)->flags & DL_READ_ONLY;
+    const bool own = versioned ? ((dl_versioned *)head)->deleter == delete_versioned
+                               : ((dl_managed *)head)->deleter == delete_managed;
+    exported *all = !own ? NULL : versioned ? ((dl_versioned *)head)->context : ((dl_managed *)head)->context;
     void *result = PyTuple_New(2);
-    norch_tensor *x = result ? tensor_over(versioned ? &((dl_versioned *)head)->tensor : &((dl_managed *)head)->tensor,
-                                           versioned ? release_versioned : release_managed, head)
-                             : NULL;
+    norch_tensor *x =
+        result ? tensor_over(versioned ? &((dl_versioned *)head)->tensor : &((dl_managed *)head)->tensor,
+                             all ? all->storage : NULL, versioned ? release_versioned : release_managed, head)
+               : NULL;
     if (!x) {
         if (result) Py_DecRef(result);
         return NULL;
     }
     PyCapsule_SetName(given[0], used_names[versioned]);
+    if (all && x->storage == all->storage) delete_exported(all); /* x holds the storage itself */
     PyTuple_SetItem(result, 0, x);
     PyTuple_SetItem(result, 1, PyBool_FromLong(read_only));
     return result;

@@ -100,3 +100,31 @@ def test_gradients_and_dtypes_are_refused() -> None:
     with pytest.raises(TypeError, match="bfloat16"):
         x.detach().bfloat16().numpy()
     assert x.numpy(force=True).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda x: norch.from_numpy(x.numpy()),
+        lambda x: norch.as_tensor(x.numpy()[:]),
+        lambda x: norch.from_dlpack(x),
+        lambda x: norch.from_dlpack(norch.utils.dlpack.to_dlpack(x)),
+    ],
+)
+def test_to_and_fro_holds_the_memory_itself(again: Any) -> None:
+    x = first = norch.arange(4.0)[1:]
+    before = lib.norch_live_storages()
+    for _ in range(100):
+        x = again(x)
+    assert lib.norch_live_storages() == before and x.data_ptr() == first.data_ptr() and x.storage_offset() == 1
+    x.mul_(2)
+    assert first.tolist() == [2, 4, 6] and again(x.reshape(3, 1).t()).stride() == (1, 1)
+
+
+@pytest.mark.host
+def test_a_long_chain_of_owners_ends() -> None:
+    x = norch.ones(2)
+    for _ in range(200_000):
+        x = norch.from_dlpack(np.from_dlpack(x))
+    assert x.tolist() == [1, 1]
+    del x
