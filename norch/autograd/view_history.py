@@ -124,7 +124,7 @@ def _placed(x: Any, view: View) -> Steps | None:
             seen = _applied(whole, (None, step, arguments, 1))
             if seen is not None and lib.norch_shares_storage(seen, whole):
                 whole, steps = seen, (steps, step, arguments, 1 if steps is None else steps[3] + 1)
-        if whole._dtype != x._dtype or (is_moved(x) and not _contains(whole, x)):
+        if whole._dtype != x._dtype or (is_moved(x) and not contains(whole, x)):
             return None
     shift = x._offset - whole._offset if x._numel else 0
     strides = lib.norch_shape(x), lib.norch_strides(x), shift, lib.norch_strides(whole)
@@ -147,7 +147,7 @@ def reach(shape: Sequence[int], stride: Sequence[int], shift: int = 0) -> tuple[
     return shift + sum(end for end in ends if end < 0), shift + sum(end for end in ends if end > 0)
 
 
-def _contains(whole: Any, x: Any) -> bool:
+def contains(whole: Any, x: Any) -> bool:
     """Whether all elements of x are elements of whole, a tensor of the same storage that does not overlap itself."""
     if not x._numel or not whole._numel:
         return not x._numel

@@ -18,7 +18,7 @@ from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.levels import zeros_of
 from ..autograd.record import gradient_edge, record_view
-from ..autograd.view_history import base_of, reach
+from ..autograd.view_history import base_of, contains, reach
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import BoundsError, Error, ShapeError
@@ -295,11 +295,15 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     tensor_of(input, "as_strided")
     shift = 0 if storage_offset is None else int64(storage_offset, "storage_offset") - input.storage_offset()
     base: Any = base_of(input)
-    if mode.enabled and gradient_edge(input) is not None:
-        if lib.norch_overlaps_itself(input) or (base is not None and lib.norch_overlaps_itself(base)):
-            raise Error("as_strided: elements that overlap have no gradient by strides; clone() the tensor first")
+    recorded = mode.enabled and gradient_edge(input) is not None
+    if recorded and (lib.norch_overlaps_itself(input) or (base is not None and lib.norch_overlaps_itself(base))):
+        raise Error("as_strided: elements that overlap have no gradient by strides; clone() the tensor first")
     if base is None or base._dtype != input._dtype or hasattr(input, "_physical") or not base._numel:
         base = input
+    elif recorded and base is not input:  # whose gradient is that of the base only where it reads beyond input
+        out = lib.norch_as_strided(input, tuple(size), tuple(stride), shift)
+        if gradient_edge(base) is None or contains(input, out):
+            base = input
     shift += input._offset - base._offset
     return _strided(base, tuple(size), tuple(stride), shift, lib.norch_strides(base))
 

@@ -249,3 +249,21 @@ def test_as_strided_of_a_part_has_the_gradients_of_its_base():
     x = norch.ones(6, requires_grad=True)
     for base in (x, x * 1):
         assert norch.autograd.grad(base[::2].as_strided((4,), (1,)).sum(), x)[0].tolist() == [1.0] * 4 + [0.0] * 2
+
+
+def test_as_strided_of_a_leaf_that_is_a_view_has_its_gradient():
+    x = norch.ones(3)[1:].requires_grad_()
+    w = norch.ones(2, requires_grad=True)
+    (x.as_strided((2,), (1,)) * w * x[:1]).sum().backward()
+    assert x.grad.tolist() == [3, 1]
+
+
+def test_derivatives_of_derivatives_through_as_strided():
+    def cubes(x):
+        return (x.as_strided((3,), (1,)) ** 3).sum()
+
+    x, slope = norch.tensor([1.0, 2.0, 3.0]), norch.func.grad(cubes)
+    for hessian in (norch.func.hessian(cubes), norch.func.jacrev(slope), norch.func.jacfwd(slope)):
+        assert hessian(x).tolist() == [[6, 0, 0], [0, 12, 0], [0, 0, 18]]
+    assert norch.autograd.functional.hessian(cubes, x).diagonal().tolist() == [6, 12, 18]
+    assert norch.func.jvp(slope, (x,), (norch.ones(3),))[1].tolist() == [6, 12, 18]
