@@ -146,14 +146,15 @@ _CopyInto = write_derivative("copy_into", grad_x=zeros_of, grad_values=lambda g:
 
 
 def check_scalar(value: Any, x: Tensor, name: str) -> None:
-    """check_fits() of an operand that is to be written into x: a number, or a 0-d tensor of a wider integer dtype on
-    the CPU. Elsewhere reading it would wait for the device, and what does not fit wraps."""
+    """check_fits() of an operand that is to be written into x: a number, or into integers a 0-d tensor of floats or of
+    a wider integer dtype on the CPU. Elsewhere reading it would wait for the device, and what does not fit wraps."""
     kind, wanted = value.dtype, x.dtype
     if value._weak:
         if not value.is_complex():
             check_fits(value.item(), wanted, name)
-    elif not value.ndim and kind is not wanted and wanted.kind in "iu" and kind.kind in "iu":
-        if value.is_cpu and x.is_cpu and not (fits(iinfo(kind).min, wanted) and fits(iinfo(kind).max, wanted)):
+    elif not value.ndim and kind is not wanted and wanted.kind in "iu" and kind.kind in "iuf":
+        whole = kind.kind != "f" and fits(iinfo(kind).min, wanted) and fits(iinfo(kind).max, wanted)
+        if value.is_cpu and x.is_cpu and not whole:
             if not isinstance(value, BatchedBase):
                 check_fits(value.item(), wanted, name)
             elif not holds(lib.norch_cast(value, wanted.code) == value):

@@ -123,7 +123,8 @@ def sgn(input: Tensor) -> Tensor:
 
 def _grad_of_sgn(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     """(g - out Re(conj(g) out)) / |x|: the part of g that is tangential to the unit circle at out. 0 at x = 0."""
-    return ((g - out * (g.conj() * out).real) / x.abs()).where(x != 0, 0)
+    size = x.abs().where(x != 0, 1)  # a quotient by 0 has no derivative, even where it is left out
+    return ((g - out * (g.conj() * out).real) / size).where(x != 0, 0)
 
 
 _sgn = function_op("sgn", grad=_grad_of_sgn, holomorphic=False)

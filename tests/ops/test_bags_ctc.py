@@ -166,3 +166,10 @@ BAD: Any = [
 def test_errors(call: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_bags_of_halves_are_summed_in_float32() -> None:
+    weight = norch.tensor([[30000.0], [-29984.0]]).half()
+    factors = norch.full((1, 2), 3.0).half()
+    assert F.embedding_bag(norch.tensor([[0, 1]]), weight, mode="sum", per_sample_weights=factors).item() == 48
+    assert F.embedding_bag(norch.tensor([[0, 0, 0]]), weight).item() == 30000

@@ -533,3 +533,13 @@ def test_logaddexp_of_large_and_infinite_numbers():
     a = np.array([800 + 1j, -800 + 2j, complex(-np.inf, 0), 1 + 3j, complex(np.inf, 0)])
     b = np.array([799 - 1j, 3j, complex(-np.inf, 0), 1 - 3j, complex(1, 0)])
     close(norch.logaddexp(norch.tensor(a), norch.tensor(b)), torch.logaddexp(torch.tensor(a), torch.tensor(b)))
+
+
+@pytest.mark.parametrize("function", [lambda z: z.abs(), lambda z: z.sgn().real])
+def test_derivatives_at_0_do_not_depend_on_the_mode(function):
+    modes, x = (norch.func.jacfwd, norch.func.jacrev), norch.zeros(2, dtype=norch.float64)
+    for outer in modes:
+        assert outer(lambda x: function(norch.complex(x[:1], x[1:])))(x).tolist() == [[0, 0]]
+        for inner in modes:
+            second = outer(inner(lambda x: function(norch.complex(x[:1], x[1:])).sum()))
+            assert second(x).tolist() == [[0, 0], [0, 0]]

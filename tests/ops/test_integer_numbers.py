@@ -521,3 +521,24 @@ def test_samples_of_vmap_are_0_d_tensors(way: str, name: str) -> None:
         wanted = outcome(lambda n=number: OF_SAMPLES[way](x, norch.tensor(n)))
         found = outcome(lambda n=number: each(x, norch.tensor([n, n]))[1])
         assert found == wanted, number
+
+
+@pytest.mark.host  # elsewhere reading the number would wait for the device
+@pytest.mark.parametrize("name", ["int8", "uint8", "int32"])
+@pytest.mark.parametrize("number", [1e30, -1e30, math.inf, math.nan])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, v: x.masked_fill(x > 1, v),
+        lambda x, v: x.masked_fill_(x > 1, v),
+        lambda x, v: x.fill_(v),
+        lambda x, v: x.index_fill(0, norch.tensor([0]), v),
+        lambda x, v: x.__setitem__(0, v),
+        lambda x, v: x.__setitem__(x > 1, v),
+    ],
+)
+def test_0_d_floats_that_integers_do_not_hold_are_refused(write: Any, number: float, name: str) -> None:
+    x = norch.tensor([1, 2], dtype=getattr(norch, name))
+    with pytest.raises(norch.ArgumentError, match=f"does not fit {name}"):
+        write(x, norch.tensor(number))
+    assert x.tolist() == [1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,12 @@ def test_the_range_of_a_histogram_of_one_value(torch: Any, shape: Any, given: An
     assert ours.hist.tolist() == theirs.hist.tolist() and ours.bin_edges.tolist() == theirs.bin_edges.tolist()
     counts = [m.histc(m.full(shape, -8.5), bins=2).tolist() for m in (norch, torch)]
     assert counts[0] == counts[1]
+
+
+def test_gradient_at_a_sample_does_not_read_it() -> None:
+    assert norch.gradient(norch.tensor([1.0, 2.0, math.inf, 5.0]))[0].tolist() == [1.0, math.inf, 1.5, -math.inf]
+    assert norch.gradient(norch.tensor([3e38, -3e38, 1e38, 2e38]))[0][1].item() == pytest.approx(-1e38)
+
+
+def test_gcd_of_the_least_integer() -> None:
+    assert norch.gcd(norch.tensor([1, 6]), norch.tensor(-(2**63))).tolist() == [1, 2]

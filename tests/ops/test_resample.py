@@ -1,5 +1,6 @@
 """Interpolation, patches and their layers: against PyTorch, and what they refuse."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -183,3 +184,12 @@ def test_interpolate_of_bytes_and_of_volumes_is_pytorchs(torch):
         found.append([*bytes_, resample(m.tensor(volume), size=(3, 2, 4), mode="area")])
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_an_infinite_pixel_reaches_what_it_is_part_of(mode: str) -> None:
+    x = norch.ones(1, 1, 16, 16)
+    x[0, 0, 3, 3] = math.inf
+    found = F.interpolate(x, size=(8, 8), mode=mode, antialias=True)
+    assert_close(found[0, 0, 5:], norch.ones(3, 8))
+    assert not found.isfinite().all()

@@ -1,4 +1,4 @@
-"""Images resampled by matrices of weights, a product an axis: with antialias, and of bytes.
+"""Images resampled by weights, an axis after another: with antialias, and of bytes.
 
 The weights are those of Pillow's Resample.c and of PyTorch's UpSampleKernel.cpp: a triangle or a cubic (Keys, "Cubic
 convolution interpolation", 1981), as wide as the scale where an image gets smaller.
@@ -6,11 +6,11 @@ convolution interpolation", 1981), as wide as the scale where an image gets smal
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 from ...dtype import float32, float64, uint8
-from ...ops.create import zeros
 from ...ops.values import tensor
 from ...tensor import Tensor
 
@@ -68,23 +68,26 @@ def _integers(rows: list[Row]) -> tuple[list[Row], int]:
     return [{j: float(math.trunc(w * one + math.copysign(0.5, w))) for j, w in row.items()} for row in rows], digits
 
 
-def _matrix(rows: list[Row], old: int, **like: Any) -> Tensor:
-    """The weights as (new, old)."""
-    most = max(map(len, rows))
-    index = tensor([[*row, *[0] * (most - len(row))] for row in rows], device=like["device"])
-    taps = tensor([[*row.values(), *[0.0] * (most - len(row))] for row in rows], **like)
-    return zeros(len(rows), old, **like).scatter_add(1, index, taps)
+def _weighted(x: Tensor, dim: int, rows: list[Row]) -> Tensor:
+    """The sums of the elements of an axis of x, the last or the one before it, times their weights. What has the weight
+    0 has no part in them, were it infinite."""
+    total: Any = None
+    for k in range(max(map(len, rows))):
+        taps = [next(itertools.islice(row.items(), k, None), (0, 0.0)) for row in rows]
+        index = tensor([j for j, _ in taps], device=x.device)
+        weights = tensor([w for _, w in taps], dtype=x.dtype, device=x.device).reshape(-1, *[1] * (3 - dim))
+        part = x.index_select(dim, index) * weights
+        if not all(w for _, w in taps):
+            part = part.masked_fill(weights == 0, 0)
+        total = part if total is None else total + part
+    return total
 
 
 def _axis(x: Tensor, dim: int, rows: list[Row]) -> Tensor:
-    """The product of the weights with an axis of x, the last or the one before it."""
-    like: Any = {"dtype": x.dtype if x.dtype is not uint8 else float64, "device": x.device}
     if x.dtype is not uint8:
-        weights = _matrix(rows, x.shape[dim], **like)
-        return weights @ x if dim == 2 else x @ weights.t()
+        return _weighted(x, dim, rows)
     whole, digits = _integers(rows)
-    weights, wide = _matrix(whole, x.shape[dim], **like), x.double()  # exact: sums of 8 and 16 bits
-    product = weights @ wide if dim == 2 else wide @ weights.t()
+    product = _weighted(x.double(), dim, whole)  # exact: sums of 8 and 16 bits
     return ((product + (1 << digits >> 1)) / (1 << digits)).floor().clamp(0, 255).to(uint8)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from ...autograd.halves import widened
 from ...autograd.outlive import outlive_writes
 from ...dtype import dtype as DType
 from ...dtype import int64
@@ -80,15 +81,18 @@ def embedding_bag(
         kept = (index != padding_idx % tensor_of(weight, "embedding_bag").shape[0]).nonzero().squeeze(1)
         index, bag, factors = index[kept], bag[kept], None if factors is None else factors[kept]
     rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
-    out = rows.new_zeros(count, rows.shape[1])
     if mode == "max":
-        found = out.scatter_reduce(0, bag.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
+        found = rows.new_zeros(count, rows.shape[1]).scatter_reduce(
+            0, bag.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False
+        )
         return outlive_writes(found, found)  # PyTorch keeps indices
-    out = out.index_add(0, bag, rows if factors is None else rows * factors.unsqueeze(1))
-    if mode == "sum" or not count:
-        return out
-    sizes = bag.new_zeros(count).index_add(0, bag, ones_like(bag))
-    return out / sizes.clamp(min=1).unsqueeze(1).to(out.dtype)
+    dtype, rows = rows.dtype, widened(rows)  # sums of halves are rounded once
+    rows = rows if factors is None else rows * factors.unsqueeze(1)
+    out = rows.new_zeros(count, rows.shape[1]).index_add(0, bag, rows)
+    if mode == "mean" and count:
+        sizes = bag.new_zeros(count).index_add(0, bag, ones_like(bag))
+        out = out / sizes.clamp(min=1).unsqueeze(1).to(out.dtype)
+    return out.to(dtype)
 
 
 class EmbeddingBag(Embedding):

@@ -50,7 +50,7 @@ def gcd(input: Any, other: Any) -> Any:
     a, b = broadcast_tensors(abs_(a.to(int64)), abs_(b.to(int64)))
     while occurs(left := b != 0):
         a, b = where(left, b, a), where(left, remainder(a, where(left, b, 1)), 0)
-    return a.to(dtype)
+    return abs_(a).to(dtype)  # of the least integer, which has no opposite, rests are negative
 
 
 @method(inplace=True, moves=True)
@@ -124,8 +124,11 @@ def _slope(x: Any, spacing: Any, edge_order: int, axis: int) -> Any:
         raise ShapeError(f"gradient: {n} samples along axis {axis} are not more than edge_order, {edge_order}")
     steps = _steps(spacing, n, axis, x)
     slopes = (x[..., 1:] - x[..., :-1]) / steps  # between neighbours
-    left, right = steps[:-1], steps[1:]
-    inside = (slopes[..., :-1] * right + slopes[..., 1:] * left) / (left + right)
+    if getattr(spacing, "ndim", 0) == 0:  # the sample itself has no part in it
+        inside = (x[..., 2:] - x[..., :-2]) / (steps[1:] * 2)
+    else:
+        left, right = steps[:-1], steps[1:]
+        inside = (slopes[..., :-1] * right + slopes[..., 1:] * left) / (left + right)
     first, last = narrow(slopes, -1, 0, 1), narrow(slopes, -1, n - 2, 1)
     if edge_order == 2:  # the parabola through three samples
         first = first - (narrow(inside, -1, 0, 1) - first)
