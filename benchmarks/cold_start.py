@@ -2,8 +2,8 @@
 `python -m benchmarks.cold_start`.
 
 norch and PyTorch map a file of their own format into a model that was made on the meta device, which draws no initial
-weights; ONNX Runtime reads the model that norch exported. Each run is a fresh interpreter with one thread, and the files
-are in the page cache. Times are the CPU's, of the whole process; memory is the most that was resident.
+weights; ONNX Runtime reads the model that norch exported. Each run is a fresh interpreter with one thread, and the
+files are in the page cache. Times are the CPU's, of the whole process; memory is the most that was resident.
 """
 
 from __future__ import annotations
