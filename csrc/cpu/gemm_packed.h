@@ -52,14 +52,14 @@ static void NAME(packed_task)(const NAME(packed_product) * s, T *packed_a, int64
         target.bias = NAME(bias_at)(p, j * PANEL_COLS);
         for (int64_t pc = 0; pc < p->k; pc += s->depth) {
             const T *b = s->b + (j * p->k + pc) * PANEL_COLS;
+            const int64_t kc = least(s->depth, p->k - pc);
             target.add = pc > 0;
             for (int64_t t = from; t < to; t++) {
                 const int64_t row = NAME(first_row)(s, t);
                 target.rows = (int)(NAME(first_row)(s, t + 1) - row);
                 target.c = (T *)p->c + row * p->c_row + j * PANEL_COLS;
-                TILES_OF_ROWS[target.rows - 1][target.cols > LANES](least(s->depth, p->k - pc),
-                                                                    packed_a + ((t - from) * p->k + pc) * TILE_ROWS, 1,
-                                                                    TILE_ROWS, b, PANEL_COLS, &target);
+                TILES_OF_ROWS[target.rows - 1][target.cols > LANES](kc, packed_a + ((t - from) * p->k + pc) * TILE_ROWS,
+                                                                    1, TILE_ROWS, b, PANEL_COLS, &target);
             }
         }
     }
@@ -74,25 +74,115 @@ static void NAME(packed_worker)(void *context, int64_t worker) {
         NAME(packed_task)(s, s->packed_a + worker * s->a_size, task);
 }
 
+/* ---- one row ----------------------------------------------------------------------------------------------
+ *
+ * The dot products of run_dot, with LANES columns of B to a panel: lane l of the sum of a column there is here a lane of
+ * sum[l], for a column a lane, so that B is read in one stream, and the ends of the sums are additions of vectors.
+ *
+ *   B (k, n), LANES 4:   a b c d | e f ..      panel 0: a b c d  i j k l  q r s t  y z . .     sum[0] += x[0] (a b c d),
+ *                        i j k l | m n ..                                                     sum[1] += x[1] (i j k l) .. */
+
+/* The columns of whole groups of four; the others are sums in another order, and are computed from the weight itself. */
+INLINE int64_t NAME(grouped)(const product *p) { return p->n / 4 * 4; }
+
+INLINE int64_t NAME(whole_depth)(const product *p) { return ceil_div(p->k, LANES) * LANES; }
+
+static void NAME(pack_columns)(const product *p, T *to) {
+    const int64_t depth = NAME(whole_depth)(p), n = NAME(grouped)(p);
+    for (int64_t j = 0; j < n; j += LANES)
+        for (int64_t q = 0; q < depth; q++)
+            for (int64_t l = j; l < j + LANES; l++)
+                *to++ = q < p->k && l < n ? ((const T *)p->b)[q * p->b_row + l * p->b_col] : 0;
+}
+
+typedef struct NAME(packed_row) {
+    const product *p;
+    const T *b;
+    int64_t panels, group; /* group: panels of a chunk */
+} NAME(packed_row);
+
+/* Columns [j, j + LANES) of C, from kc terms at x and at b. */
+static void NAME(row_panel)(const product *p, int64_t kc, const T *x, const T *b, int64_t j, bool add) {
+    NAME(vec) sum[LANES];
+    UNROLL for (int l = 0; l < LANES; l++) sum[l] = (NAME(vec)){0};
+    for (int64_t q = 0; q < kc; q += LANES, b += LANES * LANES) {
+        UNROLL for (int l = 0; l < LANES; l++) sum[l] += x[q + l] * VEC(b + l * LANES);
+    }
+    UNROLL for (int l = 4; l < LANES; l++) sum[l % 4] += sum[l];
+    NAME(vec) total = (sum[0] + sum[2]) + (sum[1] + sum[3]);
+    const int count = (int)least(LANES, NAME(grouped)(p) - j);
+    T *c = (T *)p->c + j;
+    const T *more = add ? c : NAME(bias_at)(p, j);
+    if (more) total += count == LANES ? VEC(more) : NAME(load_part)(more, count);
+    if (count == LANES)
+        STORE(c, total);
+    else
+        NAME(store_part)(c, count, total);
+}
+
+static void NAME(row_chunk)(void *context, int64_t chunk) {
+    const NAME(packed_row) *s = context;
+    const product *p = s->p;
+    const int64_t depth = NAME(whole_depth)(p), last = least((chunk + 1) * s->group, s->panels);
+    T copy[DOT_K];
+    for (int64_t pc = 0; pc < p->k; pc += DOT_K) {
+        const int64_t kc = least(DOT_K, p->k - pc), whole = least(DOT_K, depth - pc);
+        const T *x = (const T *)p->a + pc * p->a_col;
+        if (p->a_col != 1 || kc < whole) {
+            for (int64_t q = 0; q < whole; q++) copy[q] = q < kc ? x[q * p->a_col] : 0;
+            x = copy;
+        }
+        for (int64_t j = chunk * s->group; j < last; j++)
+            NAME(row_panel)(p, whole, x, s->b + (j * depth + pc) * LANES, j * LANES, pc > 0);
+        for (int64_t j = NAME(grouped)(p); j < p->n && last == s->panels; j++) {
+            const TARGET to = {.c = (T *)p->c + j, .add = pc > 0, .bias = NAME(bias_at)(p, j)};
+            NAME(dots)[0][0](kc, x, 0, (const T *)p->b + pc * p->b_row + j * p->b_col, p->b_col, &to);
+        }
+    }
+}
+
+static int32_t NAME(run_packed_row)(const product *p, const T *packed) {
+    NAME(packed_row) s = {.p = p, .b = packed, .panels = ceil_div(NAME(grouped)(p), LANES)};
+    const int64_t chunks = work_of(p) < SERIAL_WORK || nr_threads() == 1 ? 1 : (int64_t)(work_of(p) / CHUNK_WORK);
+    s.group = ceil_div(s.panels, least(chunks, s.panels));
+    nr_parallel(ceil_div(s.panels, s.group), NAME(row_chunk), &s);
+    apply_epilogue(p, p->c, 1, p->n, sizeof(T));
+    return NORCH_OK;
+}
+
+/* Whether a call is one row of dot products, with columns enough for a panel. */
+static bool NAME(is_row)(const product *p) {
+    return p->m == 1 && p->bias_step == 1 && p->n >= LANES && p->k && NAME(choose)(p) == DOT;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------ */
+
 /* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products read the weight where it
- * lies, and so do a few rows of A. Rows of A that are longer than the cache would be read from memory for each panel. */
+ * lies, unless it is one row, and so do a few rows of A. Rows of A that are longer than the cache would be read from memory for each panel. */
 static int64_t NAME(packed_numbers)(const nr_call *call) {
     const nr_matmul_plan *plan = call->plan;
     product p;
     first_product(call, &p);
-    if (plan->batch_ndim || plan->residual || p.m < 2 || p.n < 2 || !NAME(depth)(&p)) return 0;
+    if (plan->batch_ndim || plan->residual) return 0;
+    if (NAME(is_row)(&p)) return ceil_div(NAME(grouped)(&p), LANES) * LANES * NAME(whole_depth)(&p);
+    if (p.m < 2 || p.n < 2 || !NAME(depth)(&p)) return 0;
     if ((p.b_col == 1 && p.m <= 2 * TILE_ROWS) || p.k * TILE_ROWS * (int64_t)sizeof(T) > block_bytes()) return 0;
     return ceil_div(p.n, PANEL_COLS) * PANEL_COLS * p.k;
 }
 
 static void NAME(pack_right)(const nr_call *call, T *to) {
-    const nr_matmul_plan *p = call->plan;
-    NAME(pack_b)(to, p->k, p->b, p->b_row, p->b_col, p->n);
+    product p;
+    first_product(call, &p);
+    if (p.m == 1)
+        NAME(pack_columns)(&p, to);
+    else
+        NAME(pack_b)(to, p.k, p.b, p.b_row, p.b_col, p.n);
 }
 
 static int32_t NAME(run_packed)(const nr_call *call, const T *packed) {
     product p;
     first_product(call, &p);
+    if (p.m == 1) return NAME(run_packed_row)(&p, packed);
     const int64_t rows = greatest(TILE_ROWS, block_bytes() / (p.k * (int64_t)sizeof(T)) / TILE_ROWS * TILE_ROWS);
     NAME(packed_product) s = {.p = &p, .b = packed, .depth = NAME(depth)(&p), .tiles = ceil_div(p.m, TILE_ROWS)};
     s.blocks = ceil_div(p.m, rows);

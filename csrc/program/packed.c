@@ -96,11 +96,11 @@ static void note_program(const void *of) {
 
 /* ---- the list ------------------------------------------------------------------------------------------- */
 
-/* The weight of a call, and its shape; that of a product begins with a 0. */
+/* The weight of a call, and its shape; that of a product begins with a 0, or for one row with a -1. */
 static const void *weight_of(const nr_call *call, int64_t shape[5]) {
     if (call->family == NR_MATMUL) {
         const nr_matmul_plan *p = call->plan;
-        memcpy(shape, (const int64_t[5]){0, p->k, p->n, p->b_row, p->b_col}, 5 * sizeof *shape);
+        memcpy(shape, (const int64_t[5]){p->m == 1 ? -1 : 0, p->k, p->n, p->b_row, p->b_col}, 5 * sizeof *shape);
         return p->b;
     }
     const nr_conv_plan *p = call->plan;
@@ -144,11 +144,14 @@ void nr_packed_release(nr_packed *packed) {
     nr_free(packed);
 }
 
+bool nr_packed_is_exposed(const nr_packed *packed) {
+    return atomic_load_explicit(&packed->storage->exposed, memory_order_relaxed);
+}
+
 const float *nr_packed_numbers(nr_packed *packed, const nr_call *call) {
     const norch_storage *storage = packed->storage;
     pthread_mutex_lock(&lock);
     const int64_t version = atomic_load_explicit(&storage->writes, memory_order_acquire);
-    const bool exposed = atomic_load_explicit(&storage->exposed, memory_order_relaxed);
     if (!packed->numbers && !nr_allocation_fails())
         packed->numbers = storage->backend->alloc(storage->backend, packed->bytes);
     if (!packed->numbers) {
@@ -156,7 +159,7 @@ const float *nr_packed_numbers(nr_packed *packed, const nr_call *call) {
         nr_fail(NORCH_ERROR_MEMORY, "capture: no memory for %zu bytes of a packed weight", packed->bytes);
         return NULL;
     }
-    if (exposed || version != packed->version) {
+    if (nr_packed_is_exposed(packed) || version != packed->version) {
         call->backend->layers->pack(call, packed->numbers);
         packed->version = version;
     }

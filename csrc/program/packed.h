@@ -3,7 +3,7 @@
  * A packed weight is a copy, so that every write to the weight must be noticed: it is then packed again before the next
  * layer reads it. While any weight is packed, each call, and each replay, tells which memory it has written
  * (nr_watch_call, core/dispatch.h), and the storages of packed weights count it. Memory that others know the address of,
- * NumPy for example, can be written without a call: such a weight is packed for each run. */
+ * NumPy for example, can be written without a call: such a weight is packed for each run, or the call runs as it is. */
 #ifndef NR_PROGRAM_PACKED_H
 #define NR_PROGRAM_PACKED_H
 
@@ -17,6 +17,8 @@ typedef struct nr_packed nr_packed;
 /* The packed weight of a convolution or of a product, which lies in a storage; all recordings share one. NULL: out of memory. */
 nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call);
 void nr_packed_release(nr_packed *packed);
+/* Whether others know the address of the weight. */
+bool nr_packed_is_exposed(const nr_packed *packed);
 /* The numbers, packed anew if the weight was written to. NULL: out of memory. */
 const float *nr_packed_numbers(nr_packed *packed, const nr_call *call);
 

@@ -19,14 +19,36 @@ static norch_storage *storage_of_weight(const nr_program *program, const nr_step
     return NULL;
 }
 
+/* Bytes of weights that single rows read, which are packed if they fit into a cache: from memory, they come as fast
+ * where they lie. */
+#define CACHED (8 << 20)
+
+static bool is_product(const nr_program *program, const nr_step *step) {
+    const nr_call *call = &step->call;
+    return !step->dead && call->family == NR_MATMUL && call->dtype == NORCH_FLOAT32 && !call->load &&
+           call->backend == program->backend;
+}
+
+/* Whether the weights of single rows stay in a cache. The steps of a layer use one weight, one after the other. */
+static bool rows_are_cached(const nr_program *program) {
+    const void *last = NULL;
+    double bytes = 0;
+    for (int64_t s = 0; s < program->count; s++) {
+        const nr_matmul_plan *plan = program->steps[s].call.plan;
+        if (!is_product(program, &program->steps[s]) || plan->m > 1 || plan->b == last) continue;
+        bytes += (double)plan->k * (double)plan->n * (double)sizeof(float);
+        last = plan->b;
+    }
+    return bytes <= CACHED;
+}
+
 void nr_program_pack_products(nr_program *program) {
     const nr_layer_runner *runner = program->backend->layers;
+    const bool rows = rows_are_cached(program);
     for (int64_t s = 0; s < program->count; s++) {
         nr_step *step = &program->steps[s];
         const nr_call *call = &step->call;
-        if (step->dead || call->family != NR_MATMUL || call->dtype != NORCH_FLOAT32 || call->load ||
-            call->backend != program->backend)
-            continue;
+        if (!is_product(program, step) || (!rows && ((const nr_matmul_plan *)call->plan)->m == 1)) continue;
         norch_storage *storage = storage_of_weight(program, step);
         if (!storage || !runner->packed_size(call)) continue;
         nr_lowered *lowered = nr_malloc(sizeof *lowered);

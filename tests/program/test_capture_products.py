@@ -58,6 +58,59 @@ def test_each_size(threads, rows, columns, terms, transposed):
     assert layers_of(f) or (rows, transposed) == (15, False) or terms == 1 or min(columns, terms) < 5
 
 
+# columns, terms of a single row
+ROWS = [(16, 16), (1024, 256), (33, 100), (18, 17), (67, 1024), (39, 1500), (500, 1600), (64, 2048), (1030, 1000)]
+
+
+@pytest.mark.parametrize("columns, terms", ROWS)
+def test_single_rows(threads, columns, terms):
+    norch.manual_seed(5)
+    weight, bias = norch.randn(columns, terms), norch.randn(columns)
+    act = nn.Sequential(nn.Linear(terms, columns), nn.GELU())
+
+    @norch.no_grad()
+    def run(x):
+        return F.linear(x, weight, bias), F.linear(x, weight), act(x), weight @ x[0]
+
+    threads(1)
+    f = captured(run, norch.randn(1, terms))
+    assert DEVICE != "cpu" or len(f.program.layers()) == 3  # not the column, whose weight is on the left
+    x, across = norch.randn(1, terms), norch.randn(terms, 2).t()[:1]
+    infinite = norch.randn(1, terms)
+    infinite[0, -1] = float("inf")
+    for count in (1, 2, 3):
+        threads(count)
+        for given in (x, -x * 1e-30, infinite, norch.zeros(1, terms)):
+            assert all(same_bits(a, b) for a, b in zip(f(given), run(given), strict=True))
+    g = captured(run, across)
+    assert all(same_bits(a, b) for a, b in zip(g(across), run(across), strict=True))
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("batch, size", [(1, 32), (1, 70), (3, 32)])
+def test_recurrent_layers(kind, batch, size):
+    norch.manual_seed(6)
+    layer = kind(20, size, num_layers=2, bidirectional=True)
+    run, x = inference(lambda x: layer(x)[0]), norch.randn(9, batch, 20)
+    f = captured(run, x)
+    for write in (lambda p: p.mul_(2), lambda p: p.normal_(), lambda p: p.detach().numpy().fill(0.1)):
+        assert same_bits(f(x), run(x))
+        with norch.no_grad():
+            write(layer.weight_hh_l1_reverse)
+            write(layer.weight_ih_l1)
+        x = norch.randn(9, batch, 20)
+        assert same_bits(f(x), run(x))
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="layers are the CPU's")
+def test_single_rows_of_large_weights_are_read_where_they_lie():
+    large = nn.Sequential(nn.Linear(1200, 1000), nn.Linear(1000, 1200))
+    f = captured(inference(large), norch.randn(1, 1200))
+    assert f.program.layers() == []
+    f = captured(inference(large), norch.randn(400, 1200))
+    assert len(f.program.layers()) == 2
+
+
 @pytest.mark.parametrize("act", [nn.ReLU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid])
 def test_networks_with_activations(threads, act):
     norch.manual_seed(1)
