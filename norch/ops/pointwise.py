@@ -346,7 +346,11 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
     if function in (_add, _sub) and type(factor) in (int, float) and input.dtype.is_floating_point:
         (other,) = others
         if isinstance(other, Handle) and other.dtype is input.dtype:
-            return _addcmul(input, other, -factor if function is _sub else factor)
+            try:
+                return _addcmul(input, other, -factor if function is _sub else factor)
+            except Error as error:
+                rename_error(error, name)
+                raise
     others, dtype = _times(name, factor, input, others)
     if dtype.is_floating_point and dtype.itemsize == 2:
         given = input.float()

@@ -21,6 +21,7 @@ from types import (
 from typing import Any
 from weakref import CallableProxyType, ProxyType
 
+from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..nn._registry import Registry
 from ..nn.module import Module
@@ -367,7 +368,8 @@ class Walk(Settings):
         attributes = dict_of(x)
         if attributes is not None:
             # The code of NumPy is not looked at, and so the names that it reads are not known.
-            everything = everything or module.partition(".")[0] in ("numpy", "scipy") or base is SimpleNamespace
+            everything = everything or module.partition(".")[0] in ("numpy", "scipy")
+            everything = everything or (base is SimpleNamespace and x is not lib)
             self._attributes(x, attributes, place, special=True, names=names, everything=everything)
         if is_a(x, Optimizer):
             for hooks in x._hooks.values():
