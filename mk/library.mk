@@ -6,7 +6,7 @@ OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
 
 # The ABI number: a plugin built from other texts than these is refused.
 ABI_FILES := csrc/norch.h csrc/ops.def csrc/complex.def csrc/optim.def csrc/dtypes.def csrc/families.def csrc/core/backend.h \
-    csrc/core/device.h csrc/core/dtype.h csrc/core/optable.h csrc/core/plan.h $(sort $(wildcard csrc/families/*.h))
+    csrc/core/device.h csrc/core/dtype.h csrc/core/fields.h csrc/core/optable.h csrc/core/plan.h $(sort $(wildcard csrc/families/*.h))
 ABI = 0x$(shell cat $(ABI_FILES) | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-16)ull
 
 $(LIB): $(OBJECTS) $(BUILD)/objects

@@ -14,7 +14,7 @@ const nr_isa NR_ISA(nr_build) = {
     .layers = &NR_ISA(nr_layers),
     .run =
         {
-#define PER_ISA(NAME, name, label) [NR_##NAME] = NR_ISA(nr_run_##name),
+#define PER_ISA(NAME, name, label, traits) [NR_##NAME] = NR_ISA(nr_run_##name),
 #include "../families.def"
         },
 };

@@ -108,7 +108,7 @@ static nr_backend backend = {
     .kernels = kernels,
     .run =
         {
-#define SHARED(NAME, name, label) [NR_##NAME] = nr_run_##name,
+#define SHARED(NAME, name, label, traits) [NR_##NAME] = nr_run_##name,
 #include "../families.def"
         },
     .chains = &nr_cpu_chains,

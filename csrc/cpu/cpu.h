@@ -95,9 +95,9 @@ void nr_fill_complex(nr_kernel_rows kernels); /* those of complex.def, for every
 
 /* The runners of families; those compiled once call kernels of the ISA builds on runs of elements, or have none. */
 typedef int32_t nr_runner(const nr_call *call);
-#define SHARED(NAME, name, label) nr_runner nr_run_##name;
+#define SHARED(NAME, name, label, traits) nr_runner nr_run_##name;
 #ifdef NR_ISA_NAME
-#define PER_ISA(NAME, name, label) nr_runner NR_ISA(nr_run_##name);
+#define PER_ISA(NAME, name, label, traits) nr_runner NR_ISA(nr_run_##name);
 #endif
 #include "../families.def"
 nr_runner nr_run_nonzero; /* called by nr_run_index */

@@ -44,7 +44,7 @@ typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *i
 static __attribute__((noinline)) bool offsets(const nr_index_plan *plan, char *dense, const char *index,
                                               const char *before, int64_t n) {
     const int64_t *step[] = {plan->nest.stride[0], plan->nest.stride[1], plan->nest.stride[2]};
-    const int64_t below = plan->axis_size, wrap = plan->check.wraps ? below : 0, axis_step = plan->axis_stride;
+    const int64_t below = plan->axis_size, wrap = plan->wraps ? below : 0, axis_step = plan->axis_stride;
     const bool sums = plan->nest.data[2] != NULL;
     int64_t wrong = 0;
     if (!sums && axis_step == 1 && *step[0] == sizeof(int64_t) && *step[1] == sizeof(int64_t)) {
@@ -118,7 +118,7 @@ static void run_chunk(void *context, int64_t chunk) {
 static int32_t fail_lost(const nr_call *call) {
     const nr_index_plan *plan = call->plan;
     const nr_plan *nest = &plan->nest;
-    const int64_t wrap = plan->check.wraps ? plan->axis_size : 0;
+    const int64_t wrap = plan->wraps ? plan->axis_size : 0;
     const bool over = nest->data[0] == nest->data[1];
     int64_t at[NORCH_MAX_DIMS] = {0}, index = 0;
     const char *data = nest->data[1];
@@ -134,7 +134,7 @@ static int32_t fail_lost(const nr_call *call) {
         }
     }
     return nr_fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld at dimension %lld", call->name,
-                   (long long)index, (long long)plan->axis_size, (long long)plan->check.dimension);
+                   (long long)index, (long long)plan->axis_size, (long long)plan->dimension);
 }
 
 int32_t nr_run_index(const nr_call *call) {

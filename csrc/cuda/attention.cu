@@ -285,28 +285,28 @@ static fused_args fused_args_of(const nr_attention_plan &p) {
     a.k = p.k;
     a.v = p.v;
     a.g = p.g;
-    a.mask = p.fused.mask;
+    a.mask = p.mask;
     a.out = p.out;
     a.grad_q = p.grad_q;
     a.grad_k = p.grad_k;
     a.grad_v = p.grad_v;
-    a.logsumexp = static_cast<float *>(p.fused.logsumexp);
-    a.seed = static_cast<const uint64_t *>(p.fused.seed);
+    a.logsumexp = static_cast<float *>(p.logsumexp);
+    a.seed = static_cast<const uint64_t *>(p.seed);
     a.queries = (int32_t)p.queries;
     a.keys = (int32_t)p.keys;
     a.width = (int32_t)p.width;
     a.value_width = (int32_t)p.value_width;
-    a.group = (int32_t)p.fused.group;
+    a.group = (int32_t)p.group;
     for (int o = 0; o < NR_ATTENTION_OPERANDS; o++) {
         a.row[o] = (int32_t)p.row[o];
-        a.group_stride[o] = p.fused.group_stride[o];
+        a.group_stride[o] = p.group_stride[o];
     }
     a.mask_row = p.row[NR_ATTENTION_MASK];
-    a.mask_column = p.fused.mask_column;
-    a.mask_is_bool = p.fused.mask_is_bool;
+    a.mask_column = p.mask_column;
+    a.mask_is_bool = p.mask_is_bool;
     a.scale = (float)p.scale;
-    a.kept_factor = p.fused.dropout < 1 ? (float)(1 / (1 - p.fused.dropout)) : 0;
-    a.dropped = (uint32_t)ceil((double)(float)p.fused.dropout * 0x1p24); /* uniform32 is a multiple of 2^-24 */
+    a.kept_factor = p.dropout < 1 ? (float)(1 / (1 - p.dropout)) : 0;
+    a.dropped = (uint32_t)ceil((double)(float)p.dropout * 0x1p24); /* uniform32 is a multiple of 2^-24 */
     a.causal = p.causal;
     a.batch = nest_of<NR_ATTENTION_OPERANDS>(p.batch_ndim, p.batch, p.batch_stride);
     a.items = 1;
@@ -316,7 +316,7 @@ static fused_args fused_args_of(const nr_attention_plan &p) {
 
 static int32_t attend_fused(const nr_call *call, const nr_attention_plan &p) {
     fused_args a = fused_args_of(p);
-    const int64_t rows = p.queries > p.keys ? p.queries : p.keys, heads = a.items * p.fused.group;
+    const int64_t rows = p.queries > p.keys ? p.queries : p.keys, heads = a.items * p.group;
     const int64_t blocks = heads * ((rows + FEWEST_ROWS - 1) / FEWEST_ROWS);
     const bool back = call->op == NR_ATTENTION_FUSED_BACKWARD;
     const size_t deltas = back ? (size_t)(heads * p.queries) : 0, bytes = (deltas + (size_t)blocks) * sizeof(float);

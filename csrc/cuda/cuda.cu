@@ -67,7 +67,7 @@ int32_t nr_cuda_enter(const nr_backend *self) {
 }
 
 static const char *const family_names[] = {
-#define FAMILY(NAME, name, label) label,
+#define FAMILY(NAME, name, label, traits) label,
 #include "../families.def"
 };
 
@@ -389,7 +389,7 @@ static int32_t gpu_empty_cache(const nr_backend *self) {
 
 typedef int32_t (*runner)(const nr_call *call);
 static const runner families[] = {
-#define FAMILY(NAME, name, label) nr_cuda_##name,
+#define FAMILY(NAME, name, label, traits) nr_cuda_##name,
 #include "../families.def"
 };
 

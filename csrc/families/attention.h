@@ -3,6 +3,7 @@
 #define NR_FAMILIES_ATTENTION_H
 
 #include <stdbool.h>
+#include "../core/fields.h"
 #include "../norch.h"
 
 /* out = softmax(q k^T scale + mask) v for each item of the batch: q (queries, width), k (keys, width), v (keys,
@@ -10,10 +11,10 @@
  * batch strides in the same order. causal: query i attends to keys 0 to i. BACKWARD: the gradients of q, k and v from
  * that of out, g.
  *
- * The fused kinds, which a backend has if fuses_attention is set, support more, with the fields of `fused`. `group`
- * heads of q, group_stride apart in every operand but k and v, share keys and values. mask has strides of its own, and
- * is bool (true: attended to) or of the dtype, to be added; a query that attends to no key gives 0. seed: of dropout,
- * which zeroes weights with a probability and divides the others by 1 minus it. logsumexp of the scores of each query,
+ * The fused kinds, which a backend has if fuses_attention is set, support more. `group` heads of q, group_stride apart
+ * in every operand but k and v, share keys and values; of other kinds it is 1. mask has strides of its own, and is bool
+ * (true: attended to) or of the dtype, to be added; a query that attends to no key gives 0. seed: of dropout, which
+ * zeroes weights with a probability and divides the others by 1 minus it. logsumexp of the scores of each query,
  * contiguous, is written by the forward kind (unless NULL), and read, like out, by the backward kind. */
 typedef enum nr_attention_operand {
     NR_ATTENTION_Q,
@@ -33,25 +34,13 @@ typedef enum nr_attention_kind {
     NR_ATTENTION_FUSED,
     NR_ATTENTION_FUSED_BACKWARD
 } nr_attention_kind;
-typedef struct nr_attention_plan {
-    int64_t queries, keys, width, value_width;
-    double scale;
-    bool causal;
-    const void *q, *k, *v, *g;
-    void *out, *grad_q, *grad_k, *grad_v;
-    int64_t row[NR_ATTENTION_OPERANDS];
-    int32_t batch_ndim;
-    int64_t batch[NORCH_MAX_DIMS];
-    int64_t batch_stride[NR_ATTENTION_OPERANDS][NORCH_MAX_DIMS];
-    struct {
-        int64_t group, group_stride[NR_ATTENTION_OPERANDS];
-        const void *mask;
-        bool mask_is_bool;
-        int64_t mask_column; /* elements of the mask from one key to the next */
-        const void *seed;
-        double dropout;
-        void *logsumexp;
-    } fused;
-} nr_attention_plan;
+NR_PLAN(nr_attention_plan, NUM(int64_t, queries, keys, width, value_width), NUM(double, scale, dropout),
+        NUM(bool, causal, mask_is_bool), IN(const void *, q, k, v, g, mask, seed),
+        OUT_IF(op == NR_ATTENTION_FORWARD || op == NR_ATTENTION_FUSED, void *, out, logsumexp),
+        OUT(void *, grad_q, grad_k, grad_v), NUM(int64_t[NR_ATTENTION_OPERANDS], row, group_stride),
+        NUM(int64_t, group), NUM(int64_t, mask_column), /* elements of the mask from one key to the next */
+        NUM(int32_t, batch_ndim), DIMS(p->batch_ndim, int64_t[NORCH_MAX_DIMS], batch),
+        DIMS(p->batch_ndim, int64_t[NR_ATTENTION_OPERANDS][NORCH_MAX_DIMS], batch_stride),
+        SIZES(p->queries, p->keys, p->width));
 
 #endif

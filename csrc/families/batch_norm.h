@@ -2,6 +2,7 @@
 #ifndef NR_FAMILIES_BATCH_NORM_H
 #define NR_FAMILIES_BATCH_NORM_H
 
+#include "../core/fields.h"
 #include "../norch.h"
 #include "normalize.h"
 
@@ -16,11 +17,10 @@ typedef enum nr_batch_norm_kind {
     NR_BATCH_NORM_TRAINING_BACKWARD,
     NR_BATCH_NORM_EVALUATION_BACKWARD
 } nr_batch_norm_kind;
-typedef struct nr_batch_norm_plan {
-    int64_t batch, channels, inner;
-    const void *x, *g, *weight, *bias; /* weight, bias: a number for each channel, or NULL */
-    void *out, *mean, *variance, *running_mean, *running_variance, *grad_x, *grad_affine;
-    double momentum, eps;
-} nr_batch_norm_plan;
+NR_PLAN(nr_batch_norm_plan, NUM(int64_t, batch, channels, inner),
+        IN(const void *, x, g, weight, bias), /* weight, bias: a number for each channel, or NULL */
+        OUT_IF(op == NR_BATCH_NORM_TRAINING, void *, mean, variance),
+        OUT(void *, out, running_mean, running_variance, grad_x, grad_affine), NUM(double, momentum, eps),
+        SIZES(p->batch, p->channels, p->inner));
 
 #endif

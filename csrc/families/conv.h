@@ -2,6 +2,7 @@
 #ifndef NR_FAMILIES_CONV_H
 #define NR_FAMILIES_CONV_H
 
+#include "../core/fields.h"
 #include "../norch.h"
 
 /* y[n][o] = bias[o] + sum over channels and taps of x[n][i] weight[o][i], for each group; the other two are its
@@ -10,12 +11,9 @@
  * * dilation - padding; x is 0 outside its size. bias: of the channels that are written, or NULL. sums, of
  * NR_CONV_WEIGHT: the sums of y by channel are written too, unless NULL; only the CPU computes them. */
 typedef enum nr_conv_kind { NR_CONV_FORWARD, NR_CONV_INPUT, NR_CONV_WEIGHT } nr_conv_kind;
-typedef struct nr_conv_plan {
-    int64_t batch, groups, in, out;
-    int64_t size[2], result[2], kernel[2], stride[2], padding[2], dilation[2];
-    void *x, *y, *weight; /* the kind says which one is written */
-    const void *bias;
-    void *sums;
-} nr_conv_plan;
+NR_PLAN(nr_conv_plan, NUM(int64_t, batch, groups, in, out),
+        NUM(int64_t[2], size, result, kernel, stride, padding, dilation), OUT_IF(op == NR_CONV_INPUT, void *, x),
+        OUT_IF(op == NR_CONV_FORWARD, void *, y), OUT_IF(op == NR_CONV_WEIGHT, void *, weight), IN(const void *, bias),
+        OUT(void *, sums), SIZES(p->batch, p->groups * p->out, p->result[0], p->result[1]));
 
 #endif

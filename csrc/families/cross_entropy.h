@@ -2,6 +2,7 @@
 #ifndef NR_FAMILIES_CROSS_ENTROPY_H
 #define NR_FAMILIES_CROSS_ENTROPY_H
 
+#include "../core/fields.h"
 #include "../norch.h"
 
 /* For a row of n contiguous logits x, with top = max(x) and log_sum = log(sum(exp(x - top))), the loss is log_sum - (1
@@ -10,12 +11,9 @@
  * and log_sum of each row. backward: out = the gradient of x from g, that of the result; log_sums and count are read. A
  * target out of range is an error. */
 typedef enum nr_cross_entropy_kind { NR_CROSS_ENTROPY_FORWARD, NR_CROSS_ENTROPY_BACKWARD } nr_cross_entropy_kind;
-typedef struct nr_cross_entropy_plan {
-    int64_t rows, n, ignored, reduced;
-    double smoothing;
-    const void *x, *g;
-    const int64_t *target;
-    void *out, *log_sums, *count; /* count: one element of the dtype of x */
-} nr_cross_entropy_plan;
+NR_PLAN(nr_cross_entropy_plan, NUM(int64_t, rows, n, ignored, reduced), NUM(double, smoothing), IN(const void *, x, g),
+        IN(const int64_t *, target), OUT(void *, out),
+        OUT_IF(op == NR_CROSS_ENTROPY_FORWARD, void *, log_sums, count), /* count: one element of the dtype of x */
+        SIZES(p->rows, p->n));
 
 #endif

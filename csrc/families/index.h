@@ -2,6 +2,7 @@
 #ifndef NR_FAMILIES_INDEX_H
 #define NR_FAMILIES_INDEX_H
 
+#include "../core/fields.h"
 #include "../core/plan.h"
 
 /* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the indexed tensor,
@@ -25,16 +26,8 @@ typedef enum nr_index_kind {
     NR_MASK_GET,
     NR_MASK_PUT
 } nr_index_kind;
-typedef struct nr_index_plan {
-    nr_plan nest;
-    int64_t axis_stride;
-    int64_t axis_size;
-    bool is_offset;
-    struct {
-        int64_t dimension;
-        bool wraps;
-    } check; /* of NR_OFFSETS */
-} nr_index_plan;
+NR_PLAN(nr_index_plan, NEST(op == NR_GATHER || op == NR_OFFSETS ? 1 : 4, nest), NUM(int64_t, axis_stride, axis_size),
+        NUM(bool, is_offset), NUM(int64_t, dimension), NUM(bool, wraps)); /* dimension, wraps: of NR_OFFSETS */
 
 /* truth: n bytes, dense, of shape size; 1 for a selected element. NR_COUNT: writes counts, which has a number for each
  * NR_NONZERO_CHUNK elements and one more, in a form that the next call of the backend reads; total, on the host: the

@@ -3,6 +3,7 @@
 #define NR_FAMILIES_NORMALIZE_H
 
 #include <stdbool.h>
+#include "../core/fields.h"
 #include "../norch.h"
 
 /* Whether sums of squares in T may have lost a variance that is added to eps: float overflows, or the squares vanish. */
@@ -16,13 +17,9 @@
  * several rows share them (groups). affine_dtype is that of weight, bias and grad_affine: the rows', or of narrow rows
  * their wide one. */
 typedef enum nr_normalize_kind { NR_NORMALIZE_FORWARD, NR_NORMALIZE_BACKWARD } nr_normalize_kind;
-typedef struct nr_normalize_plan {
-    int64_t rows, n, weights, inner;
-    const void *x, *g, *weight, *bias; /* weight, bias: of `weights` elements, or NULL */
-    void *out, *grad_x, *grad_affine;
-    double eps;
-    int32_t affine_dtype;
-    bool centered;
-} nr_normalize_plan;
+NR_PLAN(nr_normalize_plan, NUM(int64_t, rows, n, weights, inner),
+        IN(const void *, x, g, weight, bias), /* weight, bias: of `weights` elements, or NULL */
+        OUT(void *, out, grad_x, grad_affine), NUM(double, eps), NUM(int32_t, affine_dtype), NUM(bool, centered),
+        SIZES(p->rows, p->n));
 
 #endif

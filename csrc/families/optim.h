@@ -2,6 +2,7 @@
 #ifndef NR_FAMILIES_OPTIM_H
 #define NR_FAMILIES_OPTIM_H
 
+#include "../core/fields.h"
 #include "../norch.h"
 
 /* For each row of optim.def its number and the struct of its hyperparameters. */
@@ -27,17 +28,10 @@ typedef enum nr_optim_kind {
 
 /* The tensors of a step: n elements each, contiguous; a missing state tensor is NULL. hyper points at the struct of the
  * call's kind in memory of the caller, and is read when the call runs, so that replays see changed options. */
-typedef struct nr_optim_item {
-    void *param;
-    const void *grad;
-    void *state[NR_OPTIM_STATES];
-    int64_t n;
-} nr_optim_item;
-typedef struct nr_optim_plan {
-    const nr_optim_item *items;
-    int64_t count;
-    const double *hyper;
-    const void *slot; /* see core/device.h */
-} nr_optim_plan;
+NR_PLAN(nr_optim_item, OUT(void *, param), IN(const void *, grad), OUT(void *[NR_OPTIM_STATES], state),
+        NUM(int64_t, n));
+NR_PLAN(nr_optim_plan, ITEMS(nr_optim_item, items, count), OTHER(const double *, hyper),
+        OTHER(const void *, slot), /* see core/device.h */
+        SIZES(SUM(p->count, p->items[i].n)));
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "../core/convert.h"
+#include "../core/fields.h"
 
 /* The four words of a block, from its number in the stream (low and high half) and the key `seed`. */
 NR_SHARED void philox_of(uint64_t seed, uint32_t low, uint32_t high, uint32_t words[4]) {
@@ -92,18 +93,13 @@ typedef enum nr_random_kind {
     NR_PERMUTATION,
     NR_DROPOUT
 } nr_random_kind;
-typedef struct nr_random_plan {
-    void *out;
-    const void *probability; /* bernoulli: contiguous, of the output's dtype; one outside [0, 1] fails */
-    const void *x;           /* dropout: out = 0 x if the random number is below `least`, else scale x; mask: 0 or 1 */
-    uint8_t *mask;
-    double least, scale;
-    int64_t n;
-    uint64_t seed, counter;
-    int64_t low, span; /* uniform: span equally spaced values in [0, 1) */
-    uint64_t *state;   /* the caller's {seed, counter}, which a replay reads again and advances by `blocks` */
-    uint64_t blocks;
-    const void *slot; /* see core/device.h */
-} nr_random_plan;
+NR_PLAN(nr_random_plan, OUT(void *, out),
+        IN(const void *, probability), /* bernoulli: contiguous, of the output's dtype; one outside [0, 1] fails */
+        IN(const void *, x), /* dropout: out = 0 x if the random number is below `least`, else scale x; mask: 0 or 1 */
+        OUT(uint8_t *, mask), NUM(double, least, scale), NUM(int64_t, n), OTHER(uint64_t, seed, counter),
+        NUM(int64_t, low, span), /* uniform: span equally spaced values in [0, 1) */
+        KEY(uint64_t *, state),  /* the caller's {seed, counter}, which a replay reads again and advances by `blocks` */
+        NUM(uint64_t, blocks), OTHER(const void *, slot), /* see core/device.h */
+        SIZES(p->n));
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef NR_FAMILIES_RECURRENT_H
 #define NR_FAMILIES_RECURRENT_H
 
+#include "../core/fields.h"
 #include "../norch.h"
 
 /* All tensors are contiguous: (rows, size), or (rows, gates, size) for all gates. from_x and from_h: the products of
@@ -14,10 +15,8 @@
  * from_x, of from_h if that differs (GRU), and of `state`, without the part through from_h; the last may be g_c or g[2]
  * itself. */
 typedef enum nr_recurrent_kind { NR_LSTM_FORWARD, NR_GRU_FORWARD, NR_LSTM_BACKWARD, NR_GRU_BACKWARD } nr_recurrent_kind;
-typedef struct nr_recurrent_plan {
-    int64_t rows, size;
-    const void *from_x, *from_h, *state, *g[3], *g_c;
-    void *h, *c, *kept, *grad_x, *grad_h, *grad_state;
-} nr_recurrent_plan;
+NR_PLAN(nr_recurrent_plan, NUM(int64_t, rows, size), IN(const void *, from_x, from_h, state), IN(const void *[3], g),
+        IN(const void *, g_c), OUT_IF(op == NR_LSTM_FORWARD || op == NR_GRU_FORWARD, void *, c, kept),
+        OUT(void *, h, grad_x, grad_h, grad_state), SIZES(p->rows, p->size));
 
 #endif

@@ -2,13 +2,11 @@
 #ifndef NR_FAMILIES_SCAN_H
 #define NR_FAMILIES_SCAN_H
 
+#include "../core/fields.h"
 #include "../core/plan.h"
 
 /* n elements along one axis; the nest runs over the other axes, with operand 0 written and operand 1 read. step: bytes
  * from one element to the next, negative for a scan from the end. The kinds are NORCH_SCAN_... of norch.h. */
-typedef struct nr_scan_plan {
-    nr_plan nest;
-    int64_t n, step[2];
-} nr_scan_plan;
+NR_PLAN(nr_scan_plan, NEST(1, nest), NUM(int64_t, n), NUM(int64_t[2], step));
 
 #endif

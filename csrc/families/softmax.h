@@ -2,6 +2,7 @@
 #ifndef NR_FAMILIES_SOFTMAX_H
 #define NR_FAMILIES_SOFTMAX_H
 
+#include "../core/fields.h"
 #include "../norch.h"
 
 /* All dense, (outer, n, inner), normalised along n. forward: out = the result for x. backward: out = the gradient of the
@@ -12,10 +13,7 @@ typedef enum nr_softmax_kind {
     NR_SOFTMAX_BACKWARD,
     NR_LOG_SOFTMAX_BACKWARD
 } nr_softmax_kind;
-typedef struct nr_softmax_plan {
-    int64_t outer, n, inner;
-    void *out;
-    const void *x, *result;
-} nr_softmax_plan;
+NR_PLAN(nr_softmax_plan, NUM(int64_t, outer, n, inner), OUT(void *, out), IN(const void *, x, result),
+        SIZES(p->outer, p->n, p->inner));
 
 #endif

@@ -42,14 +42,14 @@ static void lay_out(nr_attention_plan *plan, int o, const norch_tensor *x) {
     plan->row[o] = x->strides[rows];
     for (int32_t d = 0; d < rows; d++) plan->batch_stride[o][d] = x->strides[rows - 1 - d];
     if (rows == 0 || one_a_group) return;
-    plan->fused.group_stride[o] = x->strides[rows - 1];
-    plan->batch_stride[o][0] *= plan->fused.group;
+    plan->group_stride[o] = x->strides[rows - 1];
+    plan->batch_stride[o][0] *= plan->group;
 }
 
 int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
                          bool (*fits)(const norch_tensor *x)) {
-    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,         &plan->out,
-                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->fused.mask};
+    void *const fields[] = {&plan->q,      &plan->k,      &plan->v,      &plan->g,   &plan->out,
+                            &plan->grad_q, &plan->grad_k, &plan->grad_v, &plan->mask};
     norch_tensor *copy[NR_ATTENTION_OPERANDS] = {NULL};
     const norch_tensor *q = x[NR_ATTENTION_Q], *k = x[NR_ATTENTION_K], *v = x[NR_ATTENTION_V];
     const int32_t rows = q->ndim - 2, columns = rows + 1;
@@ -70,7 +70,7 @@ int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const 
     plan->width = q->shape[columns];
     plan->keys = k->shape[rows];
     plan->value_width = v->shape[columns];
-    double scores = (double)plan->queries * (double)plan->keys * (double)plan->fused.group;
+    double scores = (double)plan->queries * (double)plan->keys * (double)plan->group;
     for (int32_t d = 0; d < rows; d++) scores *= (double)(plan->batch[d] = k->shape[rows - 1 - d]);
     plan->batch_ndim =
         rows > 1 ? nr_nest_collapse(rows, plan->batch, NR_ATTENTION_OPERANDS, plan->batch_stride, 1) : rows;
@@ -89,7 +89,7 @@ norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, cons
     if (check("attention", 3, x)) return NULL;
     norch_tensor *out = norch_empty_like(q, v->shape[v->ndim - 1]);
     if (!out || out->numel == 0) return out;
-    nr_attention_plan plan = {.scale = scale, .causal = causal, .fused.group = 1};
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .group = 1};
     x[NR_ATTENTION_OUT] = out;
     return nr_finished(out, nr_attention_run(NR_ATTENTION_FORWARD, &plan, x, rows_are_contiguous));
 }
@@ -108,6 +108,6 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
         x[NR_ATTENTION_GRAD_Q + i] = out[i];
     }
     if (q->numel == 0 && k->numel == 0 && v->numel == 0) return NORCH_OK;
-    nr_attention_plan plan = {.scale = scale, .causal = causal, .fused.group = 1};
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .group = 1};
     return nr_attention_run(NR_ATTENTION_BACKWARD, &plan, x, rows_are_contiguous);
 }

@@ -105,11 +105,11 @@ static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_
                    const norch_tensor *seed, const norch_tensor *logsumexp) {
     const norch_tensor *mask = x[NR_ATTENTION_MASK];
     if (mask) {
-        plan->fused.mask_is_bool = mask->dtype == NORCH_BOOL;
-        plan->fused.mask_column = mask->strides[mask->ndim - 1];
+        plan->mask_is_bool = mask->dtype == NORCH_BOOL;
+        plan->mask_column = mask->strides[mask->ndim - 1];
     }
-    plan->fused.seed = seed ? seed->data : NULL;
-    plan->fused.logsumexp = logsumexp ? logsumexp->data : NULL;
+    plan->seed = seed ? seed->data : NULL;
+    plan->logsumexp = logsumexp ? logsumexp->data : NULL;
     return nr_attention_run(kind, plan, x, is_aligned);
 }
 
@@ -117,9 +117,9 @@ norch_tensor *norch_attention_fused(const norch_tensor *q, const norch_tensor *k
                                     const norch_tensor *optional_mask, const norch_tensor *optional_seed,
                                     const norch_tensor *optional_logsumexp, double scale, bool causal, double dropout) {
     const char *op = "attention_fused";
-    nr_attention_plan plan = {.scale = scale, .causal = causal, .fused.dropout = dropout};
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .dropout = dropout};
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v};
-    if (check(op, 3, x, &plan.fused.group) ||
+    if (check(op, 3, x, &plan.group) ||
         check_others(op, q, k->shape[k->ndim - 2], optional_mask, optional_seed, optional_logsumexp, dropout))
         return NULL;
     norch_tensor *out = norch_empty_like(q, v->shape[v->ndim - 1]);
@@ -134,10 +134,10 @@ int32_t norch_attention_fused_backward(const norch_tensor *g, const norch_tensor
                                        const norch_tensor *optional_mask, const norch_tensor *optional_seed,
                                        double scale, bool causal, double dropout, int64_t n, const void *grads) {
     const char *op = "attention_fused_backward";
-    nr_attention_plan plan = {.scale = scale, .causal = causal, .fused.dropout = dropout};
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .dropout = dropout};
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v, g, out};
     norch_tensor *const *to = grads;
-    NR_TRY(check(op, 5, x, &plan.fused.group));
+    NR_TRY(check(op, 5, x, &plan.group));
     NR_TRY(nr_check_real(op, logsumexp));
     NR_TRY(check_others(op, q, k->shape[k->ndim - 2], optional_mask, optional_seed, logsumexp, dropout));
     if (n != 3) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 3", op, (long long)n);

@@ -69,8 +69,8 @@ static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_
     plan.axis_size = size;
     plan.axis_stride = step;
     plan.is_offset = false;
-    plan.check.dimension = dimension;
-    plan.check.wraps = w->wraps;
+    plan.dimension = dimension;
+    plan.wraps = w->wraps;
     nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3,
                  (const norch_tensor *[]){offsets, index, before ? before : &nothing});
     nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .plan = &plan, .name = w->name};

@@ -34,7 +34,6 @@ static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes
     int64_t stride[2][NORCH_MAX_DIMS]; /* x first: the larger operand orders the loops */
     nr_plan *kept = &plan->kept;
     kept->ndim = plan->ndim = 0;
-    kept->operands = 2;
     kept->data[0] = out->data;
     kept->data[1] = x->data;
     kept->numel = plan->count = 1;
@@ -68,6 +67,7 @@ static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes
         plan->size[0] = plan->count;
         plan->stride[0] = 0;
     }
+    kept->operands = plan->count ? 2 : 1; /* the address of no elements means nothing */
 }
 
 /* Nanoseconds for an element, roughly. */

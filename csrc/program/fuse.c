@@ -36,10 +36,6 @@
 
 /* ---- accesses ------------------------------------------------------------------------------------------ */
 
-static bool divides(const nr_call *call) {
-    return call->family == NR_POINTWISE && nr_op_divides(call->op) && !nr_is_float(call->dtype);
-}
-
 /* Whether a block is used by the program alone. Other blocks may overlap one another. */
 static bool is_own(const nr_program *program, int32_t block) {
     return block >= 0 && program->blocks[block].kind != NR_EXTERNAL && program->blocks[block].kind != NR_KEPT;
@@ -68,7 +64,7 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
     const nr_call *call = &step->call;
     const bool reduction = call->family == NR_REDUCTION;
     if (step->dead || step->lowered || step->folded || s->taken[index] || call->backend->chains != s->runner ||
-        divides(call))
+        nr_divides(call))
         return false;
     if (nr_is_complex(call->dtype)) return false; /* tiles have the loops of real dtypes */
     if (!reduction && call->family != NR_POINTWISE && call->family != NR_COPY) return false;
@@ -286,13 +282,6 @@ static bool exchangeable_with(const search *s, int64_t index, const int64_t *ste
     return true;
 }
 
-/* Whether a call may fail because of values: later calls must not move before it. */
-static bool may_fail(const nr_call *call) {
-    return call->family == NR_INDEXING || call->family == NR_RANDOM || call->family == NR_OPTIM ||
-           call->family == NR_CROSS_ENTROPY || call->family == NR_CHECK || call->family == NR_HOST_CALL ||
-           divides(call);
-}
-
 static void unite(search *s, int64_t group, int64_t with) {
     for (int64_t i = 0; i < s->count; i++)
         if (s->members[i].group == group) s->members[i].group = with;
@@ -354,7 +343,7 @@ static void find_members(search *s, const int64_t *list, int64_t count) {
     for (int64_t i = 1; i < count && s->before_count < MOST_BETWEEN && s->after_count < MOST_BETWEEN; i++) {
         const nr_step *step = &s->program->steps[list[i]];
         if (step->dead || s->taken[list[i]] || join(s, list[i])) continue;
-        if (!s->reorders || may_fail(&step->call)) break;
+        if (!s->reorders || nr_has_effects(&step->call)) break; /* no later call may go before it */
         if (goes_first(s, list[i]))
             s->before[s->before_count++] = list[i];
         else

@@ -3,22 +3,18 @@
 #ifndef NR_PROGRAM_HOST_CALL_H
 #define NR_PROGRAM_HOST_CALL_H
 
+#include <stdbool.h>
+
+#include "../core/fields.h"
 #include "../norch.h"
 
 /* The memory of a tensor that the call reads, or (written) reads and writes. */
-typedef struct nr_host_memory {
-    void *data;
-    int64_t bytes;
-    bool written;
-} nr_host_memory;
+NR_PLAN(nr_host_memory, OUT_IF(p->written, void *, data), NUM(int64_t, bytes), NUM(bool, written));
 
+/* callable: what run() calls; kept alive elsewhere as long as the plan. what: a hash that is equal for calls that do the
+ * same. */
 typedef struct nr_host_call_plan nr_host_call_plan;
-struct nr_host_call_plan {
-    int32_t (*run)(const nr_host_call_plan *plan);
-    void *callable; /* what run() calls; kept alive elsewhere as long as the plan */
-    uint64_t what;  /* a hash that is equal for calls that do the same */
-    int64_t count;
-    const nr_host_memory *memory;
-};
+NR_PLAN(nr_host_call_plan, OTHER(int32_t (*)(const nr_host_call_plan *), run), OTHER(void *, callable),
+        NUM(uint64_t, what), ITEMS(nr_host_memory, memory, count), SIZES(SUM(p->count, p->memory[i].bytes)));
 
 #endif

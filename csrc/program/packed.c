@@ -75,12 +75,9 @@ static void note_write(void *context, void **at, bool written) {
         atomic_fetch_add_explicit(&ranges[found].storage->writes, 1, memory_order_release);
 }
 
-static void note_numbers(void *context, const void *at, size_t bytes) { (void)context, (void)at, (void)bytes; }
-
 static void note_call(const nr_call *call) {
     if (call->backend->device_type != NORCH_CPU) return;
-    const nr_plan_visitor visitor = {note_write, note_numbers, NULL};
-    nr_plan_visit(call, (void *)(uintptr_t)call->plan, &visitor);
+    nr_plan_visit(call, (void *)(uintptr_t)call->plan, &(nr_plan_visitor){.address = note_write});
 }
 
 static void note_program(const void *of) {

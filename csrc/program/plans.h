@@ -8,11 +8,15 @@
 /* Bytes of the plan of a call, without the arrays that it points at; 0: the call cannot be recorded. */
 size_t nr_plan_bytes(const nr_call *call);
 
-/* Functions that are called for each address in a plan that is not NULL, and for the numbers that decide what the call
- * does. */
+/* What to call, unless it is NULL: for each address of a tensor in a plan, if it is not NULL; for the numbers that decide
+ * what the call does; for each array that the plan points at, and each nest, before what is in them; and for the sizes
+ * to show to a user, of which the last are meant. */
 typedef struct nr_plan_visitor {
     void (*address)(void *context, void **at, bool written);
     void (*numbers)(void *context, const void *at, size_t bytes);
+    void (*items)(void *context, const void **at, size_t bytes);
+    void (*nest)(void *context, nr_plan *nest);
+    void (*sizes)(void *context, int32_t count, const int64_t *sizes);
     void *context;
 } nr_plan_visitor;
 void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *visitor);
@@ -28,6 +32,8 @@ int64_t nr_plan_element_size(const nr_call *call, int o);
 int64_t nr_plan_dense_bytes(const nr_call *call);
 /* Whether the call has no elements; then its addresses may be outside of any storage. */
 bool nr_is_empty(const nr_call *call);
+/* Whether the call is a division of integers, which fails if one is by 0. */
+bool nr_divides(const nr_call *call);
 /* Whether the call can fail because of values, or does more than write its results. */
 bool nr_has_effects(const nr_call *call);
 

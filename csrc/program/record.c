@@ -5,11 +5,6 @@
 
 #include "../core/error.h"
 #include "../core/memory.h"
-#include "host_call.h"
-#include "../families/join.h"
-#include "../families/optim.h"
-#define NR_SHARED static inline __attribute__((unused))
-#include "../families/random.h"
 #include "layers.h"
 #include "plans.h"
 #include "program.h"
@@ -94,8 +89,7 @@ typedef struct context {
     nr_program *program;
     nr_step *step;
     const char *original; /* the plan of the caller */
-    size_t bytes;
-    bool lost;
+    bool lost, short_of_memory;
 } context;
 
 static void hash(uint64_t *digest, const void *at, size_t n) {
@@ -130,33 +124,22 @@ static void take_address(void *of, void **at, bool written) {
 }
 
 /* Copies an array that a plan points at, and makes it point at the copy. */
-static bool own_array(nr_step *step, const void **items, size_t bytes) {
-    if (!(step->items = nr_malloc(bytes))) return false;
-    if (bytes) memcpy(step->items, *items, bytes);
-    *items = step->items;
-    return true;
+static void take_items(void *of, const void **at, size_t bytes) {
+    context *c = of;
+    if (!(c->step->items = nr_malloc(bytes))) {
+        c->short_of_memory = true;
+        return;
+    }
+    if (bytes) memcpy(c->step->items, *at, bytes);
+    *at = c->step->items;
 }
 
-static bool own_arrays(const nr_call *call, nr_step *step, void *plan) {
-    if (call->family == NR_OPTIM) {
-        nr_optim_plan *p = plan;
-        return own_array(step, (const void **)&p->items, (size_t)p->count * sizeof *p->items);
-    }
-    if (call->family == NR_JOIN) {
-        nr_join_plan *p = plan;
-        return own_array(step, (const void **)&p->pieces, (size_t)p->count * sizeof *p->pieces);
-    }
-    if (call->family == NR_HOST_CALL) {
-        nr_host_call_plan *p = plan;
-        return own_array(step, (const void **)&p->memory, (size_t)p->count * sizeof *p->memory);
-    }
-    const bool nests = call->family == NR_POINTWISE || call->family == NR_COPY;
-    for (int o = 0; nests && o < NR_MAX_OPERANDS; o++) {
-        nr_plan *p = plan;
-        const nr_plan *from = call->plan;
-        if (nr_in_plan(from, o)) p->data[o] = (char *)&p->value[o];
-    }
-    return true;
+/* Makes scalars of the plan those of its copy. */
+static void take_nest(void *of, nr_plan *nest) {
+    const context *c = of;
+    const nr_plan *from = (const nr_plan *)(c->original + ((const char *)nest - (const char *)c->step->call.plan));
+    for (int o = 0; o < from->operands; o++)
+        if (nr_in_plan(from, o)) nest->data[o] = (char *)&nest->value[o];
 }
 
 static int32_t append(nr_observer *self, const nr_call *call) {
@@ -173,15 +156,16 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     if (!plan) return shortage(program);
     memcpy(plan, call->plan, bytes);
     step->call.plan = plan;
-    if (!own_arrays(call, step, plan)) {
-        nr_free(plan);
-        return shortage(program);
-    }
     const int32_t head[] = {(int32_t)call->family, call->op, call->dtype, call->from_dtype};
     hash(&step->digest, head, sizeof head);
-    context c = {.program = program, .step = step};
-    const nr_plan_visitor visitor = {take_address, take_numbers, &c};
+    context c = {.program = program, .step = step, .original = call->plan};
+    const nr_plan_visitor visitor = {take_address, take_numbers, take_items, take_nest, .context = &c};
     nr_plan_visit(&step->call, plan, &visitor);
+    if (c.short_of_memory) {
+        nr_free(plan);
+        program->use_count = step->first_use;
+        return shortage(program);
+    }
     if (program->line) step->line = program->line(program->owner);
     if (!program->backend || call->backend->device) program->backend = call->backend;
     program->work += call->work;

@@ -30,14 +30,15 @@ static int32_t run(const nr_host_call_plan *plan) {
 static int32_t tell(nr_observer *observer, void *const *given, nr_host_memory *memory) {
     const char *text = PyUnicode_AsUTF8AndSize(given[1], NULL);
     if (!text) return NR_RAISED;
-    nr_host_call_plan plan = {run, given[0], 0xcbf29ce484222325ull, PyTuple_Size(given[2]), memory};
+    nr_host_call_plan plan = {run, given[0], 0xcbf29ce484222325ull, memory, PyTuple_Size(given[2])};
     for (; *text; text++) plan.what = (plan.what ^ (unsigned char)*text) * 0x100000001b3ull; /* FNV-1a */
     nr_call call = {
         .family = NR_HOST_CALL, .dtype = NORCH_UINT8, .plan = &plan, .backend = nr_backend_find(NORCH_CPU, 0)};
     for (int64_t i = 0; i < plan.count; i++) {
         norch_tensor *x = PyTuple_GetItem(given[2], i);
         observer->seen(observer, x);
-        memory[i] = (nr_host_memory){x->data, x->numel * nr_size_of(x->dtype),
+        /* a view of nothing may begin at the end of its storage, which is the address of another */
+        memory[i] = (nr_host_memory){x->numel ? x->data : x->storage->data, x->numel * nr_size_of(x->dtype),
                                      PyObject_IsTrue(PyTuple_GetItem(given[3], i)) == 1};
         call.backend = x->storage->backend;
     }

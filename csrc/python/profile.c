@@ -146,8 +146,6 @@ static void take_address(void *context, void **at, bool written) {
     if (to->count < SEEN) to->read[to->count++] = *at;
 }
 
-static void take_numbers(void *context, const void *at, size_t bytes) { (void)context, (void)at, (void)bytes; }
-
 /* The latest seen tensor before number `before` whose elements begin at an address; -1: none. */
 static int64_t find_seen(const void *data, int64_t before) {
     for (int64_t i = before - 1; i >= 0 && i >= next_seen - SEEN; i--)
@@ -177,8 +175,7 @@ static void *shapes_of(const reading *from) {
 
 static void read_plan(const nr_call *call, row *to) {
     reading from = {.row = to};
-    const nr_plan_visitor visitor = {take_address, take_numbers, &from};
-    nr_plan_visit(call, (void *)(uintptr_t)call->plan, &visitor);
+    nr_plan_visit(call, (void *)(uintptr_t)call->plan, &(nr_plan_visitor){.address = take_address, .context = &from});
     if ((the.flags & SHAPES) || the.tell) to->shapes = shapes_of(&from);
 }
 
