@@ -59,7 +59,7 @@ class Door:
         global _open
         while self.undo:
             self.undo.pop()()
-        for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("torch", "functorch")]:
             del sys.modules[name]
         _open = None
 
@@ -85,6 +85,8 @@ class Door:
         root, _, rest = name.partition(".")
         if root == "torch":
             return self.alias(name, rest)
+        if name == "functorch":  # which PyTorch installs too
+            return spec_of(name, lambda: import_module("norch.compat.functorch"))
         if root != "norch":
             return None
         spec = PathFinder.find_spec(name, path)
@@ -240,7 +242,8 @@ def _set_environment(name: str, value: str | None) -> None:
 # Files of compat/ that are modules below another.
 _BELOW = {"nn_modules": "nn.modules", "parallel": "nn.parallel", "pytree": "utils._pytree", "sdpa": "nn.attention",
           "tensorboard": "utils.tensorboard", "forward_ad": "autograd.forward_ad",
-          "flex_attention": "nn.attention.flex_attention", "typed_storage": "storage", "legacy": ""}  # fmt: skip
+          "flex_attention": "nn.attention.flex_attention", "typed_storage": "storage", "legacy": "",
+          "weak": "utils.weak", "settings": "", "data_utils": "utils.data._utils"}  # fmt: skip
 
 
 def _in_torch(name: str) -> str:

@@ -30,7 +30,9 @@ _MODULES = {
     "upsampling": "resample", "utils": "",
 }  # fmt: skip
 _BASES = {"_ConvNd": "_Conv", "_BatchNorm": "_BatchNorm", "_InstanceNorm": "_InstanceNorm", "_Loss": "_Loss",
-          "_NormBase": "_NormWithStatistics", "_IncompatibleKeys": "IncompatibleKeys",
+          "_NormBase": "_NormWithStatistics", "_ConvTransposeNd": "_ConvTranspose", "_DropoutNd": "_Dropout",
+          "_MaxPoolNd": "_MaxPool", "_LPPoolNd": "_LPPool", "_AdaptiveMaxPoolNd": "_AdaptiveMaxPool",
+          "_MaxUnpoolNd": "_MaxUnpool", "_ConstantPadNd": "_ConstantPad", "_IncompatibleKeys": "IncompatibleKeys",
           "LazyModuleMixin": "LazyModuleMixin",
           "NonDynamicallyQuantizableLinear": "NonDynamicallyQuantizableLinear"}  # fmt: skip
 
@@ -93,3 +95,4 @@ vars(sys.modules["norch.nn.modules.utils"])["consume_prefix_in_state_dict_if_pre
     consume_prefix_in_state_dict_if_present
 )
 sys.modules["norch.nn.modules.loss"]._WeightedLoss = _WeightedLoss  # type: ignore[attr-defined]
+publish(globals(), name="norch.nn.modules")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .._package.exports import publish
 from ..errors import ArgumentError
+from ..nn._registry import Registry
 
 __all__ = [
     "GetAttrKey", "LeafSpec", "MappingKey", "SequenceKey", "TreeSpec", "keystr", "register_constant",
@@ -28,6 +29,7 @@ IsLeaf = Callable[[Any], bool] | None
 class _Node(NamedTuple):
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]  # its children, and what else makes it
     unflatten: Callable[[Any, Any], Any]  # of a list of children, and that
+    options: dict[str, Any] = {}  # what else register_pytree_node() was given
 
 
 _NODES: dict[Any, _Node] = {
@@ -41,6 +43,7 @@ _NODES: dict[Any, _Node] = {
     ),
     deque: _Node(lambda x: (x, x.maxlen), lambda children, maxlen: deque(children, maxlen)),
 }
+_NODES[Registry] = _NODES[dict]  # of the parameters and modules of a module
 _NAMED = _Node(lambda x: (x, type(x)), lambda children, cls: cls(*children))
 
 
@@ -67,10 +70,17 @@ def register_pytree_node(
     unflatten_fn: Callable[[Any, Any], Any],
     **options: Any,
 ) -> None:
-    """Makes instances of cls nodes: flatten_fn(x) gives (children, context), unflatten_fn(children, context) x."""
+    """Makes instances of cls nodes: flatten_fn(x) gives (children, context), unflatten_fn(children, context) x.
+    options: flatten_with_keys_fn(x) gives ([(key, child), ...], context), for paths; serialized_type_name,
+    to_dumpable_context and from_dumpable_context are for treespec_dumps()."""
     if cls in _NODES:
         raise ArgumentError(f"register_pytree_node: {cls} is registered already")
-    _NODES[cls] = _Node(flatten_fn, unflatten_fn)
+    _NODES[cls] = _Node(flatten_fn, unflatten_fn, {k: v for k, v in options.items() if v is not None})
+
+
+def options_of(cls: Any) -> dict[str, Any]:
+    """What a class was registered with."""
+    return _NODES[cls].options if cls in _NODES else {}
 
 
 def _node_of(tree: Any, is_leaf: IsLeaf) -> _Node | None:
@@ -258,6 +268,8 @@ def keystr(kp: Iterable[Any]) -> str:
 def _keys(tree: Any, node: _Node) -> list[Any]:
     if node is _NAMED:
         return [GetAttrKey(name) for name in tree._fields]
+    if with_keys := node.options.get("flatten_with_keys_fn"):
+        return [key for key, _ in with_keys(tree)[0]]
     if isinstance(tree, dict):
         return [MappingKey(key) for key in tree]
     return [SequenceKey(i) for i in range(len(list(node.flatten(tree)[0])))]

@@ -189,3 +189,8 @@ def _assert_async(input: Any, assert_msg: str = "") -> None:  # noqa: A002
 def _shape_as_tensor(input: Any) -> Any:  # noqa: A002
     """The sizes of a tensor, as a tensor of int64."""
     return norch.tensor(list(input.shape), dtype=norch.int64)
+
+
+def _has_compatible_shallow_copy_type(input: Any, other: Any) -> bool:  # noqa: A002
+    """Whether both are tensors with elements."""
+    return input.device.type == other.device.type

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._binding.library import lib
+from ..autograd.hooks import RemovableHandle, add_hook
 from .module import Module
 
 # Called with a module before its call; gives None, or a function that is called after it, with the result and False, or
@@ -57,3 +58,47 @@ def _remove(watcher: Watcher) -> None:
     _watchers = _watchers[:at] + _watchers[at + 1 :]
     if not _watchers:
         Module.__call__ = _plain  # type: ignore[method-assign]
+
+
+# ---- hooks of all modules ------------------------------------------------------------------------------------------
+
+forward_pre_hooks: dict[int, Callable[..., Any]] = {}
+forward_hooks: dict[int, tuple[Callable[..., Any], bool]] = {}
+_bare: Any = Module.__call__
+
+
+def _hooked(self: Module, *args: Any, **kwargs: Any) -> Any:
+    for before in list(forward_pre_hooks.values()):
+        if (changed := before(self, args)) is not None:
+            args = changed if isinstance(changed, tuple) else (changed,)
+    result = _bare(self, *args, **kwargs)
+    for after, with_kwargs in list(forward_hooks.values()):
+        changed = after(self, args, kwargs, result) if with_kwargs else after(self, args, result)
+        result = result if changed is None else changed
+    return result
+
+
+def _install_hooks(_: None) -> None:
+    global _plain
+    if _watchers:
+        _plain = _hooked
+    else:
+        Module.__call__ = _hooked  # type: ignore[method-assign]
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(module, args) before each call of every module, before the module's own hooks; what it returns, if not
+    None, replaces args. The handle's remove() takes it away."""
+    lib.norch_call_locked(_lock, _install_hooks, None)
+    return add_hook(forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Calls hook(module, args, output), or with_kwargs hook(module, args, kwargs, output), after each call of every
+    module; what it returns, if not None, replaces the output. always_call, after exceptions too, is not supported."""
+    if always_call:
+        raise NotImplementedError("register_module_forward_hook: always_call is not supported for all modules")
+    lib.norch_call_locked(_lock, _install_hooks, None)
+    return add_hook(forward_hooks, (hook, with_kwargs))

@@ -14,6 +14,7 @@ from ..ops._operand import tensor_of
 from ..ops.attention import attention_mask, scaled_dot_product_attention
 from ..ops.matmul import linear
 from ..tensor import Tensor
+from . import functional as F
 from . import init
 from .functional import dropout as dropout_
 from .linear import NonDynamicallyQuantizableLinear
@@ -24,7 +25,7 @@ __all__ = ["MultiheadAttention"]
 
 
 @composed
-def _attended(
+def attended(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, dropout_p: float, average: bool
 ) -> tuple[Tensor, Tensor]:
     """What each query sees of v, and the weights with which it does, of each head or the mean of the heads."""
@@ -42,8 +43,8 @@ class MultiheadAttention(Module):
     num_heads, L, S) without average_attn_weights, or None without need_weights, which allows one fused kernel if there
     is no mask and no dropout. attn_mask: (L, S) or (N * num_heads, L, S); key_padding_mask: (N, S); bools, True for
     positions to ignore, or floats that are added to the scores. is_causal: attn_mask is the causal mask and is not
-    read. dropout applies to the weights. ShapeError for other shapes; NotImplementedError for add_bias_kv and
-    add_zero_attn.
+    read. dropout applies to the weights. add_bias_kv: a further key and value, which are parameters; add_zero_attn:
+    a further key and value of zeros. ShapeError for other shapes.
 
     >>> attention = norch.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = norch.ones(3, 5, 8)
@@ -57,6 +58,8 @@ class MultiheadAttention(Module):
     k_proj_weight: Any
     v_proj_weight: Any
     in_proj_bias: Any
+    bias_k: Any  # None without add_bias_kv
+    bias_v: Any
 
     def __init__(
         self,
@@ -75,29 +78,34 @@ class MultiheadAttention(Module):
         super().__init__()
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
             raise ArgumentError(f"MultiheadAttention: embed_dim {embed_dim} is not divisible by num_heads {num_heads}")
-        if add_bias_kv or add_zero_attn:
-            raise NotImplementedError("MultiheadAttention: add_bias_kv and add_zero_attn are not supported")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        self.dropout, self.batch_first = dropout, batch_first
-        self._one_projection = one = self.kdim == self.vdim == embed_dim
+        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        self._qkv_same_embed_dim = one = self.kdim == self.vdim == embed_dim
         inputs = {"q_proj_weight": embed_dim, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
         add_parameters(self, device, dtype, **{name: None if one else (embed_dim, n) for name, n in inputs.items()})
         add_parameters(self, device, dtype, in_proj_weight=(3 * embed_dim, embed_dim) if one else None)
         add_parameters(self, device, dtype, in_proj_bias=3 * embed_dim if bias else None)
+        further = (1, 1, embed_dim) if add_bias_kv else None
+        add_parameters(self, device, dtype, bias_k=further, bias_v=further)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Initializes the input projections by xavier_uniform_ and the biases to 0."""
-        for weight in self._in_weights() if not self._one_projection else [self.in_proj_weight]:
+        for weight in self._in_weights() if not self._qkv_same_embed_dim else [self.in_proj_weight]:
             init.xavier_uniform_(weight)
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
                 init.zeros_(bias)
+        for further in (self.bias_k, self.bias_v):
+            if further is not None:
+                init.xavier_normal_(further)
+
+    _reset_parameters = reset_parameters  # PyTorch's name
 
     def _in_weights(self) -> Any:
-        if self._one_projection:
+        if self._qkv_same_embed_dim:
             return self.in_proj_weight.chunk(3)
         return self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
 
@@ -124,6 +132,10 @@ class MultiheadAttention(Module):
                 attention_mask(mask, f"MultiheadAttention: {what}")
         if is_causal and attn_mask is None:
             raise ArgumentError("MultiheadAttention: is_causal needs an attn_mask")
+        if self.bias_k is not None or self.add_zero_attn:
+            return self._with_further_keys(
+                query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
+            )
         # Views: to (N, heads, length, head_dim), and back.
         swap = batched and not self.batch_first
         to_heads, to_input = ((1, 2, 0, 3), (2, 0, 1, 3)) if swap else ((0, 2, 1, 3), (0, 2, 1, 3))
@@ -135,7 +147,7 @@ class MultiheadAttention(Module):
         if need_weights:
             mask = self._mask(q, k, attn_mask, key_padding_mask)
             p = self.dropout if self.training else 0.0
-            out, weights = _attended(q, k, v, mask, self.head_dim**-0.5, p, average_attn_weights)
+            out, weights = attended(q, k, v, mask, self.head_dim**-0.5, p, average_attn_weights)
             weights = weights if batched else weights.squeeze(0)
         else:
             causal = is_causal and key_padding_mask is None
@@ -144,9 +156,33 @@ class MultiheadAttention(Module):
         out = self.out_proj(out.permute(to_input).flatten(2))
         return out if batched else out.squeeze(0), weights
 
+    def _with_further_keys(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        padding: Any,
+        need: bool,
+        mask: Any,
+        average: bool,
+        causal: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The result with those of add_bias_kv and add_zero_attn."""
+        swap = self.batch_first and query.ndim == 3
+        query, key, value = (x.transpose(0, 1) for x in (query, key, value)) if swap else (query, key, value)
+        separate = not self._qkv_same_embed_dim
+        names = dict.fromkeys("qkv") if not separate else dict(zip("qkv", self._in_weights(), strict=True))
+        out, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
+            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
+            padding, need, mask, separate, **{f"{name}_proj_weight": weight for name, weight in names.items()},
+            average_attn_weights=average, is_causal=causal,
+        )  # fmt: skip
+        return out.transpose(0, 1) if swap else out, weights
+
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> Iterable[Tensor]:
         """The projected query, key and value; one product if they are the same tensor."""
-        if self._one_projection and query is key is value:
+        if self._qkv_same_embed_dim and query is key is value:
             return linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         return map(linear, (query, key, value), self._in_weights(), biases)

@@ -25,6 +25,13 @@ CALLS: Any = {
     "masks, no weights": ({}, {"attn_mask": CAUSAL, "need_weights": False, "is_causal": True}, False),
     "floats": ({}, {"attn_mask": np.linspace(-1, 1, 3 * 2 * 25).reshape(6, 5, 5)}, False),
     "other sizes": ({"kdim": 3, "vdim": 7}, {}, True),
+    "a further key": ({"add_bias_kv": True}, {"attn_mask": CAUSAL, "key_padding_mask": PADDING}, False),
+    "a key of zeros": ({"add_zero_attn": True, "batch_first": True}, {"need_weights": False}, False),
+    "both, masks": (
+        {"add_zero_attn": True, "add_bias_kv": True, "kdim": 3, "vdim": 7},
+        {"attn_mask": np.linspace(-1, 1, 3 * 2 * 25).reshape(6, 5, 5), "average_attn_weights": False},
+        True,
+    ),
 }
 
 
@@ -68,7 +75,6 @@ def test_errors_and_dropout() -> None:
     assert norch.equal(layer(x, x, x)[0], layer(x, x, x)[0])
     for call, error, message in (
         (lambda: nn.MultiheadAttention(4, 3), ValueError, "embed_dim 4 is not divisible by num_heads 3"),
-        (lambda: nn.MultiheadAttention(4, 2, add_bias_kv=True), NotImplementedError, "add_bias_kv"),
         (lambda: layer(x, x[0], x), norch.ShapeError, r"of two or of three dimensions, got \(5, 3, 4\), \(3, 4\)"),
         (lambda: layer(x, x[..., :3], x), norch.ShapeError, "expected last sizes of 4, 4 and 4"),
         (lambda: layer(x, x, x, is_causal=True), ValueError, "is_causal"),
@@ -76,3 +82,44 @@ def test_errors_and_dropout() -> None:
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("how", ["packed", "separate", "static", "one sample"])
+def test_as_a_function_of_its_weights(torch: Any, how: str) -> None:
+    rng = np.random.default_rng(1)
+    x, k, v = (rng.normal(size=(5, 3, 4)) for _ in range(3))
+    weights = {"in_proj_weight": rng.normal(size=(12, 4)), "in_proj_bias": rng.normal(size=12), "bias_k": None}
+    weights |= {"bias_v": None, "out_proj_weight": rng.normal(size=(4, 4)), "out_proj_bias": rng.normal(size=4)}
+    more: dict[str, Any] = {"attn_mask": CAUSAL}
+    if how == "separate":
+        k, v, more = rng.normal(size=(5, 3, 2)), rng.normal(size=(5, 3, 6)), {"key_padding_mask": PADDING}
+        sizes = {"q_proj_weight": 4, "k_proj_weight": 2, "v_proj_weight": 6}
+        more |= {name: rng.normal(size=(4, size)) for name, size in sizes.items()} | {"use_separate_proj_weight": True}
+    elif how == "static":
+        more = {"static_k": rng.normal(size=(6, 7, 2)), "static_v": rng.normal(size=(6, 7, 2)), "need_weights": False}
+    elif how == "one sample":
+        x, k, v, more = x[:, 0], k[:, 0], v[:, 0], {"key_padding_mask": PADDING[0]}
+    arguments = {"query": x, "key": k, "value": v, "embed_dim_to_check": 4, "num_heads": 2, "add_zero_attn": True}
+    arguments |= weights | more | {"dropout_p": 0.0}
+    found = []
+    for make, F in ((of, nn.functional), (torch.tensor, torch.nn.functional)):
+        given = {key: make(a) if isinstance(a, np.ndarray) else a for key, a in arguments.items()}
+        found.append(F.multi_head_attention_forward(**given))
+    (a, u), (b, w) = found
+    assert_close(a, of(b.numpy()), rtol=1e-9, atol=1e-10)
+    assert (u is None) == (w is None)
+    if u is not None:
+        assert_close(u, of(w.numpy()), rtol=1e-9, atol=1e-10)
+
+
+def test_the_function_refuses_what_does_not_fit() -> None:
+    x, w = norch.ones(5, 3, 4, device=DEVICE), norch.ones(12, 4, device=DEVICE)
+    given: dict[str, Any] = {"query": x, "key": x, "value": x, "embed_dim_to_check": 4, "num_heads": 2}
+    given |= {"in_proj_weight": w, "in_proj_bias": None, "bias_k": None, "bias_v": None, "add_zero_attn": False}
+    given |= {"dropout_p": 0.0, "out_proj_weight": w[:4], "out_proj_bias": None}
+    for changed in (
+        {"embed_dim_to_check": 5}, {"num_heads": 3}, {"num_heads": 0}, {"bias_k": x[:1, :1]}, {"in_proj_weight": None},
+        {"is_causal": True}, {"attn_mask": x[0]}, {"query": x[0]},
+    ):  # fmt: skip
+        with pytest.raises((norch.ShapeError, norch.ArgumentError), match="multi_head_attention_forward"):
+            nn.functional.multi_head_attention_forward(**{**given, **changed})

@@ -7,7 +7,7 @@ from ..._package.typing import Any, Operand, Tensor, overload
 from ..._tensor.handle import Handle
 from ...autograd.hooks import retaining
 from ...dtype import dtype as DType
-from ...dtype import dtype_named, get_default_dtype
+from ...dtype import dtype_named, float32, get_default_dtype
 from .._arguments import named_function
 from .._operand import as_operand
 from ..op import METHODS, method
@@ -56,6 +56,18 @@ def is_conj(self: Tensor) -> bool:
 def resolve_conj(self: Tensor) -> Tensor:
     """The tensor itself, as no conjugate waits to be computed."""
     return self
+
+
+@method
+def to_dense(self: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, as all tensors are dense, or in another dtype."""
+    return self if dtype is None else self.to(dtype)
+
+
+@method
+def dequantize(self: Tensor) -> Tensor:
+    """The tensor in float32, as for one that is not quantised."""
+    return self.to(float32)
 
 
 def _retains_grad(self: Tensor) -> bool:
