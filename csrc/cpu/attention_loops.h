@@ -169,11 +169,45 @@ typedef struct NAME(head) {
     T *packed_keys, *packed_values, *packed_across, *packed_along, *packed_q, *packed_g;
     T *scores, *slopes; /* P and dS, `pitch` a row */
     int64_t pitch;
+    const char *mask;
+    bool *blind; /* of the present queries: whether the mask lets one see no key */
 } NAME(head);
 
 /* How many keys the rows before `end` see, and to where tiles of scores reach then. */
 static int64_t NAME(seen_by)(const nr_attention_plan *p, int64_t end) {
     return p->causal ? least(end, p->keys) : p->keys;
+}
+
+/* In a row of scores, x = scale x + mask, or -inf where a mask of bools is false, whose numbers are `step` apart. If it
+ * lets the query see no key, x = 0, so that what becomes of it is finite. Gives whether it does. */
+INLINE bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query, int64_t step) {
+    const nr_attention_plan *p = h->p;
+    const int64_t first = query * p->row[NR_ATTENTION_MASK];
+    const T scale = (T)p->scale;
+    INTEGER seen = 0;
+    if (p->fused.mask_is_bool) {
+        const unsigned char *restrict mask = (const unsigned char *)h->mask + first;
+        for (int64_t i = 0; i < p->keys; i++) {
+            const INTEGER one = mask[i * step];
+            x[i] = one ? x[i] * scale : -(T)INFINITY;
+            seen |= one;
+        }
+    } else {
+        const T *restrict mask = (const T *)h->mask + first;
+        for (int64_t i = 0; i < p->keys; i++) {
+            x[i] = x[i] * scale + mask[i * step];
+            seen |= mask[i * step] != -(T)INFINITY;
+        }
+    }
+    for (int64_t i = 0; i < p->keys && !seen; i++) x[i] = 0;
+    return !seen;
+}
+
+/* The same for some queries. */
+static void NAME(mask_rows)(const NAME(head) * h, T *x, int64_t query, int64_t rows, bool *blind) {
+    const int64_t step = h->p->fused.mask_column;
+    for (int64_t r = 0; r < rows; r++, x += h->pitch)
+        blind[r] = step == 1 ? NAME(mask_row)(h, x, query + r, 1) : NAME(mask_row)(h, x, query + r, step);
 }
 
 /* P of `rows` queries from `first` on; zeros follow it, REACH far. */
@@ -186,8 +220,9 @@ static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t row
         T *scores = h->scores + row * h->pitch;
         NAME(times)(scores, h->pitch, false, count, width, p->width, h->q + (first + row) * p->row[NR_ATTENTION_Q],
                     p->row[NR_ATTENTION_Q], 1, &h->keys, 0);
+        if (h->mask) NAME(mask_rows)(h, scores, first + row, count, h->blind + row);
         NAME(softmax_rows)(scores, h->pitch, count, NAME(seen_by)(p, first + row + 1), p->causal, p->keys,
-                           width + zeros, (T)p->scale);
+                           width + zeros, h->mask ? 1 : (T)p->scale);
         row += count;
     }
 }
@@ -199,6 +234,8 @@ static void NAME(forward)(const NAME(head) * h, int64_t first, int64_t rows) {
         int64_t count = least(TILE_ROWS, rows - i), seen = NAME(seen_by)(p, first + i + count);
         NAME(times)(h->out + (first + i) * p->row[NR_ATTENTION_OUT], p->row[NR_ATTENTION_OUT], false, count,
                     p->value_width, seen, h->scores + i * h->pitch, h->pitch, 1, &h->values, 0);
+        for (int64_t r = i; r < i + count && h->mask; r++)
+            if (h->blind[r]) NAME(clear_rows)(h->out + (first + r) * p->row[NR_ATTENTION_OUT], 0, 1, p->value_width);
     }
 }
 
@@ -263,6 +300,9 @@ static void NAME(run_task)(const job *s, int64_t task, NAME(head) * h, bool is_b
     const nr_attention_plan *p = s->plan;
     int64_t item = task / s->parts, blocks = ceil_div(p->queries, s->queries), part = task % s->parts;
     int64_t begin = part * blocks / s->parts * s->queries, end = (part + 1) * blocks / s->parts * s->queries;
+    if (p->fused.mask)
+        h->mask = (const char *)p->fused.mask +
+                  item_offset(p, NR_ATTENTION_MASK, item) * (p->fused.mask_is_bool ? 1 : (int64_t)sizeof(T));
     h->q = (const T *)p->q + item_offset(p, NR_ATTENTION_Q, item);
     h->k = (const T *)p->k + item_offset(p, NR_ATTENTION_K, item);
     h->v = (const T *)p->v + item_offset(p, NR_ATTENTION_V, item);
@@ -286,7 +326,8 @@ static void NAME(run_task)(const job *s, int64_t task, NAME(head) * h, bool is_b
 }
 
 static void NAME(run_worker)(job *s, int64_t worker, bool is_backward) {
-    NAME(head) h = {.p = s->plan, .pitch = s->pitch};
+    bool blind[MOST_QUERIES > TILE_ROWS ? MOST_QUERIES : TILE_ROWS];
+    NAME(head) h = {.p = s->plan, .pitch = s->pitch, .blind = blind};
     NAME(lay_out)(&h, s, is_backward, (T *)s->scratch + worker * s->scratch_size);
     for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->items * s->parts;)
         NAME(run_task)(s, task, &h, is_backward);

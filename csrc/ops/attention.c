@@ -1,5 +1,7 @@
 /* attention: checks of queries, keys and values, and the plan. Vaswani et al., "Attention Is All You Need" (2017).
  * Kernels take strided operands, because heads are views; only operands whose rows are not contiguous are copied. */
+#include <string.h>
+
 #include "attention_run.h"
 
 /* Rough speed of one core, for nr_call.work. */
@@ -83,14 +85,37 @@ int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const 
     return status;
 }
 
-norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v, double scale,
-                              bool causal) {
+/* The mask as a view of shape (..., L, S). */
+static norch_tensor *expanded(const char *op, const norch_tensor *mask, const norch_tensor *q, int64_t keys) {
+    int64_t shape[NORCH_MAX_DIMS];
+    if (nr_check_tensor(op, mask) || nr_check_same_device(op, q, mask)) return NULL;
+    if (q->device_type != NORCH_CPU)
+        return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: a mask is for the CPU, not for %s", op, nr_device_name(q));
+    if (mask->dtype != NORCH_BOOL && mask->dtype != q->dtype)
+        return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: a mask of %s for a query of %s", op, nr_dtypes[mask->dtype].name,
+                         nr_dtypes[q->dtype].name);
+    memcpy(shape, q->shape, sizeof shape);
+    shape[q->ndim - 1] = keys;
+    if (mask->ndim != q->ndim)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a mask of shape %s, not %s", op, nr_shape_of(mask),
+                         nr_shape_text(q->ndim, shape));
+    return norch_expand(mask, q->ndim, shape);
+}
+
+norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v,
+                              const norch_tensor *optional_mask, double scale, bool causal) {
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v};
     if (check("attention", 3, x)) return NULL;
+    NR_OWNED norch_tensor *mask = NULL;
+    if (optional_mask && !(mask = expanded("attention", optional_mask, q, k->shape[k->ndim - 2]))) return NULL;
     norch_tensor *out = norch_empty_like(q, v->shape[v->ndim - 1]);
     if (!out || out->numel == 0) return out;
     nr_attention_plan plan = {.scale = scale, .causal = causal, .group = 1};
     x[NR_ATTENTION_OUT] = out;
+    if ((x[NR_ATTENTION_MASK] = mask)) {
+        plan.fused.mask_is_bool = mask->dtype == NORCH_BOOL;
+        plan.fused.mask_column = mask->strides[mask->ndim - 1];
+    }
     return nr_finished(out, nr_attention_run(NR_ATTENTION_FORWARD, &plan, x, rows_are_contiguous));
 }
 

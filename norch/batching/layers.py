@@ -55,8 +55,9 @@ same_call("pool_avg", "pool_avg_backward")
 
 
 @rule("attention")
-def _attention(level: Level, q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
-    return sample(lib.norch_attention(*(samples(x, level) for x in (q, k, v)), scale, causal), level)
+def _attention(level: Level, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool) -> Any:
+    seen = None if mask is None else samples(mask, level)
+    return sample(lib.norch_attention(*(samples(x, level) for x in (q, k, v)), seen, scale, causal), level)
 
 
 @rule("attention_backward")

@@ -296,7 +296,7 @@ def _addmm(g: Any, out: Any, residual: Any, a: Any, b: Any, beta: float, alpha: 
 
 
 @entry("attention")
-def _attention(g: Any, out: Any, q: Any, k: Any, v: Any, scale: float, causal: bool) -> str:
+def _attention(g: Any, out: Any, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool) -> str:
     if type(scale) is tuple:
         g.refuse("scales by a dynamic size, for which there is no entry; pass scale=")
     scores = g.node("MatMul", g.node("Mul", q, g.scalar(scale, q.dtype)), _flipped(g, k))
@@ -304,7 +304,14 @@ def _attention(g: Any, out: Any, q: Any, k: Any, v: Any, scale: float, causal: b
         row = g.node("Unsqueeze", g.arange(q.shape[-2]), g.number_list([1]))
         seen = g.node("LessOrEqual", g.arange(k.shape[-2]), row)
         scores = g.node("Where", seen, scores, g.scalar(-math.inf, q.dtype))
-    return g.node("MatMul", g.node("Softmax", scores, axis=-1), v)
+    if mask is None:
+        return g.node("MatMul", g.node("Softmax", scores, axis=-1), v)
+    hidden, last = g.scalar(-math.inf, q.dtype), g.number_list([-1])
+    added = g.node("Where", mask, g.scalar(0, q.dtype), hidden) if mask.kind == "b" else mask.name
+    blind = g.node("Equal", g.node("ReduceMax", added, last, keepdims=1), hidden)  # a row that sees nothing gives 0
+    scores = g.node("Add", scores, g.node("Where", blind, g.scalar(0, q.dtype), added))
+    seen = g.node("MatMul", g.node("Softmax", scores, axis=-1), v)
+    return g.node("Where", blind, g.scalar(0, q.dtype), seen)
 
 
 # ---- layers ----------------------------------------------------------------------------------------------------------

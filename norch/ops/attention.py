@@ -14,6 +14,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
+from ..autograd.record import edges_of
 from ..dtype import bool_, finfo, float32
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -29,6 +30,7 @@ from .random import rand, rand_like, randint
 from .softmax import softmax
 
 _DTYPES = (constants["FLOAT32"], constants["FLOAT64"])
+_CPU = constants["CPU"]
 
 
 # ---- the kernel, and its derivative ---------------------------------------------------------------------------------
@@ -95,7 +97,14 @@ def _composed(
 def attention(query: Tensor, key: Tensor, value: Tensor, scale: float, is_causal: bool) -> Tensor:
     """softmax(query key^T scale) value, of float32 or float64 and with the same leading axes; is_causal: query i sees
     the keys up to i."""
-    return lib.norch_attention(query, key, value, scale, is_causal)
+    return lib.norch_attention(query, key, value, None, scale, is_causal)
+
+
+def _masked(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Tensor:
+    """attention() with a mask of as many axes as query, or fewer, outside any graph."""
+    for _ in range(query.ndim - mask.ndim):
+        mask = lib.norch_unsqueeze(mask, 0)
+    return lib.norch_attention(query, key, value, mask, scale, False)
 
 
 # ---- fused kernels: scores stay out of memory, forward and backward, with masks and dropout -------------------------
@@ -247,6 +256,10 @@ def _attend(
 ) -> Tensor:
     if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
         return outlive_writes(attention(query, key, value, scale, is_causal), query, key)
+    if attn_mask is not None and dropout_p == 0.0 and query._device_type == _CPU and _has_kernel(query, key, value):
+        graph = mode.enabled and edges_of((query, key, value, attn_mask))[1]  # which keeps the probabilities
+        if not graph and _fits(attn_mask, query, key):
+            return _masked(query, key, value, attn_mask, scale)
     return _composed(query, key, value, scale, is_causal, attn_mask, dropout_p)
 
 
@@ -281,10 +294,13 @@ def _is_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, grouped
         or shared != ((*lead[:-1], *shared[-1:]) if grouped else lead)
     ):
         return False
-    if mask is None:
-        return True
+    return mask is None or (_fits(mask, query, key) and not mask.requires_grad)
+
+
+def _fits(mask: Any, query: Any, key: Any) -> bool:
+    """Whether kernels take a mask, which broadcasts to the scores."""
     return (
-        (mask.dtype is bool_ or (mask._dtype == query._dtype and not mask.requires_grad))
+        (mask.dtype is bool_ or mask._dtype == query._dtype)
         and mask.device == query.device
         and mask.ndim <= query.ndim
         and all(n in (1, m) for n, m in zip(mask.shape[::-1], (key.shape[-2], *query.shape[-2::-1])))

@@ -42,6 +42,20 @@ def exported(model: Any, *inputs: Any, others: Any = (), **options: Any) -> Any:
     return program
 
 
+@pytest.mark.parametrize("kind", ["bool", "float"])
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7), (5, 7), (1, 1, 1, 7), (2, 1, 5, 1)])
+def test_masks_of_attention(kind: str, shape: tuple[int, ...]) -> None:
+    class Attend(nn.Module):
+        def forward(self, q: Any, k: Any, v: Any, mask: Any) -> Any:
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    q, k, v = (norch.randn(2, 3, n, 8) for n in (5, 7, 7))
+    mask = norch.randn(shape)
+    mask = mask > 0 if kind == "bool" else mask.masked_fill(mask > 0.5, -math.inf)
+    mask[..., -1, :] = False if kind == "bool" else -math.inf  # a query that sees nothing
+    exported(Attend(), q, k, v, mask)
+
+
 # ---- architectures ---------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import DEVICE
 
 import norch
 import norch.nn.functional as F
@@ -144,7 +145,7 @@ def test_what_it_takes() -> None:
 )
 def test_bad_input(arguments: Any, message: str) -> None:
     with pytest.raises(norch.Error, match=message):
-        lib.norch_attention(*arguments, 1.0, False)
+        lib.norch_attention(*arguments, None, 1.0, False)
     g, grads = norch.ones(2, 3), [norch.empty(3, 3)] * 3
     with pytest.raises(norch.Error, match="attention_backward: .*does not fit"):
         lib.norch_attention_backward(g, g, g, g, 1.0, False, grads)
@@ -174,6 +175,65 @@ def test_rows_that_see_nothing_are_zeros(torch, kind):
 
     for ours, theirs in zip(run(norch), run(torch), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (norch.ones(4, 4), r"a mask of shape \(4, 4\), not \(2, 4, 4\)"),
+        (norch.ones(2, 3, 4), r"\(2, 3, 4\).*\(2, 4, 4\)"),
+        (norch.ones(1, 4, 4).double(), "a mask of float64 for a query of float32"),
+        (norch.ones(1, 4, 4).long(), "a mask of int64"),
+    ],
+)
+def test_bad_masks(mask: Any, message: str) -> None:
+    x = norch.ones(2, 4, 3)
+    with pytest.raises(norch.Error, match=message if DEVICE == "cpu" else "a mask"):
+        lib.norch_attention(x, x, x, mask.to(x.device), 1.0, False)
+
+
+MASKS = {
+    "padding": (2, 1, 1, 37), "all": (2, 3, 21, 37), "rows": (21, 37), "queries": (21, 1), "samples": (2, 1, 21, 37),
+    "one": (1, 1), "keys": (37,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("kind", ["bool", "float"])
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64])
+def test_masks_without_a_graph_are_those_of_products(name, kind, dtype):
+    """The kernel that has no gradient, on the CPU, and the products and the softmax that it stands for."""
+    norch.manual_seed(1)
+    q, k, v = (norch.randn(2, 3, n, 20, dtype=dtype) for n in (21, 37, 37))
+    mask = norch.randn(MASKS[name], dtype=dtype)
+    mask = mask > 0 if kind == "bool" else mask.masked_fill(mask > 0.5, -math.inf)
+    if name in ("all", "rows"):
+        mask[..., 3, :] = False if kind == "bool" else -math.inf
+        v[..., 5, :] = 1.0
+    found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=0.3)
+    wanted = F.scaled_dot_product_attention(q.clone().requires_grad_(), k, v, attn_mask=mask, scale=0.3)
+    assert_close(found, wanted.detach(), rtol=2e-5, atol=2e-6)
+    assert name not in ("all", "rows") or not found[..., 3, :].any()
+    if mask.ndim > 1:
+        turned = F.scaled_dot_product_attention(q, k, v, attn_mask=mask.mT.contiguous().mT, scale=0.3)
+        assert turned.tolist() == found.tolist()
+    given = mask if mask.ndim == 4 else mask.expand(2, *mask.shape)
+    each = norch.vmap(lambda *x: F.scaled_dot_product_attention(*x, scale=0.3))(q, k, v, given)
+    assert_close(each, found, rtol=1e-6, atol=1e-7)
+
+
+def test_what_a_mask_hides():
+    """Values that are not finite do not pass a mask of bools, nor into rows that see nothing."""
+    q, k, v = norch.randn(6, 8), norch.randn(9, 8), norch.randn(9, 8)
+    mask = norch.ones(6, 9, dtype=norch.bool)
+    mask[:, 4], mask[2] = False, False
+    plain = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    k[4], v[7] = norch.nan, norch.inf
+    found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    assert not found[2].any() and not plain[2].any()
+    assert found[0].isinf().all() and not plain.isnan().any()
+    added = norch.zeros(6, 9).masked_fill(~mask, -norch.inf)
+    assert F.scaled_dot_product_attention(q, k, v, attn_mask=added)[0].isnan().all()  # NaN - inf
 
 
 @pytest.mark.parametrize("query, mask", [("bfloat16", "float32"), ("float64", "float32")])
