@@ -14,7 +14,7 @@ from .._package.typing import Any, Tensor
 from ..autograd.derivative import view_derivative
 from ..autograd.record import record_view
 from ..errors import DTypeError
-from ._arguments import as_fixed_operand, rename_errors
+from ._arguments import rename_errors
 from ._checks import floats_of
 from ._operand import as_operand, tensor_of
 from .copy import stack
@@ -128,7 +128,7 @@ def conj_physical(input: Tensor) -> Tensor:
 @method
 def angle(input: Tensor) -> Tensor:
     """The angle in radians, in (-pi, pi]: atan2 of the parts; of a real number 0 or pi, and NaN of NaN."""
-    x = as_fixed_operand(input, "angle")
+    x = as_operand(input, "angle")
     if x.is_complex():
         return atan2(imag(x), real(x))
     x = x if x.dtype.is_floating_point else x.float()

@@ -19,7 +19,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.recorders import record_affine
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._arguments import as_fixed_operand, checked_once, named_function, rename_errors
+from ._arguments import named_function, rename_errors
 from ._halves import composed
 from .complex import complex
 from .copy import cat
@@ -211,14 +211,9 @@ def _all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> b
     return True
 
 
-def _rounding(axes: int, several: bool = False) -> Callable[[Any], Any]:
-    """The library rounds halves once; over three axes several calls of it are summed. several: sizes are counted before
-    the call."""
-    return composed if axes == 3 else rename_errors if several else checked_once
-
-
-def _fixed(name: str, *tensors: Any) -> list[Any]:
-    return [as_fixed_operand(x, name) if isinstance(x, Handle) else x for x in tensors]
+def _rounding(axes: int) -> Callable[[Any], Any]:
+    """The library rounds halves once; over three axes several calls of it are summed."""
+    return composed if axes == 3 else rename_errors
 
 
 def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
@@ -235,11 +230,8 @@ def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
         dilation: Sizes = 1,
         groups: int = 1,
     ) -> Tensor:
-        if axes == 3 or isinstance(padding, str):
-            input, weight, bias = _fixed(name, input, weight, bias)
         check(name, axes, input=input, weight=weight, bias=bias)
         if _all_complex(name, input, weight, bias):
-            input, weight, bias = _fixed(name, input, weight, bias)
             rest = (None, stride, padding, dilation, groups)
             return _of_parts(lambda x, weight: function(x, weight, *rest), input, weight, bias)
         steps, dilations = per_axis(stride, axes, name, "stride"), per_axis(dilation, axes, name, "dilation")
@@ -264,7 +256,6 @@ def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) ->
         groups: int = 1,
         dilation: Sizes = 1,
     ) -> Tensor:
-        input, weight, bias = _fixed(name, input, weight, bias)
         check(name, axes, input=input, weight=weight, bias=bias)
         if _all_complex(name, input, weight, bias):
             rest = (None, stride, padding, output_padding, groups, dilation)
@@ -274,7 +265,7 @@ def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) ->
         size, after = _transposed_sizes(name, input, weight, steps, before, dilations, output_padding)
         return run(name, axes, input, weight, bias, (steps, before, after, dilations, groups), size)
 
-    return _rounding(axes, True)(named_function(function, name, about))
+    return _rounding(axes)(named_function(function, name, about))
 
 
 def _transposed_sizes(

@@ -19,7 +19,7 @@ from ..autograd.recorders import record_write
 from ..autograd.saved import TensorHolder
 from ..dtype import bool_
 from ..errors import DTypeError, Error, ShapeError, rename_error
-from ._arguments import as_fixed_operand, named_function
+from ._arguments import named_function
 from ._checks import on_one_device
 from ._operand import as_operand, kernel_operand
 from .copy import cast, check_scalar, clone_for, copy_, to
@@ -223,8 +223,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     >>> norch.index_select(norch.arange(4), 0, norch.tensor([2, 0]))
     tensor([2, 0])
     """
-    x = as_fixed_operand(input, "index_select")
-    whole, at = along_axis(x, dim, as_fixed_operand(check_index(index, "index_select"), "index_select"), "index_select")
+    x = as_operand(input, "index_select")
+    whole, at = along_axis(x, dim, check_index(index, "index_select"), "index_select")
     return without_axis(index_read(whole, at, KINDS["SELECT"]), x)
 
 
@@ -232,8 +232,8 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
     """index_add or index_copy, and its form in place: source has the size of the index along dim."""
 
     def write(x: Tensor, dim: int, index: Tensor, source: Tensor, in_place: bool) -> Tensor:
-        source = as_fixed_operand(source_for(x, source, name), name)
-        index = as_fixed_operand(check_index(index, name), name)
+        source = source_for(x, source, name)
+        index = check_index(index, name)
         whole, at = along_axis(x, dim, index, name)
         shape, axis = list(whole.shape), at.lead
         shape[axis] = index.numel()
@@ -248,7 +248,7 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
         return x if in_place else without_axis(out, x)
 
     def function(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-        return write(as_fixed_operand(input, name), dim, index, source, False)
+        return write(as_operand(input, name), dim, index, source, False)
 
     def function_(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
         return write(x, dim, index, source, True)
@@ -283,14 +283,14 @@ def _scaled(source: Tensor, alpha: int) -> Tensor:
 
 def _index_fill(x: Tensor, dim: int, index: Tensor, value: Operand, in_place: bool) -> Tensor:
     value = _scalar_of(value, x, "index_fill")
-    whole, at = along_axis(x, dim, as_fixed_operand(check_index(index, "index_fill"), "index_fill"), "index_fill")
+    whole, at = along_axis(x, dim, check_index(index, "index_fill"), "index_fill")
     out = index_write(whole, at, value, _FILL, in_place)
     return x if in_place else without_axis(out, x)
 
 
 def _scalar_of(value: Operand, x: Tensor, name: str) -> Tensor:
     """A number or a 0-d tensor, in the dtype of x."""
-    value = values_for(x, as_fixed_operand(value, name) if isinstance(value, Handle) else value, name)
+    value = values_for(x, value, name)
     if value.ndim:
         raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {tuple(value.shape)}")
     return value
@@ -303,7 +303,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     >>> norch.index_fill(norch.zeros(3), 0, norch.tensor([0, -1]), 5)
     tensor([5., 0., 5.])
     """
-    return _index_fill(as_fixed_operand(input, "index_fill"), dim, index, value, False)
+    return _index_fill(as_operand(input, "index_fill"), dim, index, value, False)
 
 
 @method
@@ -322,7 +322,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     >>> norch.take(norch.tensor([[1, 2], [3, 4]]), norch.tensor([0, -1]))
     tensor([1, 4])
     """
-    x, index = as_fixed_operand(input, "take"), check_index(index, "take")
+    x, index = as_operand(input, "take"), check_index(index, "take")
     return index_read(x.reshape(-1), AdvancedIndex((index,), (0,), 0), KINDS["TAKE"])
 
 
@@ -345,14 +345,14 @@ def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
 @method
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """put_() into a copy."""
-    return put_(clone_for(as_operand(input, "put"), index, source), index, as_fixed_operand(source, "put"), accumulate)
+    return put_(clone_for(as_operand(input, "put"), index, source), index, as_operand(source, "put"), accumulate)
 
 
 # ---- masks ----------------------------------------------------------------------------------------------------------
 
 
 def _mask(mask: Tensor, name: str) -> Tensor:
-    mask = as_fixed_operand(check_index(mask, name), name)
+    mask = check_index(mask, name)
     if mask.dtype.kind != "b":
         raise DTypeError(f"{name}: the mask must be bool, not {mask.dtype.name}")
     return mask
@@ -399,7 +399,7 @@ _MaskedFill = write_derivative(
 @method(moves=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
-    x, mask = as_fixed_operand(input, "masked_select"), _mask(mask, "masked_select")
+    x, mask = as_operand(input, "masked_select"), _mask(mask, "masked_select")
     on_one_device("masked_select", x, mask)
     if x.shape != mask.shape:
         whole = mask.logical_not() | x.new_ones((), dtype=mask.dtype).expand(x.shape)
@@ -417,7 +417,7 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
 @method(moves=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
-    x, mask = as_fixed_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
+    x, mask = as_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
     whole = clone_for(where(mask, x, x), source)
     return masked_scatter_(whole, mask, source)
 
@@ -425,7 +425,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @method
 def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Writes the first elements of source where mask (bool, broadcast to x) holds, in order."""
-    mask, source = _mask(mask, "masked_scatter_").expand(x.shape), as_fixed_operand(source, "masked_scatter_")
+    mask, source = _mask(mask, "masked_scatter_").expand(x.shape), as_operand(source, "masked_scatter_")
     if x.ndim == 0:
         masked_scatter_(x.view(1), mask.view(1), source)
         return x

@@ -11,7 +11,6 @@ from ..autograd.outlive import outlive_writes
 from ..autograd.record import gradient_edge, record
 from ..autograd.recorders import record_affine, record_product
 from ..errors import ShapeError
-from ._arguments import as_fixed_operand
 from ._instead import instead
 from ._operand import as_operand, operand
 from .op import METHODS, method
@@ -221,7 +220,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 @method
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """dot() with input conjugated."""
-    a, b = as_fixed_operand(input, "vdot"), as_operand(other, "vdot")
+    a, b = as_operand(input, "vdot"), as_operand(other, "vdot")
     return _with_vector(_VDOT, a.conj() if a.is_complex() else a, b)
 
 

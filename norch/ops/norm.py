@@ -10,16 +10,15 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.record import record
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from ._arguments import as_fixed_operand
 from ._checks import at_least
-from ._operand import numpy_names
+from ._operand import as_operand, numpy_names
 from .op import method
 from .pointwise import abs, isnan, sign, where
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
 
 
 def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
-    x = as_fixed_operand(x, name)
+    x = as_operand(x, name)
     if dtype is not None:
         x = x.to(dtype)
     if x.dtype.kind not in "fc":

@@ -19,7 +19,7 @@ from ..autograd.outlive import outlive_writes
 from ..autograd.record import record
 from ..dtype import finfo, float32
 from ..errors import REFUSALS, ArgumentError, DTypeError, Error, ShapeError
-from ._arguments import as_fixed_tensor, rename_errors
+from ._arguments import rename_errors
 from ._halves import composed
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
@@ -147,7 +147,7 @@ def rms_norm(
     >>> norch.nn.functional.rms_norm(norch.tensor([3.0, -3.0]), (2,), eps=0.0)
     tensor([ 1., -1.])
     """
-    input, wanted = as_fixed_tensor(input, "rms_norm"), _axes(normalized_shape)
+    input, wanted = tensor_of(input, "rms_norm"), _axes(normalized_shape)
     _check_end("rms_norm", input, wanted)
     if eps is None:
         eps = min(finfo(input.dtype).eps, _EPS)  # halves are computed in float32
@@ -181,7 +181,7 @@ def group_norm(
         else:
             if out._numel > num_groups:
                 return out
-    input = as_fixed_tensor(input, "group_norm")
+    input = tensor_of(input, "group_norm")
     shape = channels("group_norm", input, 2, weight=weight, bias=bias)
     if int64(num_groups, "group_norm: num_groups") < 1 or shape[1] % num_groups:
         raise ArgumentError(f"group_norm: {shape[1]} channels do not fall into {num_groups} groups")

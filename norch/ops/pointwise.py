@@ -18,7 +18,7 @@ from ..autograd.outlive import outlive_writes
 from ..dtype import DTYPES, check_fits, float32, int64
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
-from ._arguments import as_fixed_operand, public
+from ._arguments import public
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
@@ -462,7 +462,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     """Where |input - other| <= atol + rtol * |other|."""
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
-    a, b = as_fixed_operand(input, "isclose"), as_fixed_operand(other, "isclose")
+    a, b = as_operand(input, "isclose"), as_operand(other, "isclose")
     if a.dtype.kind not in "fc":
         a, b = a.double(), b if b.is_complex() else b.double()
     close = eq(a, b) | (isfinite(b) & le(abs(_sub(a, b)), add(mul(abs(b), rtol), atol)))

@@ -19,7 +19,7 @@ from ..autograd.record import record, record_view
 from ..dtype import dtype as DType
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
-from ._arguments import as_fixed_operand, named_function, public
+from ._arguments import named_function, public
 from ._halves import composed
 from ._operand import as_operand, numpy_names, operand
 from ._results import aminmax_result, max_result, min_result
@@ -155,7 +155,7 @@ def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
 @method(numpy=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum of the elements that are not NaN, over all or over the axes dim."""
-    x = as_fixed_operand(input, "nansum")
+    x = as_operand(input, "nansum")
     if x.dtype.kind != "f" or (dtype is not None and dtype_named(dtype).kind != "f"):
         return sum(where(isnan(x), 0, x) if x.is_complex() else x, dim, keepdim, dtype=dtype)
     return _nansum(x if dtype is None else x.to(dtype), axes_of(dim), keepdim)
@@ -177,7 +177,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType
 @method(numpy=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none."""
-    x = as_fixed_operand(input, "nanmean")
+    x = as_operand(input, "nanmean")
     if dtype is not None:
         x = x.to(dtype)
     if x.dtype.kind not in "fc":
@@ -244,7 +244,7 @@ def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
 @method(numpy=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> aminmax_result:
     """(min, max): amin() and amax(), of all or over the axis dim."""
-    x = as_fixed_operand(input, "aminmax")
+    x = as_operand(input, "aminmax")
     return aminmax_result(amin(x, axes_of(dim), keepdim), amax(x, axes_of(dim), keepdim))
 
 
@@ -299,7 +299,7 @@ def _extreme(x: Tensor, dim: Any, keepdim: bool, other: Any, name: str, result: 
         return binary(x, dim if other is None else other)
     if dim is None:
         return row(x)
-    x = as_fixed_operand(x, name)
+    x = as_operand(x, name)
     return taken(x, dim, keepdim, place(x, (dim,), True), result)
 
 
@@ -364,7 +364,7 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
         *,
         correction: float | None = None,
     ) -> tuple[Tensor, Tensor]:
-        x = as_fixed_operand(input, name)
+        x = as_operand(input, name)
         out = moment(x, dim, unbiased, keepdim, correction=correction)
         return out, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
@@ -389,7 +389,7 @@ def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
-    x, axes = as_fixed_operand(input, "logsumexp"), axes_of(dim)
+    x, axes = as_operand(input, "logsumexp"), axes_of(dim)
     dtype = x.dtype if x.dtype.kind in "fc" else get_default_dtype()
     wide: Any = x
     if x.dtype is not dtype or x.dtype.itemsize < 4:

@@ -18,7 +18,7 @@ from ..autograd.outlive import snapshot
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import DTypeError
-from ._arguments import as_fixed_operand, named_function, public, rename_errors
+from ._arguments import named_function, public, rename_errors
 from ._halves import composed
 from ._operand import as_operand
 from ._results import cummax_result, cummin_result
@@ -172,7 +172,7 @@ def cummax(input: Tensor, dim: int) -> cummax_result:
     >>> norch.cummax(norch.tensor([1, 3, 2]), dim=0).values
     tensor([1, 3, 3])
     """
-    x = as_fixed_operand(input, "cummax")
+    x = as_operand(input, "cummax")
     indices = lib.norch_scan(constants["SCAN_MAX"], x, dim, False)
     return cummax_result(x.gather(dim, indices), indices)
 
@@ -180,7 +180,7 @@ def cummax(input: Tensor, dim: int) -> cummax_result:
 @method(numpy=True)
 def cummin(input: Tensor, dim: int) -> cummin_result:
     """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
-    x = as_fixed_operand(input, "cummin")
+    x = as_operand(input, "cummin")
     indices = lib.norch_scan(constants["SCAN_MIN"], x, dim, False)
     return cummin_result(x.gather(dim, indices), indices)
 

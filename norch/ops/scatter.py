@@ -17,7 +17,6 @@ from ..autograd.record import record, record_one
 from ..autograd.recorders import record_write
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._arguments import as_fixed_operand
 from ._operand import as_operand
 from .copy import cast, cat
 from .index import KINDS, along_axis, check_index, result_of_write, source_for, without_axis
@@ -45,8 +44,7 @@ Gather = derivative("gather", layout=("x_meta", "index", "dim"), tensors=("index
 @method(moves=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather() whose other axes are broadcast, and whose indices may be negative; without dim of the flattened x."""
-    x, indices = as_fixed_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
-    indices = as_fixed_operand(indices, "take_along_dim")
+    x, indices = as_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
     if indices.dtype is not int64:
         raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
     if dim is None:
@@ -225,9 +223,9 @@ def scatter_reduce(
     tensor([5., 0.])
     """
     x, index, src = (
-        as_fixed_operand(input, "scatter_reduce"),
-        as_fixed_operand(check_index(index, "scatter_reduce"), "scatter_reduce"),
-        as_fixed_operand(src, "scatter_reduce"),
+        as_operand(input, "scatter_reduce"),
+        check_index(index, "scatter_reduce"),
+        as_operand(src, "scatter_reduce"),
     )
     flag(include_self, "scatter_reduce: include_self")
     neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.get(reduce)
@@ -255,7 +253,7 @@ def index_reduce(
 ) -> Tensor:
     """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod",
     "mean", "amax" or "amin", together with what is there, or without it."""
-    x, source = as_fixed_operand(input, "index_reduce"), as_fixed_operand(source, "index_reduce")
+    x, source = as_operand(input, "index_reduce"), as_operand(source, "index_reduce")
     flag(include_self, "index_reduce: include_self")
     if reduce == "sum":
         raise ArgumentError("index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin'; index_add() sums")

@@ -14,7 +14,7 @@ from ..autograd.record import record, record_one
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
-from ._arguments import as_fixed_operand, public, rename_errors
+from ._arguments import public, rename_errors
 from ._operand import as_operand, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
@@ -51,7 +51,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     >>> norch.sort(norch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """
-    x = as_fixed_operand(input, "sort")
+    x = as_operand(input, "sort")
     flag(stable or False, "sort: stable")
     return sort_result(*sorted_by(x, dim, -1, descending))
 
@@ -76,7 +76,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     >>> norch.topk(norch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
     """
-    x = as_fixed_operand(input, "topk")
+    x = as_operand(input, "topk")
     if int64(k, "topk: k") < 0:
         raise ArgumentError(f"topk: k is {k}, which is below 0")
     flag(sorted, "topk: sorted")
@@ -97,7 +97,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     >>> norch.median(norch.tensor([1.0, 9.0, 4.0, 2.0]))
     tensor(2.)
     """
-    return _median(as_fixed_operand(input, "median"), dim, keepdim, False, median_result)
+    return _median(as_operand(input, "median"), dim, keepdim, False, median_result)
 
 
 @overload
@@ -107,7 +107,7 @@ def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> nanmedian_result:
 @method(numpy=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """median() of the elements that are not NaN."""
-    return _median(as_fixed_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
+    return _median(as_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
 
 
 def _median(x: Tensor, dim: int | None, keepdim: bool, ignore_nan: bool, result: Any) -> Any:

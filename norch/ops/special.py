@@ -9,7 +9,7 @@ import math
 from .._package.typing import Any, Operand, Operation, Tensor
 from ..autograd.differentiable import differentiable
 from ..dtype import get_default_dtype
-from ._arguments import as_fixed_operand
+from ._operand import as_operand
 from .op import function_op, op
 from .pointwise import erfc, erfinv, log1p, where, xlogy
 
@@ -105,7 +105,7 @@ def entr(input: Tensor) -> Tensor:  # PyTorch's name
     >>> norch.special.entr(norch.tensor([0.0, 0.5, 1.0]))
     tensor([0.0000, 0.3466, 0.0000])
     """
-    return _entr(as_fixed_operand(input, "entr"))
+    return _entr(as_operand(input, "entr"))
 
 
 @differentiable("entr", grad=lambda g, x: g * (-1 - x.log()))
@@ -115,12 +115,12 @@ def _entr(x: Tensor) -> Tensor:
 
 def ndtr(input: Tensor) -> Tensor:
     """The distribution function of the standard normal distribution, exact far to the left, too."""
-    return erfc(as_fixed_operand(input, "ndtr") * -math.sqrt(0.5)) / 2
+    return erfc(as_operand(input, "ndtr") * -math.sqrt(0.5)) / 2
 
 
 def xlog1py(input: Operand, other: Operand) -> Tensor:
     """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
-    return _xlog1py(as_fixed_operand(input, "xlog1py"), as_fixed_operand(other, "xlog1py"))
+    return _xlog1py(as_operand(input, "xlog1py"), as_operand(other, "xlog1py"))
 
 
 def _log1p_unless_at_origin(g: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -172,7 +172,7 @@ def erfcx(input: Tensor) -> Tensor:
     >>> norch.special.erfcx(norch.tensor([0.0, 1.0, 1000.0]))
     tensor([1.0000e+00, 4.2758e-01, 5.6419e-04])
     """
-    return _erfcx(as_fixed_operand(input, "erfcx"))
+    return _erfcx(as_operand(input, "erfcx"))
 
 
 def _log_ndtr_of(x: Tensor) -> Tensor:
@@ -193,7 +193,7 @@ def log_ndtr(input: Tensor) -> Tensor:
     >>> norch.special.log_ndtr(norch.tensor([-50.0, 0.0]))
     tensor([-1.2548e+03, -6.9315e-01])
     """
-    return _log_ndtr(as_fixed_operand(input, "log_ndtr"))
+    return _log_ndtr(as_operand(input, "log_ndtr"))
 
 
 @differentiable("ndtri", grad=lambda g, out: g * math.sqrt(2 * math.pi) * (out.square() / 2).exp())
@@ -221,4 +221,4 @@ def ndtri(input: Tensor) -> Tensor:
     >>> norch.special.ndtri(norch.tensor([0.0, 0.025, 0.5]))
     tensor([   -inf, -1.9600,  0.0000])
     """
-    return _ndtri(as_fixed_operand(input, "ndtri"))
+    return _ndtri(as_operand(input, "ndtri"))

@@ -26,7 +26,7 @@ from ...errors import (
 )
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
-from ...ops._arguments import as_fixed_operand, rename_errors
+from ...ops._arguments import rename_errors
 from ...ops._checks import floats_of
 from ...ops._halves import composed
 from ...ops._inplace_methods import inplace_form
@@ -228,7 +228,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> norch.nn.functional.glu(norch.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
-    input = floats_of(as_fixed_operand(input, "glu"), "glu")
+    input = floats_of(as_operand(input, "glu"), "glu")
     if input.ndim == 0:
         raise ShapeError("glu: expected 1 or more dimensions, got a 0-d tensor")
     half, odd = divmod(input.size(dim), 2)

@@ -7,8 +7,8 @@ from ..._binding.numbers import int64 as int_
 from ...autograd.levels import holds
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._arguments import as_fixed_tensor
 from ...ops._halves import composed
+from ...ops._operand import tensor_of
 from ...ops.copy import cat
 from ...ops.cross_entropy import cross_entropy as _of_rows
 from ...ops.loss import logit_cross_entropy, probability_cross_entropy
@@ -49,7 +49,7 @@ class _Classes:
         if reduction not in ("mean", "sum", "none"):
             reduced(input, reduction)  # raises the error
         self.input, self.reduction = input, reduction
-        self.weights = None if weight is None else as_fixed_tensor(weight, name)
+        self.weights = None if weight is None else tensor_of(weight, name)
         is_small = type(ignore_index) is int and abs(ignore_index) < 1 << 62
         self.ignored = ignore_index if is_small else int_(ignore_index, f"{name}: ignore_index")
         self.target = target if dtype is int64 else target.to(int64)
@@ -116,7 +116,7 @@ def nll_loss(
     tensor(0.3750)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
-    input, target = connect(as_fixed_tensor(input, "nll_loss")), as_fixed_tensor(target, "nll_loss")
+    input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
     classes = _Classes("nll_loss", input, target, weight, ignore_index, reduction)
     if not input.shape[classes.dim] and holds(classes.target == classes.ignored):
         # no class, and none is asked for: one that the ignored may point at
@@ -150,7 +150,7 @@ def cross_entropy(
     reduction = legacy_reduction(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
-    input, target = as_fixed_tensor(input, "cross_entropy"), as_fixed_tensor(target, "cross_entropy")
+    input, target = tensor_of(input, "cross_entropy"), tensor_of(target, "cross_entropy")
     if target.dtype.is_floating_point and input.ndim > 0:
         if ignore_index >= 0:
             raise ArgumentError(f"cross_entropy: ignore_index {ignore_index} cannot be used with probabilities")
@@ -197,7 +197,7 @@ def _soft_cross_entropy(
 
 def _of_one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Both, which are to have the same shape: ShapeError otherwise."""
-    input, target = as_fixed_tensor(input, name), as_fixed_tensor(target, name)
+    input, target = tensor_of(input, name), tensor_of(target, name)
     if lib.norch_shape(input) != lib.norch_shape(target):
         raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")
     return input, target

@@ -16,10 +16,9 @@ from ..._package.typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
-from ...ops._arguments import as_fixed_operand, as_fixed_tensor
 from ...ops._checks import at_least, real_of
 from ...ops._halves import composed
-from ...ops._operand import as_operand
+from ...ops._operand import as_operand, tensor_of
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, sub, where
@@ -117,7 +116,7 @@ def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Te
 
 
 def _check_weight(weight: Tensor, input: Tensor) -> None:
-    if as_fixed_tensor(weight, "weight").shape != input.shape:
+    if tensor_of(weight, "weight").shape != input.shape:
         raise ShapeError(f"weight has shape {tuple(weight.shape)}, and input {tuple(input.shape)}: they must be equal")
 
 
@@ -192,9 +191,9 @@ def kl_div(
     tensor(0.)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
-    target = as_fixed_tensor(target, "kl_div")
+    target = tensor_of(target, "kl_div")
     if reduction == "batchmean":
-        input = as_fixed_tensor(input, "kl_div")
+        input = tensor_of(input, "kl_div")
     if log_target:
         loss = real_of(target, "kl_div").exp() * (target - input)
     else:
@@ -221,7 +220,7 @@ def poisson_nll_loss(
     log(target!) where target > 1.
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
-    input, target = (real_of(as_fixed_operand(x, "poisson_nll_loss"), "poisson_nll_loss") for x in (input, target))
+    input, target = (real_of(as_operand(x, "poisson_nll_loss"), "poisson_nll_loss") for x in (input, target))
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         n = where(target > 1, target, 1)
@@ -239,11 +238,11 @@ def gaussian_nll_loss(
     var: a number, or a tensor of the shape of input, of that shape with one axis of size 1, or of that shape without
     the last axis. ArgumentError for another shape and for negative elements.
     """
-    input, target = as_fixed_tensor(input, "gaussian_nll_loss"), as_fixed_tensor(target, "gaussian_nll_loss")
+    input, target = tensor_of(input, "gaussian_nll_loss"), tensor_of(target, "gaussian_nll_loss")
     if not isinstance(var, Tensor):
         dtype = input.dtype if input.is_floating_point() else get_default_dtype()
         var = input.new_full((), as_operand(var, "gaussian_nll_loss").item(), dtype=dtype).expand(input.shape)
-    var, shape = as_fixed_operand(var, "gaussian_nll_loss"), tuple(input.shape)
+    var, shape = as_operand(var, "gaussian_nll_loss"), tuple(input.shape)
     if tuple(var.shape) != shape:
         if tuple(var.shape) == shape[:-1]:
             var = var.unsqueeze(-1)
@@ -271,7 +270,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """input where target is 1, max(0, margin - input) where target is -1."""
     reduction = legacy_reduction(reduction, size_average, reduce)
-    input, target = as_fixed_tensor(input, "hinge_embedding_loss"), as_fixed_tensor(target, "hinge_embedding_loss")
+    input, target = tensor_of(input, "hinge_embedding_loss"), tensor_of(target, "hinge_embedding_loss")
     dissimilar = where(target == 1, 0.0, (margin - input).clamp(min=0))
     return reduced(dissimilar + where(target == -1, 0.0, input), reduction)
 
@@ -304,7 +303,7 @@ def margin_ranking_loss(
     All three have the same number of dimensions: ShapeError otherwise.
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
-    input1, input2, target = (as_fixed_tensor(x, "margin_ranking_loss") for x in (input1, input2, target))
+    input1, input2, target = (tensor_of(x, "margin_ranking_loss") for x in (input1, input2, target))
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"expected the same number of dimensions, got {input1.ndim}, {input2.ndim} and {target.ndim}")
     return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
@@ -325,7 +324,7 @@ def cosine_embedding_loss(
     input1, input2: (N, D) with target (N), or (D) with target (). ShapeError otherwise.
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
-    input1, input2, target = (as_fixed_tensor(x, "cosine_embedding_loss") for x in (input1, input2, target))
+    input1, input2, target = (tensor_of(x, "cosine_embedding_loss") for x in (input1, input2, target))
     if target.ndim > 1 or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
         shapes = f"{tuple(input1.shape)}, {tuple(input2.shape)} and {tuple(target.shape)}"
         raise ShapeError(f"expected (N, D), (N, D) and (N), or (D), (D) and (), got {shapes}")
@@ -378,7 +377,7 @@ def triplet_margin_with_distance_loss(
     if margin <= 0:
         raise ArgumentError(f"margin must be positive, got {margin}")
     name = "triplet_margin_with_distance_loss"
-    anchor, positive, negative = (as_fixed_tensor(x, name) for x in (anchor, positive, negative))
+    anchor, positive, negative = (tensor_of(x, name) for x in (anchor, positive, negative))
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
             f"expected the same number of dimensions, got {anchor.ndim}, {positive.ndim} and {negative.ndim}"
@@ -405,7 +404,7 @@ def multilabel_soft_margin_loss(
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     name = "multilabel_soft_margin_loss"
-    input, target = as_fixed_tensor(input, name), as_fixed_tensor(target, name)
+    input, target = tensor_of(input, name), tensor_of(target, name)
     classes = at_least(1, input, name).ndim - 1
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     loss = (loss if weight is None else loss * weight).sum(classes)
@@ -430,7 +429,7 @@ def multilabel_margin_loss(
     tensor(0.8500)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
-    input, target = as_fixed_tensor(input, "multilabel_margin_loss"), as_fixed_tensor(target, "multilabel_margin_loss")
+    input, target = tensor_of(input, "multilabel_margin_loss"), tensor_of(target, "multilabel_margin_loss")
     if target.dtype.kind not in "iu":
         raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")
     if input.ndim not in (1, 2) or target.shape != input.shape:
@@ -462,7 +461,7 @@ def multi_margin_loss(
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     one_of("p", p, (1, 2))
-    input, target = as_fixed_tensor(input, "multi_margin_loss"), as_fixed_tensor(target, "multi_margin_loss")
+    input, target = tensor_of(input, "multi_margin_loss"), tensor_of(target, "multi_margin_loss")
     input = input.reshape(1) if input.ndim == 0 else input
     if target.dtype.kind not in "iu":
         raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")

@@ -6,8 +6,9 @@ from ..._package.typing import Tensor
 from ...dtype import check_numbers
 from ...errors import DTypeError, ShapeError
 from .. import activation
-from .._arguments import as_fixed_operand, rename_errors
+from .._arguments import rename_errors
 from .._checks import floats_of, numbers_of
+from .._operand import as_operand
 from ..op import method
 from ..view import connect
 
@@ -18,7 +19,7 @@ __all__ = ["hardshrink", "prelu", "threshold"]
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """input where it is above the threshold (or NaN), value elsewhere."""
     check_numbers("threshold", threshold=threshold, value=value)
-    input = connect(numbers_of(as_fixed_operand(input, "threshold"), "threshold"))
+    input = connect(numbers_of(as_operand(input, "threshold"), "threshold"))
     return activation.threshold(input, threshold, float(value) if input.dtype.is_floating_point else int(value))
 
 
@@ -31,7 +32,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 @method(composed=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
-    input, weight = (floats_of(as_fixed_operand(x, "prelu"), "prelu") for x in (input, weight))
+    input, weight = (floats_of(as_operand(x, "prelu"), "prelu") for x in (input, weight))
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")
     channels = input.shape[1] if input.ndim > 1 else 1

@@ -12,7 +12,6 @@ from ...device import CPU
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
-from .._arguments import as_fixed_tensor
 from .._checks import at_least, with_ndim
 from .._operand import operand, tensor_of
 from ..copy import clone
@@ -31,7 +30,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([[1, 0],
             [0, 2]])
     """
-    input = with_ndim(as_fixed_tensor(input, "diag"), "diag", 1, 2)
+    input = with_ndim(tensor_of(input, "diag"), "diag", 1, 2)
     vector = input.ndim == 1
     return diag_embed(input, diagonal) if vector else clone(_diagonal(input, diagonal))
 
@@ -45,7 +44,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 @method(moves=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
-    input = at_least(1, as_fixed_tensor(input, "diag_embed"), "diag_embed")
+    input = at_least(1, tensor_of(input, "diag_embed"), "diag_embed")
     shape = list(input.shape)
     at = sorted(axes((dim1, dim2), len(shape) + 1, "diag_embed"))
     size = shape.pop() + abs(int64(offset, "diag_embed: offset"))
@@ -59,11 +58,11 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 @method
 def trace(input: Tensor) -> Tensor:
     """The sum over the diagonal of a matrix."""
-    return _diagonal(with_ndim(as_fixed_tensor(input, "trace"), "trace", 2)).sum()
+    return _diagonal(with_ndim(tensor_of(input, "trace"), "trace", 2)).sum()
 
 
 def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
-    input = at_least(2, as_fixed_tensor(input, name), name)
+    input = at_least(2, tensor_of(input, name), name)
     rows, columns = lib.norch_shape(input)[-2:]
     size = max(rows, columns)
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))

@@ -9,9 +9,9 @@ from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError, one_of
-from .._arguments import as_fixed_operand
 from .._checks import at_least, floats_of, with_ndim
 from .._halves import composed
+from .._operand import as_operand
 from ..copy import cat, result_type
 from ..create import triu_indices
 from ..index import index_select, on_common_device
@@ -132,7 +132,7 @@ def cdist(
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor([[5., 0.]])
     """
-    a, b = (at_least(2, floats_of(as_fixed_operand(x, "cdist"), "cdist"), "cdist") for x in (x1, x2))
+    a, b = (at_least(2, floats_of(as_operand(x, "cdist"), "cdist"), "cdist") for x in (x1, x2))
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"cdist: rows of {a.shape[-1]} and {b.shape[-1]} numbers")
     check_numbers("cdist", p=p)
@@ -178,7 +178,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     >>> norch.pdist(norch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
     """
-    x = with_ndim(floats_of(as_fixed_operand(input, "pdist"), "pdist"), "pdist", 2)
+    x = with_ndim(floats_of(as_operand(input, "pdist"), "pdist"), "pdist", 2)
     check_numbers("pdist", p=p)
     if not p >= 0:
         raise ArgumentError(f"pdist: p is not negative, not {p}")
@@ -194,7 +194,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     dtype = result_type(x1, x2)
     a, b = on_common_device(
-        *(floats_of(as_fixed_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
+        *(floats_of(as_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
     )
     a, b = broadcast_tensors(a, b)  # dim counts the axes of both
     of_a, of_b = (vector_norm(x, 2, dim, True).clamp(min=eps) for x in (a, b))
@@ -204,7 +204,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 @method(inplace=True, composed=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
-    x = at_least(2, as_fixed_operand(input, "renorm"), "renorm")
+    x = at_least(2, as_operand(input, "renorm"), "renorm")
     x = x if x.is_complex() else floats_of(x, "renorm")
     if not (p > 0 and maxnorm >= 0):
         raise ArgumentError(f"renorm: p is positive and maxnorm not negative, got {p} and {maxnorm}")

@@ -24,7 +24,6 @@ from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
 from ...autograd.outlive import outlive_writes
 from ...errors import ArgumentError, Error, ShapeError, rename_error
-from .._arguments import as_fixed_operand
 from .._checks import on_one_device
 from .._halves import composed
 from .._operand import as_operand
@@ -68,7 +67,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if len(operands) == 1:  # the result may be a view of it
         tensors = [alias_of(as_operand(operands[0], "einsum"))]
     else:
-        tensors = [as_fixed_operand(x, "einsum") for x in operands]
+        tensors = [as_operand(x, "einsum") for x in operands]
     plan = _plan_of(equation, tuple([lib.norch_shape(x) for x in tensors]))
     return _run(plan, tensors) if len(tensors) < 3 else _chain(plan, tensors)
 

@@ -8,22 +8,21 @@ import warnings
 from array import array
 from collections.abc import Sequence
 
-from ..._binding.library import lib
 from ..._binding.numbers import flag, int64
 from ..._package.typing import Any, Tensor
 from ...autograd.levels import holds
-from ...autograd.record import record_view
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of, stacklevel_of_user
-from .._arguments import as_fixed_operand, as_fixed_tensor, as_fixed_tensors, rename_errors, tensors_of
+from .._arguments import rename_errors, tensors_of
 from .._checks import on_one_device, with_ndim
 from .._halves import composed
+from .._operand import as_operand, tensor_of
 from ..copy import cast, cat, stack
 from ..create import empty, ones_like
 from ..index import index_select
 from ..scan import cumprod
 from ..values import tensor
-from ..view import Reshape, expand, reshape, transpose, unsqueeze, view
+from ..view import expand, reshape, transpose, unsqueeze, view
 from .shape import flip
 
 
@@ -43,17 +42,16 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         one_of("meshgrid: indexing", indexing, ("ij", "xy"))
     if not listed:
         raise ArgumentError("meshgrid: no tensors given")
-    fixed = [lib.norch_alias(x) for x in listed]
-    if any(x.ndim > 1 for x in fixed):
-        raise ShapeError(f"meshgrid: takes vectors, got shapes {', '.join(str(tuple(x.shape)) for x in fixed)}")
-    if any(x.dtype is not fixed[0].dtype for x in fixed):
-        raise DTypeError(f"meshgrid: takes one dtype, got {', '.join(x.dtype.name for x in fixed)}")
-    for x in fixed:
-        on_one_device("meshgrid", fixed[0], x)
-    shape, count, grids = [x.numel() for x in fixed], len(fixed), []
-    for i, (x, now) in enumerate(zip(listed, fixed)):
+    if any(x.ndim > 1 for x in listed):
+        raise ShapeError(f"meshgrid: takes vectors, got shapes {', '.join(str(tuple(x.shape)) for x in listed)}")
+    if any(x.dtype is not listed[0].dtype for x in listed):
+        raise DTypeError(f"meshgrid: takes one dtype, got {', '.join(x.dtype.name for x in listed)}")
+    for x in listed:
+        on_one_device("meshgrid", listed[0], x)
+    shape, count, grids = [x.numel() for x in listed], len(listed), []
+    for i, x in enumerate(listed):
         along = [*[1] * i, shape[i], *[1] * (count - 1 - i)]
-        grids.append(expand(record_view(Reshape, lib.norch_view(now, along), x, view, (along,)), shape))
+        grids.append(expand(view(x, along), shape))
     return tuple(transpose(grid, 0, 1) if indexing == "xy" and count > 1 else grid for grid in grids)
 
 
@@ -65,12 +63,11 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
     listed = tensors_of(tensors, "cartesian_prod")
-    fixed = as_fixed_tensors(listed, "cartesian_prod")
-    if any(x.ndim != 1 for x in fixed):
-        raise ShapeError(f"cartesian_prod: takes vectors, got {', '.join(str(tuple(x.shape)) for x in fixed)}")
+    if any(x.ndim != 1 for x in listed):
+        raise ShapeError(f"cartesian_prod: takes vectors, got {', '.join(str(tuple(x.shape)) for x in listed)}")
     if len(listed) == 1:
         return listed[0]
-    return reshape(stack(meshgrid(*fixed, indexing="ij"), -1), math.prod(len(x) for x in fixed), len(fixed))
+    return reshape(stack(meshgrid(*listed, indexing="ij"), -1), math.prod(len(x) for x in listed), len(listed))
 
 
 @rename_errors
@@ -80,7 +77,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-    input = with_ndim(as_fixed_tensor(input, "combinations"), "combinations", 1)
+    input = with_ndim(tensor_of(input, "combinations"), "combinations", 1)
     if int64(r, "combinations: r") < 0:
         raise ArgumentError(f"combinations: of {r} elements")
     if r == 0:
@@ -103,7 +100,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
     """
-    x = with_ndim(as_fixed_tensor(x, "vander"), "vander", 1)
+    x = with_ndim(tensor_of(x, "vander"), "vander", 1)
     count = len(x) if N is None else int64(N, "vander: N")
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")
@@ -120,7 +117,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     >>> norch.unravel_index(norch.tensor([5]), (2, 4))
     (tensor([1]), tensor([1]))
     """
-    at = as_fixed_operand(indices, "unravel_index")
+    at = as_operand(indices, "unravel_index")
     sizes = [shape] if isinstance(shape, int) else list(shape)
     if at.dtype.is_floating_point or at.dtype.kind == "b":
         raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")

@@ -10,8 +10,9 @@ from ...autograd.differentiable import differentiable
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
-from .._arguments import as_fixed_operand, optional_results, public, rename_errors
+from .._arguments import optional_results, public, rename_errors
 from .._checks import at_least
+from .._operand import as_operand
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import on_common_device
@@ -64,7 +65,7 @@ def nanquantile(
 
 
 def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
-    x = as_fixed_operand(x, name)
+    x = as_operand(x, name)
     flag(keepdim, f"{name}: keepdim")
     if x.dtype not in (float32, float64):
         raise DTypeError(f"{name}: expected float32 or float64, got {x.dtype}")
@@ -74,7 +75,7 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
     known = not isinstance(q, Handle)
     if known and not 0 <= float(q) <= 1:
         raise ArgumentError(f"{name}: q lies in [0, 1]")
-    q = as_fixed_operand(x.new_full((), float(q)) if known else q, name)
+    q = as_operand(x.new_full((), float(q)) if known else q, name)
     if q.dtype is not x.dtype:
         raise DTypeError(f"{name}: q is {q.dtype}, the input {x.dtype}")
     if q.ndim > 1:
@@ -113,7 +114,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kth
     >>> norch.kthvalue(norch.tensor([4.0, 1.0, 3.0]), 2).values
     tensor(3.)
     """
-    x = as_fixed_operand(input, "kthvalue")
+    x = as_operand(input, "kthvalue")
     dim = axis(dim, x.ndim, "kthvalue")
     size = x.shape[dim] if x.ndim else 1
     if not size:
@@ -126,7 +127,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kth
 @method(numpy=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
     """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
-    x = as_fixed_operand(input, "mode")
+    x = as_operand(input, "mode")
     dim = axis(dim, x.ndim, "mode")
     if x.ndim and not x.shape[dim]:
         raise BoundsError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")
@@ -162,7 +163,7 @@ def unique(
     (tensor([1, 2]), tensor([1, 2]))
     """
     flag(sorted, "unique: sorted")
-    return _distinct(as_fixed_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
+    return _distinct(as_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
 @method(numpy=True)
@@ -171,7 +172,7 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """As unique(), but of equal neighbours only, in their order."""
-    return _distinct(as_fixed_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
+    return _distinct(as_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
 
 
 def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
@@ -227,7 +228,7 @@ def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = Fals
     >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
     tensor([False,  True, False,  True])
     """
-    x, among = on_common_device(as_fixed_operand(elements, "isin"), as_fixed_operand(test_elements, "isin"))
+    x, among = on_common_device(as_operand(elements, "isin"), as_operand(test_elements, "isin"))
     if among.numel() == 0:
         found = (x != x) & False
     else:
@@ -251,7 +252,7 @@ def diff(
     >>> norch.diff(norch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
-    x = at_least(1, as_fixed_operand(input, "diff"), "diff")
+    x = at_least(1, as_operand(input, "diff"), "diff")
     dim = axis(dim, x.ndim, "diff")
     if int64(n, "diff: n") < 0:
         raise ArgumentError(f"diff: the order n is not negative, got {n}")
@@ -276,7 +277,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> norch.bincount(norch.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    x = as_fixed_operand(input, "bincount")
+    x = as_operand(input, "bincount")
     if x.dtype.is_floating_point or x.dtype is bool_:
         raise DTypeError(f"bincount: expected integers, got {x.dtype}")
     if x.ndim != 1 or (x.numel() and x.amin().item() < 0):
@@ -286,7 +287,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights is None:
         ones = x.new_ones((1,), dtype=int64_).expand(x.shape)
     else:
-        ones = as_fixed_operand(weights, "bincount").detach()
+        ones = as_operand(weights, "bincount").detach()
         if ones.shape != x.shape:
             raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
         ones = ones if ones.dtype is float32 else ones.to(float64)

@@ -11,8 +11,9 @@ from ...autograd.derivative import derivative
 from ...autograd.levels import BatchedBase
 from ...autograd.record import record
 from ...errors import ArgumentError, ShapeError
-from .._arguments import as_fixed_tensor, rename_errors
+from .._arguments import rename_errors
 from .._halves import composed
+from .._operand import tensor_of
 from ..copy import cat, clone, padded
 from ..op import OPCODES
 from ..view import connect, expand, slice_
@@ -31,7 +32,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """
     if not hasattr(pad, "__iter__"):
         raise TypeError(f"pad: expected a sequence of sizes, not {type(pad).__name__}")
-    input = as_fixed_tensor(input, "pad")
+    input = tensor_of(input, "pad")
     ndim, given = input.ndim, [int64(n, "pad: size") for n in pad]
     count = len(given) // 2
     if len(given) % 2 or count > ndim:

@@ -13,10 +13,11 @@ from ...autograd.record import gradient_edge
 from ...dtype import bool_, check_numbers, complex128, finfo, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError
 from .. import pointwise as rows
-from .._arguments import as_fixed_operand, named_function, public
+from .._arguments import named_function, public
 from .._checks import check_count, floats_of, numbers_of, real_of
 from .._halves import composed
 from .._inplace_methods import inplace_form
+from .._operand import as_operand
 from .._results import frexp_result
 from ..complex import complex
 from ..copy import clone, fill_
@@ -43,7 +44,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """
     if int64(decimals, "round: decimals") == 0:
         return rows._round(input)
-    input = floats_of(as_fixed_operand(input, "round"), "round")
+    input = floats_of(as_operand(input, "round"), "round")
     ten = 10.0 ** abs(decimals)
     return rows._round(input * ten) / ten if decimals > 0 else rows._round(input / ten) * ten
 
@@ -71,7 +72,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
     if eps is not None:
         check_numbers("logit", eps=eps)
-        input = as_fixed_operand(input, "logit")
+        input = as_operand(input, "logit")
         input = rows.where(input < eps, eps, rows.where(input > 1 - eps, 1 - eps, input))
     return rows._logit(input)
 
@@ -85,7 +86,7 @@ def nan_to_num(
     >>> norch.nan_to_num(norch.tensor([norch.nan, norch.inf]), posinf=9.0)
     tensor([0., 9.])
     """
-    input, nan = as_fixed_operand(input, "nan_to_num"), 0.0 if nan is None else nan
+    input, nan = as_operand(input, "nan_to_num"), 0.0 if nan is None else nan
     if input.is_complex():
         return complex(*(nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)))
     if not input.dtype.is_floating_point:
@@ -111,7 +112,7 @@ def isneginf(input: Tensor) -> Tensor:
 @method
 def isreal(input: Tensor) -> Tensor:
     """Where the imaginary part is 0: everywhere in a real tensor."""
-    input = as_fixed_operand(input, "isreal")
+    input = as_operand(input, "isreal")
     if input.is_complex():
         return rows.eq(input.imag, 0)
     return input.new_ones(input.shape, dtype=bool_)
@@ -132,7 +133,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
     if check_count(p, "mvlgamma: p", 1 << 16) < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
-    x = as_fixed_operand(input, "mvlgamma")
+    x = as_operand(input, "mvlgamma")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
     return _mvlgamma(x, p)
 
@@ -159,7 +160,7 @@ def frexp(input: Tensor) -> frexp_result:
     >>> norch.frexp(norch.tensor([3.0, -0.25]))
     frexp_result(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
     """
-    input = floats_of(as_fixed_operand(input, "frexp"), "frexp")
+    input = floats_of(as_operand(input, "frexp"), "frexp")
     size = input.detach().abs()
     plain = rows.isfinite(size) & (size != 0)
     exponent = rows.where(plain, rows.log2(size).floor() + 1, 0.0)
@@ -186,7 +187,7 @@ def _scaled(x: Tensor, power: Tensor) -> Tensor:
 
 def fill(input: Tensor, value: Any) -> Tensor:
     """A copy of input with every element set to value, a number or a 0-d tensor."""
-    input = as_fixed_operand(input, "fill")
+    input = as_operand(input, "fill")
     if type(value) in (int, float) and gradient_edge(input) is None:
         return full_like(input, value)
     return fill_(clone(input), value)
@@ -204,7 +205,7 @@ def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
 @method(composed=True)
 def float_power(input: Tensor, exponent: Operand) -> Tensor:
     """input ** exponent in float64, or complex128."""
-    a, b = as_fixed_operand(input, "float_power"), as_fixed_operand(exponent, "float_power")
+    a, b = as_operand(input, "float_power"), as_operand(exponent, "float_power")
     wide = complex128 if a.is_complex() or b.is_complex() else float64
     return rows._pow(a.to(wide), b.to(wide))
 
@@ -212,7 +213,7 @@ def float_power(input: Tensor, exponent: Operand) -> Tensor:
 @method(inplace=True, composed=True)
 def ldexp(input: Tensor, other: Operand) -> Tensor:
     """input * 2**other, as floats: of input's dtype, where other is of integers."""
-    x, power = as_fixed_operand(input, "ldexp"), as_fixed_operand(other, "ldexp")
+    x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
     if power.dtype.is_floating_point:
         return _ldexp(x, power)
     return _scaled(x if x.dtype.kind in "fc" else x.to(get_default_dtype()), power)

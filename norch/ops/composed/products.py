@@ -16,7 +16,6 @@ from ...autograd.levels import zeros_of
 from ...autograd.record import record
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._arguments import as_fixed_operand
 from .._checks import on_one_device
 from .._halves import composed
 from .._operand import as_operand
@@ -138,7 +137,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, 
 @composed
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
-    given = [as_fixed_operand(x, "addr") for x in (input, vec1, vec2)]
+    given = [as_operand(x, "addr") for x in (input, vec1, vec2)]
     dtype = DTYPES[lib.norch_result_type(given)]
     for factor in (beta, alpha):
         if isinstance(factor, (float, complex)) and dtype.kind not in "fc":
@@ -153,7 +152,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha:
 
 
 def _added(x: Tensor, product: Tensor, beta: complex, alpha: complex, name: str) -> Tensor:
-    x = as_fixed_operand(x, name)
+    x = as_operand(x, name)
     if x.dtype is not product.dtype:
         raise DTypeError(f"{name}: expected one dtype, got an input of {x.dtype.name} and {product.dtype.name}")
     try:
@@ -198,7 +197,7 @@ def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:
 @method(aliases=("ger",), moves=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """out[i][j] = input[i] * vec2[j] for two vectors."""
-    a, b = as_fixed_operand(input, "outer"), as_fixed_operand(vec2, "outer")
+    a, b = as_operand(input, "outer"), as_operand(vec2, "outer")
     if not a.ndim == b.ndim == 1:
         raise ShapeError(f"outer: expected 1 dimension, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
     return unsqueeze(a, 1) * b
@@ -213,7 +212,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
     Shapes (..., K) and (...', K) give (..., ...').
     """
-    a, b = as_fixed_operand(input, "inner"), as_fixed_operand(other, "inner")
+    a, b = as_operand(input, "inner"), as_operand(other, "inner")
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.shape[-1] != b.shape[-1]:
@@ -231,7 +230,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tenso
     >>> norch.tensordot(norch.ones(2, 3, 4), norch.ones(4, 3, 5), ([1, 2], [1, 0])).shape
     norch.Size([2, 5])
     """
-    a, b = as_fixed_operand(a, "tensordot"), as_fixed_operand(b, "tensordot")
+    a, b = as_operand(a, "tensordot"), as_operand(b, "tensordot")
     dims = dims if axes is None else axes
     if isinstance(dims, Handle):
         dims = dims.tolist()  # type: ignore[attr-defined]
@@ -285,9 +284,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     Shapes (..., I), (..., J), (O, I, J) and (O) give (..., O).
     """
     a, b, weight = (
-        as_fixed_operand(input1, "bilinear"),
-        as_fixed_operand(input2, "bilinear"),
-        as_fixed_operand(weight, "bilinear"),
+        as_operand(input1, "bilinear"),
+        as_operand(input2, "bilinear"),
+        as_operand(weight, "bilinear"),
     )
     shapes = f"{tuple(a.shape)}, {tuple(b.shape)} and a weight of {tuple(weight.shape)}"
     if a.ndim != b.ndim or a.ndim == 0 or a.shape[:-1] != b.shape[:-1] or weight.ndim != 3:
@@ -295,7 +294,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     if a.shape[-1] != weight.shape[1] or b.shape[-1] != weight.shape[2]:
         raise ShapeError(f"bilinear: inner sizes do not match: {shapes}")
     out = _bilinear(a, b, weight)
-    return out if bias is None else out + as_fixed_operand(bias, "bilinear")
+    return out if bias is None else out + as_operand(bias, "bilinear")
 
 
 @differentiable(
@@ -318,7 +317,7 @@ def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 @composed
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sum of products along an axis, x conjugated; the others broadcast."""
-    x, y = as_fixed_operand(x, "vecdot"), as_fixed_operand(y, "vecdot")
+    x, y = as_operand(x, "vecdot"), as_operand(y, "vecdot")
     if x.dtype.kind not in "fc" or x.dtype is not y.dtype:
         raise DTypeError(
             f"vecdot: expected two tensors of one floating or complex dtype, got {x.dtype.name} and {y.dtype.name}"
@@ -334,7 +333,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     tensor([[1., 1., 0., 0.],
             [0., 0., 1., 1.]])
     """
-    a, b = on_common_device(as_fixed_operand(input, "kron"), as_fixed_operand(other, "kron"))
+    a, b = on_common_device(as_operand(input, "kron"), as_operand(other, "kron"))
     ndim = max(a.ndim, b.ndim)
     of_a, of_b = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
     blocks = reshape(a, tuple(n for size in of_a for n in (size, 1))) * reshape(
@@ -346,7 +345,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 @method(composed=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
-    a, b = as_fixed_operand(input, "cross"), as_fixed_operand(other, "cross")
+    a, b = as_operand(input, "cross"), as_operand(other, "cross")
     if dim is None:
         dim = next((k for k, size in enumerate(a.shape) if size == 3), None)
         if dim is None:
@@ -360,7 +359,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     >>> norch.linalg.cross(norch.tensor([1, 0, 0]), norch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    a, b = as_fixed_operand(input, "cross"), as_fixed_operand(other, "cross")
+    a, b = as_operand(input, "cross"), as_operand(other, "cross")
     on_one_device("cross", a, b)
     if a.ndim != b.ndim:
         raise ShapeError(f"cross: {a.ndim} and {b.ndim} dimensions: {tuple(a.shape)} and {tuple(b.shape)}")
@@ -385,7 +384,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices one after the other, in the order that costs least."""
     if not matrices:
         raise ArgumentError("chain_matmul: needs at least one matrix")
-    listed = [as_fixed_operand(x, "chain_matmul") for x in matrices]
+    listed = [as_operand(x, "chain_matmul") for x in matrices]
     for k, x in enumerate(listed):
         if x.ndim != 2:
             raise ShapeError(f"chain_matmul: matrix {k} has shape {tuple(x.shape)}, expected 2 dimensions")
@@ -401,7 +400,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     >>> norch.linalg.multi_dot([norch.ones(3), norch.eye(3), norch.ones(3)])
     tensor(3.)
     """
-    listed = [as_fixed_operand(x, "multi_dot") for x in tensors]
+    listed = [as_operand(x, "multi_dot") for x in tensors]
     if len(listed) < 2:
         raise ArgumentError(f"multi_dot: expected at least 2 tensors, got {len(listed)}")
     for k, x in enumerate(listed):
@@ -447,7 +446,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     tensor([[1., 3.],
             [0., 1.]])
     """
-    x = input = as_fixed_operand(input, "matrix_power")
+    x = input = as_operand(input, "matrix_power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: expected square matrices, got shape {tuple(x.shape)}")
     if (power := int64(n, "matrix_power: n")) < 0:

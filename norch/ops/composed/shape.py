@@ -13,11 +13,11 @@ from ..._binding.library import lib
 from ..._binding.numbers import int64
 from ..._package.typing import Any, Operand, Tensor
 from ..._tensor.handle import Handle, Size
-from ...autograd.broadcast import Expand, sum_to
+from ...autograd.broadcast import sum_to
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._arguments import as_fixed_tensor, as_fixed_tensors, named_function, rename_errors, tensors_of
+from .._arguments import named_function, rename_errors, tensors_of
 from .._checks import at_least
 from .._inplace_methods import inplace_view
 from .._operand import as_operand, tensor_of
@@ -74,8 +74,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> norch.arange(6).unflatten(0, (2, -1)).shape
     norch.Size([2, 3])
     """
-    fixed = lib.norch_alias(tensor_of(input, "unflatten"))
-    shape = lib.norch_shape(fixed)
+    shape = lib.norch_shape(tensor_of(input, "unflatten"))
     at = axis(dim, len(shape), "unflatten")
     wanted = [int64(size, "unflatten: size") for size in sizes]
     if not shape or not wanted:
@@ -89,7 +88,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     if known != shape[at] or min(wanted) < 0:
         raise ShapeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {shape[at]}, the size of dimension {dim}")
     shape = (*shape[:at], *wanted, *shape[at + 1 :])
-    return record_view(Reshape, lib.norch_view(fixed, shape), input, view, (shape,))
+    return record_view(Reshape, lib.norch_view(input, shape), input, view, (shape,))
 
 
 @method(moves=True)
@@ -105,15 +104,14 @@ def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
     >>> norch.zeros(2, 3, 4).movedim(0, -1).shape
     norch.Size([3, 4, 2])
     """
-    fixed = lib.norch_alias(tensor_of(input, "movedim"))
-    ndim = fixed.ndim
+    ndim = tensor_of(input, "movedim").ndim
     taken, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
     if len(taken) != len(positions):
         raise ShapeError(f"movedim: {len(taken)} axes to {len(positions)} positions")
     rest = iter([dim for dim in range(ndim) if dim not in taken])
     moved = dict(zip(positions, taken))
     order = [moved[dim] if dim in moved else next(rest) for dim in range(ndim)]
-    return record_view(Permute, lib.norch_permute(fixed, order), input, permute, (order,))
+    return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
 
 
 moveaxis = movedim
@@ -156,10 +154,8 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of the tensors, all broadcast to one shape."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     listed = tensors_of(given, "broadcast_tensors")
-    fixed = [lib.norch_alias(x) for x in listed]
-    shape = broadcast_shapes(*map(lib.norch_shape, fixed))
-    pairs = zip(listed, fixed)
-    return tuple([record_view(Expand, lib.norch_expand(now, shape), x, expand, (shape,)) for x, now in pairs])
+    shape = broadcast_shapes(*map(lib.norch_shape, listed))
+    return tuple([expand(x, shape) for x in listed])
 
 
 def _at_least(ndim: int, name: str, function: Any) -> Any:
@@ -184,14 +180,14 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 @rename_errors
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side: along the second axis, or the first of vectors."""
-    listed = [atleast_1d(x) for x in as_fixed_tensors(tensors, "hstack")]
+    listed = [atleast_1d(x) for x in tensors_of(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
 @rename_errors
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one below the other; vectors count as rows."""
-    return cat([atleast_2d(x) for x in as_fixed_tensors(tensors, "vstack")], 0)
+    return cat([atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
 
 
 row_stack = vstack
@@ -200,13 +196,13 @@ row_stack = vstack
 @rename_errors
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one behind the other, along the third axis."""
-    return cat([atleast_3d(x) for x in as_fixed_tensors(tensors, "dstack")], 2)
+    return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
 
 
 @rename_errors
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side; vectors count as columns."""
-    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in as_fixed_tensors(tensors, "column_stack")], 1)
+    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
 
 
 @rename_errors
@@ -217,7 +213,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     tensor([[1., 1., 0.],
             [0., 0., 5.]])
     """
-    listed = [atleast_2d(x) for x in as_fixed_tensors(tensors, "block_diag")]
+    listed = [atleast_2d(x) for x in tensors_of(tensors, "block_diag")]
     if any(x.ndim > 2 for x in listed):
         raise ShapeError(
             f"block_diag: takes at most 2 dimensions, got {', '.join(str(tuple(x.shape)) for x in listed)}"
@@ -243,7 +239,7 @@ def flip(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     """
     if not dims_ and dims is None:
         raise TypeError("flip: give the axes, as in flip(x, 0)")
-    return clone(_flipped(as_fixed_tensor(input, "flip"), sizes(dims_, dims), "flip"))
+    return clone(_flipped(tensor_of(input, "flip"), sizes(dims_, dims), "flip"))
 
 
 def _flipped(x: Tensor, dims: Axes, name: str) -> Tensor:
@@ -255,13 +251,13 @@ def _flipped(x: Tensor, dims: Axes, name: str) -> Tensor:
 @method
 def fliplr(input: Tensor) -> Tensor:
     """flip(input, 1)."""
-    return flip(at_least(2, as_fixed_tensor(input, "fliplr"), "fliplr"), 1)
+    return flip(at_least(2, tensor_of(input, "fliplr"), "fliplr"), 1)
 
 
 @method
 def flipud(input: Tensor) -> Tensor:
     """flip(input, 0)."""
-    return flip(at_least(1, as_fixed_tensor(input, "flipud"), "flipud"), 0)
+    return flip(at_least(1, tensor_of(input, "flipud"), "flipud"), 0)
 
 
 @method(moves=True)
@@ -269,7 +265,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if not hasattr(dims, "__len__"):
         raise TypeError(f"rot90: expected two axes, not {type(dims).__name__}")
-    input = as_fixed_tensor(input, "rot90")
+    input = tensor_of(input, "rot90")
     if len(dims) != 2 or input.ndim < 2:
         raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
     a, b = axes(dims, input.ndim, "rot90")
@@ -285,7 +281,7 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     >>> norch.arange(4).roll(1)
     tensor([3, 0, 1, 2])
     """
-    input = as_fixed_tensor(input, "roll")
+    input = tensor_of(input, "roll")
     if dims is None or (hasattr(dims, "__iter__") and not tuple(dims)):
         if hasattr(shifts, "__iter__") and len(tuple(shifts)) != 1:
             raise ShapeError(f"roll: shifts {tuple(shifts)} need as many dims")
@@ -314,7 +310,7 @@ def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
             [1, 2, 1, 2]])
     """
     counts = [int64(count, "repeat: count") for count in sizes(repeats_, repeats)]
-    input = as_fixed_tensor(input, "repeat")
+    input = tensor_of(input, "repeat")
     lead = len(counts) - input.ndim
     if lead < 0 or min(counts, default=0) < 0:
         raise ShapeError(f"repeat: counts {tuple(counts)} for shape {tuple(input.shape)}")
@@ -333,7 +329,7 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     >>> norch.ones(2, 2).tile(3).shape
     norch.Size([2, 6])
     """
-    given, input = tuple(sizes(counts, dims)), as_fixed_tensor(input, "tile")
+    given, input = tuple(sizes(counts, dims)), tensor_of(input, "tile")
     return repeat(input, (*[1] * (input.ndim - len(given)), *given))
 
 
@@ -359,7 +355,7 @@ def repeat_interleave(
         return _repeated(_counts(tensor_of(counts, "repeat_interleave"), counts))
     if dim is None:
         return repeat_interleave(ravel(tensor_of(input, "repeat_interleave")), repeats, 0, output_size=output_size)
-    input = as_fixed_tensor(input, "repeat_interleave")
+    input = tensor_of(input, "repeat_interleave")
     at, size = axis_and_size(input, dim, "repeat_interleave")
     if isinstance(repeats, Handle) or not hasattr(repeats, "__index__"):
         repeats = _counts(repeats, input)
@@ -385,7 +381,7 @@ def _counts(repeats: Any, x: Tensor) -> Tensor:
     """repeats as a vector of int64 on the device of x, none of them negative."""
     if not isinstance(repeats, Handle):
         repeats = tensor([int64(count, "repeat_interleave: repeats") for count in repeats], dtype=int64_)
-    repeats = as_fixed_tensor(repeats, "repeat_interleave")
+    repeats = tensor_of(repeats, "repeat_interleave")
     if repeats.dtype.kind not in "iu" or repeats.ndim > 1:
         shape = tuple(repeats.shape)
         raise DTypeError(f"repeat_interleave: repeats are integers (n), not {repeats.dtype.name} {shape}")
@@ -407,7 +403,7 @@ def _repeated(counts: Tensor) -> Tensor:
 
 
 def _replaced(input: Tensor, src: Tensor, name: str, take: Any) -> Tensor:
-    out, src = clone_for(tensor_of(input, name), src), as_fixed_tensor(src, name)
+    out, src = clone_for(tensor_of(input, name), src), tensor_of(src, name)
     part = take(out)
     if src.shape != part.shape:
         raise ShapeError(f"{name}: src has shape {tuple(src.shape)}, the part of input {tuple(part.shape)}")

@@ -1,8 +1,4 @@
-"""Views of the parts of a tensor along an axis: split(), chunk(), unbind() and their kin.
-
-What makes several views, or counts axes first, reads the alias `fixed`, which stays as it is when another thread sets
-input.data meanwhile. The history of a view goes to input itself.
-"""
+"""Views of the parts of a tensor along an axis: split(), chunk(), unbind() and their kin."""
 
 from __future__ import annotations
 
@@ -24,11 +20,11 @@ from ..view import END, Region, axis, select, slice_
 __all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
 
 
-def _parts(x: Tensor, fixed: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tensor, ...]:
+def _parts(x: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tensor, ...]:
     """Views of x from start to stop along dim, for each of bounds."""
     return tuple(
         [
-            record_view(Region, lib.norch_slice(fixed, dim, start, stop, 1), x, slice_, (dim, start, stop, 1))
+            record_view(Region, lib.norch_slice(x, dim, start, stop, 1), x, slice_, (dim, start, stop, 1))
             for start, stop in bounds
         ]
     )
@@ -46,13 +42,12 @@ def split(
     wanted = split_size_or_sections if split_size is None else split_size
     if hasattr(wanted, "__iter__") and not isinstance(wanted, Handle):
         return split_with_sizes(tensor, wanted, dim)
-    fixed = lib.norch_alias(tensor_of(tensor, "split"))
-    at, size = axis_and_size(fixed, dim, "split")
+    at, size = axis_and_size(tensor_of(tensor, "split"), dim, "split")
     step = int64(wanted, "split: size")
     if step < 0 or (step == 0 and size):
         raise ShapeError(f"split: parts of size {step} of dimension {dim}, whose size is {size}")
     check_count(-(-size // (step or 1)), "split: the number of parts")
-    return _parts(tensor, fixed, at, _equal(size, step))
+    return _parts(tensor, at, _equal(size, step))
 
 
 def _equal(size: int, step: int) -> list[tuple[int, int]]:
@@ -72,22 +67,20 @@ def axis_and_size(x: Tensor, dim: int, name: str, error: type[Error] = ShapeErro
 @method(moves=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
-    fixed = lib.norch_alias(tensor_of(input, "split_with_sizes"))
-    at, size = axis_and_size(fixed, dim, "split_with_sizes")
+    at, size = axis_and_size(tensor_of(input, "split_with_sizes"), dim, "split_with_sizes")
     parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
     if sum(parts) != size or min(parts, default=0) < 0:
         raise ShapeError(f"split_with_sizes: sizes {parts} do not add up to {size}, the size of dimension {dim}")
-    return _parts(input, fixed, at, [(end - part, end) for part, end in zip(parts, accumulate(parts))])
+    return _parts(input, at, [(end - part, end) for part, end in zip(parts, accumulate(parts))])
 
 
 @method(numpy=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most chunks parts along dim, all of one size but the last."""
-    fixed = lib.norch_alias(tensor_of(input, "chunk"))
-    at, size = axis_and_size(fixed, dim, "chunk")
+    at, size = axis_and_size(tensor_of(input, "chunk"), dim, "chunk")
     if check_count(chunks, "chunk: chunks") < 1:
         raise ArgumentError(f"chunk: into {chunks} chunks")
-    parts = _parts(input, fixed, at, _equal(size, -(-size // chunks)))
+    parts = _parts(input, at, _equal(size, -(-size // chunks)))
     return parts if size else parts * chunks
 
 
@@ -100,9 +93,8 @@ def tensor_split(
     >>> [part.tolist() for part in norch.arange(5).tensor_split(2)]
     [[0, 1, 2], [3, 4]]
     """
-    fixed = lib.norch_alias(tensor_of(input, "tensor_split"))
-    at, size = axis_and_size(fixed, dim, "tensor_split")
-    return _parts(input, fixed, at, _cut(size, indices_or_sections, indices, sections))
+    at, size = axis_and_size(tensor_of(input, "tensor_split"), dim, "tensor_split")
+    return _parts(input, at, _cut(size, indices_or_sections, indices, sections))
 
 
 def _cut(size: int, *given: Any) -> Iterable[tuple[int, int]]:
@@ -124,12 +116,12 @@ def _split_along(name: str, least: int, about: str) -> Any:
     def function(
         input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
     ) -> tuple[Tensor, ...]:
-        fixed = at_least(least, lib.norch_alias(tensor_of(input, name)), name)
-        dim = {"hsplit": min(1, fixed.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
-        count, size = indices_or_sections if sections is None else sections, fixed.shape[dim]
+        x = at_least(least, tensor_of(input, name), name)
+        dim = {"hsplit": min(1, x.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
+        count, size = indices_or_sections if sections is None else sections, x.shape[dim]
         if hasattr(count, "__index__") and size % (int(count) or 1):
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
-        return _parts(input, fixed, dim, _cut(size, indices_or_sections, indices, sections))
+        return _parts(x, dim, _cut(size, indices_or_sections, indices, sections))
 
     about += ", into equal sections or cut before indices."
     return method(rename_errors(named_function(function, name, about)))
@@ -143,7 +135,6 @@ dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
 @method(numpy=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the parts along an axis, without that axis."""
-    fixed = lib.norch_alias(tensor_of(input, "unbind"))
-    at, size = axis_and_size(fixed, dim, "unbind", BoundsError)
+    at, size = axis_and_size(tensor_of(input, "unbind"), dim, "unbind", BoundsError)
     check_count(size, "unbind: the number of parts")
-    return tuple([record_view(Region, lib.norch_select(fixed, at, i), input, select, (at, i)) for i in range(size)])
+    return tuple([record_view(Region, lib.norch_select(input, at, i), input, select, (at, i)) for i in range(size)])

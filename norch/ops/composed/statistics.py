@@ -9,9 +9,9 @@ from ..._package.typing import Any, Tensor
 from ...dtype import dtype as DType
 from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._arguments import as_fixed_operand
 from .._checks import numbers_of
 from .._halves import composed
+from .._operand import as_operand
 from ..complex import complex
 from ..matmul import matmul
 from ..norm import vector_norm
@@ -24,7 +24,7 @@ __all__ = ["corrcoef", "cov", "cumulative_trapezoid", "trapezoid", "trapz"]
 
 def as_float(x: Tensor, name: str) -> Tensor:
     """x, in the default dtype if it holds integers."""
-    x = numbers_of(as_fixed_operand(x, name), name)
+    x = numbers_of(as_operand(x, name), name)
     return x if x.dtype.kind in "fc" else x.to(get_default_dtype())
 
 
@@ -41,7 +41,7 @@ def cov(
     tensor([[ 1., -1.],
             [-1.,  1.]])
     """
-    x = as_fixed_operand(input, "cov")
+    x = as_operand(input, "cov")
     if x.ndim > 2:
         raise ShapeError(f"cov: expected at most 2 dimensions, got shape {tuple(x.shape)}")
     x = as_float(reshape(x, (1, -1)) if x.ndim < 2 else x, "cov")
@@ -50,7 +50,7 @@ def cov(
     for given, name in ((fweights, "fweights"), (aweights, "aweights")):
         if given is None:
             continue
-        given = as_fixed_operand(given, "cov")
+        given = as_operand(given, "cov")
         if tuple(given.shape) != (count,):
             raise ShapeError(f"cov: {name} has shape {tuple(given.shape)} for {count} observations")
         if given.dtype.is_floating_point == (name == "fweights"):
@@ -79,7 +79,7 @@ def cov(
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, one a row: cov() over the product of their standard deviations; they, or their
     real and imaginary parts, lie in [-1, 1]."""
-    input = as_fixed_operand(input, "corrcoef")
+    input = as_operand(input, "corrcoef")
     c = cov(input)
     if c.ndim == 0:
         return c / c
@@ -117,13 +117,13 @@ def _trapezoids(y: Tensor, x: Tensor | None, dx: float | None, dim: int, name: s
 
     Integers are added as float64 and subtracted as int64, so that they do not wrap, and halves are computed in float32.
     """
-    y = numbers_of(as_fixed_operand(y, name), name)
+    y = numbers_of(as_operand(y, name), name)
     if y.ndim == 0 or not -y.ndim <= dim < y.ndim:
         raise BoundsError(f"{name}: dimension {dim} is out of range for shape {tuple(y.shape)}")
     n = y.shape[dim]
     if x is not None and dx is not None:
         raise ArgumentError(f"{name}: give x or dx, not both")
-    x = None if x is None else as_fixed_operand(x, name)
+    x = None if x is None else as_operand(x, name)
     floats = [z.dtype for z in (y, x) if z is not None and z.dtype.kind in "fc"]
     dtype = functools.reduce(promote_types, floats) if floats else get_default_dtype()
     y = y.double() if y.dtype.kind not in "fc" else y.float() if y.element_size() == 2 else y

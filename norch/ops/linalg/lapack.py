@@ -18,7 +18,6 @@ from ..._package.typing import Tensor
 from ...autograd.grad_mode import no_grad
 from ...autograd.levels import BatchedBase, batching
 from ...errors import DTypeError, LinAlgError, ShapeError
-from .._arguments import as_fixed_operand
 from .._checks import at_least, on_one_device
 from .._operand import tensor_of
 from ..create import empty, zeros
@@ -57,9 +56,9 @@ _COMPLEX = frozenset(
 
 
 def matrices(A: Tensor, name: str) -> Tensor:
-    """A as it is now, for several calls: matrices (..., M, N) of float32 or float64, or complex where the operation
-    takes these. ShapeError or DTypeError otherwise."""
-    A = at_least(2, as_fixed_operand(tensor_of(A, name), name), name)
+    """A, which must be matrices (..., M, N) of float32 or float64, or complex where the operation takes these:
+    ShapeError or DTypeError otherwise."""
+    A = at_least(2, tensor_of(A, name), name)
     if A.is_complex() and name not in _COMPLEX:
         raise DTypeError(f"{name}: {A.dtype.name} is not supported")
     if A.dtype.name not in ("float32", "float64", "complex64", "complex128"):
