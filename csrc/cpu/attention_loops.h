@@ -185,7 +185,7 @@ INLINE bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query, i
     const int64_t first = query * p->row[NR_ATTENTION_MASK];
     const T scale = (T)p->scale;
     INTEGER seen = 0;
-    if (p->fused.mask_is_bool) {
+    if (p->mask_is_bool) {
         const unsigned char *restrict mask = (const unsigned char *)h->mask + first;
         for (int64_t i = 0; i < p->keys; i++) {
             const INTEGER one = mask[i * step];
@@ -205,7 +205,7 @@ INLINE bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query, i
 
 /* The same for some queries. */
 static void NAME(mask_rows)(const NAME(head) * h, T *x, int64_t query, int64_t rows, bool *blind) {
-    const int64_t step = h->p->fused.mask_column;
+    const int64_t step = h->p->mask_column;
     for (int64_t r = 0; r < rows; r++, x += h->pitch)
         blind[r] = step == 1 ? NAME(mask_row)(h, x, query + r, 1) : NAME(mask_row)(h, x, query + r, step);
 }
@@ -300,9 +300,9 @@ static void NAME(run_task)(const job *s, int64_t task, NAME(head) * h, bool is_b
     const nr_attention_plan *p = s->plan;
     int64_t item = task / s->parts, blocks = ceil_div(p->queries, s->queries), part = task % s->parts;
     int64_t begin = part * blocks / s->parts * s->queries, end = (part + 1) * blocks / s->parts * s->queries;
-    if (p->fused.mask)
-        h->mask = (const char *)p->fused.mask +
-                  item_offset(p, NR_ATTENTION_MASK, item) * (p->fused.mask_is_bool ? 1 : (int64_t)sizeof(T));
+    if (p->mask)
+        h->mask = (const char *)p->mask +
+                  item_offset(p, NR_ATTENTION_MASK, item) * (p->mask_is_bool ? 1 : (int64_t)sizeof(T));
     h->q = (const T *)p->q + item_offset(p, NR_ATTENTION_Q, item);
     h->k = (const T *)p->k + item_offset(p, NR_ATTENTION_K, item);
     h->v = (const T *)p->v + item_offset(p, NR_ATTENTION_V, item);

@@ -8,8 +8,8 @@
 
 /* out = softmax(q k^T scale + mask) v for each item of the batch: q (queries, width), k (keys, width), v (keys,
  * value_width). row: the row strides of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous;
- * batch strides in the same order. causal: query i attends to keys 0 to i. FORWARD has a mask on the CPU. BACKWARD: the gradients of q, k and v from
- * that of out, g.
+ * batch strides in the same order. causal: query i attends to keys 0 to i. FORWARD has a mask on the CPU. BACKWARD: the
+ * gradients of q, k and v from that of out, g.
  *
  * The fused kinds, which a backend has if fuses_attention is set, support more. `group` heads of q, group_stride apart
  * in every operand but k and v, share keys and values; of other kinds it is 1. mask has strides of its own, and is bool

@@ -113,8 +113,8 @@ norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, cons
     nr_attention_plan plan = {.scale = scale, .causal = causal, .group = 1};
     x[NR_ATTENTION_OUT] = out;
     if ((x[NR_ATTENTION_MASK] = mask)) {
-        plan.fused.mask_is_bool = mask->dtype == NORCH_BOOL;
-        plan.fused.mask_column = mask->strides[mask->ndim - 1];
+        plan.mask_is_bool = mask->dtype == NORCH_BOOL;
+        plan.mask_column = mask->strides[mask->ndim - 1];
     }
     return nr_finished(out, nr_attention_run(NR_ATTENTION_FORWARD, &plan, x, rows_are_contiguous));
 }
