@@ -168,11 +168,11 @@ def load(
     names, such as {"cuda:0": "cpu"}, or a function of a storage and its place that returns one, or None for the same;
     what a dict does not name comes to the CPU. weights_only, the default: tensors, parameters, numbers,
     strings and containers of them; a file with anything else raises UnpicklingError. False also makes instances of
-    other classes, and lets a file run any code: for files that you trust. mmap: the tensors see the file, a path, which
-    is mapped into memory and read when they are; writes to them do not reach it, and their bytes are not compared with
-    their checksums. Storages that are not aligned, as in files of earlier versions, are read. Files of something else,
-    or damaged, raise an Error. encoding: of strings that Python 2 wrote, by default "utf-8". NotImplementedError for a
-    pickle_module other than pickle.
+    other classes, for those of PyTorch norch's, and lets a file run any code: for files that you trust. mmap: the
+    tensors see the file, a path, which is mapped into memory and read when they are; writes to them do not reach it,
+    and their bytes are not compared with their checksums. Storages that are not aligned, as in files of earlier
+    versions, are read. Files of something else, or damaged, raise an Error. encoding: of strings that Python 2 wrote,
+    by default "utf-8". NotImplementedError for a pickle_module other than pickle.
     """
     _check_pickle("load", pickle_module)
     unseen("load() reads a file")

@@ -15,6 +15,7 @@ import struct
 import zipfile
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, ClassVar
 
 from .._binding.library import lib
@@ -120,6 +121,16 @@ def _seekable(file: Any, source: Source, head: bytes) -> Any:
     return whole
 
 
+def _counterpart(module: str, name: str) -> Any:
+    """norch's class or function of a name of PyTorch, or None."""
+    module = {"torch._C._nn": "torch.nn.functional", "torch._C._VariableFunctions": "torch"}.get(module, module)
+    try:
+        found = getattr(import_module(f"norch{module[5:]}"), name, None)
+    except ImportError:
+        return None
+    return None if import_module("norch.compat.placeholders").is_placeholder(found) else found
+
+
 class TorchUnpickler(RestrictedUnpickler):
     """Knows the names of PyTorch, and tensors that are made of typed storages. trusting: takes classes of other modules
     too."""
@@ -136,9 +147,12 @@ class TorchUnpickler(RestrictedUnpickler):
         if found is not None:
             return found
         if module.partition(".")[0] == "torch":
+            if self.trusting and (found := _counterpart(module, name)) is not None:
+                return found
             raise Refusal(
                 f"load: the file names {module}.{name}; what comes over are dense tensors of norch's dtypes, "
-                "parameters, numbers, strings and containers. Of a module, save the state_dict()"
+                "parameters, numbers, strings and containers. Of a module, save the state_dict(), or if you trust the "
+                "file, pass weights_only=False"
             )
         return pickle._Unpickler.find_class(self, module, name) if self.trusting else super().find_class(module, name)
 

@@ -64,3 +64,16 @@ class RegistryAttribute:
             state.pop(name, None)
         state[self.kind] = registry = Registry.of(module, {})
         registry.update(items)
+
+
+def hooks_here(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a module; of one that PyTorch has pickled with its hooks in norch's form: each with how it is
+    called, which PyTorch keeps in dicts of their own."""
+    if "_forward_hooks_with_kwargs" not in state:
+        return state
+    named, always = state["_forward_hooks_with_kwargs"], state.get("_forward_hooks_always_called", {})
+    before = state.get("_forward_pre_hooks_with_kwargs", {})
+    own = {name: value for name, value in state.items() if not name.endswith(("_with_kwargs", "_always_called"))}
+    own["_forward_hooks"] = {key: (hook, key in named, key in always) for key, hook in own["_forward_hooks"].items()}
+    own["_forward_pre_hooks"] = {key: (hook, key in before) for key, hook in own["_forward_pre_hooks"].items()}
+    return own

@@ -21,7 +21,7 @@ from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
-from ._registry import Registry, RegistryAttribute
+from ._registry import Registry, RegistryAttribute, hooks_here
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
 from ._state_dict import StateDict
 from .parameter import Parameter
@@ -214,10 +214,10 @@ class Module(StateDict):
         return {**(kept or vars(sys.modules[annotated.__module__])), "ClassVar": _Variable}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(_renamed(state))
+        self.__dict__.update(hooks_here(_renamed(state)))
         for kind in REGISTRIES:
             if type(known := self.__dict__.get(kind)) is dict:
-                self.__dict__[kind] = Registry.of(self, known)
+                self.__dict__.update({**known, kind: Registry.of(self, known)})  # known: of PyTorch's file, too
 
     def _bind(self, kind: str, name: str, value: Any) -> None:
         state = self.__dict__

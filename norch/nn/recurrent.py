@@ -331,6 +331,12 @@ class RNNCellBase(_Recurrent):
         self._add_weights(input_size, "", device, dtype)
         self.reset_parameters()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "mode" not in state:  # of PyTorch's file
+            kind = "LSTM" if isinstance(self, LSTMCell) else "GRU" if isinstance(self, GRUCell) else ""
+            self.mode = kind or _mode_of(state["nonlinearity"], "RNN")
+
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         self._check_input(input, 1, 2)
         step = _MODES[self.mode][0]
