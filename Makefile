@@ -28,7 +28,7 @@ Q := $(if $(V),,@)
 comma := ,
 
 ifeq ($(OS),Windows_NT)
-$(error norch runs on Linux and macOS: on Windows, install WSL (wsl --install), and run make in it)
+$(error norch is not built on Windows: install its wheel, or install WSL (wsl --install), and run make in it)
 endif
 
 .DEFAULT_GOAL := all

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent
 def make(library: str, *variables: str) -> None:
     """Builds the library at a path inside the checkout; SetupError in one sentence when that cannot be."""
     if sys.platform == "win32":
-        raise SetupError("norch runs on Linux and macOS; on Windows install it inside WSL, Windows' own Linux")
+        raise SetupError("norch is not built on Windows: install its wheel, or build it inside WSL, Windows' own Linux")
     if not shutil.which("make"):
         raise SetupError("norch needs make: install it (Debian, Ubuntu: apt install build-essential)")
     # Under make its variables hold here too (CC=clang), but its job server is out of reach.
@@ -33,7 +33,7 @@ def make(library: str, *variables: str) -> None:
     if done.returncode:
         reasons = [line for line in done.stderr.splitlines() if "norch needs" in line]
         reason = reasons[0].partition("*** ")[2] or reasons[0] if reasons else "the compiler's words are above"
-        raise SetupError(f"libnorch.so was not built: {reason}")
+        raise SetupError(f"{Path(library).name} was not built: {reason}")
 
 
 class BuildLibrary(build_py):
@@ -47,10 +47,21 @@ class BuildLibrary(build_py):
             shutil.rmtree(self.build_lib, ignore_errors=True)  # what an older version left would be shipped
             super().run()
             flags = os.environ.get("LDFLAGS", "")
-            library = os.environ.get("BUILD", "build") + "/wheel/libnorch.so"  # make takes BUILD from there, too
+            # make takes BUILD from there, too; for Windows it says that the library is a DLL.
+            library = os.environ.get("BUILD", "build") + "/wheel/" + os.environ.get("LIBRARY_NAME", "libnorch.so")
             # Without the names of static functions, which only debuggers read.
             make(library, "LDFLAGS=" + (flags if "-s" in flags.split() else f"{flags} -s"))
             shutil.copy(ROOT / library, Path(self.build_lib) / "norch")
+            if library.endswith(".dll"):
+                self.copy_licenses()
+
+    def copy_licenses(self) -> None:
+        """The terms of what zig links into a DLL: the start and the threads of mingw-w64, complex functions of musl."""
+        of_zig = Path(os.environ["CC"].split()[0]).parent / "lib" / "libc"
+        folder = Path(self.build_lib) / "norch" / "libnorch_licenses"
+        folder.mkdir()
+        shutil.copy(of_zig / "mingw" / "COPYING", folder / "mingw-w64.txt")
+        shutil.copy(of_zig / "musl" / "COPYRIGHT", folder / "musl.txt")
 
 
 # The platforms of Pyodide (PEP 783), from its versions 0.25 to 314: tests/wasm ran one library in each of them.

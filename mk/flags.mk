@@ -12,7 +12,7 @@ FLAGS_simd128  := -msimd128 -DNR_ISA_NAME=simd128 -DNR_ISA_BASELINE
 OPTIMIZE = $(if $(SANITIZE),-O1 -g -DNR_LONG_WORK=-1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
     $(if $(CLANG),-Wno-pass-failed),\
     $(if $(DEV),-O1 $(if $(CLANG),-Wno-pass-failed),$(TUNE) $(SMALL)) -fno-unwind-tables -fno-asynchronous-unwind-tables)
-FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes -fPIC \
+FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshadow -Wstrict-prototypes $(if $(WINDOWS),,-fPIC) \
     -fvisibility=hidden -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off $(THREADS) -I$(BUILD)/core $(CPPFLAGS) $(CFLAGS)
 # Pyodide has one thread, and loads no library that asks for more.
 THREADS := $(if $(WASM),,-pthread)
@@ -21,7 +21,7 @@ SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
 # Every symbol must be found, but those of Python, which its interpreter brings along: they are weak where libraries are ELF.
 # macOS calls them dynamic; release/wheels.py checks that they are no others. Its library has the suffix of Python's modules, .so.
 LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MACHINE))),\
-    -Wl$(comma)-undefined$(comma)dynamic_lookup -Wl$(comma)-install_name$(comma)@rpath/libnorch.so,-Wl$(comma)-z$(comma)defs)
+    -Wl$(comma)-undefined$(comma)dynamic_lookup -Wl$(comma)-install_name$(comma)@rpath/libnorch.so,$(if $(WINDOWS),,-Wl$(comma)-z$(comma)defs))
 # Relocations of tables in 5 KB, not 54, for the loader of glibc 2.36 or later.
 HASH := \#
 PACK_FLAG := -Wl$(comma)-z$(comma)pack-relative-relocs

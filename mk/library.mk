@@ -9,10 +9,25 @@ ABI_FILES := csrc/norch.h csrc/ops.def csrc/complex.def csrc/optim.def csrc/dtyp
     csrc/core/device.h csrc/core/dtype.h csrc/core/fields.h csrc/core/optable.h csrc/core/plan.h $(sort $(wildcard csrc/families/*.h))
 ABI = 0x$(shell cat $(ABI_FILES) | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-16)ull
 
-$(LIB): $(OBJECTS) $(BUILD)/objects
+# Of C's complex functions the runtimes of Windows differ, and wine has some only. These are musl's, whose sources zig holds.
+MUSL := $(dir $(firstword $(CC)))lib/libc/musl/src
+MUSL_OBJECTS := $(if $(WINDOWS),$(patsubst %,$(BUILD)/musl/%.o,__cexp __cexpf $(foreach f,abs arg acos acosh asin asinh atan atanh \
+    cos cosh exp log pow sin sinh sqrt tan tanh,c$f c$ff)))
+$(MUSL_OBJECTS): $(BUILD)/musl/%.o: $(MUSL)/complex/%.c $(BUILD)/flags
+	$(if $(V),,@echo "  CC    musl/$(<F)")
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -fvisibility=hidden '-Dhidden=__attribute__((visibility("hidden")))' -Irelease/windows -I$(MUSL)/internal -c -o $@ $<
+
+# A DLL lists what it exports.
+EXPORTS := $(if $(WINDOWS),$(BUILD)/exports.def)
+$(BUILD)/exports.def: csrc/norch.h
+	@mkdir -p $(@D)
+	@{ echo EXPORTS; sed -n 's/.*\b\(norch_[a-z0-9_]*\)(.*/    \1/p' $< | sort -u; } > $@
+
+$(LIB): $(OBJECTS) $(MUSL_OBJECTS) $(BUILD)/objects $(EXPORTS)
 	$(if $(V),,@echo "  LINK  $@")
 	@mkdir -p $(@D)
-	$(Q)$(if $(WASM),$(WASM_LINK) -o $@.new $(OBJECTS),$(CC) $(LINK) -o $@.new $(OBJECTS) -lm)
+	$(Q)$(if $(WASM),$(WASM_LINK) -o $@.new $(OBJECTS),$(CC) $(LINK) -o $@.new $(OBJECTS) $(MUSL_OBJECTS) $(EXPORTS) -lm)
 	@mv $@.new $@
 
 define compile

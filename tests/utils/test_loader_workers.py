@@ -27,6 +27,8 @@ from norch.utils.data.workers import context_of
 
 pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
 
+posix = pytest.mark.skipif(sys.platform == "win32", reason="forks, or is about signals or /proc")
+
 
 def plain(batch):
     """A batch in which tensors are lists, to compare."""
@@ -75,6 +77,7 @@ def test_every_epoch_has_its_seed_and_the_order_of_its_sampler(workers):
     assert batches(loader) != batches(loader), "in order, but with other draws"
 
 
+@posix
 def test_where_mpi_runs_nothing_is_forked(monkeypatch):
     for running in (False, True):
         mpi = SimpleNamespace(Is_initialized=lambda r=running: r, Is_finalized=lambda: False)
@@ -204,6 +207,7 @@ def test_blocks_are_used_again():
     assert 1 < len(places) < 8
 
 
+@posix
 def test_batches_that_are_kept_are_not_written_again():
     kept = list(DataLoader(sets.Of(60, sets.wide), batch_size=2, num_workers=2))
     assert [x[:, -1].tolist() for x in kept] == [[2 * i, 2 * i + 1] for i in range(30)]
@@ -239,6 +243,7 @@ def test_a_data_set_is_copied_once_for_all_workers(context):
     assert {worker for worker, _ in found} == {0, 1} and len({file for _, file in found}) == 1
 
 
+@posix
 def test_where_there_is_no_memfd(monkeypatch, tmp_path):
     """As on macOS: a block is a temporary file that is unlinked at once."""
     monkeypatch.delattr(os, "memfd_create")
@@ -248,6 +253,7 @@ def test_where_there_is_no_memfd(monkeypatch, tmp_path):
     assert sum(len(x) for x in loader) == 56 and list(tmp_path.iterdir()) == []
 
 
+@posix
 def test_a_forked_child_keeps_the_batch_that_it_saw():
     loader = iter(DataLoader(sets.Of(60, sets.wide), batch_size=2, num_workers=1))
     batch = next(loader)
@@ -348,6 +354,7 @@ def test_exceptions_that_are_hard_to_send():
         list(DataLoader(range(4), num_workers=1, worker_init_fn=sets.refuse))
 
 
+@posix
 @pytest.mark.parametrize(
     ("fate", "message"),
     [(sets.killed, r"DataLoader worker \d \(pid \d+\) is killed by signal: SIGKILL"), (sets.exiting, "exit code 3")],
@@ -363,6 +370,7 @@ def test_a_worker_that_dies(fate, message, persistent):
         list(loader)  # with new workers
 
 
+@posix
 def test_a_worker_that_is_killed_while_it_waits():
     loader = DataLoader(sets.Of(400, sets.pid), num_workers=2)
     iterator = iter(loader)
@@ -418,9 +426,11 @@ def group_is_gone(number, seconds=15):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
-def test_a_signal_ends_all_processes(number):
+@posix
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL", "SIGTERM"])
+def test_a_signal_ends_all_processes(name):
     """Ctrl-C comes to all of them; the others to the program alone, whose workers see that it is gone."""
+    number = getattr(signal, name)
     program = run(LOADS.format(persistent=number != signal.SIGINT), wait="started")
     (os.killpg if number == signal.SIGINT else os.kill)(program.pid, number)
     _, errors = program.communicate(timeout=30)
@@ -432,12 +442,14 @@ def test_a_signal_ends_all_processes(number):
 
 
 @pytest.mark.slow
+@posix
 def test_a_program_that_ends_while_workers_work():
     program = run(LOADS.format(persistent=True) + "            sys.exit(0)", wait="started")
     _, errors = program.communicate(timeout=30)
     assert program.returncode == 0 and errors == "" and group_is_gone(program.pid)
 
 
+@posix
 def test_workers_need_no_threads_of_the_program():
     """A fork beside busy threads of the library, again and again."""
     norch.set_num_threads(3)
