@@ -178,9 +178,9 @@ static int64_t NAME(seen_by)(const nr_attention_plan *p, int64_t end) {
     return p->causal ? least(end, p->keys) : p->keys;
 }
 
-/* In a row of scores, x = scale x + mask, or -inf where a mask of bools is false, whose numbers are `step` apart. If it
- * lets the query see no key, x = 0, so that what becomes of it is finite. Gives whether it does. */
-INLINE bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query, int64_t step) {
+/* In a row of scores, x = scale x + mask, or -inf where a mask of bools is false. If it lets the query see no key,
+ * x = 0, so that what becomes of it is finite. Gives whether it does. */
+static bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query) {
     const nr_attention_plan *p = h->p;
     const int64_t first = query * p->row[NR_ATTENTION_MASK];
     const T scale = (T)p->scale;
@@ -188,26 +188,19 @@ INLINE bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query, i
     if (p->mask_is_bool) {
         const unsigned char *restrict mask = (const unsigned char *)h->mask + first;
         for (int64_t i = 0; i < p->keys; i++) {
-            const INTEGER one = mask[i * step];
+            const INTEGER one = mask[i];
             x[i] = one ? x[i] * scale : -(T)INFINITY;
             seen |= one;
         }
     } else {
         const T *restrict mask = (const T *)h->mask + first;
         for (int64_t i = 0; i < p->keys; i++) {
-            x[i] = x[i] * scale + mask[i * step];
-            seen |= mask[i * step] != -(T)INFINITY;
+            x[i] = x[i] * scale + mask[i];
+            seen |= mask[i] != -(T)INFINITY;
         }
     }
     for (int64_t i = 0; i < p->keys && !seen; i++) x[i] = 0;
     return !seen;
-}
-
-/* The same for some queries. */
-static void NAME(mask_rows)(const NAME(head) * h, T *x, int64_t query, int64_t rows, bool *blind) {
-    const int64_t step = h->p->mask_column;
-    for (int64_t r = 0; r < rows; r++, x += h->pitch)
-        blind[r] = step == 1 ? NAME(mask_row)(h, x, query + r, 1) : NAME(mask_row)(h, x, query + r, step);
 }
 
 /* P of `rows` queries from `first` on; zeros follow it, REACH far. */
@@ -220,7 +213,8 @@ static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t row
         T *scores = h->scores + row * h->pitch;
         NAME(times)(scores, h->pitch, false, count, width, p->width, h->q + (first + row) * p->row[NR_ATTENTION_Q],
                     p->row[NR_ATTENTION_Q], 1, &h->keys, 0);
-        if (h->mask) NAME(mask_rows)(h, scores, first + row, count, h->blind + row);
+        for (int64_t r = 0; r < count && h->mask; r++)
+            h->blind[row + r] = NAME(mask_row)(h, scores + r * h->pitch, first + row + r);
         NAME(softmax_rows)(scores, h->pitch, count, NAME(seen_by)(p, first + row + 1), p->causal, p->keys,
                            width + zeros, h->mask ? 1 : (T)p->scale);
         row += count;

@@ -147,7 +147,7 @@ INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const T *restrict f
         if (width % LANES == 0)
             for (int i = lanes / LANES * LANES; i < width; i += LANES) STORE(to + p * width + i, (NAME(vec)){0});
         else
-            for (int i = lanes; i < width; i++) to[p * width + i] = 0;
+            for (int i = lanes; i < width; i++) *(volatile T *)(to + p * width + i) = 0; /* a few: not by memset */
     }
     if (step == 1 && lanes >= 4) {
         int i = 0;

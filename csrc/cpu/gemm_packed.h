@@ -18,20 +18,6 @@ typedef struct NAME(packed_product) {
     _Atomic int64_t next;
 } NAME(packed_product);
 
-/* `rows` rows of A, for a tile of so many: what would be in further rows stays as it is. */
-static void NAME(pack_tile)(T *restrict to, int64_t k, const T *restrict a, int64_t a_row, int64_t a_col,
-                            int64_t rows) {
-    if (a_col == 1 && rows >= 4) {
-        for (int64_t i = 0; i < rows; i += 4) { /* the last four may overlap those before */
-            const int64_t at = least(i, rows - 4);
-            NAME(pack_four)(TILE_ROWS, to + at, k, a + at * a_row, a_row);
-        }
-        return;
-    }
-    for (int64_t q = 0; q < k; q++)
-        for (int64_t i = 0; i < rows; i++) to[q * TILE_ROWS + i] = a[i * a_row + q * a_col];
-}
-
 /* The first row of a tile. */
 INLINE int64_t NAME(first_row)(const NAME(packed_product) * s, int64_t tile) { return tile * s->p->m / s->tiles; }
 
@@ -44,8 +30,8 @@ static void NAME(packed_task)(const NAME(packed_product) * s, T *packed_a, int64
     const int64_t last = least(first + s->group, s->panels), rows = NAME(first_row)(s, to) - top;
     for (int64_t t = from; t < to; t++) {
         const int64_t row = NAME(first_row)(s, t), count = NAME(first_row)(s, t + 1) - row;
-        NAME(pack_tile)(packed_a + (t - from) * TILE_ROWS * p->k, p->k, (const T *)p->a + row * p->a_row, p->a_row,
-                        p->a_col, count);
+        NAME(pack_a)(packed_a + (t - from) * TILE_ROWS * p->k, p->k, (const T *)p->a + row * p->a_row, p->a_row,
+                     p->a_col, count);
     }
     for (int64_t j = first; j < last; j++) {
         TARGET target = {.c_row = p->c_row, .cols = (int)least(PANEL_COLS, p->n - j * PANEL_COLS)};

@@ -85,7 +85,7 @@ int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const 
     return status;
 }
 
-/* The mask as a view of shape (..., L, S). */
+/* The mask as a view of shape (..., L, S), whose rows are contiguous. */
 static norch_tensor *expanded(const char *op, const norch_tensor *mask, const norch_tensor *q, int64_t keys) {
     int64_t shape[NORCH_MAX_DIMS];
     if (nr_check_tensor(op, mask) || nr_check_same_device(op, q, mask)) return NULL;
@@ -99,7 +99,12 @@ static norch_tensor *expanded(const char *op, const norch_tensor *mask, const no
     if (mask->ndim != q->ndim)
         return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a mask of shape %s, not %s", op, nr_shape_of(mask),
                          nr_shape_text(q->ndim, shape));
-    return norch_expand(mask, q->ndim, shape);
+    NR_OWNED norch_tensor *rows = rows_are_contiguous(mask) ? NULL : norch_clone(mask);
+    norch_tensor *view = norch_expand(rows ? rows : mask, q->ndim, shape);
+    if (!view || rows_are_contiguous(view)) return view;
+    norch_tensor *whole = norch_clone(view); /* of a mask with one number for each query */
+    nr_release(view);
+    return whole;
 }
 
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v,
@@ -114,7 +119,6 @@ norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, cons
     x[NR_ATTENTION_OUT] = out;
     if ((x[NR_ATTENTION_MASK] = mask)) {
         plan.mask_is_bool = mask->dtype == NORCH_BOOL;
-        plan.mask_column = mask->strides[mask->ndim - 1];
     }
     return nr_finished(out, nr_attention_run(NR_ATTENTION_FORWARD, &plan, x, rows_are_contiguous));
 }
