@@ -160,7 +160,7 @@ def test_a_signal_between_two_bytecodes_leaves_it_as_it_was(around: bool) -> Non
         for i in range(200):
             with norch.autocast("cpu", enabled=around):
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, 1e-5 + i * 1e-6, 0.1)  # again, where a callback loses it
+                    signal.setitimer(signal.ITIMER_REAL, 1e-5 + i * 1e-6, 5)  # again, where a callback loses it
                     while True:
                         x @ x
                         work()

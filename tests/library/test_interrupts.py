@@ -59,7 +59,7 @@ def interrupt(step, times, seconds):
     try:
         for i in range(times):
             try:
-                signal.setitimer(signal.ITIMER_REAL, seconds + i * 1e-7, 0.1)  # again, where a callback loses it
+                signal.setitimer(signal.ITIMER_REAL, seconds + i * 1e-7, 5)  # again, where a callback loses it
                 while True:
                     step()
             except Interrupted:
