@@ -505,13 +505,14 @@ norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
 norch_tensor *norch_gather(const norch_tensor *x, int64_t dim, const norch_tensor *index);
 norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const norch_tensor *index,
                             const norch_tensor *src, bool in_place);
-/* n index tensors for n axes of x (each plus 256 times the dimension that messages name), broadcast together; their
- * dimensions follow the first `lead` of the other dimensions of x. put writes values, broadcast to the shape that get
- * would have. */
+/* n index tensors for n axes of x, broadcast together; their dimensions follow the first `lead` of the other dimensions
+ * of x. named: for each axis the dimension that messages name. put writes values, broadcast to the shape that get would
+ * have. */
 norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
-                              const int64_t *axes, int64_t lead);
+                              const int64_t *axes, int64_t names, const int64_t *named, int64_t lead);
 norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
-                              const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place);
+                              const int64_t *axes, int64_t names, const int64_t *named, int64_t lead,
+                              const norch_tensor *values, bool in_place);
 /* The coordinates of elements that are not 0: (count, ndim), or by_dimension (ndim, count). */
 norch_tensor *norch_nonzero(const norch_tensor *x, bool by_dimension);
 /* The elements of x where mask (bool, of the shape of x) holds, 1-d; put writes as many values to a contiguous x. */

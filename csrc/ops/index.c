@@ -211,16 +211,18 @@ static norch_tensor *complex_scatter(norch_tensor *x, int64_t kind, int32_t axis
 }
 
 static norch_tensor *complex_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
-                                 const int64_t *axes, int64_t lead) {
+                                 const int64_t *axes, int64_t names, const int64_t *named, int64_t lead) {
     NR_OWNED norch_tensor *parts = norch_view_as_real(x);
-    return parts ? nr_whole(norch_index_get(parts, kind, n, indices, count, axes, lead)) : NULL;
+    return parts ? nr_whole(norch_index_get(parts, kind, n, indices, count, axes, names, named, lead)) : NULL;
 }
 
 static norch_tensor *complex_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
-                                 const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place) {
+                                 const int64_t *axes, int64_t names, const int64_t *named, int64_t lead,
+                                 const norch_tensor *values, bool in_place) {
     NR_OWNED norch_tensor *from = norch_view_as_real(values), *parts = from ? norch_view_as_real(x) : NULL;
     if (!parts) return NULL;
-    return written(x, norch_index_put(parts, kind, n, indices, count, axes, lead, from, in_place), in_place);
+    return written(x, norch_index_put(parts, kind, n, indices, count, axes, names, named, lead, from, in_place),
+                   in_place);
 }
 
 static norch_tensor *complex_mask_get(const norch_tensor *x, const norch_tensor *mask) {
@@ -360,15 +362,17 @@ static norch_tensor broadcast_view(const norch_tensor *x, int32_t broadcast, int
 
 /* The elements of x that n index tensors select; their broadcast dimensions follow the first `lead` kept dimensions. */
 static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, const norch_tensor *const *indices,
-                         int64_t count, const int64_t *axes, int64_t lead, const norch_tensor *apart, places *p) {
+                         int64_t count, const int64_t *axes, int64_t names, const int64_t *named, int64_t lead,
+                         const norch_tensor *apart, places *p) {
     int32_t broadcast = 0, bad, at = 0;
     int64_t common[NORCH_MAX_DIMS], shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     bool indexed[NORCH_MAX_DIMS] = {false};
-    if (n < 1 || n != count)
-        return nr_fail(NORCH_ERROR_VALUE, "%s: %lld indices for %lld axes", w->name, (long long)n, (long long)count);
+    if (n < 1 || n != count || n != names)
+        return nr_fail(NORCH_ERROR_VALUE, "%s: %lld indices for %lld axes with %lld names", w->name, (long long)n,
+                       (long long)count, (long long)names);
     for (int64_t i = 0; i < n; i++) {
         NR_TRY(check_index(w, x, indices[i]));
-        indexed[axes[i] % 256] = true;
+        indexed[axes[i]] = true;
         if (!nr_broadcast(&broadcast, common, indices[i]->ndim, indices[i]->shape, &bad))
             return nr_fail(NORCH_ERROR_INDEX,
                            "%s: index %lld, of shape %s, does not broadcast to those before it, of size %lld at "
@@ -397,9 +401,9 @@ static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, con
     p->owned = NULL;
     if (nr_count(broadcast, common, &positions) && positions == 0) return NORCH_OK; /* no index is read */
     for (int64_t i = 0; i < n; i++) {
-        const int32_t axis = (int32_t)(axes[i] % 256);
+        const int32_t axis = (int32_t)axes[i];
         const int64_t step = x->strides[axis] * nr_size_of(x->dtype);
-        int32_t status = prepare(w, indices[i], apart, direct, x->shape[axis], axes[i] / 256, &view, &owned);
+        int32_t status = prepare(w, indices[i], apart, direct, x->shape[axis], named[i], &view, &owned);
         if (status == NORCH_OK && direct) {
             *p = (places){.index = view, .step = step, .along = p->along, .size = x->shape[axis], .owned = owned};
         } else if (status == NORCH_OK) {
@@ -407,7 +411,7 @@ static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, con
             view = broadcast_view(&view, broadcast, 0, broadcast, common);
             if (!offsets) offsets = nr_make(broadcast, common, NORCH_INT64, x);
             status = !offsets ? norch_last_error_kind()
-                              : add_offsets(w, offsets, before, &view, x->shape[axis], step, axes[i] / 256);
+                              : add_offsets(w, offsets, before, &view, x->shape[axis], step, named[i]);
             nr_release(owned);
         }
         if (status != NORCH_OK) {
@@ -421,12 +425,12 @@ static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, con
 }
 
 norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
-                              const int64_t *axes, int64_t lead) {
+                              const int64_t *axes, int64_t names, const int64_t *named, int64_t lead) {
     const variant *w = &variants[kind];
     places p;
     if (nr_check_tensor(w->name, x)) return NULL;
-    if (nr_is_complex(x->dtype)) return complex_get(x, kind, n, indices, count, axes, lead);
-    if (place_all(w, x, n, indices, count, axes, lead, NULL, &p)) return NULL;
+    if (nr_is_complex(x->dtype)) return complex_get(x, kind, n, indices, count, axes, names, named, lead);
+    if (place_all(w, x, n, indices, count, axes, names, named, lead, NULL, &p)) return NULL;
     norch_tensor *y = read_from(w, x, p.along.ndim, &p);
     if (!y) nr_name_shortage(w->name);
     done(&p);
@@ -434,14 +438,16 @@ norch_tensor *norch_index_get(const norch_tensor *x, int64_t kind, int64_t n, co
 }
 
 norch_tensor *norch_index_put(norch_tensor *x, int64_t kind, int64_t n, const void *indices, int64_t count,
-                              const int64_t *axes, int64_t lead, const norch_tensor *values, bool in_place) {
+                              const int64_t *axes, int64_t names, const int64_t *named, int64_t lead,
+                              const norch_tensor *values, bool in_place) {
     const variant *w = &variants[kind];
     places p;
     if (nr_check_tensor(w->name, x) || check_source(w, x, values)) return NULL;
-    if (nr_is_complex(x->dtype)) return complex_put(x, kind, n, indices, count, axes, lead, values, in_place);
+    if (nr_is_complex(x->dtype))
+        return complex_put(x, kind, n, indices, count, axes, names, named, lead, values, in_place);
     norch_tensor *y = target(w, x, in_place);
     if (!y) return NULL;
-    int32_t status = place_all(w, y, n, indices, count, axes, lead, in_place ? y : NULL, &p);
+    int32_t status = place_all(w, y, n, indices, count, axes, names, named, lead, in_place ? y : NULL, &p);
     if (status != NORCH_OK) return nr_finished(y, status);
     bool fits = values->ndim <= p.along.ndim;
     for (int32_t d = 0; fits && d < values->ndim; d++)

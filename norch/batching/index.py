@@ -22,27 +22,29 @@ def _of_samples(level: Level, indices: Any, axes: Any) -> tuple[list[Any], list[
 
 
 @rule("index_get")
-def _index_get(level: Level, x: Any, kind: int, indices: Any, axes: Any, lead: int) -> Any:
+def _index_get(level: Level, x: Any, kind: int, indices: Any, axes: Any, named: Any, lead: int) -> Any:
     if not any(is_here(index, level) for index in indices):
         shifted = [axis + 1 for axis in axes]
-        return sample(lib.norch_index_get(x._physical, kind, indices, shifted, lead + 1), level)
+        return sample(lib.norch_index_get(x._physical, kind, indices, shifted, named, lead + 1), level)
     if is_here(x, level):
         at, along = _of_samples(level, indices, axes)
-        out = lib.norch_index_get(x._physical, kind, at, along, lead)
+        out = lib.norch_index_get(x._physical, kind, at, along, [0, *named], lead)
     else:
         ndim = max(index.ndim for index in indices)
         at = [aligned(index, level, ndim) for index in indices]
-        out = lib.norch_index_get(x, kind, at, axes, lead)
+        out = lib.norch_index_get(x, kind, at, axes, named, lead)
     return sample(moved(out, lead, 0), level)
 
 
 @rule("index_put")
-def _index_put(level: Level, x: Any, kind: int, indices: Any, axes: Any, lead: int, values: Any, in_place: bool) -> Any:
+def _index_put(
+    level: Level, x: Any, kind: int, indices: Any, axes: Any, named: Any, lead: int, values: Any, in_place: bool
+) -> Any:
     into = written("index_put_", x, level) if in_place else samples(x, level)
     ndim = x.ndim - len(indices) + max(index.ndim for index in indices)  # of the elements that are written
     if values.ndim > ndim:  # the call for one sample raises the error
         first = [one_sample(one, 0, level) for one in (values, *indices)]
-        lib.norch_index_put(lib.norch_select(into, 0, 0), kind, first[1:], axes, lead, first[0], False)
+        lib.norch_index_put(lib.norch_select(into, 0, 0), kind, first[1:], axes, named, lead, first[0], False)
     given = aligned(values, level, ndim)
     if any(is_here(index, level) for index in indices):
         at, along = _of_samples(level, indices, axes)
@@ -52,10 +54,10 @@ def _index_put(level: Level, x: Any, kind: int, indices: Any, axes: Any, lead: i
             for _ in range(ndim - values.ndim):
                 given = lib.norch_unsqueeze(given, 0)
             given = lib.norch_unsqueeze(given, lead)
-        out = lib.norch_index_put(into, kind, at, along, lead, given, in_place)
+        out = lib.norch_index_put(into, kind, at, along, [0, *named], lead, given, in_place)
     else:
         shifted = [axis + 1 for axis in axes]
-        out = lib.norch_index_put(into, kind, indices, shifted, lead + 1, given, in_place)
+        out = lib.norch_index_put(into, kind, indices, shifted, named, lead + 1, given, in_place)
     return x if in_place else sample(out, level)
 
 
@@ -88,11 +90,11 @@ def _scatter(level: Level, x: Any, kind: int, dim: int, index: Any, src: Any, in
     return sample(out if x.ndim else lib.norch_squeeze(out, (1,)), level)
 
 
-def _places(mask: Any) -> tuple[list[Any], list[int]]:
-    """The positions where a mask, the same for all samples, is true: an index for each axis after that of the
-    samples."""
-    rows = lib.norch_nonzero(mask, True)
-    return [lib.norch_select(rows, 0, i) for i in range(mask.ndim)], [i + 1 + 256 * i for i in range(mask.ndim)]
+def _places(mask: Any) -> tuple[list[Any], list[int], list[int]]:
+    """The positions where a mask, the same for all samples, is true: an index for each axis after that of the samples,
+    these axes, and what messages call them."""
+    rows, axes = lib.norch_nonzero(mask, True), list(range(mask.ndim))
+    return [lib.norch_select(rows, 0, i) for i in axes], [i + 1 for i in axes], axes
 
 
 @rule("mask_get")

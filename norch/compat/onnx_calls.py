@@ -530,7 +530,7 @@ def _scatter(g: Any, out: Any, x: Any, kind: int, dim: int, index: Any, src: Any
 
 def _at(g: Any, x: Any, indices: Any, axes: Any) -> tuple[Any, list[int], str, int]:
     """x with the indexed axes first, that order, the indices for ONNX's *ND operators, and their number of axes."""
-    first = [axis % 256 for axis in axes]
+    first = list(axes)
     order = first + [axis for axis in range(x.ndim) if axis not in first]
     source = x if order == list(range(x.ndim)) else g.node("Transpose", x, perm=order)
     shapes = [index.shape for index in indices]
@@ -548,8 +548,8 @@ def _at(g: Any, x: Any, indices: Any, axes: Any) -> tuple[Any, list[int], str, i
 
 
 @entry("index_get")
-def _index_get(g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, lead: int) -> str:
-    if len(indices) == 1 and axes[0] % 256 == lead:
+def _index_get(g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, named: Any, lead: int) -> str:
+    if len(indices) == 1 and axes[0] == lead:
         return g.node("Gather", x, g.cast(indices[0], _INT64), axis=lead)
     source, _, at, ndim = _at(g, x, indices, axes)
     found = g.node("GatherND", source, at)
@@ -559,7 +559,7 @@ def _index_get(g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, lea
 
 @entry("index_put")
 def _index_put(
-    g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, lead: int, values: Any, in_place: bool
+    g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, named: Any, lead: int, values: Any, in_place: bool
 ) -> str:
     source, order, at, ndim = _at(g, x, indices, axes)
     rest = order[len(indices) :]

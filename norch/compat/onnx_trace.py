@@ -35,7 +35,7 @@ VIEWS = frozenset(
 _RESULTS = {"pool_max": (2,), "recurrent": (6, 7, 8), "argsort": (4,), "attention_fused": (5,)}
 _WRITES = {"unary_into", "binary_into", "ternary_into", "copy"}
 _ROWS = {"unary": 0, "binary": 0, "ternary": 0, "reduce": 0, "unary_into": 1, "binary_into": 1, "ternary_into": 1}
-_MAY_WRITE = {"scatter": 5, "index_put": 6}  # the argument that says whether
+_MAY_WRITE = {"scatter": 5, "index_put": 7}  # the argument that says whether
 
 
 class OnnxExporterError(NotImplementedError):

@@ -229,6 +229,7 @@ def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
     basic: list[Any] = []
     indices: list[Any] = []
     axes: list[int] = []
+    named: list[int] = []
     if sum(part is Ellipsis for part in parts) > 1:
         raise BoundsError(_DOTS)
     axis = x_axis = kept = 0  # the next axis of the view; that of x; how many axes of the view no tensor indexes
@@ -251,22 +252,25 @@ def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
         if type(part) is bool:
             basic.append(None)
             indices.append(_listed([0] * part))
-            axes.append(axis + 256 * x_axis)
+            axes.append(axis)
+            named.append(x_axis)
             axis += 1
         elif part._dtype == _BOOL:
             _check_mask(x, part, x_axis)
             basic += [_ALL] * n
             indices += nonzero(part, as_tuple=True)
-            axes += [axis + i + 256 * (x_axis + i) for i in range(n)]
+            axes += range(axis, axis + n)
+            named += range(x_axis, x_axis + n)
             axis, x_axis = axis + n, x_axis + n
         else:
             basic.append(_ALL)
             indices.append(part)
-            axes.append(axis + 256 * x_axis)
+            axes.append(axis)
+            named.append(x_axis)
             axis, x_axis = axis + 1, x_axis + 1
     whole = all(part == _ALL if type(part) is slice else part is Ellipsis for part in basic)
     view = x if whole else region(x, tuple(basic))
-    return view, AdvancedIndex(tuple(indices), tuple(axes), lead) if indices else None
+    return view, AdvancedIndex(tuple(indices), tuple(axes), lead, tuple(named)) if indices else None
 
 
 @method

@@ -74,14 +74,17 @@ class AdvancedIndex(TensorHolder):
     """Elements of a tensor, named by one index tensor for each of some axes.
 
     The result has the dimensions that the indices are broadcast to after the first `lead` of the axes that no index
-    takes. An entry of axes is axis + 256 * (the number of the axis in error messages).
+    takes. named: the axes as error messages call them, unless they are the same.
     """
 
-    __slots__ = ("axes", "indices", "lead")
+    __slots__ = ("axes", "indices", "lead", "named")
     gradient_kind = PUT_ADD  # elements that are named twice have two gradients
 
-    def __init__(self, indices: tuple[Any, ...], axes: tuple[int, ...], lead: int):
+    def __init__(
+        self, indices: tuple[Any, ...], axes: tuple[int, ...], lead: int, named: tuple[int, ...] | None = None
+    ):
         self.indices, self.axes, self.lead = indices, axes, lead
+        self.named = axes if named is None else named
 
     def on_device_of(self, x: Tensor, kind: int) -> tuple[Tensor, ...]:
         """The indices on the device of x: those on the CPU go with any in ``x[...]``, as PyTorch has it."""
@@ -98,7 +101,7 @@ class AdvancedIndex(TensorHolder):
         return self.indices
 
 
-FIRST_AXES = tuple(axis * 257 for axis in range(64))  # as entries of AdvancedIndex.axes
+FIRST_AXES = tuple(range(64))
 
 
 class MaskIndex(AdvancedIndex):
@@ -108,7 +111,8 @@ class MaskIndex(AdvancedIndex):
     gradient_kind = PUT
 
     def __init__(self, mask: Any):
-        self.mask, self.axes, self.lead = mask, FIRST_AXES[: mask.ndim], 0
+        self.mask, self.lead = mask, 0
+        self.axes = self.named = FIRST_AXES[: mask.ndim]
 
     @property
     def indices(self) -> tuple[Tensor, ...]:  # type: ignore[override]
@@ -126,7 +130,7 @@ class MaskIndex(AdvancedIndex):
 
 
 def _read(x: Tensor, index: AdvancedIndex, kind: int) -> Tensor:
-    return lib.norch_index_get(x, kind, index.on_device_of(x, kind), index.axes, index.lead)
+    return lib.norch_index_get(x, kind, index.on_device_of(x, kind), index.axes, index.named, index.lead)
 
 
 def index_read(x: Tensor, index: AdvancedIndex, kind: int = _GET) -> Tensor:
@@ -157,7 +161,9 @@ def index_write(x: Tensor, index: AdvancedIndex, values: Tensor, kind: int = PUT
         lib.norch_mask_put(x, index.mask, values)
         finish_write(x, node)
         return x
-    out = lib.norch_index_put(x, kind, index.on_device_of(x, kind), index.axes, index.lead, values, in_place)
+    out = lib.norch_index_put(
+        x, kind, index.on_device_of(x, kind), index.axes, index.named, index.lead, values, in_place
+    )
     return result_of_write(out, node, in_place)
 
 
@@ -208,7 +214,7 @@ def along_axis(x: Tensor, dim: Any, index: Tensor, name: str) -> tuple[Any, Adva
         raise ShapeError(f"{name}: the index must have at most one dimension, not {index.ndim}")
     if x.ndim == 0 and index.numel() != 1:
         raise ShapeError(f"{name}: {index.numel()} indices into a 0-d tensor; only one is possible")
-    return x if x.ndim else x.view(1), AdvancedIndex((index if index.ndim else index.view(1),), (axis * 257,), axis)
+    return x if x.ndim else x.view(1), AdvancedIndex((index if index.ndim else index.view(1),), (axis,), axis)
 
 
 def without_axis(out: Tensor, x: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ static void test_reads(void) {
     norch_tensor *x = integers(4, (int64_t[]){10, 20, 30, 40}), *index = integers(3, (int64_t[]){0, 1, -1});
     const norch_tensor *indices[] = {index};
     count = 0;
-    norch_tensor *y = norch_index_get(x, NORCH_INDEX_GET, 1, indices, 1, (int64_t[]){0}, 0);
+    norch_tensor *y = norch_index_get(x, NORCH_INDEX_GET, 1, indices, 1, (int64_t[]){0}, 1, (int64_t[]){0}, 0);
     expect(y && count == 2 && at(y, 2) == 40, "x[index] is a check and a gather");
     set(index, 0, -4), set(index, 1, 3), set(index, 2, 2);
     expect(replay() == NORCH_OK && at(y, 0) == 10 && at(y, 1) == 40 && at(y, 2) == 30, "x[index] with other indices");
@@ -103,7 +103,9 @@ static void test_writes(void) {
     norch_tensor *rows = integers(4, (int64_t[]){0, 0, 0, 0}), *values = integers(2, (int64_t[]){5, 6});
     const norch_tensor *indices[] = {index};
     count = 0;
-    expect(norch_index_put(x, NORCH_INDEX_PUT_ADD, 1, indices, 1, (int64_t[]){0}, 0, values, true) == x, "index_put");
+    expect(norch_index_put(x, NORCH_INDEX_PUT_ADD, 1, indices, 1, (int64_t[]){0}, 1, (int64_t[]){0}, 0, values, true) ==
+               x,
+           "index_put");
     set(index, 0, 3), set(index, 1, 4);
     expect(fails(NORCH_ERROR_INDEX, "index_put: index 4 is out of range for size 4 at dimension 0") && at(x, 3) == 0,
            "index_put writes nothing where one index is out of range");
@@ -114,7 +116,8 @@ static void test_writes(void) {
     const norch_tensor *both[] = {index, other};
     set(index, 0, 0), set(index, 1, 1);
     count = 0;
-    expect(norch_index_put(grid, NORCH_INDEX_PUT, 2, both, 2, (int64_t[]){0, 256 + 1}, 0, values, true) == grid &&
+    expect(norch_index_put(grid, NORCH_INDEX_PUT, 2, both, 2, (int64_t[]){0, 1}, 2, (int64_t[]){0, 1}, 0, values,
+                           true) == grid &&
                at(rows, 2) == 6,
            "two index tensors");
     set(other, 0, 1), set(other, 1, 2);
