@@ -31,17 +31,15 @@ from ._package.exports import publish
 from ._package.recording import unseen
 from .device import device as Device  # noqa: N812
 from .errors import CaptureError, DeviceError, Error
-from .storage import Storage, read_from
+from .storage import Storage
 
 __all__ = [
     "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
 ]  # fmt: skip
 
-# Any two of these heads differ in more than one bit.
+# Two heads differ in more than one bit.
 HEAD = b"norch file 7\n"
-FOURTH = b"norch file 4\n"  # how files began without padding, where a checksum covers all before it but checksums
-SECOND = b"norch file 2\n"  # those that are the same without checksums and without a size of the pickle
-FIRST = b"norch file 1\n"  # and those that are a pickle only, which holds the bytes of the storages
+FIRST = b"norch file 1\n"  # how files of norch 0.1.0 begin: a pickle only, which holds the bytes of the storages
 ZIP = b"PK\3\4"  # how torch.save begins
 
 MAGIC = 0x1950A86A20F9469CFC6C  # the first object of a file of torch.save before PyTorch 1.6, by any protocol of pickle
@@ -201,7 +199,7 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
         source = MappedSource(Mapping(f))
         source.read(len(HEAD))
     tensors_only = head[8:9] == b"{"  # of safetensors
-    if head not in (HEAD, FOURTH, SECOND, FIRST, *LEGACY) and not head.startswith(ZIP) and not tensors_only:
+    if head not in (HEAD, FIRST, *LEGACY) and not head.startswith(ZIP) and not tensors_only:
         raise Error(f"load: {which} is no file of norch.save, torch.save or safetensors, or it is damaged")
     where = destination(map_location)
     if tensors_only:
@@ -291,19 +289,13 @@ def _reader(f: Any, source: Source, head: bytes, where: Device | Chosen | None, 
         left = size_of(f)
         while (size := SIZE.unpack(source.read(SIZE.size))[0]) != END:
             _check_size(size, left)
-            storages.append(placed(where, _storage(source, head, size)))
-        if head != SECOND:
-            source = _program(source, left)
+            storages.append(placed(where, _storage(source, size)))
+        source = _program(source, left)
     return (RestrictedUnpickler if weights_only else TrustingUnpickler)(source, where, storages)
 
 
-def _storage(source: Source, head: bytes, size: int) -> Storage:
+def _storage(source: Source, size: int) -> Storage:
     """The storage that stands next, whose size has been read."""
-    if head != HEAD:
-        storage = read_from(source, size)
-        if head == FOURTH:
-            _check_sum(source)
-        return storage
     source.read(-source.taken % ALIGNMENT)
     storage, found = source.storage(size)
     (expected,) = CHECK.unpack(source.read(CHECK.size))
@@ -316,22 +308,16 @@ def _program(source: Source, left: int | None) -> Source:
     """The pickle, when it is known to be what was saved."""
     (size,) = SIZE.unpack(source.read(SIZE.size))
     _check_size(size, left)
-    program = source.read(size)
-    _check_sum(source)
+    program, expected = source.read(size), source.checksum
+    (found,) = CHECK.unpack(source.read(CHECK.size))
+    if found != expected:
+        raise ValueError(f"the checksum is {found:#010x}, of what was read {expected:#010x}")
     return Source(io.BytesIO(program))
 
 
 def _check_size(size: int, file_size: int | None) -> None:
     if size < 0 or (file_size is not None and size > file_size):
         raise ValueError(f"{size} bytes of a file of {file_size}")
-
-
-def _check_sum(source: Source) -> None:
-    expected = source.checksum
-    (found,) = CHECK.unpack(source.read(CHECK.size))
-    if found != expected:
-        raise ValueError(f"the checksum is {found:#010x}, of what was read {expected:#010x}")
-    source.checksum = expected
 
 
 publish(globals())
