@@ -108,7 +108,7 @@ int32_t nr_run_lowered(const nr_call *call) {
     nr_lowered *lowered = step->lowered;
     if (lowered) {
         nr_layer *layer = &lowered->layer;
-        if (call->family == NR_MATMUL && nr_packed_is_exposed(lowered->packed))
+        if (call->family == NR_MATMUL && !nr_packed_is_settled(lowered->packed))
             return call->backend->run[call->family](call);
         if (lowered->packed && !(layer->packed = nr_packed_numbers(lowered->packed, &layer->call)))
             return NORCH_ERROR_MEMORY;

@@ -18,6 +18,7 @@ struct nr_packed {
     const void *weight;
     int64_t shape[5]; /* of a convolution: groups, channels of each, kernel; of a product: sizes and strides */
     int64_t references, version;
+    _Atomic int64_t asked; /* the version when a product last asked */
     size_t bytes;
     float *numbers;
 };
@@ -119,7 +120,8 @@ nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call) {
         nr_free(packed);
         return NULL;
     }
-    *packed = (nr_packed){.storage = nr_storage_retain(storage), .weight = weight, .references = 1, .version = -1};
+    *packed = (nr_packed){
+        .storage = nr_storage_retain(storage), .weight = weight, .references = 1, .version = -1, .asked = -1};
     memcpy(packed->shape, shape, sizeof shape);
     packed->bytes = (size_t)call->backend->layers->packed_size(call) * sizeof(float);
     packed->next = all;
@@ -141,8 +143,14 @@ void nr_packed_release(nr_packed *packed) {
     nr_free(packed);
 }
 
-bool nr_packed_is_exposed(const nr_packed *packed) {
+static bool is_exposed(const nr_packed *packed) {
     return atomic_load_explicit(&packed->storage->exposed, memory_order_relaxed);
+}
+
+bool nr_packed_is_settled(nr_packed *packed) {
+    if (is_exposed(packed)) return false;
+    const int64_t version = atomic_load_explicit(&packed->storage->writes, memory_order_acquire);
+    return atomic_exchange_explicit(&packed->asked, version, memory_order_relaxed) == version;
 }
 
 const float *nr_packed_numbers(nr_packed *packed, const nr_call *call) {
@@ -156,7 +164,7 @@ const float *nr_packed_numbers(nr_packed *packed, const nr_call *call) {
         nr_fail(NORCH_ERROR_MEMORY, "capture: no memory for %zu bytes of a packed weight", packed->bytes);
         return NULL;
     }
-    if (nr_packed_is_exposed(packed) || version != packed->version) {
+    if (is_exposed(packed) || version != packed->version) {
         call->backend->layers->pack(call, packed->numbers);
         packed->version = version;
     }

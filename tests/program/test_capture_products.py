@@ -94,7 +94,7 @@ def test_recurrent_layers(kind, batch, size):
     run, x = inference(lambda x: layer(x)[0]), norch.randn(9, batch, 20)
     f = captured(run, x)
     for write in (lambda p: p.mul_(2), lambda p: p.normal_(), lambda p: p.detach().numpy().fill(0.1)):
-        assert same_bits(f(x), run(x))
+        assert same_bits(f(x), run(x)) and same_bits(f(x), run(x))
         with norch.no_grad():
             write(layer.weight_hh_l1_reverse)
             write(layer.weight_ih_l1)
@@ -172,7 +172,8 @@ def test_writes_are_noticed(name):
     for _ in range(2):
         with norch.no_grad():
             WRITES[name](model[0].weight.data)
-        assert same_bits(f(x), run(x)) and same_bits(g(x[:50].contiguous()), run(x[:50]))
+        for _ in range(3):  # as it is, packed, and as it was packed
+            assert same_bits(f(x), run(x)) and same_bits(g(x[:50].contiguous()), run(x[:50]))
     assert not same_bits(f(x), before)
     f.reset()
     model[2].weight.data.mul_(2)
@@ -193,4 +194,5 @@ def test_one_weight_packed_in_two_ways():
     for written in (weight, kernel, weight[8:9], kernel):
         written.mul_(1.5)
         x = norch.randn(2880)
-        assert all(same_bits(a, b) for a, b in zip(f(x), run(x), strict=True))
+        for _ in range(2):
+            assert all(same_bits(a, b) for a, b in zip(f(x), run(x), strict=True))
