@@ -57,7 +57,7 @@ def test_the_same_numbers(shape: Any, dtype: Any, with_bias: bool) -> None:
     ids=str,
 )
 def test_the_same_numbers_by_every_kernel(shape: Any, dtype: Any, precision: str) -> None:
-    from test_cuda_capture import SIMULATION, launches
+    from simulated import SIMULATION, launches
 
     m, k, n = shape
     x, weight, bias = random(m, k, dtype=dtype), random(n, k, dtype=dtype), random(n, dtype=dtype)
@@ -94,7 +94,7 @@ def laid_out(x: Any, layout: str) -> Any:
 @pytest.mark.parametrize("dtype", [norch.float32, norch.float64, norch.float16, norch.bfloat16], ids=str)
 @pytest.mark.parametrize("layout", ["dense", "turned", "gaps"])
 def test_a_residual_is_added_by_the_product(dtype: Any, layout: str) -> None:
-    from test_cuda_capture import SIMULATION, launches
+    from simulated import SIMULATION, launches
 
     eps = norch.finfo(dtype).eps
     for m, k, n in ADDED:

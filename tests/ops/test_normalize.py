@@ -221,7 +221,7 @@ def test_halves_of_several_calls_are_rounded_once() -> None:
 def test_launches_on_a_device(shape: Any, call: Any, backward: int, dtype: Any) -> None:
     """Going backward a kernel for the input, and one for weight and bias: it adds up rows, or what the first has found
     of each channel. Of many rows their parts take another. Halves take no more."""
-    from test_cuda_capture import SIMULATION, launches
+    from simulated import SIMULATION, launches
 
     if not SIMULATION:
         pytest.skip("the simulation counts launches")

@@ -1,17 +1,15 @@
 """norch.capture on a CUDA device: a replay gives the bits that the function gives."""
 
-import ctypes
-import os
 import struct
 
 import pytest
+from simulated import SIMULATION, launches
 
 import norch
 from norch import nn, optim
 from norch._binding.library import lib
 from norch.nn import functional as F  # noqa: N812
 
-SIMULATION = norch.cuda.is_available() and norch.cuda.get_device_properties().simulated
 pytestmark = pytest.mark.skipif(not norch.cuda.is_available(), reason="needs a CUDA device, or the simulated one")
 
 
@@ -155,16 +153,6 @@ def bits(x):
 def chains(captured):
     calls = captured.program.calls()
     return [[calls[i][0] for i in chain] for chain in captured.program.chains()]
-
-
-def launches(run):
-    """How many kernels and how many graphs a call launches, in the simulation."""
-    simulation = ctypes.CDLL(os.environ["NORCH_CUDA_LIBRARY"])
-    simulation.cudasim_fail.argtypes, simulation.cudasim_fail.restype = [ctypes.c_int, ctypes.c_int64], ctypes.c_int64
-    for kind in (1, 3):
-        simulation.cudasim_fail(kind, -1)
-    run()
-    return simulation.cudasim_fail(1, -1), simulation.cudasim_fail(3, -1)
 
 
 def replayed(function, *arguments):

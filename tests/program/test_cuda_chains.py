@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulated import SIMULATION, launches
 from test_capture_dependences import check, programs
 from test_capture_fusion import KINDS, gelu, layer_norm, machine, softmax
-from test_cuda_capture import SIMULATION, bits, chains, launches, replayed
+from test_cuda_capture import bits, chains, replayed
 
 import norch
 from norch._binding.library import lib

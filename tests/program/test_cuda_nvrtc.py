@@ -22,7 +22,8 @@ PROGRAM = """
 import json, sys, threading
 import norch
 from test_capture_fusion import gelu, layer_norm, softmax
-from test_cuda_capture import bits, launches
+from simulated import launches
+from test_cuda_capture import bits
 
 def mixed(x):  # truths, casts, numbers, a choice, an integer, a strided input
     low = (x.T[:, :3] * 2).int() % 2 == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_cuda_capture import SIMULATION, launches
+from simulated import SIMULATION, launches
 
 import norch
 
