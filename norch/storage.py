@@ -59,7 +59,7 @@ class Storage:
 
     def data_ptr(self) -> int:
         """The address of the first byte; 0 on the device "meta", where there are none."""
-        return 0 if self.elements.is_meta else self.elements._data
+        return self.elements.data_ptr()
 
     def nbytes(self) -> int:
         """The number of bytes."""

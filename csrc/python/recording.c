@@ -39,12 +39,13 @@ static void drop(void *field) {
     EACH_GUARDED((r)->conditions.guards, DO)                                                            \
     EACH_GUARDED((r)->later, DO)                                                                        \
     EACH_GUARDED((r)->watches, DO)                                                                      \
+    EACH_GUARDED((r)->stores, DO)                                                                       \
     for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                                \
         DO((r)->results[i_].object)                                                                     \
         for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x)                        \
     }                                                                                                   \
     for (int64_t i_ = 0; i_ < (r)->keep_count; i_++) DO((r)->keeps[i_].x)                               \
-    DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->kept)
+    DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->restore) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
     int status = visit(r->type, argument);
@@ -80,6 +81,7 @@ static int clear(nr_recording *r) {
     forget_guards(&r->conditions.guards);
     forget_guards(&r->later);
     forget_guards(&r->watches);
+    forget_guards(&r->stores);
     r->conditions.leaf_count = r->used_count = r->result_count = r->keep_count = 0;
     return 0;
 }

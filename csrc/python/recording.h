@@ -183,6 +183,9 @@ typedef struct nr_recording {
     nr_kept *keeps;
     int64_t headers_replaced; /* nr_headers_replaced when the headers were last compared */
     int64_t keep_count, keep_capacity;
+    void *restore;      /* of Python: puts what the function stores where it does so */
+    bool always_stores; /* it is always called: the function stores arguments; else if one of the stores has changed */
+    nr_guards stores;
 } nr_recording;
 
 /* Newer versions of CPython keep the reference count in the lower half only. */

@@ -348,6 +348,15 @@ static void bind(nr_recording *r, int64_t count) {
     }
 }
 
+/* Puts what the function stores where it does so, unless it is there; false after an exception. */
+static __attribute__((noinline)) bool restore(nr_recording *r, void *leaves) {
+    const int held = r->always_stores ? false : nr_guards_hold(&r->stores);
+    if (held) return held > 0;
+    void *done = PyObject_CallObject(r->restore, leaves);
+    if (done) Py_DecRef(done);
+    return done != NULL;
+}
+
 static void *run(nr_recording *r, void *leaves) {
     const int may = may_run(r, leaves);
     if (may < 0) return NULL;
@@ -357,6 +366,7 @@ static void *run(nr_recording *r, void *leaves) {
     if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
     if (r->after_run && nr_calls_true(r->after_run) < 0) return NULL;
+    if (__builtin_expect(r->restore != NULL, false) && !restore(r, leaves)) return NULL;
     return give_results(r, 0, r->first_results);
 }
 
@@ -496,7 +506,7 @@ static void *repeated(nr_recording *r, void *const *given) {
     int32_t status = make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
     drop_made(r);
-    if (status != NORCH_OK || !leave_gradients(r)) return NULL;
+    if (status != NORCH_OK || !leave_gradients(r) || (r->restore && !restore(r, given[1]))) return NULL;
     return Py_NewRef(NR_NONE);
 }
 

@@ -41,7 +41,7 @@ _VARIABLE = {
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD", "IMPORT_FROM"))
 _LOCALS = frozenset(("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"))
 _LOADS = _LOCALS | _VARIABLE.keys()
-_STORES = frozenset(("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF"))
+_STORES = frozenset(("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF", "DELETE_ATTR"))
 _CONSTANT = frozenset(("LOAD_CONST", "LOAD_SMALL_INT"))
 
 
@@ -76,10 +76,11 @@ class Read:
 class Reads:
     """variables          loads of variables
     attributes            {name of an attribute that is read: line}
-    stored                {name of an attribute or a variable that is bound: line}
+    stored                {name of an attribute or a variable that is bound, or of an attribute that is deleted: line}
     uses                  {name of an attribute: {what it is used for instead: line}}
     of_locals             {local variable that is bound once: {name of an attribute that is read of it: line}}
     of_others             names of attributes that are read of what is neither such a local variable nor another one
+    compared              names of variables and attributes whose values go to `is`, but for constants
     taken                 names of functions that are loaded and not called there
     texts                 constants that are names of attributes, or of variables
     computes_names        whether it reads attributes whose names it computes
@@ -95,6 +96,7 @@ class Reads:
     uses: dict[str, dict[Use, int]] = field(default_factory=dict)
     of_locals: dict[str, dict[str, int]] = field(default_factory=dict)
     of_others: set[str] = field(default_factory=set)
+    compared: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
     computes_names: bool = False
@@ -123,6 +125,8 @@ def reads_of(code: CodeType) -> Reads:
             use = _use_of(instructions, i)
             if use != CALLED:
                 found.taken.add(name)
+            if _is_compared(instructions, i):
+                found.compared.add(name)
         if one.opname in _VARIABLE:
             found.computes_names |= _computes_name(instructions, i)
             last = Read(_VARIABLE[one.opname], name, [], line, use)
@@ -215,6 +219,14 @@ def _use_of(instructions: list[Any], i: int) -> Use | None:
         if to.opname.startswith("STORE") and to.opname != "STORE_SUBSCR" and to.argval == one.argval:
             return Use("counted")
     return None
+
+
+def _is_compared(instructions: list[Any], i: int) -> bool:
+    """Whether `is` takes the value of a load, and the other one is no constant."""
+    taken = taken_by(instructions, i)
+    if taken is None or instructions[taken[0]].opname != "IS_OP":
+        return False
+    return instructions[taken[0] - 1].opname not in _CONSTANT and instructions[i - 1].opname not in _CONSTANT
 
 
 def _stored_by(instructions: list[Any], i: int) -> int | None:

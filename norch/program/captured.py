@@ -260,7 +260,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 refusal = trace.add_guards(recording, self.function, leaves)
                 if refusal:
                     return self._refused(refusal, out)
-                trace.compare(recording, candidates, results)
+                trace.compare(recording, candidates, leaves, results)
                 if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
                     return self._refused(refusal_of(recording), out)
                 copy_overwritten(recording, results)

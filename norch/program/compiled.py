@@ -122,7 +122,7 @@ class CompiledFunction(CapturedFunction):
                 )
             if (why := refusal_of(recording) or trace.add_guards(recording, self.function, leaves)) is not None:
                 return self._refused(why, out, kind)
-            trace.compare(recording, candidates, results)
+            trace.compare(recording, candidates, leaves, results)
             leave = functools.partial(self._leave, kind)
             traced = TracedFunction(self.function, in_tree, trace, self._widen, leave)
             finish = functools.partial(self._finish, kind, out_tree)

@@ -23,21 +23,29 @@ from .fields import is_a, offset_of, offset_of_dict
 
 ITEM, SIZE, KEYS, FIELD, CALL = range(5)
 Row = tuple[Any, ...]
+Place = tuple[str, int]  # file and line that read something
 absent: Any = object()  # stands for the value of what is not there
 
 
 class Unchanged:
-    """A guard in Python: that take(value) still gives the same."""
+    """A guard in Python: that take(value) still gives the same, or still raises an exception of the same class."""
 
     __slots__ = ("before", "take", "value")
 
     def __init__(self, take: Callable[[Any], Any], value: Any):
         self.take, self.value = take, value
-        self.before = tuple(take(value))
+        self.before = _taken(take, value)
 
     def __call__(self) -> bool:
-        now = tuple(self.take(self.value))
+        now = _taken(self.take, self.value)
         return len(now) == len(self.before) and all(map(same, now, self.before))
+
+
+def _taken(take: Callable[[Any], Any], value: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(take(value))
+    except Exception as error:  # such as of a memoryview that was released
+        return (type(error),)
 
 
 class ClassUnchanged:
@@ -79,11 +87,11 @@ def _holds(container: Any, kind: int, key: Any, value: Any = absent) -> bool:
         return same(tuple(dict.__iter__(container)), value)
     if kind == FIELD:
         at = ctypes.c_void_p.from_address(id(container) + key).value
-        return at is None if value is absent else at == id(value) or type(value) in _EQUAL
+        return at is None if value is absent else at == id(value) or type(value) in EQUAL
     return same(found_by(container, key), value)
 
 
-_EQUAL = (int, float, str, bytes)
+EQUAL = (int, float, str, bytes)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -93,7 +101,7 @@ def same(a: Any, b: Any) -> bool:
         return False
     if type(a) is tuple:
         return len(a) == len(b) and all(map(same, a, b))
-    return type(a) in _EQUAL and repr(a) == repr(b) if type(a) is float else type(a) in _EQUAL and a == b
+    return type(a) in EQUAL and repr(a) == repr(b) if type(a) is float else type(a) in EQUAL and a == b
 
 
 def dict_of(x: Any) -> dict[str, Any] | None:

@@ -6,12 +6,10 @@ import gc
 import io
 import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cached_property, lru_cache, partial
 from types import (
-    CodeType,
-    GenericAlias,
     GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
@@ -20,22 +18,13 @@ from types import (
 from typing import Any
 from weakref import ref
 
-from .._tensor.handle import Device, DType, Size
-from .conditions import CALL, ITEM, KEYS, SIZE, Row, Unchanged, absent
+from .conditions import CALL, EQUAL, ITEM, KEYS, SIZE, Place, Row, Unchanged, absent, found_by
 from .fields import is_a
-from .trusted import is_own
+from .trusted import CONSTANT, HOLDERS, NUMPY_TYPES, TYPING, is_own
+from .values import is_inert
 
-Place = tuple[str, int]  # file and line that read something
-
-CONSTANT = (
-    type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, slice, CodeType,
-    GenericAlias, type(int | str), Size, Device, DType,
-)  # fmt: skip
 CACHE = type(lru_cache(len))
 _MOST_BYTES = 1 << 20  # of an array
-# NumPy's types in C whose instances hold numbers that do not change, or are functions.
-_NUMPY_CONSTANT = frozenset(("generic", "dtype", "ufunc", "_ArrayFunctionDispatcher"))
-
 
 COMPUTED_VARIABLE = "it looks up a global variable by a computed name; name the variable, or hold it in a dict"
 HOLD = "read it outside the function, and pass what it gives as an argument"
@@ -47,6 +36,24 @@ class ComputedNames(Exception):
 
 def _field_of(field: Any, x: Any) -> tuple[Any, ...]:
     return (field.__get__(x),)
+
+
+def _size_of(x: Any) -> int:
+    try:
+        return memoryview(x).nbytes
+    except ValueError:  # released
+        return 0
+
+
+def _objects_of(x: Any) -> Iterator[Any]:
+    """The objects in an array of NumPy's, or in a row of one."""
+    if x.dtype.names is None:
+        yield from x.flat
+    for name in x.dtype.names or ():
+        if x.dtype[name].kind == "O" and is_a(x, sys.modules["numpy"].void):
+            yield x[name]
+        elif x.dtype[name].hasobject:
+            yield from _objects_of(x[name])
 
 
 class Refused(Exception):
@@ -66,6 +73,7 @@ class Containers:
         self.rows: list[Row] = []
         self.places: dict[int, Place | None] = {}
         self._open: list[tuple[Any, Place | None]] = []
+        self._compared: set[str] = set()  # names of variables and attributes that code compares by `is`
 
     def _reach(self, value: Any, place: Place | None) -> None:
         """Notes a value that is to be guarded."""
@@ -77,6 +85,8 @@ class Containers:
         self.places.setdefault(id(row[0]), place)
 
     def _item(self, container: Any, key: Any, value: Any, place: Place | None) -> None:
+        if type(key) is str and key in self._compared and type(value) in EQUAL:
+            self._unchanged(lambda container: (found_by(container, key) is value,), container, place)
         if value is absent:
             self._row(place, container, ITEM, key)
         else:
@@ -122,9 +132,11 @@ class Containers:
             for value in take(x) if base is frozenset else self._unchanged(take, x, place):
                 self._reach(value, place)
         elif base in (bytearray, memoryview) or base.__module__ == "array":
-            self._bytes(lambda x: (bytes(memoryview(x)),), memoryview(x).nbytes, x, place)
+            self._bytes(lambda x: (bytes(memoryview(x)),), _size_of(x), x, place)
         elif base in CONSTANT:  # a class of numbers or texts
             return
+        elif base in HOLDERS or is_inert(base) or base.__module__ in TYPING:
+            self._held(x, base, place)
         else:
             self._contents_of_others(x, base, place)
 
@@ -138,6 +150,7 @@ class Containers:
         elif base is MappingProxyType:
             self._pairs(lambda x: x.items(), x, place)
         elif base is ContextVar:
+            self._held(x, base, place)  # the default
             self._reach(self._unchanged(lambda x: (x.get(absent),), x, place)[0], place)
         elif (module, base.__name__) == ("_thread", "_local"):
             self._pairs(lambda x: x.__dict__.items(), x, place)
@@ -145,17 +158,15 @@ class Containers:
             for value in self._unchanged(lambda x: tuple(sorted(gc.get_referents(x), key=id)), x, place):
                 self._reach(value, place)
         elif module == "numpy" and base.__name__ == "ndarray":
-            if x.dtype.hasobject:
-                for value in self._unchanged(lambda x: (x.shape, *x.flat), x, place):
-                    self._reach(value, place)
-            else:
-                self._bytes(lambda x: (x.dtype, x.shape, x.strides, x.flags.num, x.tobytes()), x.nbytes, x, place)
+            self._array(lambda x: (x.dtype, x.shape, x.strides, x.flags.num, x.tobytes()), x, place)
         elif module.partition(".")[0] == "numpy" and base.__name__ == "void":  # a row of an array
-            self._bytes(lambda x: (x.dtype, x.tobytes()), x.nbytes, x, place)
-        elif module.partition(".")[0] == "numpy" and not _NUMPY_CONSTANT.isdisjoint(
-            one.__name__ for one in base.__mro__
-        ):
-            return
+            self._array(lambda x: (x.dtype, x.tobytes()), x, place)
+        elif module.partition(".")[0] == "numpy" and (known := NUMPY_TYPES & {one.__name__ for one in base.__mro__}):
+            if "dtype" in known:
+                for held in (x.metadata, x.base, *(x.fields or {}).values()):
+                    self._reach(held if held is not x else None, place)
+            elif "ufunc" in known:
+                self._held(x, base, place)
         elif module == "_io":
             self._file(x, place)
         elif issubclass(base, BaseException):
@@ -166,6 +177,23 @@ class Containers:
             raise Refused(
                 f"it reads an object of type {type(x).__name__}, whose state cannot be compared; {HOLD}", place
             )
+
+    def _held(self, x: Any, base: type, place: Place | None) -> None:
+        """Reaches what an object that does not change holds."""
+        held = gc.get_referents(x)
+        if base.__module__ == "datetime":  # gc does not see what times hold
+            held = [base.__dict__["tzinfo"].__get__(x)] if "tzinfo" in base.__dict__ else []
+        for value in held:
+            if value is not type(x):
+                self._reach(value, place)
+
+    def _array(self, take: Callable[[Any], tuple[Any, ...]], x: Any, place: Place | None) -> None:
+        """Guards the bytes of an array. Of objects these are addresses, and so the objects are held."""
+        self._reach(x.dtype, place)
+        held = list(_objects_of(x)) if x.dtype.hasobject else []
+        self._bytes(lambda x, held=held: take(x), x.nbytes, x, place)  # type: ignore[misc]
+        for value in held:
+            self._reach(value, place)
 
     def _fields_in_c(self, x: Any, base: type, place: Place | None) -> None:
         """Guards attributes that a type in C gives, if the code names them."""

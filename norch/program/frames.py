@@ -10,6 +10,7 @@ Code is of one of these kinds, by its file:
 
 from __future__ import annotations
 
+import _warnings
 import dis
 import gc
 import os
@@ -49,6 +50,9 @@ _PROFILE = "it sets a profile function, which hides code; profile the calls of t
 _THREADING, _LOGGING = STANDARD + "threading.py", os.path.join(STANDARD, "logging", "__init__.py")
 
 QUIET, LAYERS, LIBRARY, USER = range(4)
+
+_WARN = (_warnings.warn, _warnings.warn_explicit)
+_EXCEPTION = (sys.exc_info, getattr(sys, "exception", sys.exc_info))
 
 # Recordings are for one of the first two; the others say whether a function is recorded.
 _MODES = ("is_grad_enabled", "get_default_dtype", "is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing")
@@ -98,7 +102,9 @@ def kind_of(file: str) -> int:
 class Frames:
     """called_from  {id of code of Python's library: file and line of the user's that called it}
     codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
-    loggers   those that are asked what they report, or looked up
+    loggers   those that the code calls or looks up
+    warns     whether a warning is given; reads_exception: whether the code asks for the exception that the caller of
+              the function handles
     settings  {function of norch that was called without arguments: its result}
     refusal   (text, file, line) of the first call that cannot be repeated; None: there was none
     """
@@ -109,6 +115,8 @@ class Frames:
         self.refusal: tuple[str, str, int] | None = None
         self.settings: dict[Any, Any] = {}
         self.loggers: set[Any] = set()
+        self.warns = self.reads_exception = False
+        self._handled: Any = None
         self._before: Any = None
         self._tensors: set[tuple[int, str]] = set()  # code and local variables that were tensors of norch's own class
         self._not_tensors: set[tuple[int, str]] = set()  # and those that were something else
@@ -117,10 +125,12 @@ class Frames:
     def noted(self) -> Iterator[None]:
         """For the run of the function: the code of this thread is noted."""
         before = self._before = sys.getprofile()
+        self._handled = sys.exc_info()[1]
         sys.setprofile(self._note)
         try:
             yield
         finally:
+            self._handled = None
             if sys.getprofile() != self._note:
                 self._refuse(_PROFILE, sys._getframe())
             sys.setprofile(before if callable(before) else None)
@@ -150,10 +160,11 @@ class Frames:
                 self._note_locals(frame, code)
             if argument is not None and frame.f_back is not None and kind_of(code.co_filename) < LIBRARY:
                 self._note_setting(frame, code, argument)
-                if code.co_filename == _LOGGING and kind_of(frame.f_back.f_code.co_filename) >= LIBRARY:
-                    found = (argument, frame.f_locals.get("self"))
-                    self.loggers.update(one for one in found if is_a(one, sys.modules["logging"].Logger))
+            if code.co_filename == _LOGGING and frame.f_back is not None:
+                self._note_logger(frame, argument)
         elif event == "c_call" and self.refusal is None:
+            self.warns |= argument in _WARN
+            self.reads_exception |= argument in _EXCEPTION and sys.exc_info()[1] is self._handled
             what = what_is_read(argument)
             if argument.__name__ == "acquire" and _may_not_wait(argument, frame):
                 what = _LOCK
@@ -167,6 +178,16 @@ class Frames:
     def _refuse(self, what: str, frame: Any) -> None:
         if self.refusal is None:
             self.refusal = (what, *_user_line(frame))
+
+    def _note_logger(self, frame: Any, result: Any) -> None:
+        """Notes a logger that code outside logging calls, as a method, an adapter or a function of the module."""
+        if kind_of(frame.f_back.f_code.co_filename) < LIBRARY:
+            return
+        logging = sys.modules["logging"]
+        owner = frame.f_locals.get("self", None if frame.f_code.co_varnames[:1] == ("self",) else logging.root)
+        while is_a(owner, logging.LoggerAdapter):
+            owner = owner.logger
+        self.loggers.update(one for one in (owner, result) if is_a(one, logging.Logger))
 
     def _note_locals(self, frame: Any, code: CodeType) -> None:
         """Notes what local variables are that are bound once."""

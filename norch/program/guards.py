@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import warnings
 from collections.abc import Iterable
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, SimpleNamespace
@@ -22,15 +23,18 @@ from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..autograd.hooks import RetainGradHook, UserHook
 from ..autograd.node import Leaf, Node
+from ..nn._watch import forward_hooks, forward_pre_hooks
 from ..tensor import Tensor
-from .conditions import FIELD, absent
+from .conditions import FIELD, SIZE, absent
 from .containers import COMPUTED_VARIABLE, Place, Refused
 from .fields import is_a, offset_of
 from .frames import LAYERS, LIBRARY, USER, kind_of
-from .values import is_defined_by_user, levels, note_inner, place_of_function
+from .values import is_class_of_library, is_defined_by_user, note_inner, place_of_function
 from .walk import IDS, Walk
 from .written import Written
 
+# Attributes of loggers, handlers and their manager.
+_REPORTS = frozenset(("level", "disabled", "propagate", "parent", "handlers", "filters", "disable", "_disable"))
 _HOOKS = offset_of(Node.__dict__["hooks"])
 _OF_SETTINGS = (bool, int, float, str, tuple, list, dict, set, frozenset, type(None))
 _UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions", "retains_grad"))  # of tensors and their nodes
@@ -58,9 +62,9 @@ class Guards(Walk):
                 self._reach(value, place_of_function(function))
         for node, hooks in walked.items():
             self._guard_hooks(node, hooks, place_of_function(function), is_joint)
-        for logger in self._frames.loggers:
-            self._unchanged(levels, logger, place_of_function(function))
-            self._reach(logger, place_of_function(function))
+        for hooks_of_all_modules in (forward_pre_hooks, forward_hooks):
+            self._reach(hooks_of_all_modules, place_of_function(function))
+        self._guard_reports(place_of_function(function))
         for one in self._frames.settings:
             self._unchanged(lambda setting: (setting(),), one, place_of_function(function))
         for reads, code, variables, inbuilt, kind in list(self._frames.reads()):
@@ -82,6 +86,34 @@ class Guards(Walk):
                 self._known[id(x.__dict__), True] = x.__dict__
                 self._attributes(x, x.__dict__, None)
         self._walk()
+
+    def _guard_reports(self, place: Place | None) -> None:
+        """Guards what decides whether loggers and warnings do something: levels, handlers, filters."""
+        for logger in self._frames.loggers:
+            self._reach(logger, place)
+            self._reports(logger.manager, place)
+            while logger is not None:
+                self._reports(logger, place)
+                logger = logger.parent
+        if self._frames.warns:
+            self._unchanged(lambda module: (module.showwarning, *module.filters), warnings, place)
+        if self._frames.reads_exception:
+            if sys.exc_info()[1] is not None:
+                raise Refused("it asks for the exception that its caller handles; pass it as an argument", place)
+            self._unchanged(lambda sys: (sys.exc_info()[1],), sys, place)
+
+    def _reports(self, one: Any, place: Place | None) -> None:
+        attributes = one.__dict__
+        for name in _REPORTS & attributes.keys():
+            value = attributes[name]
+            self._item(attributes, name, value, place)
+            if type(value) is list:
+                self._row(place, value, SIZE, len(value))
+                for i, inner in enumerate(value):
+                    self._item(value, i, inner, place)
+                    self._reach(inner, place)
+                    if name == "handlers":
+                        self._reports(inner, place)
 
     def _guard_hooks(self, node: Node, hooks: list[Any] | None, place: Place | None, is_joint: bool) -> None:
         """Guards the hooks of a node: each change makes a new list. C compares those of leaves (nr_used), but for
@@ -122,6 +154,7 @@ class Guards(Walk):
                 for use, line in uses.items():
                     self._uses.setdefault(name, {}).setdefault(use, place_of(line))
             self._taken |= reads.taken
+            self._compared |= reads.compared if kind >= LIBRARY else set()
             if kind == USER:
                 for name, line in reads.stored.items():
                     self._stored.setdefault(name, place_of(line))
@@ -140,7 +173,7 @@ class Guards(Walk):
                 if kind in _OF_SETTINGS:  # norch itself sets it
                     continue
                 self._item(variables, one.name, value, place)
-                of_norch = not is_defined_by_user(value) if kind is FunctionType else self._is_standard(kind.__module__)
+                of_norch = not is_defined_by_user(value) if kind is FunctionType else is_class_of_library(kind)
                 if not of_norch or (kind is SimpleNamespace and value is not lib):
                     self._reach(value, place)
 
@@ -152,7 +185,6 @@ class Guards(Walk):
                 package = variables.get("__package__") or ""
                 for name in {one.name, one.name.partition(".")[0], package, f"{package}.{one.name}"} - {""}:
                     module = sys.modules.get(name, absent)
-                    self._imported.add(id(module))
                     self._item(sys.modules, name, module, place)
                     self._reach(module, place)
                 if one.attributes:  # from a import b

@@ -120,6 +120,8 @@ class TracedFunction:
         hooks += [hook for node in inside for hook in node.hooks or ()]
         if hooks:
             return f"{_HAS_HOOKS}{_defined(hooks[0])}"
+        if any(x._version > node.seq for node in inside for x in _saved_by(node)):
+            return "it writes into a tensor that a gradient needs; change a clone() instead"
         if [gradient_edge(x) if is_tensor(x) else None for x in leaves] != edges:
             return "it writes into an argument that requires a gradient"
         own_edges = _few_apart(leading)

@@ -7,6 +7,7 @@ guards                 conditions for a replay: the rows of conditions.py; later
 places                 {id of a container of guards: file and line that read it}; places_of_names: of attributes
 fitted                 recordings of earlier calls that fitted before this one
 written                what the function writes to and does not read
+stores                 the tensors that it puts there, to put them there again after a replay
 effects, appends       {name of what it has changed there, which a replay does not: file and line}; the second where
                        it only appends
 changes                {recording of an earlier call: why this call shows that it cannot be replayed}
@@ -29,7 +30,7 @@ from .._binding.library import lib
 from .._binding.nvrtc import name_nvrtc
 from .._package import recording as _recording
 from .._package.recording import here, unseen
-from .._tensor.handle import alias, next_seq
+from .._tensor.handle import Handle, alias, next_seq
 from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
 from ..autograd.reachable import reachable
@@ -38,10 +39,10 @@ from ..nn.module import Module
 from ..tensor import Tensor
 from .conditions import FIELD, ITEM, KEYS, SIZE, ClassUnchanged, Row, Unchanged, changes, found_by
 from .containers import ComputedNames, Place, Refused
-from .fields import offset_of
+from .fields import is_a, offset_of
 from .frames import Frames
 from .guards import Guards
-from .written import Written, are_alike
+from .written import Stores, Written, are_alike, argument_of, is_tree, tensors_in
 
 # What is read of tensors by these names; the numbers are those of csrc/python/recording.h.
 _READS = {
@@ -73,6 +74,7 @@ class Trace:
         self.fitted: list[Any] = []
         self.changes: dict[Any, str] = {}
         self.written: list[Written] = []
+        self.stores = Stores()
         self.effects: dict[Any, Place | None] = {}
         self.appends: dict[Any, Place | None] = {}
         self.kept: list[Any] = []
@@ -141,7 +143,11 @@ class Trace:
         guards, watches = _by_container(self.guards), self.watches and _by_container(self.watches)
         before_run, after_run = _each(self.before_run), _each(self.after_run)
         later = _by_container(self.later)
-        lib.norch_record_conditions(recording, guards, later, watches, before_run, after_run, self.kept)
+        stores, restore = _by_container(self.stores.rows), self.stores or None
+        always = self.stores.has_given
+        lib.norch_record_conditions(
+            recording, guards, later, watches, before_run, after_run, stores, restore, always, self.kept
+        )
         return lib.norch_record_end(recording, given, tuple(results), copy, alone, fuse)
 
     # ---- guards ----------------------------------------------------------------------------------------------------
@@ -197,16 +203,18 @@ class Trace:
         found.guard_attributes_of_tensors()
         return found
 
-    def compare(self, recording: Any, candidates: list[Any], results: list[Any]) -> None:
-        """Notes in self.changes which recordings fitted before this run and do not after it: the function changes what
-        it reads. A tensor that it has made in place of one like it is no such change if both runs make the same calls,
-        as then none of them takes the tensor that was there."""
+    def compare(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
+        """Compares this run with earlier ones that had such arguments. Notes in self.changes which recordings fitted
+        before it and do not after it: the function changes what it reads. A tensor that it has made in place of one
+        like it is no such change if both runs make the same calls, as then none of them takes the tensor that was
+        there."""
         self.fitted = candidates
+        self._note_stores(recording, candidates, leaves, results)
         for program in candidates:
             earlier = program.trace
             anew = [(one.name, one.place, x) for one in earlier.written for x in one.replaced()]
             for one in earlier.written:
-                if one.is_changed():
+                if one.is_changed(self.stores):
                     (self.appends if one.use == "appended" else self.effects)[one.name] = one.place
             if not lib.norch_guards_hold(program.recording):
                 for row in changes(earlier.guards):
@@ -221,9 +229,31 @@ class Trace:
                         anew.append((row[2], earlier.place_of(row), now))
             for name, place, x in anew:
                 if lib.norch_is_external(recording, x):
-                    self.effects[name] = place
+                    self.effects |= {} if self.stores.puts(x) else {name: place}
                 elif any(x is one for one in results):
                     self.kept.append(alias(x))  # so that replays write to its memory
+
+    def _note_stores(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
+        """Notes what the function has put somewhere. A tensor that it has made is such; another value, if it is not
+        what the run before left there. What both left there may be from before: then it is a condition."""
+        earlier = candidates[-1].trace.written if candidates else []
+        before = {where: one for w in earlier for where, one in w.before.items()}
+        left = {where: value for w in self.written for where, value in w.places()}
+        for where, value in left.items():
+            tensors = tensors_in(value)
+            made = [x for x in tensors if not lib.norch_is_external(recording, x)]
+            given = [i for x in tensors if (i := argument_of(x, leaves)) is not None]
+            is_new = where in before and before[where]() is not value
+            if given and is_new and is_tree(value):
+                self.stores.add_given(where, value, leaves)
+            elif made and not given and (is_new or is_a(value, (Handle, tuple))):
+                self.stores.add(where, value)
+            elif is_a(value, Handle) and where in before and not is_new:
+                self.guards.append(where.row(value))
+                lib.norch_record_read(recording, [leaves[i] for i in given], 0, [])  # they are the same in each call
+            else:
+                continue
+            self.kept += [alias(x) for x in made if any(x is one for one in results)]  # replays write there
 
     def place_of(self, row: Row) -> Place | None:
         """File and line that read what a guard compares."""

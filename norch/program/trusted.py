@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+from types import CodeType, GenericAlias
 
-from .._tensor.handle import Handle
+from .._tensor.handle import Device, DType, Handle, Size
 from ..errors import PACKAGE
 
 PYTORCH = "it reads a tensor or a setting of PyTorch's, which cannot be compared"
@@ -64,20 +65,34 @@ SAME_FUNCTIONS = frozenset(
 # Modules of types in C whose methods read what is outside the process, or what other threads change.
 CHANGING_TYPES = frozenset("_socket mmap select sqlite3 _ssl _asyncio posix nt _multiprocessing _queue".split())
 
-# ---- objects, by the module and the name of their type (guards.py) ---------------------------------------------------
+# ---- objects, by their type (walk.py) --------------------------------------------------------------------------------
 
-# Instances do not change, or programs read nothing of them that does; frames.py sees the calls that do.
+# Instances hold nothing that can change.
+CONSTANT = (
+    type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, CodeType, Size, Device,
+    DType,
+)  # fmt: skip
+# Instances do not change; what they hold may. So do the types of C that follow.
+HOLDERS = (slice, GenericAlias, type(int | str))
+
+# The module and the name of the type. Instances do not change, or programs read nothing of them that does; frames.py
+# sees the calls that do.
 INERT_TYPES = {
     "re": ("Pattern", "Match"),
     "decimal": ("Decimal",),
-    "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
+    "datetime": ("date", "datetime", "time", "timedelta", "timezone", "tzinfo"),
+    "zoneinfo": ("ZoneInfo",),
     "_thread": ("lock", "RLock"),  # lock.locked() is refused
-    "operator": ("itemgetter",),
+    "operator": ("itemgetter", "attrgetter", "methodcaller"),
     "_json": ("Scanner", "Encoder"),  # of functions that run in Python, if they are the program's
     "_abc": ("_abc_data",),  # what register() adds is guarded by abc.get_cache_token()
     "functools": ("_lru_list_elem",),
     "_collections": ("_tuplegetter",),
     "collections": ("_tuplegetter",),
 }
-# They report or describe types.
-INERT_MODULES = ("typing", "_typing", "warnings", "_pytest", "unittest.case", "unittest.runner")
+# They report.
+INERT_MODULES = ("warnings.", "_pytest.", "unittest.case.", "unittest.runner.")
+# They describe types; those in C do not change.
+TYPING = ("typing", "_typing")
+# NumPy's types in C whose instances hold numbers that do not change, or describe types, or are functions.
+NUMPY_TYPES = frozenset(("generic", "dtype", "ufunc", "_ArrayFunctionDispatcher"))

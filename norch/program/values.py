@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from types import (
     BuiltinFunctionType,
@@ -19,10 +20,10 @@ from typing import Any
 
 from .._tensor.handle import Handle
 from .bytecode import Read, Use, reads_of
-from .conditions import absent
-from .containers import Place
-from .fields import is_a
+from .conditions import Place, absent
+from .fields import is_a, is_made_by_class_statement
 from .frames import USER, kind_of
+from .trusted import INERT_MODULES, INERT_TYPES, is_own
 
 IN_C = (
     BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType,
@@ -37,6 +38,7 @@ NOT_READ = frozenset(
 )
 
 _DICTS, _NUMBERS, _WRITTEN = (dict, defaultdict, Counter), (int, float, complex), (list, set, deque, dict)
+_ASSIGNED = (dict, defaultdict, OrderedDict, list)
 
 
 def is_only_counted(value: Any, uses: Iterable[Use]) -> bool:
@@ -56,9 +58,57 @@ def is_only_used(value: Any, uses: Iterable[Use]) -> bool:
         if use.kind == "counted":
             if held is not absent and type(held) not in _NUMBERS and not is_a(held, Handle):
                 return False
-        elif type(held) not in (_WRITTEN if use.kind == "appended" else (dict, list)):
+        elif type(held) not in (_WRITTEN if use.kind == "appended" else _ASSIGNED):
             return False
     return True
+
+
+def _has_file_of_library(module: Any) -> bool:
+    """Whether a module is not the program's: it is built in, frozen, or has a file of a library."""
+    if not is_a(module, ModuleType):
+        return False
+    variables = ModuleType.__getattribute__(module, "__dict__")
+    file, spec = variables.get("__file__"), variables.get("__spec__")
+    if type(file) is str:
+        return kind_of(file) != USER
+    return getattr(spec, "origin", None) in ("built-in", "frozen") and variables.get("__name__") == spec.name
+
+
+def _has_name_of_library(module: Any) -> bool:
+    top = str(module).partition(".")[0]
+    return is_own(top) or top in ("numpy", "builtins") or (top in sys.stdlib_module_names and top != "__main__")
+
+
+def is_module_of_library(module: ModuleType) -> bool:
+    """Whether a module is norch's, NumPy's or one of Python's library, and not the program's with such a name."""
+    name = ModuleType.__getattribute__(module, "__dict__").get("__name__")
+    return _has_name_of_library(name) and _has_file_of_library(module)
+
+
+def is_class_of_library(cls: type) -> bool:
+    """Whether a class is defined in such a module. The names of classes in C are their own; a class statement may name
+    any module, so the module must have it, or its first method a file of a library."""
+    name = type.__getattribute__(cls, "__module__")
+    if is_own(str(name)) or not is_made_by_class_statement(cls):
+        return _has_name_of_library(name)
+    return _has_name_of_library(name) and _is_found_in_its_module(cls, name)
+
+
+def _is_found_in_its_module(cls: type, name: str) -> bool:
+    if not _has_file_of_library(sys.modules.get(name)):
+        return False
+    found: Any = sys.modules[name]
+    for part in str(type.__getattribute__(cls, "__qualname__")).split("."):
+        found = (found.__dict__ if is_a(found, (ModuleType, type)) else {}).get(part)
+    functions = (one for one in cls.__dict__.values() if type(one) is FunctionType)
+    return found is cls or any(kind_of(one.__code__.co_filename) != USER for one in functions)
+
+
+def is_inert(cls: type) -> bool:
+    """Whether instances of a class are not compared (trusted.py)."""
+    module = str(type.__getattribute__(cls, "__module__"))
+    named = cls.__name__ in INERT_TYPES.get(module, ()) or f"{module}.".startswith(INERT_MODULES)
+    return named and (not is_made_by_class_statement(cls) or _is_found_in_its_module(cls, module))
 
 
 def is_defined_by_user(value: Any) -> bool:
@@ -73,15 +123,6 @@ def is_defined_by_user(value: Any) -> bool:
     ):
         return False
     return function is not absent
-
-
-def levels(logger: Any) -> tuple[Any, ...]:
-    """What decides whether a logger reports."""
-    found = [logger.manager.disable]
-    while logger is not None:
-        found += [logger.level, logger.disabled, logger.propagate, *logger.handlers, *logger.filters]
-        logger = logger.parent
-    return tuple(found)
 
 
 def place_of_function(function: Any) -> Place | None:

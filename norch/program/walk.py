@@ -44,11 +44,14 @@ from .containers import COMPUTED_VARIABLE, HOLD, ComputedNames, Place, Refused
 from .fields import CLASS, CODE, DEFAULTS, KEYWORDS, TAG, is_a, is_made_by_class_statement, offset_of
 from .frames import LIBRARY, Frames, kind_of, what_is_read
 from .settings import Settings
-from .trusted import INERT_MODULES, INERT_TYPES, is_own
+from .trusted import is_own
 from .values import (
     IN_C,
     NOT_READ,
+    is_class_of_library,
     is_defined_by_user,
+    is_inert,
+    is_module_of_library,
     is_only_counted,
     is_only_used,
     reads_of_cell,
@@ -62,6 +65,13 @@ _OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _p
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")  # of modules
 _DEFINITIONS = (FunctionType, property, staticmethod, classmethod)
 IDS = (id, hash)
+
+
+def _is_setter(value: Any) -> bool:
+    """Whether code of Python's runs when an attribute of this name is bound or deleted."""
+    if type(value) in (MemberDescriptorType, GetSetDescriptorType):
+        return False
+    return any("__set__" in one.__dict__ or "__delete__" in one.__dict__ for one in type(value).__mro__)
 
 
 class Walk(Settings):
@@ -91,7 +101,6 @@ class Walk(Settings):
         self._ran: set[int] = set()
         self._known: dict[tuple[int, bool], Any] = {}
         self._functions: set[int] = set()  # ids of the code of functions that were reached
-        self._imported: set[int] = set()  # ids of modules that functions import
 
     @property
     def reads_optional_attributes(self) -> bool:  # that need not be there
@@ -140,7 +149,7 @@ class Walk(Settings):
             self._reach(x.__self__, place)
             self._reach(x.__func__, place)
         elif kind is property:
-            for function in (x.fget, x.fset):
+            for function in (x.fget, x.fset, x.fdel):
                 self._reach(function, place)
         elif kind in (staticmethod, classmethod):
             self._reach(x.__func__, place)
@@ -154,6 +163,7 @@ class Walk(Settings):
             self._reach(contents_of(x), place)
         elif kind in (attrgetter, methodcaller):
             self._computed_names()
+            self._held(x, kind, place)
         else:
             self._guard_instance(x, kind, place)
 
@@ -260,23 +270,30 @@ class Walk(Settings):
         self._item(variables, "__getattr__", hook, place)
         if is_defined_by_user(hook):
             self._reach(hook, place)
-        known = self._is_standard(module.__name__)
+        known = is_module_of_library(module)
         everything = self._computes_names and not known
+        if self._computes_names:  # dir()
+            self._row(place, variables, KEYS, None, tuple(variables))
         names = variables.keys() if everything else self.places_of_names.keys() | self._texts.keys()
         for name in list(names):
             if name in variables or name in self._texts:
                 value = variables.get(name, absent)
                 self._item(variables, name, value, place)
-                if not known or (id(module) in self._imported and not self._is_defined_by(value, module)):
+                if not known or not self._is_defined_by(value, module):
                     self._reach_named(name, value, self.places_of_names.get(name, place))
+        stored = self._stored.keys() & variables.keys() - {*names}
+        self.written += [Written(variables, name, name, self._stored[name]) for name in stored]
 
     def _is_defined_by(self, value: Any, module: ModuleType) -> bool:
         """Whether a variable of a known module is a definition of such a module, and not a value of the program's."""
-        if is_a(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
-            return self._is_standard(getattr(value, "__module__", None) or getattr(value, "__name__", ""))
-        return (is_own(module.__name__) or module.__name__.partition(".")[0] == "numpy") and self._is_standard(
-            type(value).__module__
-        )
+        if is_a(value, ModuleType):
+            return is_module_of_library(value)
+        if is_a(value, type):
+            return is_class_of_library(value)
+        if type(value) in (FunctionType, *IN_C):
+            return not is_defined_by_user(value)
+        is_of_norch = is_own(module.__name__) or module.__name__.partition(".")[0] == "numpy"
+        return is_of_norch and is_class_of_library(type(value))
 
     def _guard_kind(self, x: Any, place: Place | None) -> None:
         """Guards the class of a module or a tensor."""
@@ -293,11 +310,11 @@ class Walk(Settings):
         made = [one for one in cls.__mro__ if is_made_by_class_statement(one)]
         for one in made:
             attributes = dict_of_class(one)
-            if self._is_standard(one.__module__):
+            if is_class_of_library(one):
                 self._definitions(attributes, place)
                 continue
             self._row(place, *guard_of_bases(one))
-            self._attributes(None, attributes, place, special=True)
+            self._attributes(None, attributes, place, special=True, cls=one)
             names = attributes.get("__match_args__", ()) if "__match_args__" in self.names else ()
             if not self._texts.keys() | self.places_of_names.keys() >= {*names}:
                 self._computed_names()
@@ -305,10 +322,10 @@ class Walk(Settings):
         if rows:
             self._row(place, ClassUnchanged(cls, rows), CALL, TAG, *([cls] if TAG else []))
         for one in made:
-            if not self._is_standard(one.__module__):
+            if not is_class_of_library(one):
                 self._about(one, place)
         meta = type(cls)
-        if meta is not type and not self._is_standard(cls.__module__):
+        if meta is not type and not is_class_of_library(cls):
             self._row(place, cls, FIELD, CLASS, meta)
             self._reach(meta, place)
 
@@ -325,10 +342,6 @@ class Walk(Settings):
                 )
             ):
                 self._reach(value, place)
-
-    def _is_standard(self, module: Any) -> bool:
-        top = str(module).partition(".")[0]
-        return is_own(top) or top in ("numpy", "builtins") or (top in sys.stdlib_module_names and top != "__main__")
 
     def is_only_written(self, name: Any) -> bool:
         """Whether the program binds attributes of this name, and reads none."""
@@ -354,7 +367,9 @@ class Walk(Settings):
         module = str(kind.__module__)
         if kind is Registry:  # its entries are attributes of a module
             return
-        if kind.__name__ in INERT_TYPES.get(module, ()) or module.startswith(INERT_MODULES):
+        if is_inert(kind):
+            if not is_made_by_class_statement(kind):
+                self._held(x, kind, place)
             return
         own = is_own(module)
         base = next(one for one in kind.__mro__ if not is_made_by_class_statement(one))
@@ -365,11 +380,11 @@ class Walk(Settings):
         if names is not None and not _OF_STATE.isdisjoint(names):
             names = {*names, "param_groups", "state"}
         everything = own and names is None and hasattr(x, "state_dict") and not _OF_STATE.isdisjoint(self.names)
+        # The code of NumPy is not looked at, and so the names that it reads are not known.
+        everything = everything or module.partition(".")[0] in ("numpy", "scipy")
+        everything = everything or (base is SimpleNamespace and x is not lib)
         attributes = dict_of(x)
         if attributes is not None:
-            # The code of NumPy is not looked at, and so the names that it reads are not known.
-            everything = everything or module.partition(".")[0] in ("numpy", "scipy")
-            everything = everything or (base is SimpleNamespace and x is not lib)
             self._attributes(x, attributes, place, special=True, names=names, everything=everything)
         if is_a(x, Optimizer):
             for hooks in x._hooks.values():
@@ -381,12 +396,12 @@ class Walk(Settings):
         for one in kind.__mro__:
             slots = one.__dict__ if is_made_by_class_statement(one) and "__slots__" in one.__dict__ else {}
             for name, slot in slots.items():
-                if type(slot) is MemberDescriptorType and (
-                    self._computes_names or name in self.places_of_names or name in self._texts
-                ):
+                if type(slot) is MemberDescriptorType and (everything or self._is_named(name)):
                     value = slot_of(slot, x)
                     self._row(place, x, FIELD, offset_of(slot), *([] if value is absent else [value]))
                     self._reach(value, self.places_of_names.get(name, place))
+                elif type(slot) is MemberDescriptorType and name in self._stored:
+                    self.written.append(Written(x, slot, name, self._stored[name]))
 
     # ---- attributes ----------------------------------------------------------------------------------------------
 
@@ -398,10 +413,11 @@ class Walk(Settings):
         special: bool = False,
         everything: bool = False,
         names: set[str] | None = None,
+        cls: type | None = None,
     ) -> None:
         """Guards those entries of an object's __dict__ that the code names, and which there are. special: also those
         that Python reads by itself, such as __getitem__; names: in place of those of all code.
-        owner: the object; None: a class, whose dict cannot be replaced."""
+        owner: the object; None: that of the class cls, whose dict cannot be replaced."""
         if owner is not None:
             self._row(place, *guard_of_dict(owner, attributes))
         self._row(place, attributes, KEYS, None, tuple(attributes))
@@ -411,6 +427,7 @@ class Walk(Settings):
                 continue
             named = everything or names is not None or name in self.places_of_names or name in self._texts
             named = named or (name in self._places_of_tensors and is_a(owner, Handle))
+            named = named or (cls is not None and name in self._stored and _is_setter(value))
             if named or (special and name[:2] == "__" and name not in NOT_READ):
                 self._item(attributes, name, value, place)
                 self._reach_named(name, value, self.places_of_names.get(name, place))
@@ -422,7 +439,7 @@ class Walk(Settings):
                 if not is_only_used(value, uses):
                     self._reach(value, used_at)
             elif name in self._stored:
-                self.written.append(Written(attributes, name, name, self._stored[name]))
+                self.written.append(Written(attributes, name, name, self._stored[name], owner=cls))
 
     def guard_layer(self, module: Module) -> None:
         """Reaches what is read of a module's attributes; Trace guards its parameters, buffers, children and hooks."""
@@ -430,7 +447,7 @@ class Walk(Settings):
         self._row(None, module, FIELD, CLASS, type(module))
         if not _OF_PARAMETERS.isdisjoint(self.names):
             self.tensors += [x for x in (*module._parameters.values(), *module._buffers.values()) if x is not None]
-        private = self._computes_names and self._is_standard(type(module).__module__)
+        private = self._computes_names and is_class_of_library(type(module))
         self._attributes(module, module.__dict__, None, names=self.names if private else None)
         for name in HOOKS:
             self._reach(module.__dict__.get(name, absent), None)

@@ -1,43 +1,84 @@
-"""Effects on Python that a replay does not repeat: what a recorded function writes to without reading it."""
+"""What a recorded function writes to without reading it. Replays do not repeat this, but for the tensors that it puts
+somewhere: Stores puts them there again."""
 
 from __future__ import annotations
 
+import gc
 from collections import deque
+from collections.abc import Callable, Iterator
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
+from weakref import ref
 
+from .._binding.library import lib
 from .._tensor.handle import Handle, Size, version_counter_of
-from .conditions import found_by, same
-from .containers import Place
-from .fields import is_a
+from ..autograd.grad_mode import no_grad
+from ..nn.module import Module
+from .conditions import FIELD, ITEM, Place, Row, found_by, same, slot_of
+from .fields import is_a, offset_of
+from .tree import flatten, has_objects, is_tensor, rebuild
+
+_MOST = 1000  # objects that are searched for tensors
+_NOT_SEARCHED = (Module, type, ModuleType, FunctionType, CodeType)
 
 
 class Written:
     """A value in a container that the function only writes to, and its state after the function was recorded.
 
+    key       in the container; of an object's slot the descriptor
     name      that of the value; place: file and line that write
     use       how it is written; None: bound
+    owner     the class whose dict the container is
     """
 
-    def __init__(self, container: Any, key: Any, name: str, place: Place | None, use: str | None = None):
+    def __init__(
+        self,
+        container: Any,
+        key: Any,
+        name: str,
+        place: Place | None,
+        use: str | None = None,
+        owner: type | None = None,
+    ):
         self._container, self._key, self.name, self.place, self.use = container, key, name, place, use
+        self.owner = owner
         entries = self._entries()
         self._state = {key: _mark(one) for key, one in entries.items()}
         self._counters = {key: version_counter_of(x) for key, x in entries.items() if is_a(x, Handle)}
+        self.before = {where: _mark_of(one) for where, one in self.places()}
+
+    def _found(self) -> Any:
+        if type(self._key) is MemberDescriptorType:
+            return slot_of(self._key, self._container)
+        return found_by(self._container, self._key)
 
     def _entries(self) -> dict[Any, Any]:
-        value = found_by(self._container, self._key)
+        value = self._found()
         if is_a(value, list) and self.use == "stored":
             return dict(enumerate(value))
         return dict(value) if is_a(value, dict) else {None: value}
 
-    def is_changed(self) -> bool:
-        """Whether the function has changed it since: another number, more entries, other entries of a dict."""
+    def is_changed(self, stores: Stores) -> bool:
+        """Whether the function has changed it since, and replays do not: another number, more entries, other entries of
+        a dict."""
         now = self._entries()
-        return now.keys() != self._state.keys() or any(not same(self._state[key], _mark(now[key])) for key in now)
+        return now.keys() != self._state.keys() or any(
+            not same(self._state[key], _mark(one)) and not stores.puts(one) for key, one in now.items()
+        )
 
     def tensors(self) -> list[Any]:
         """The tensors that it holds."""
-        return [x for x in self._entries().values() if is_a(x, Handle)]
+        return [x for one in self._entries().values() for x in tensors_in(one)]
+
+    def places(self) -> Iterator[tuple[Where, Any]]:
+        """Where the function may have put a value, and the value."""
+        value = self._found()
+        if self.use is None:
+            yield Where(self._container, self._key, self.owner), value
+        elif is_a(value, dict):
+            yield from ((Where(value, key), one) for key, one in dict.items(value))
+        elif is_a(value, list) and self.use == "stored":
+            yield from ((Where(value, i), one) for i, one in enumerate(list.__iter__(value)))
 
     def replaced(self) -> list[Any]:
         """The tensors that it holds now where it held tensors like them."""
@@ -49,6 +90,133 @@ class Written:
             and version_counter_of(x) is not self._counters[key]
             and same(self._state[key], _mark(x))
         ]
+
+
+class Where:
+    """container[key]; owner: the class whose dict the container is."""
+
+    __slots__ = ("_container", "_key", "_owner")
+
+    def __init__(self, container: Any, key: Any, owner: type | None = None):
+        self._container, self._key, self._owner = container, key, owner
+
+    def __eq__(self, other: object) -> bool:
+        return is_a(other, Where) and self._container is other._container and self._key == other._key  # type: ignore
+
+    def __hash__(self) -> int:
+        return hash((id(self._container), self._key))
+
+    def row(self, value: Any) -> Row:
+        """The condition that this value is there."""
+        if type(self._key) is MemberDescriptorType:
+            return self._container, FIELD, offset_of(self._key), value
+        return self._container, ITEM, self._key, value
+
+    def put(self, value: Any) -> None:
+        if self._owner is not None:
+            type.__setattr__(self._owner, self._key, value)
+        elif type(self._key) is MemberDescriptorType:
+            self._key.__set__(self._container, value)
+        elif type(self._container) is CellType:
+            self._container.cell_contents = value
+        else:
+            self._container[self._key] = value
+
+
+class Stores:
+    """What the function puts somewhere: tensors that it makes, what holds such, and arguments and views of them.
+
+    rows        the conditions that it is there already
+    has_given   whether it puts arguments somewhere, so that there is more than conditions can tell
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self._values: list[Any] = []
+        self._made: list[tuple[Where, Any]] = []
+        self._given: list[tuple[Where, Any, list[Any]]] = []
+
+    def add(self, where: Where, value: Any) -> None:
+        self.rows.append(where.row(value))
+        self._made.append((where, value))
+        self._values.append(value)
+
+    def add_given(self, where: Where, value: Any, arguments: tuple[Any, ...]) -> None:
+        """value: an argument, a view of one, or a list, tuple or dict of such and other tensors."""
+        leaves: list[Any] = []
+        tree = flatten(value, leaves, is_tensor)
+        self._given.append((where, tree, [_Given(x, arguments) for x in leaves]))
+        self._values.append(value)
+
+    def puts(self, value: Any) -> bool:
+        return any(value is one for one in self._values)
+
+    @property
+    def has_given(self) -> bool:
+        return bool(self._given)
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Puts all there again."""
+        for where, value in self._made:
+            where.put(value)
+        for where, tree, leaves in self._given:
+            where.put(rebuild(tree, iter([one.found(arguments) for one in leaves])))
+
+
+class _Given:
+    """A tensor that is put somewhere: the i-th argument, a view of it, or another one."""
+
+    def __init__(self, x: Any, arguments: tuple[Any, ...]):
+        self._x, self._view = x, None
+        self._i = argument_of(x, arguments)
+        if self._i is not None and x is not arguments[self._i]:
+            offset = x.storage_offset() - arguments[self._i].storage_offset()
+            self._view = (tuple(x.shape), x.stride(), offset)
+        if self._i is not None:
+            self._x = None
+
+    def found(self, arguments: tuple[Any, ...]) -> Any:
+        if self._i is None:
+            return self._x
+        x = arguments[self._i]
+        if self._view is None:
+            return x
+        shape, strides, offset = self._view
+        with no_grad():
+            return x.as_strided(shape, strides, x.storage_offset() + offset)
+
+
+def argument_of(x: Any, arguments: tuple[Any, ...]) -> int | None:
+    """Which argument a tensor is, or is a view of."""
+    shares = [i for i, one in enumerate(arguments) if is_a(one, Handle) and lib.norch_share_storage(one, x)]
+    return next((i for i in shares if arguments[i] is x), shares[0] if shares else None)
+
+
+def _mark_of(value: Any) -> Callable[[], Any]:
+    """Gives value back; of a tensor, as long as something else holds it."""
+    return ref(value) if is_a(value, Handle) else lambda: value
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """The tensors that a value is or holds."""
+    todo, known, found = [value], {id(value): value}, []
+    while todo and len(known) < _MOST:
+        one = todo.pop()
+        if is_a(one, Handle):
+            found.append(one)
+        elif not is_a(one, _NOT_SEARCHED):
+            inner = [x for x in gc.get_referents(one) if id(x) not in known]
+            known.update((id(x), x) for x in inner)
+            todo += inner
+    return found
+
+
+def is_tree(value: Any) -> bool:
+    """Whether a value is a tensor, or a list, tuple or dict of such and numbers."""
+    return not has_objects(flatten(value, [], is_tensor))
 
 
 def _mark(value: Any) -> Any:

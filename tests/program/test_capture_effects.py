@@ -86,7 +86,7 @@ def reads_a_hooks_feature(self, x):
 # Functions, and the name in the warning; None: there is none.
 RECORDED = {
     counts_elements: "seen", counts_steps: "seen", counts_by_key: "counts", appends: "metrics", keeps_shape: None,
-    keeps_loss: None, keeps_argument: "last", reads_a_hooks_feature: None,
+    keeps_loss: None, keeps_argument: None, reads_a_hooks_feature: None,
 }  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def test_steps_of_trainers(body):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             losses = [step(x).item() for x in batches]
-        kept = trainer.last.tolist() if body is keeps_loss else None
+        kept = trainer.last.tolist() if body in (keeps_loss, keeps_argument) else None
         found.append((losses, [p.tolist() for p in trainer.model.parameters()], kept))
     assert found[0] == found[1] and step.recordings() == 1
     name = RECORDED[body]

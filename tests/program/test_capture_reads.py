@@ -278,6 +278,31 @@ def test_hooks_added_later(add):
     assert found[0] == found[1]
 
 
+class Factor:
+    k = 2.0
+
+    def __call__(self, module, args, out=None):
+        return args[0] * self.k if out is None else out * self.k
+
+
+@pytest.mark.parametrize("how", ["capture", "compile"])
+@pytest.mark.parametrize("register", ["register_module_forward_hook", "register_module_forward_pre_hook"])
+def test_hooks_of_all_modules(register, how):
+    layer, factor, found = nn.ReLU(), Factor(), []
+    step = norch.capture(layer) if how == "capture" else norch.compile(lambda x: layer(x), fullgraph=True)
+    handle = None
+    try:
+        for i in range(15):
+            if i == 5:
+                handle = getattr(nn._watch, register)(factor)
+            if i == 10:
+                factor.k = 3.0
+            found.append(step(norch.ones(1)).item())
+    finally:
+        handle.remove()
+    assert found == [1.0] * 5 + [2.0] * 5 + [3.0] * 5
+
+
 @pytest.mark.parametrize(
     "make", [dict, lambda **lists: collections.defaultdict(list, **lists)], ids=["dict", "defaultdict"]
 )

@@ -111,3 +111,20 @@ def test_a_result_that_is_returned_twice(wrap: Any) -> None:
             (y * 3 + named["same"] + named["other"]).sum().backward()
             assert p.grad.tolist() == [5.0 * i] * 2
     assert f.recordings() == 1
+
+
+def test_a_result_whose_gradient_is_lost_does_not_hinder_the_others() -> None:
+    w, v = norch.ones(2, requires_grad=True), norch.ones(2, requires_grad=True)
+
+    def f(x: Any) -> Any:
+        t = v.tanh()
+        t.mul_(t)
+        return x * w, t
+
+    called = norch.compile(f)
+    with pytest.warns(UserWarning, match="writes into a tensor that a gradient needs"):
+        for _ in range(5):
+            a, t = called(norch.full((2,), 3.0))
+            assert norch.autograd.grad(a.sum() + t.sum(), w)[0].tolist() == [3.0, 3.0]
+    with pytest.raises(norch.Error, match="changed in place"):
+        called(norch.ones(2))[1].sum().backward()
