@@ -171,7 +171,7 @@ class Call:
                 last[:] = addresses, given
             run(last[1])
 
-        here.trace.kept.append(again)
+        here.trace.keep_alive.append(again)
         told = f"{described(self.what)} {step} {id(group)}"
         lib.norch_record_host_call(again, told, tuple(x.host for x in specs), written)
         return True

@@ -180,7 +180,7 @@ class Module(StateDict):
     _parameters: Any = RegistryAttribute("_parameters")
     _buffers: Any = RegistryAttribute("_buffers")
     _modules: Any = RegistryAttribute("_modules")
-    compile = DeferredMethod("norch.program.in_place", "compile")  # of a package that imports this one
+    compile = DeferredMethod("norch.program.module_compile", "compile")  # of a package that imports this one
 
     # ---- registration -------------------------------------------------------------------------------------
 

@@ -136,7 +136,7 @@ class Fused(Elementwise):
 
         steps = bool(entries) and "step" in entries[0]
         trace.on_replay(refresh, advance if steps else None, None if counts or absent else group)
-        trace.kept.append(hyper)
+        trace.keep_alive.append(hyper)
         trace.guard(self.__dict__, "param_groups", self.param_groups)
         trace.guard_size(self.param_groups)
         trace.guard(self.__dict__, "state", state)

@@ -2,9 +2,16 @@
 
 captured.py traces a function, that is, calls it while trace.py and C take notes (csrc/python/recording.c). This gives a
 recording: a program, the calls and their memory (csrc/program/, listing.py), and guards, the conditions of a replay:
-frames.py has the code of Python that ran, bytecode.py what that can read, guards.py finds its values, conditions.py
-compares them (csrc/python/recording_guards.c), fields.py knows where CPython keeps some.
-compiled.py and joint.py do so in two parts, forward and backward. tree.py has nested arguments and results.
+
+    frames.py      the code of Python that ran; trusted.py: what of it, and of objects, is not looked at
+    bytecode.py    what this code can read; stack.py: which instruction takes a value
+    guards.py      finds these values; walk.py: what they hold, containers.py: the entries of containers, settings.py:
+                   settings of libraries, values.py: questions about single values
+    conditions.py  the rows that compare them (csrc/python/recording_guards.c); fields.py: where CPython keeps some
+    written.py     what the function writes to, and the tensors that it puts somewhere
+
+compiled.py and joint.py do so in two parts, forward and backward; module_compile.py has Module.compile(). tree.py has
+nested arguments and results, picture.py draws a recording.
 """
 
 from .captured import CapturedFunction, capture

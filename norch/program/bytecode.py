@@ -81,7 +81,7 @@ class Reads:
     of_locals             {local variable that is bound once: {name of an attribute that is read of it: line}}
     of_others             names of attributes that are read of what is neither such a local variable nor another one
     compared              names of variables and attributes whose values go to `is`, but for constants
-    taken                 names of functions that are loaded and not called there
+    escaping              names of functions that are loaded and not called there
     texts                 constants that are names of attributes, or of variables
     computes_names        whether it reads attributes whose names it computes
     variables_by_text     whether texts can be names of variables
@@ -97,7 +97,7 @@ class Reads:
     of_locals: dict[str, dict[str, int]] = field(default_factory=dict)
     of_others: set[str] = field(default_factory=set)
     compared: set[str] = field(default_factory=set)
-    taken: set[str] = field(default_factory=set)
+    escaping: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
     computes_names: bool = False
     variables_by_text: bool = False
@@ -124,7 +124,7 @@ def reads_of(code: CodeType) -> Reads:
                 found.computes_variable = line
             use = _use_of(instructions, i)
             if use != CALLED:
-                found.taken.add(name)
+                found.escaping.add(name)
             if _is_compared(instructions, i):
                 found.compared.add(name)
         if one.opname in _VARIABLE:

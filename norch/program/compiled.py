@@ -174,7 +174,7 @@ class CompiledFunction(CapturedFunction):
         if traced.trace.before_run:
             state.tensors = lib.norch_written_tensors(recording)
         program.joint = JointReplay(traced, recording, node, outs, state)
-        candidates = [one for one in traced.trace.fitted if one in self._candidates]
+        candidates = [one for one in traced.trace.candidates if one in self._candidates]
         self._keep(program, candidates, leaves, kind)
 
     def _keep(self, program: Program, candidates: list[Program], leaves: tuple[Any, ...], kind: Any) -> None:

@@ -2,9 +2,9 @@
 
 Code is of one of these kinds, by its file:
 
-    quiet    norch's own, NumPy's, and that of modules that only report: what it reads is not looked at
+    trusted  norch's own, NumPy's, and that of modules that only report: what it reads is not looked at
     layers   norch's modules, schedules and other objects that programs hold: its names are those of their attributes
-    library  Python's own: as quiet if norch or quiet code calls it, else as the user's
+    library  Python's own: as trusted if norch or trusted code calls it, else as the user's
     user     everything else
 """
 
@@ -49,7 +49,7 @@ _PROFILE = "it sets a profile function, which hides code; profile the calls of t
 
 _THREADING, _LOGGING = STANDARD + "threading.py", os.path.join(STANDARD, "logging", "__init__.py")
 
-QUIET, LAYERS, LIBRARY, USER = range(4)
+TRUSTED, LAYERS, LIBRARY, USER = range(4)
 
 _WARN = (_warnings.warn, _warnings.warn_explicit)
 _EXCEPTION = (sys.exc_info, getattr(sys, "exception", sys.exc_info))
@@ -81,6 +81,10 @@ _REFUSED_FUNCTIONS = {
         "it reads names of logging's; read them outside the function, and pass them as arguments",
     ),
     f"{os.sep}typing.py": {"get_type_hints": "it evaluates annotations; do so outside the function"},
+    f"{os.sep}traceback.py": dict.fromkeys(
+        "extract_stack format_stack walk_stack".split(),
+        "it reads which functions call it; pass what depends on that as an argument",
+    ),
     "linecache.py": dict.fromkeys("getline getlines updatecache".split(), _FILE),
 }
 
@@ -89,13 +93,13 @@ _REFUSED_FUNCTIONS = {
 def kind_of(file: str) -> int:
     """The kind of code of a file."""
     if file.startswith(PACKAGE):
-        return LAYERS if file.startswith(LAYERS_FILES) else QUIET
+        return LAYERS if file.startswith(LAYERS_FILES) else TRUSTED
     if file.startswith("<frozen"):
-        return QUIET if file.startswith(FROZEN_FILES) else LIBRARY
+        return TRUSTED if file.startswith(FROZEN_FILES) else LIBRARY
     if any(one in file for one in PACKAGE_FILES):
-        return QUIET
+        return TRUSTED
     if file.startswith(STANDARD) and "site-packages" not in file:
-        return QUIET if file.startswith(REPORTING_FILES) else LIBRARY
+        return TRUSTED if file.startswith(REPORTING_FILES) else LIBRARY
     return USER
 
 
@@ -145,13 +149,13 @@ class Frames:
             key = (id(code), id(frame.f_globals))
             if key not in self.codes:
                 kind = _kind_here(frame)
-                if kind != QUIET and not (gc.callbacks and _collects_garbage(frame)):
+                if kind != TRUSTED and not (gc.callbacks and _collects_garbage(frame)):
                     self.codes[key] = (code, frame.f_globals, frame.f_builtins, kind)
                     if kind == LIBRARY:
                         self.called_from[id(code)] = _user_line(frame)
             if key in self.codes:
                 self._note_locals(frame, code)
-            if self.refusal is None and frame.f_back is not None and kind_of(code.co_filename) == QUIET:
+            if self.refusal is None and frame.f_back is not None and kind_of(code.co_filename) == TRUSTED:
                 what = _refused_function(code)
                 if what is not None and _kind_here(frame.f_back) >= LIBRARY:
                     self._refuse(what, frame.f_back)
@@ -245,7 +249,7 @@ def _kind_here(frame: Any) -> int:
             return LIBRARY
         caller = kind_of(frame.f_code.co_filename)
         if caller != LIBRARY:
-            return LIBRARY if caller == USER else QUIET
+            return LIBRARY if caller == USER else TRUSTED
     return kind
 
 

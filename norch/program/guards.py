@@ -153,7 +153,7 @@ class Guards(Walk):
             for name, uses in reads.uses.items():
                 for use, line in uses.items():
                     self._uses.setdefault(name, {}).setdefault(use, place_of(line))
-            self._taken |= reads.taken
+            self._escaping |= reads.escaping
             self._compared |= reads.compared if kind >= LIBRARY else set()
             if kind == USER:
                 for name, line in reads.stored.items():

@@ -392,7 +392,7 @@ class TracedNode(_CallNode):
         if self.gradients is not None:
             traced.leave(_TWICE)
         if resumed:
-            if (why := traced.trace.add_later_guards(self.recording)) is not None:
+            if (why := traced.trace.add_backward_guards(self.recording)) is not None:
                 traced.leave(why)
             self.gradients = gradients
             self.grad_outputs = tuple(grads[i] for i in self.differentiated)

@@ -3,16 +3,17 @@
 before_run, after_run  functions to call before and after each replay: they update hyper-parameters and step counts
 watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
 frames                 the code of Python that ran
-guards                 conditions for a replay: the rows of conditions.py; later: for that of a backward part
+guards                 conditions for a replay: the rows of conditions.py
+backward_guards        those for a replay of the backward part, where function and gradient are two parts
 places                 {id of a container of guards: file and line that read it}; places_of_names: of attributes
-fitted                 recordings of earlier calls that fitted before this one
+candidates             recordings of earlier calls with such arguments, whose guards held before this one
 written                what the function writes to and does not read
 stores                 the tensors that it puts there, to put them there again after a replay
 effects, appends       {name of what it has changed there, which a replay does not: file and line}; the second where
                        it only appends
 changes                {recording of an earlier call: why this call shows that it cannot be replayed}
 modules                {id: module} of the modules that were called
-kept                   objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
+keep_alive             objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
 generators             (state, seed, counter) of each generator before its first random numbers
 visited                nodes whose graph backward() has freed
 walked                 {node from before the function that backward() went through: its hooks}
@@ -68,16 +69,16 @@ class Trace:
         self.watches: list[Row] | None = []
         self.frames = Frames()
         self.guards: list[Row] = []
-        self.later: list[Row] = []
+        self.backward_guards: list[Row] = []
         self.places: dict[int, Place | None] = {}
         self.places_of_names: dict[str, Place] = {}
-        self.fitted: list[Any] = []
+        self.candidates: list[Any] = []
         self.changes: dict[Any, str] = {}
         self.written: list[Written] = []
         self.stores = Stores()
         self.effects: dict[Any, Place | None] = {}
         self.appends: dict[Any, Place | None] = {}
-        self.kept: list[Any] = []
+        self.keep_alive: list[Any] = []
         self.generators: list[tuple[Any, int, int]] = []
         self.visited: set[Any] = set()
         self.walked: dict[Any, list[Any] | None] = {}
@@ -122,7 +123,7 @@ class Trace:
         """Notes that random numbers are drawn from a generator of this state."""
         if all(state is not known for known, *_ in self.generators):
             self.generators.append((state, state[0], state[1]))
-            self.kept.append(state)
+            self.keep_alive.append(state)
 
     def note_backward(self, roots: list[Any], ends: Collection[Any], frees: bool) -> None:
         """Notes that backward() walks from these nodes up to ends. frees: it frees their graph."""
@@ -142,11 +143,11 @@ class Trace:
             unseen("a collective that the function begins goes on after it; wait() for its Work in the function")
         guards, watches = _by_container(self.guards), self.watches and _by_container(self.watches)
         before_run, after_run = _each(self.before_run), _each(self.after_run)
-        later = _by_container(self.later)
+        backward = _by_container(self.backward_guards)
         stores, restore = _by_container(self.stores.rows), self.stores or None
         always = self.stores.has_given
         lib.norch_record_conditions(
-            recording, guards, later, watches, before_run, after_run, stores, restore, always, self.kept
+            recording, guards, backward, watches, before_run, after_run, stores, restore, always, self.keep_alive
         )
         return lib.norch_record_end(recording, given, tuple(results), copy, alone, fuse)
 
@@ -157,9 +158,9 @@ class Trace:
         self.guard(anomaly.__dict__, "check", anomaly.check)
         return self._add_guards(self.guards, recording, function, leaves)
 
-    def add_later_guards(self, recording: Any) -> str | None:
+    def add_backward_guards(self, recording: Any) -> str | None:
         """Adds guards for all that Python read in the backward part."""
-        return self._add_guards(self.later, recording, None, ())
+        return self._add_guards(self.backward_guards, recording, None, ())
 
     def _add_guards(self, rows: list[Row], recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
         frames, self.frames = self.frames, Frames()
@@ -208,7 +209,7 @@ class Trace:
         before it and do not after it: the function changes what it reads. A tensor that it has made in place of one
         like it is no such change if both runs make the same calls, as then none of them takes the tensor that was
         there."""
-        self.fitted = candidates
+        self.candidates = candidates
         self._note_stores(recording, candidates, leaves, results)
         for program in candidates:
             earlier = program.trace
@@ -231,7 +232,7 @@ class Trace:
                 if lib.norch_is_external(recording, x):
                     self.effects |= {} if self.stores.puts(x) else {name: place}
                 elif any(x is one for one in results):
-                    self.kept.append(alias(x))  # so that replays write to its memory
+                    self.keep_alive.append(alias(x))  # so that replays write to its memory
 
     def _note_stores(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
         """Notes what the function has put somewhere. A tensor that it has made is such; another value, if it is not
@@ -253,7 +254,7 @@ class Trace:
                 lib.norch_record_read(recording, [leaves[i] for i in given], 0, [])  # they are the same in each call
             else:
                 continue
-            self.kept += [alias(x) for x in made if any(x is one for one in results)]  # replays write there
+            self.keep_alive += [alias(x) for x in made if any(x is one for one in results)]  # replays write there
 
     def place_of(self, row: Row) -> Place | None:
         """File and line that read what a guard compares."""

@@ -72,7 +72,7 @@ CONSTANT = (
     type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, CodeType, Size, Device,
     DType,
 )  # fmt: skip
-# Instances do not change; what they hold may. So do the types of C that follow.
+# Instances do not change; what they hold may. So it is with the types of C that follow.
 HOLDERS = (slice, GenericAlias, type(int | str))
 
 # The module and the name of the type. Instances do not change, or programs read nothing of them that does; frames.py

@@ -91,7 +91,7 @@ class Walk(Settings):
         self._places_of_tensors: dict[str, Place] = {}  # of attributes that are read of tensors only
         self._of_tensors: set[str] = set()  # attributes that code outside norch may read of tensors
         self._stored: dict[str, Place] = {}  # attributes and variables that are bound
-        self._taken: set[str] = set()  # names of functions that are not only called
+        self._escaping: set[str] = set()  # names of functions that are not only called
         self.written: list[Written] = []
         self.asks_for_ids = False  # whether id() or hash() is at hand
         self.names: set[str] = set()
@@ -173,7 +173,7 @@ class Walk(Settings):
             raise ComputedNames
 
     def _reach_named(self, name: str, value: Any, place: Place | None) -> None:
-        if type(value) in IN_C and name not in self._taken and name not in self._texts:
+        if type(value) in IN_C and name not in self._escaping and name not in self._texts:
             self._guard_function_in_c(value, place, is_called=True)
         else:
             self._reach(value, place)

@@ -3,6 +3,7 @@ numbers, released memory: norch.capture and norch.compile compare what decides i
 
 import logging
 import sys
+import traceback
 import types
 import warnings
 
@@ -179,6 +180,15 @@ def test_the_exception_that_the_caller_handles(wrap):
         for _ in range(5):
             assert own(x).item() == 2.0
     assert own.recordings() == 1
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("read", [traceback.extract_stack, traceback.format_stack])
+def test_the_functions_that_call_it(read, wrap):
+    with pytest.raises(norch.CaptureError, match=r"(?s)which functions call it.*test_capture_reports.py:\d+"):
+        wrapped = WRAPS[wrap](lambda x: x * len(read()))
+        for _ in range(3):
+            wrapped(norch.ones(1))
 
 
 @pytest.mark.parametrize("wrap", WRAPS)
