@@ -19,6 +19,8 @@ int64_t nr_nanoseconds(void) {
     return whole * 1000000000 + rest * 1000000000 / second.QuadPart;
 }
 
+int64_t nr_thread_number(void) { return GetCurrentThreadId(); }
+
 void nr_rest(void) { SwitchToThread(); } /* Sleep() would take a millisecond or more */
 
 /* A mask has the processors of one group, of at most 64; a process in several groups has none. */
@@ -89,6 +91,8 @@ int64_t nr_nanoseconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
+
+int64_t nr_thread_number(void) { return (int64_t)(uintptr_t)pthread_self(); }
 
 void nr_rest(void) {
     const struct timespec moment = {.tv_nsec = 20000};

@@ -9,6 +9,8 @@
 
 /* The clock of Python's time.perf_counter_ns(), which never goes back. */
 int64_t nr_nanoseconds(void);
+/* The number of this thread that Python's threading.get_ident() gives. */
+int64_t nr_thread_number(void);
 /* Lets other threads run for a moment, where the system can some 20 microseconds. */
 void nr_rest(void);
 

@@ -255,7 +255,7 @@ static int32_t starts(nr_observer *self, const nr_call *call) {
         read_plan(call, &current);
         if (is_timed(call->backend)) current.events[0] = mark(call->backend);
     }
-    current.thread = (int64_t)(uintptr_t)pthread_self();
+    current.thread = nr_thread_number();
     current.start = nr_nanoseconds();
     return NORCH_OK;
 }
