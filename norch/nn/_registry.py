@@ -47,7 +47,20 @@ class Registry(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
-    pop, popitem, clear = MutableMapping.pop, MutableMapping.popitem, MutableMapping.clear
+    def pop(self, name: str, *default: Any) -> Any:  # that of MutableMapping reads an attribute of its own class
+        if name not in self and default:
+            return default[0]
+        value = self[name]
+        del self[name]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        if not self:
+            raise KeyError("popitem(): dictionary is empty")
+        name = next(reversed(self))
+        return name, self.pop(name)
+
+    clear = MutableMapping.clear
     update, setdefault = MutableMapping.update, MutableMapping.setdefault
 
 

@@ -61,7 +61,7 @@ if "torchvision" in sys.argv[0]:
     inner = sys.modules["torchvision.ops.roi_align"]
     inner.lazy_compile = lambda **options: lambda function: function
     inner._roi_align = inner._roi_align.__wrapped__
-if sys.argv[0].endswith(("torchcrepe.py", "torchaudio.py", "transformers.py")):
+if sys.argv[0].endswith(("torchcrepe.py", "torchaudio.py", "transformers.py", "peft.py", "diffusers.py")):
     load_library = torch.ops.load_library
     torch.ops.load_library = lambda path: None if "torchaudio" in str(path) else load_library(path)
 

@@ -532,6 +532,14 @@ def test_what_programs_write_into_registries_is_an_attribute(torch):
         other = m.nn.Identity()
         net._modules["1"] = other
         assert net[1] is other and net._modules.pop("2") is not None and len(net) == 2
+        assert net._modules.pop("2", 5) == 5
+        with pytest.raises(KeyError, match="2"):
+            net._modules.pop("2")
+        both = m.nn.Bilinear(1, 1, 1)
+        assert both._parameters.popitem()[0] == "bias" and not hasattr(both, "bias") and hasattr(both, "weight")
+        both._parameters.clear()
+        with pytest.raises(KeyError, match="empty"):
+            both._parameters.popitem()
         linear, weight = net[0], m.nn.Parameter(m.zeros(3, 2))
         linear._parameters["weight"] = weight
         assert linear.weight is weight and linear(m.ones(1, 2)).tolist() == [linear.bias.tolist()]
