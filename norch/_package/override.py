@@ -320,16 +320,20 @@ _active = 0  # modes in all threads
 
 def change_modes(change: int) -> None:
     """Counts a mode that begins (1) or ends (-1). While there is one all methods look for it, of plain tensors too."""
-    global _active
     begin()
     with _lock:
-        _active += change
-        if not _methods:
-            for name in sorted(_public_names()):
-                method = _static(Tensor, name)
-                if type(method) is FunctionType and id(method) not in _on:
-                    _methods[id(method)] = entry_of(method), _looking(getattr(Tensor, _PASSED_AS.get(name, name)))
-        if _active == (change > 0):
-            for entry, override in _methods.values():
-                entry.change(override=override if _active else None)
-            PLAIN.clear() if _active else PLAIN.update(_plain)
+        _change_modes(change)
+
+
+def _change_modes(change: int) -> None:
+    global _active
+    _active += change
+    if not _methods:
+        for name in sorted(_public_names()):
+            method = _static(Tensor, name)
+            if type(method) is FunctionType and id(method) not in _on:
+                _methods[id(method)] = entry_of(method), _looking(getattr(Tensor, _PASSED_AS.get(name, name)))
+    if _active == (change > 0):
+        for entry, override in _methods.values():
+            entry.change(override=override if _active else None)
+        PLAIN.clear() if _active else PLAIN.update(_plain)

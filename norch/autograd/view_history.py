@@ -116,19 +116,24 @@ def _placed(x: Any, view: View) -> Steps | None:
     while rest is not None:
         path.append(rest)
         rest = rest[0]
-    whole = alias(base)
-    steps: Steps | None = None
     with no_grad():
-        while whole._dtype != x._dtype and path:
-            _, step, arguments, _ = path.pop()
-            seen = _applied(whole, (None, step, arguments, 1))
-            if seen is not None and lib.norch_shares_storage(seen, whole):
-                whole, steps = seen, (steps, step, arguments, 1 if steps is None else steps[3] + 1)
+        whole, steps = _seen_in(x._dtype, alias(base), path)
         if whole._dtype != x._dtype or (is_moved(x) and not contains(whole, x)):
             return None
     shift = x._offset - whole._offset if x._numel else 0
     strides = lib.norch_shape(x), lib.norch_strides(x), shift, lib.norch_strides(whole)
     return (steps, place, strides, 1 if steps is None else steps[3] + 1)
+
+
+def _seen_in(dtype: int, whole: Any, path: list[Steps]) -> tuple[Any, Steps | None]:
+    """The view of whole that first has the dtype, and the steps to it, which path ends with."""
+    steps: Steps | None = None
+    while whole._dtype != dtype and path:
+        _, step, arguments, _ = path.pop()
+        seen = _applied(whole, (None, step, arguments, 1))
+        if seen is not None and lib.norch_shares_storage(seen, whole):
+            whole, steps = seen, (steps, step, arguments, 1 if steps is None else steps[3] + 1)
+    return whole, steps
 
 
 def _applied(x: Any, steps: Steps | None) -> Any:

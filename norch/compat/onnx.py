@@ -309,10 +309,14 @@ def _traced(model: Any, inputs: _Inputs, sizes: dict[str, int]) -> tuple[Trace, 
         state = {name: trace.wrap(trace.value(x.detach(), name=name)) for name, x in held}
         out = inputs.call(lambda args, kwargs: functional_call(model, state, args, kwargs), tensors)
         results = [x for x in tree_flatten(out)[0] if x is not None]
-        for x in results:
-            if not isinstance(x, _handle.Handle):
-                raise OnnxExporterError(f"onnx.export: the model returns {type(x).__name__}; outputs are tensors")
+        _check_outputs(results)
         return trace, [trace.given(x) for x in results], out
+
+
+def _check_outputs(results: list[Any]) -> None:
+    for x in results:
+        if not isinstance(x, _handle.Handle):
+            raise OnnxExporterError(f"onnx.export: the model returns {type(x).__name__}; outputs are tensors")
 
 
 def _traces(model: Any, inputs: _Inputs) -> tuple[list[Any], Symbols]:

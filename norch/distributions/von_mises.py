@@ -17,6 +17,21 @@ from . import constraints
 from .distribution import Distribution, broadcast_all
 
 
+def _drawn(k: Tensor, r: Tensor) -> Tensor:
+    """Angles from 0 on of these concentrations, by rejection; NaN for NaN, of which no draw would be accepted."""
+    found, left = empty_like(k).fill_(math.nan), (k == k).nonzero().squeeze(1)
+    while left.numel():
+        z = (math.pi * rand_like(k[left])).cos()
+        f = (1 + r[left] * z) / (r[left] + z)
+        c = k[left] * (r[left] - f)
+        u = 1 - rand_like(c)
+        accepted = (c * (2 - c) > u) | ((c / u).log() + 1 >= c)
+        angle = (rand_like(c) - 0.5).sign() * f.clamp(-1, 1).acos()
+        found[left[accepted]] = angle[accepted]
+        left = left[~accepted]
+    return found
+
+
 class VonMises(Distribution):
     """The density exp(concentration cos(x - loc)) / (2 pi I0(concentration)) of angles x; draws are in [-pi, pi). loc:
     numbers; concentration: positive; or tensors that broadcast. variance is 1 - I1 / I0, the circular one.
@@ -54,18 +69,7 @@ class VonMises(Distribution):
             tau = 1 + (1 + 4 * k.square()).sqrt()
             rho = (tau - (2 * tau).sqrt()) / (2 * k)
             r = where(k < 1e-5, 1 / k + k, (1 + rho.square()) / (2 * rho))  # of which rho loses the digits
-            found, left = empty_like(k), (k == k).nonzero().squeeze(1)  # for a NaN no draw would be accepted
-            found.fill_(math.nan)
-            while left.numel():
-                z = (math.pi * rand_like(k[left])).cos()
-                f = (1 + r[left] * z) / (r[left] + z)
-                c = k[left] * (r[left] - f)
-                u = 1 - rand_like(c)
-                accepted = (c * (2 - c) > u) | ((c / u).log() + 1 >= c)
-                angle = (rand_like(c) - 0.5).sign() * f.clamp(-1, 1).acos()
-                found[left[accepted]] = angle[accepted]
-                left = left[~accepted]
-            turned = found.reshape(shape) + self.loc.double() + math.pi
+            turned = _drawn(k, r).reshape(shape) + self.loc.double() + math.pi
             return (turned % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
     def log_prob(self, value: Operand) -> Tensor:

@@ -43,6 +43,13 @@ def _matches(pattern: Any, found: Any, known: dict[Node, Any]) -> bool:
     return type(pattern) is type(found) and pattern == found
 
 
+def _copy_nodes(graph: Graph, new: Graph, values: dict[Node, Any]) -> None:
+    """Copies the nodes of new into graph; values: {node: its copy}, to begin with that of placeholders."""
+    for x in new.nodes:
+        if x.op not in ("placeholder", "output"):
+            values[x] = graph.node_copy(x, values.__getitem__)
+
+
 def replace_pattern(
     gm: GraphModule, pattern: Callable[..., Any] | Any, replacement: Callable[..., Any] | Any
 ) -> list[Match]:
@@ -79,9 +86,7 @@ def replace_pattern(
         given = [known.get(x) for x in looked_for.nodes if x.op == "placeholder"]
         values: dict[Node, Any] = dict(zip((x for x in new.nodes if x.op == "placeholder"), given))
         with gm.graph.inserting_before(node):
-            for x in new.nodes:
-                if x.op not in ("placeholder", "output"):
-                    values[x] = gm.graph.node_copy(x, values.__getitem__)
+            _copy_nodes(gm.graph, new, values)
         result = map_arg(new.output_node().args[0], values.__getitem__)
         node.replace_all_uses_with(result)
         for x in sorted(inside, key=list(gm.graph.nodes).index, reverse=True):

@@ -145,10 +145,13 @@ class SequentialLR(_Several):
             LRScheduler._write(self, [group["initial_lr"] for group in self.optimizer.param_groups])
             self._rewind()
             self._initial_step()
-            while self.last_epoch < epoch:
-                self.step()
+            self._step_to(epoch)
         finally:
             self.optimizer._opt_called = stepped
+
+    def _step_to(self, epoch: int) -> None:
+        while self.last_epoch < epoch:
+            self.step()
 
     def _restore(self, rates: list[Any]) -> None:
         self._present()._restore(rates)
