@@ -173,7 +173,8 @@ static void NAME(avg_run)(const job *s, bool backward, T *x, int64_t i, int64_t 
 
 /* The same for windows that move by more than two elements and lie within LINE columns: rows are added up first, in their
  * order in memory, or written last. */
-static void NAME(avg_rows)(const job *s, bool backward, T *x, int64_t i, int64_t j, int64_t n, T *y) {
+static __attribute__((noinline)) void NAME(avg_rows)(const job *s, bool backward, T *x, int64_t i, int64_t j, int64_t n,
+                                                     T *y) {
     const nr_pool_plan *p = s->plan;
     T factor[RUN], line[LINE];
     int64_t step = p->stride[1], wide = p->size[1], side = j * step - p->padding[1];
@@ -182,25 +183,18 @@ static void NAME(avg_rows)(const job *s, bool backward, T *x, int64_t i, int64_t
     int64_t last = least(top + p->kernel[0], p->size[0]);
     NAME(factors)(p, i, j, n, factor);
     for (int64_t c = 0; c < columns; c++) line[c] = (T)0;
-    for (int64_t row = first; row < last && !backward; row++) {
-        const T *restrict from = x + row * wide + left;
-        for (int64_t c = 0; c < columns; c++) line[c] += from[c];
-    }
+    for (int64_t row = first; row < last && !backward; row++) NAME(scatter)(1, columns, x + row * wide + left, line);
     for (int64_t u = 0; u < n; u++) {
         int64_t begin = side + u * step, from = greatest(begin, 0), to = least(begin + p->kernel[1], wide);
         T sum = backward ? y[u] * factor[u] : (T)0;
-        for (int64_t c = from - left; c < to - left; c++) {
-            if (backward)
-                line[c] += sum;
-            else
-                sum += line[c];
+        if (backward) {
+            for (int64_t c = from - left; c < to - left; c++) line[c] += sum;
+        } else {
+            for (int64_t c = from - left; c < to - left; c++) sum += line[c];
+            y[u] = sum * factor[u];
         }
-        if (!backward) y[u] = sum * factor[u];
     }
-    for (int64_t row = first; row < last && backward; row++) {
-        T *restrict to = x + row * wide + left;
-        for (int64_t c = 0; c < columns; c++) to[c] += line[c];
-    }
+    for (int64_t row = first; row < last && backward; row++) NAME(scatter)(1, columns, line, x + row * wide + left);
 }
 
 static void NAME(run)(const job *s, nr_pool_kind kind, int64_t plane, int64_t last) {

@@ -206,6 +206,8 @@ class Draw:
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or (p.default is not p.empty and self.often(0.7)):
                 continue
             value = self.anything() if self.often(0.12) else self.fitting(p.name, p.default)
+            if p.name == "niter" and isinstance(value, int):  # a loop of so many turns does not hang
+                value %= 9
             if p.kind is p.KEYWORD_ONLY or p.default is not p.empty:
                 named[p.name] = value
             else:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...dtype import bool_
 from ...errors import ArgumentError, ShapeError
+from ...ops._operand import tensor_of
 from ...ops.attention import attention_mask, scaled_dot_product_attention
 from ...ops.copy import cat
 from ...ops.matmul import linear
@@ -58,7 +59,11 @@ def multi_head_attention_forward(
     >>> out.shape, weights.shape
     (norch.Size([5, 3, 8]), norch.Size([3, 5, 5]))
     """
-    shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
+    shapes = ", ".join(str(tuple(tensor_of(x, NAME).shape)) for x in (query, key, value))
+    of_weights = in_proj_weight, in_proj_bias, bias_k, bias_v, q_proj_weight, k_proj_weight, v_proj_weight
+    for x in (*of_weights, static_k, static_v, key_padding_mask, attn_mask):
+        if x is not None:
+            tensor_of(x, NAME)
     batched = query.ndim == 3
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
         raise ShapeError(f"{NAME}: expected three tensors of two or of three dimensions, got {shapes}")
