@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from types import CodeType, GenericAlias
+from typing import Any
 
 from .._tensor.handle import Device, DType, Handle, Size
 from ..errors import PACKAGE
@@ -68,7 +69,7 @@ CHANGING_TYPES = frozenset("_socket mmap select sqlite3 _ssl _asyncio posix nt _
 # ---- objects, by their type (walk.py) --------------------------------------------------------------------------------
 
 # Instances hold nothing that can change.
-CONSTANT = (
+CONSTANT: tuple[Any, ...] = (
     type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, CodeType, Size, Device,
     DType,
 )  # fmt: skip
