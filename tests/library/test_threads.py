@@ -417,14 +417,14 @@ def test_memory_that_a_tensor_lets_go_of_stays_while_another_thread_works_on_it(
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("name", ["nonzero", "topk", "__rmatmul__", "exp"])
+@pytest.mark.parametrize("name", ["nonzero", "__rmatmul__", "exp"])
 def test_a_call_of_the_library_sees_data_whole_or_not_at_all(name):
     """x.data is one of two tensors, of other shapes and strides, while a call reads it without the GIL."""
     norch.set_num_threads(1)
     torn = norch.Generator().manual_seed(0)
     both = norch.rand(600, 500, generator=torn) + 0.1, norch.rand(400, 600, generator=torn).T + 0.1
     x, done = both[0].clone(), threading.Event()
-    given = {"topk": (3, 0), "__rmatmul__": (norch.rand(100, 600, generator=torn),)}
+    given = {"__rmatmul__": (norch.rand(100, 600, generator=torn),)}
 
     def outcome(of):
         out = getattr(of, name)(*given.get(name, ()))
