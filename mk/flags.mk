@@ -59,9 +59,10 @@ SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize op
 # Reductions of narrow rows, and softmax, take 1.3 to 1.6 times as long with COMPACT.
 tune = $(foreach f,$1,$(foreach isa,$2,$(eval $(BUILD)/cpu/$(f)_isa.$(isa).o: TUNE = $3)))
 $(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a page waits for each byte
-$(patsubst %,$(BUILD)/python/%.o,dlpack listing profile recording): TUNE = $(COMPACT) # seldom called
+$(patsubst %,$(BUILD)/python/%.o,dlpack listing profile recording): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
 $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
 $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
+$(if $(WASM),$(BUILD)/cpu/complex.o $(patsubst %,$(BUILD)/python/%.o,arrays captured host_call mpi parts) $(patsubst %,$(BUILD)/core/%.o,check error library optable transfer): TUNE = -Os)
 $(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
 $(call tune,pointwise,              baseline avx2,   $(COMPACT) $(ALIGN) $(NO_TAIL))
 $(call tune,reduce,                 $(BASE),         $(COMPACT) $(PEEL))

@@ -44,7 +44,17 @@
 #define NR_MAP17(m, a, ...) m##a NR_MAP16(m, __VA_ARGS__)
 #define NR_MAP18(m, a, ...) m##a NR_MAP17(m, __VA_ARGS__)
 
-#define NR_MEMBER_NUM(type, ...) __typeof__(type) __VA_ARGS__;
+#ifdef __cplusplus /* of which NVRTC has no __typeof__ */
+extern "C++" {
+template <class T> struct nr_same {
+    typedef T is;
+};
+}
+#define NR_TYPE_OF(type) nr_same<type>::is
+#else
+#define NR_TYPE_OF(type) __typeof__(type)
+#endif
+#define NR_MEMBER_NUM(type, ...) NR_TYPE_OF(type) __VA_ARGS__;
 #define NR_MEMBER_DIMS(ndim, ...) NR_MEMBER_NUM(__VA_ARGS__)
 #define NR_MEMBER_IN NR_MEMBER_NUM
 #define NR_MEMBER_OUT NR_MEMBER_NUM
