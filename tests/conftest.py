@@ -181,8 +181,8 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 def live_storages() -> int:
     """Storages alive, without the numbers and masks that norch keeps for the next time they are used."""
     _operand._numbers.clear()
-    diagonal._kept_mask.cache_clear()
-    _vision._kept_sources.cache_clear()
+    diagonal._cached_mask.cache_clear()
+    _vision._cached_sources.cache_clear()
     return lib.norch_live_storages()
 
 

@@ -67,6 +67,12 @@ def iota(n: int, like: Handle, dtype: DType = norch_int64, first: int = 0) -> Te
     return lib.norch_to_device(line, (like._device_type, like._device_index), False)
 
 
+def can_cache(like: Handle) -> bool:
+    """Whether tensors that are made for calls with like may be cached for later calls: on the CPU, and outside of
+    recordings, to which all belongs that is made in them."""
+    return like._device_type == CPU.code and not lib.norch_recording()
+
+
 # ---- numbers and nested lists -----------------------------------------------------------------------------------
 
 

@@ -9,9 +9,7 @@ import operator
 import warnings
 from typing import Any
 
-from ..._binding.library import lib
 from ...autograd.differentiable import differentiable
-from ...device import CPU
 from ...dtype import float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ...ops._arguments import rename_errors
@@ -21,6 +19,7 @@ from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ...ops.composed.pad import pad
 from ...ops.create import arange
+from ...ops.values import can_cache
 from ...tensor import Tensor
 
 __all__ = [
@@ -114,9 +113,8 @@ def interpolate(
 
 def _resample(x: Tensor, dim: int, old: int, new: int, ratio: float, mode: str, align: bool) -> Tensor:
     """x resampled along dim from `old` to `new` elements. ratio: old elements per new one."""
-    # what a recording makes belongs to it
-    kept = new <= _SMALL and x._device_type == CPU.code and not lib.norch_recording()
-    indices, weights = (_kept_sources if kept else _sources)(old, new, ratio, mode, align, x.dtype, x.device)
+    cached = new <= _SMALL and can_cache(x)
+    indices, weights = (_cached_sources if cached else _sources)(old, new, ratio, mode, align, x.dtype, x.device)
     if not weights:
         return x.index_select(dim, indices[0])
     shape = [-1, *[1] * (x.ndim - 1 - dim)]
@@ -147,8 +145,8 @@ def _sources(old: int, new: int, ratio: float, mode: str, align: bool, dtype: An
     return tuple((below + (first + k)).clamp(0, old - 1).to(int64) for k in range(len(weights))), weights
 
 
-_SMALL = 1024  # sizes of results whose sources are kept
-_kept_sources = functools.lru_cache(maxsize=64)(_sources)
+_SMALL = 1024  # sizes of results whose sources are cached
+_cached_sources = functools.lru_cache(maxsize=64)(_sources)
 
 
 # ---- patches --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from ..._binding.library import lib
 from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
 from ..._tensor.handle import Handle
-from ...device import CPU
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
@@ -17,7 +16,7 @@ from .._operand import operand, tensor_of
 from ..copy import clone
 from ..op import method
 from ..pointwise import where
-from ..values import iota
+from ..values import can_cache, iota
 from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
 
@@ -66,13 +65,12 @@ def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
     rows, columns = lib.norch_shape(input)[-2:]
     size = max(rows, columns)
     offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
-    # what a recording makes belongs to it
-    kept = size <= _SMALL and input._device_type == CPU.code and not lib.norch_recording()
-    mask = _kept_mask(rows, columns, offset, name) if kept else _mask(rows, columns, offset, name, input)
+    cached = size <= _SMALL and can_cache(input)
+    mask = _cached_mask(rows, columns, offset, name) if cached else _mask(rows, columns, offset, name, input)
     return where(mask, input, False)
 
 
-_SMALL = 64  # sizes of matrices whose masks are kept
+_SMALL = 64  # sizes of matrices whose masks are cached
 
 
 def _mask(rows: int, columns: int, offset: int, name: str, like: Handle) -> Tensor:
@@ -83,7 +81,7 @@ def _mask(rows: int, columns: int, offset: int, name: str, like: Handle) -> Tens
 
 
 @lru_cache(maxsize=64)
-def _kept_mask(rows: int, columns: int, offset: int, name: str) -> Tensor:
+def _cached_mask(rows: int, columns: int, offset: int, name: str) -> Tensor:
     return _mask(rows, columns, offset, name, operand(0))
 
 
