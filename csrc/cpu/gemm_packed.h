@@ -1,12 +1,14 @@
 /* gemm_packed: C = A B (+ bias), with an epilogue or without, where B was packed as a whole before: the products of
- * recordings (families/layer.h), for one float type. Included after gemm.h, whose tiles and blocks of k it uses, so that
- * sums are those of gemm.h to the bit.
+ * recordings (families/layer.h), for one float type. Included after gemm.h, whose tiles and blocks of k it uses, so
+ * that sums are those of gemm.h to the bit.
  *
- *   for blocks of rows of A, packed: a share of the second cache     Nothing of B is copied, and what is used of it lies in
- *     for panels of B                                                one piece. Tiles have about the same number of rows:
- *       for blocks of k                                              128 rows are 2 tiles of 12 and 8 of 13, not 9 of 14
- *         for tiles of the block                                     and one of 2.
- */
+ *   for blocks of rows of A, packed: a share of the second cache
+ *     for panels of B
+ *       for blocks of k
+ *         for tiles of the block
+ *
+ * Nothing of B is copied, and what is used of it lies in one piece. Tiles have about the same number of rows: 128 rows
+ * are 2 tiles of 12 and 8 of 13, not 9 of 14 and one of 2. */
 
 typedef struct NAME(packed_product) {
     const product *p;
@@ -62,13 +64,13 @@ static void NAME(packed_worker)(void *context, int64_t worker) {
 
 /* ---- one row ----------------------------------------------------------------------------------------------
  *
- * The dot products of run_dot, with LANES columns of B to a panel: lane l of the sum of a column there is here a lane of
- * sum[l], for a column a lane, so that B is read in one stream, and the ends of the sums are additions of vectors.
+ * The dot products of run_dot, with LANES columns of B to a panel: lane l of the sum of a column there is here a lane
+ * of sum[l], for a column a lane, so that B is read in one stream, and the ends of the sums are additions of vectors.
  *
- *   B (k, n), LANES 4:   a b c d | e f ..      panel 0: a b c d  i j k l  q r s t  y z . .     sum[0] += x[0] (a b c d),
- *                        i j k l | m n ..                                                     sum[1] += x[1] (i j k l) .. */
+ *   B (k, n), LANES 4:   a b c d | e f ..      panel 0: a b c d  i j k l ..      sum[0] += x[0] (a b c d),
+ *                        i j k l | m n ..                                        sum[1] += x[1] (i j k l) .. */
 
-/* The columns of whole groups of four; the others are sums in another order, and are computed from the weight itself. */
+/* The columns of whole groups of four. The others are sums in another order, computed from the weight itself. */
 INLINE int64_t NAME(grouped)(const product *p) { return p->n / 4 * 4; }
 
 INLINE int64_t NAME(whole_depth)(const product *p) { return ceil_div(p->k, LANES) * LANES; }
@@ -143,8 +145,9 @@ static bool NAME(is_row)(const product *p) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
-/* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products read the weight where it
- * lies, unless it is one row, and so do a few rows of A. Rows of A that are longer than the cache would be read from memory for each panel. */
+/* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products of more than one row read
+ * the weight where it lies, and so do a few rows of A. Rows of A that are longer than the cache would be read from memory
+ * for each panel. */
 static int64_t NAME(packed_numbers)(const nr_call *call) {
     const nr_matmul_plan *plan = call->plan;
     product p;

@@ -171,8 +171,8 @@ static void NAME(avg_run)(const job *s, bool backward, T *x, int64_t i, int64_t 
     for (int64_t u = 0; u < n && !backward; u++) y[u] = sum[u] * factor[u];
 }
 
-/* The same for windows that move by more than two elements and lie within LINE columns: rows are added up first, in their
- * order in memory, or written last. */
+/* The same for windows that move by more than two elements and lie within LINE columns: rows are added up first, in
+ * their order in memory, or written last. */
 static __attribute__((noinline)) void NAME(avg_rows)(const job *s, bool backward, T *x, int64_t i, int64_t j, int64_t n,
                                                      T *y) {
     const nr_pool_plan *p = s->plan;

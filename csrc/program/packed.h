@@ -14,7 +14,8 @@
 
 typedef struct nr_packed nr_packed;
 
-/* The packed weight of a convolution or of a product, which lies in a storage; all recordings share one. NULL: out of memory. */
+/* The packed weight of a convolution or of a product, which lies in a storage; all recordings share one. NULL: out of
+ * memory. */
 nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call);
 void nr_packed_release(nr_packed *packed);
 /* Whether to use the packed weight in a product, which can also run as it is: nothing has written to the weight since
