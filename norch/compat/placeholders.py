@@ -40,9 +40,11 @@ def homes() -> dict[str, list[str]]:
 
 
 @cache
-def own_names() -> dict[str, set[str]]:
-    """{module: names that PyTorch defines there}, of own_names.txt."""
-    return {where: set(names) for where, names in _left_out.sections(os.path.join(HERE, "own_names.txt"))[""].items()}
+def private_names() -> dict[str, set[str]]:
+    """{module: names that PyTorch defines there}, of private_names.txt."""
+    return {
+        where: set(names) for where, names in _left_out.sections(os.path.join(HERE, "private_names.txt"))[""].items()
+    }
 
 
 class Listed:
@@ -122,7 +124,7 @@ def placeholder(where: str, name: str) -> Any:
         if (found := _of_ancestors(where, name)) is not None:
             return found
         return made(path, why or listed.why, "")
-    if name in own_names().get(where, ()):
+    if name in private_names().get(where, ()):
         return made(path, why or entry(where).why, "")
     raise LookupError(name)
 

@@ -16,30 +16,30 @@ from ..storage import Storage
 from . import backends
 from .typed_storage import TypedStorage
 
-_kept = {"interop": 1, "warn_always": False, "warn_only": False}
+_values = {"interop": 1, "warn_always": False, "warn_only": False}
 
 # ---- threads, warnings, determinism --------------------------------------------------------------------------------
 
 
 def get_num_interop_threads() -> int:
     """The number last set, at first 1: norch runs one operation at a time."""
-    return _kept["interop"]
+    return _values["interop"]
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Is kept for get_num_interop_threads()."""
+    """Kept for get_num_interop_threads()."""
     if not isinstance(num, int) or num < 1:
         raise RuntimeError(f"set_num_interop_threads: expected a positive number, got {num!r}")
-    _kept["interop"] = num
+    _values["interop"] = num
 
 
 def set_warn_always(b: bool) -> None:
-    """Is kept for is_warn_always_enabled(); Python's filters decide how often norch's warnings are seen."""
-    _kept["warn_always"] = bool(b)
+    """Kept for is_warn_always_enabled(); Python's filters decide how often norch's warnings are seen."""
+    _values["warn_always"] = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
-    return bool(_kept["warn_always"])
+    return bool(_values["warn_always"])
 
 
 def set_flush_denormal(mode: bool) -> bool:

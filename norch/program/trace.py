@@ -145,7 +145,7 @@ class Trace:
         before_run, after_run = _each(self.before_run), _each(self.after_run)
         backward = _by_container(self.backward_guards)
         stores, restore = _by_container(self.stores.rows), self.stores or None
-        always = self.stores.has_given
+        always = self.stores.has_arguments
         lib.norch_record_conditions(
             recording, guards, backward, watches, before_run, after_run, stores, restore, always, self.keep_alive
         )
@@ -246,7 +246,7 @@ class Trace:
             given = [i for x in tensors if (i := argument_of(x, leaves)) is not None]
             is_new = where in before and before[where]() is not value
             if given and is_new and is_tree(value):
-                self.stores.add_given(where, value, leaves)
+                self.stores.add_arguments(where, value, leaves)
             elif made and not given and (is_new or is_a(value, (Handle, tuple))):
                 self.stores.add(where, value)
             elif is_a(value, Handle) and where in before and not is_new:

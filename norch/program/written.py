@@ -126,47 +126,47 @@ class Where:
 class Stores:
     """What the function puts somewhere: tensors that it makes, what holds such, and arguments and views of them.
 
-    rows        the conditions that it is there already
-    has_given   whether it puts arguments somewhere, so that there is more than conditions can tell
+    rows           the conditions that it is there already
+    has_arguments  whether it puts arguments somewhere, so that there is more than conditions can tell
     """
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self._values: list[Any] = []
-        self._made: list[tuple[Where, Any]] = []
-        self._given: list[tuple[Where, Any, list[Any]]] = []
+        self._recorded: list[tuple[Where, Any]] = []
+        self._of_arguments: list[tuple[Where, Any, list[Any]]] = []
 
     def add(self, where: Where, value: Any) -> None:
         self.rows.append(where.row(value))
-        self._made.append((where, value))
+        self._recorded.append((where, value))
         self._values.append(value)
 
-    def add_given(self, where: Where, value: Any, arguments: tuple[Any, ...]) -> None:
+    def add_arguments(self, where: Where, value: Any, arguments: tuple[Any, ...]) -> None:
         """value: an argument, a view of one, or a list, tuple or dict of such and other tensors."""
         leaves: list[Any] = []
         tree = flatten(value, leaves, is_tensor)
-        self._given.append((where, tree, [_Given(x, arguments) for x in leaves]))
+        self._of_arguments.append((where, tree, [_Source(x, arguments) for x in leaves]))
         self._values.append(value)
 
     def puts(self, value: Any) -> bool:
         return any(value is one for one in self._values)
 
     @property
-    def has_given(self) -> bool:
-        return bool(self._given)
+    def has_arguments(self) -> bool:
+        return bool(self._of_arguments)
 
     def __bool__(self) -> bool:
         return bool(self._values)
 
     def __call__(self, *arguments: Any) -> None:
         """Puts all there again."""
-        for where, value in self._made:
+        for where, value in self._recorded:
             where.put(value)
-        for where, tree, leaves in self._given:
+        for where, tree, leaves in self._of_arguments:
             where.put(rebuild(tree, iter([one.found(arguments) for one in leaves])))
 
 
-class _Given:
+class _Source:
     """A tensor that is put somewhere: the i-th argument, a view of it, or another one."""
 
     def __init__(self, x: Any, arguments: tuple[Any, ...]):

@@ -89,7 +89,7 @@ def test_dtypes_that_no_tensor_has(torch: Any, name: str) -> None:
 
 
 def test_names_of_own_names_are_placeholders(torch: Any) -> None:
-    for where, names in placeholders.own_names().items():
+    for where, names in placeholders.private_names().items():
         module = importlib.import_module(f"norch.{where}")
         for name in names:
             assert name not in vars(module), f"{where}.{name} is there"

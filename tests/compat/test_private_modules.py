@@ -14,7 +14,7 @@ import pytest
 
 import norch
 from norch import nn
-from norch.compat import functorch, inner, pytree_names, weak
+from norch.compat import functorch, private_functions, pytree_names, weak
 from norch.compat.placeholders import placeholder
 from norch.nn import _watch
 from norch.testing import assert_close
@@ -100,11 +100,11 @@ def test_layers_are_instances_of_private_bases(torch: Any, path: str) -> None:
 
 
 def test_clones_and_activations() -> None:
-    clones = inner._get_clones(nn.Linear(2, 2), 2)
+    clones = private_functions._get_clones(nn.Linear(2, 2), 2)
     assert norch.equal(clones[0].weight, clones[1].weight) and clones[0].weight is not clones[1].weight
-    assert inner._get_activation_fn("gelu") is nn.functional.gelu
+    assert private_functions._get_activation_fn("gelu") is nn.functional.gelu
     with pytest.raises(RuntimeError, match="relu/gelu"):
-        inner._get_activation_fn("tanh")
+        private_functions._get_activation_fn("tanh")
 
 
 # ---- hooks of all modules ------------------------------------------------------------------------------------------

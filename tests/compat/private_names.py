@@ -1,6 +1,6 @@
-"""Writes norch/compat/own_names.txt: what PyTorch has in modules that norch has too, beside its public names.
+"""Writes norch/compat/private_names.txt: what PyTorch has in modules that norch has too, beside its public names.
 
-Beside PyTorch: python tests/compat/own_names.py
+Beside PyTorch: python tests/compat/private_names.py
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from norch.compat import placeholders
 HEAD = """\
 # What PyTorch 2.13 defines in its modules beside public names, and norch does not: classes, and functions of the parts
 # that norch leaves out. Each is a placeholder (placeholders.py).
-# Written by tests/compat/own_names.py; placeholders.txt says what others are.
+# Written by tests/compat/private_names.py; placeholders.txt says what others are.
 """
-FILE = Path(norch.__file__).parent / "compat" / "own_names.txt"
+FILE = Path(norch.__file__).parent / "compat" / "private_names.txt"
 # Modules of which functions are listed too: they export, print and distribute. Those of the others compute, and a
 # program that asks for them in a try statement takes another path without them.
 FUNCTIONS = ("compiler", "cuda", "distributed", "fx", "hub", "jit", "library", "multiprocessing", "onnx", "overrides",
@@ -69,7 +69,7 @@ def _is_of(thing: object, path: str) -> bool:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    placeholders.own_names = dict  # type: ignore[assignment]  # of before
+    placeholders.private_names = dict  # type: ignore[assignment]  # of before
     found = {path: names for path in modules() if (names := listed(path))}
     wrap = textwrap.TextWrapper(119, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False)
     FILE.write_text(HEAD + "".join(wrap.fill(f"{path}: {' '.join(names)}") + "\n" for path, names in found.items()))
