@@ -121,6 +121,20 @@ def test_to_and_fro_holds_the_memory_itself(again: Any) -> None:
     assert first.tolist() == [2, 4, 6] and again(x.reshape(3, 1).t()).stride() == (1, 1)
 
 
+@pytest.mark.host  # of which NumPy sees the memory
+def test_arrays_over_a_tensor_whose_elements_lie_elsewhere() -> None:
+    """Of another dtype, and shifted by a part of an element; such memory may begin there, too."""
+    memory = np.zeros(17, "float32")
+    first = next(i for i in (0, 1) if (memory.ctypes.data + 4 * i) % 8)
+    x = norch.from_numpy(memory[first : first + 16])
+    y = norch.from_numpy(x.numpy()[1:15].view("float64"))  # 4 bytes from where the storage begins
+    y.fill_(1.5)
+    assert x.numpy()[1:15].view("float64").tolist() == [1.5] * 7 and x[0].item() == x[15].item() == 0
+    assert norch.from_numpy(x.numpy()[2:4].view("uint8")).shape == (8,)
+    with pytest.raises(norch.ArgumentError, match="not aligned"):
+        norch.from_numpy(x.numpy().view("uint8")[1:9].view("float32"))
+
+
 @pytest.mark.host
 def test_a_long_chain_of_owners_ends() -> None:
     x = norch.ones(2)

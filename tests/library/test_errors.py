@@ -89,6 +89,12 @@ def test_classes_out_of_range(name, call):
 # ---- common mistakes ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["add", "sub"])
+def test_sums_with_a_factor_are_named(name):
+    with pytest.raises(norch.ShapeError, match=f"^{name}: "):
+        getattr(norch, name)(norch.ones(2), norch.ones(3), alpha=2)
+
+
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "eq", "atan2"])
 def test_shapes_that_do_not_broadcast(name):
     a, b = norch.zeros(2, 3, 5), norch.zeros(3, 2)

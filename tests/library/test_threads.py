@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from checks import busy_threads
 
 import norch
 from norch._binding.library import lib
@@ -269,23 +270,9 @@ def test_a_forked_child_computes():
 def test_a_fork_while_workers_work():
     norch.set_num_threads(3)
     expected = large_work()
-    stop = threading.Event()
-
-    def busy():
-        x = norch.ones(300_000)
-        while not stop.is_set():
-            (x + 1).sum()
-
-    threads = [threading.Thread(target=busy) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
+    with busy_threads():
         for _ in range(5):
             assert in_a_child(lambda: large_work() == expected) == 0
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
     assert large_work() == expected
 
 

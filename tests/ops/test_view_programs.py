@@ -256,6 +256,8 @@ def test_as_strided_of_a_leaf_that_is_a_view_has_its_gradient():
     w = norch.ones(2, requires_grad=True)
     (x.as_strided((2,), (1,)) * w * x[:1]).sum().backward()
     assert x.grad.tolist() == [3, 1]
+    (before,) = norch.autograd.grad(x.as_strided((3,), (1,), 0).sum(), x)  # one element is not the leaf's
+    assert before.tolist() == [1, 1]
 
 
 def test_derivatives_of_derivatives_through_as_strided():

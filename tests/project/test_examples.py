@@ -59,40 +59,36 @@ def test_plots_are_written(tmp_path: Path) -> None:
         assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
 
 
+def output_of(name: str, folder: Path) -> str:
+    """The output of an example that draws a picture."""
+    for needed in NEEDED_BY_DIGITS:
+        pytest.importorskip(needed)
+    picture = folder / f"{name}.png"
+    done = run(f"examples/{name}.py", "--out", str(picture))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
+    return done.stdout
+
+
 @pytest.mark.slow
 def test_digits_are_read(tmp_path: Path) -> None:
-    for name in NEEDED_BY_DIGITS:
-        pytest.importorskip(name)
-    picture = tmp_path / "digits.png"
-    done = run("examples/digits.py", "--out", str(picture))
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = re.fullmatch(r"test accuracy: (\d+\.\d)%", done.stdout.splitlines()[-1])
+    found = re.fullmatch(r"test accuracy: (\d+\.\d)%", output_of("digits", tmp_path).splitlines()[-1])
     assert found is not None and float(found[1]) >= 97
-    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
 
 
 @pytest.mark.slow
 def test_digits_are_read_by_a_convolutional_network(tmp_path: Path) -> None:
-    for name in NEEDED_BY_DIGITS:
-        pytest.importorskip(name)
-    picture = tmp_path / "cnn_digits.png"
-    done = run("examples/cnn_digits.py", "--out", str(picture))
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = re.fullmatch(r"test accuracy: (\d+\.\d)%", done.stdout.splitlines()[-1])
+    found = re.fullmatch(r"test accuracy: (\d+\.\d)%", output_of("cnn_digits", tmp_path).splitlines()[-1])
     assert found is not None and float(found[1]) >= 98
-    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
 
 
 @pytest.mark.slow
 def test_a_map_of_digits_is_drawn(tmp_path: Path) -> None:
-    for name in NEEDED_BY_DIGITS:
-        pytest.importorskip(name)
-    picture = tmp_path / "vae_digits.png"
-    done = run("examples/vae_digits.py", "--out", str(picture))
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = re.search(r"held-out bound: (\d+\.\d\d) nats\nnearest neighbours of one digit: (\d+\.\d)%", done.stdout)
+    found = re.search(
+        r"held-out bound: (\d+\.\d\d) nats\nnearest neighbours of one digit: (\d+\.\d)%",
+        output_of("vae_digits", tmp_path),
+    )
     assert found is not None and float(found[1]) <= 25 and float(found[2]) >= 70
-    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
 
 
 @pytest.mark.slow

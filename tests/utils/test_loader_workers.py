@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from itertools import islice
 from pathlib import Path
@@ -18,6 +17,7 @@ from types import SimpleNamespace
 import loader_sets as sets
 import numpy as np
 import pytest
+from checks import busy_threads
 from leftovers import CONTEXTS, nothing_is_left, servers  # noqa: F401  (fixtures)
 
 import norch
@@ -453,23 +453,9 @@ def test_a_program_that_ends_while_workers_work():
 def test_workers_need_no_threads_of_the_program():
     """A fork beside busy threads of the library, again and again."""
     norch.set_num_threads(3)
-    stop = threading.Event()
-
-    def busy():
-        x = norch.ones(300_000)
-        while not stop.is_set():
-            (x + 1).sum()
-
-    threads = [threading.Thread(target=busy) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
+    with busy_threads():
         for _ in range(5):
             assert sum(x[:, 0].sum().item() for x in DataLoader(sets.Of(20, sets.wide), 4, num_workers=2)) == 190
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
 
 
 def test_storages_of_batches_are_given_back():
