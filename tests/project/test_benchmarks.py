@@ -56,7 +56,7 @@ def test_the_charts(tmp_path: Path) -> None:
     ("arguments", "line"),
     [
         (["memory", "--against", "none", "--only", "MLP"], r"  MLP 784-128-64-10, batch 64 +\d+\.\d+ +\d"),
-        (["cold_start", "--against", "none", "--rounds", "1"], r"  norch +\d+ ms +1.00 +\d+ MB"),
+        (["cold_start", "--against", "none", "--rounds", "1"], r"  norch +[\d.]+ m?s +1.00 +\d+ MB"),
         (["threads", "--only", "MLP", "--rounds", "4", "--slot", "0"], r"  MLP .*\d\.\d\d  \(.+ \.\. .+\)"),
     ],
 )
