@@ -6,8 +6,8 @@ They are imported when a function is called. Tensors of a CUDA device go over th
     forward  X[k] = s sum over j of x[j] e^(-2 pi i j k / n)
     inverse  x[j] = s sum over k of X[k] e^(2 pi i j k / n)
 
-norm says where 1 / n stands: "backward" (None, the default) in the inverse, "forward" in the forward transform, "ortho"
-1 / sqrt(n) in both. The matrix of a transform is symmetric: the gradient is a transform again.
+norm chooses where the factor 1 / n is: "backward" (None, the default) in the inverse, "forward" in the forward
+transform, "ortho" 1 / sqrt(n) in both. The matrix of a transform is symmetric: the gradient is a transform again.
 """
 
 from __future__ import annotations

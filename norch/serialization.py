@@ -295,7 +295,7 @@ def _reader(f: Any, source: Source, head: bytes, where: Device | Chosen | None, 
 
 
 def _storage(source: Source, size: int) -> Storage:
-    """The storage that stands next, whose size has been read."""
+    """The next storage, whose size has been read."""
     source.read(-source.taken % ALIGNMENT)
     storage, found = source.storage(size)
     (expected,) = CHECK.unpack(source.read(CHECK.size))

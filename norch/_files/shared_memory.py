@@ -95,8 +95,8 @@ def _references_of_two_owners() -> int:
 
 
 def share_memory_(self: Any) -> Any:
-    """Moves the elements to shared memory, once for all: processes that the tensor is sent to, or that are forked
-    later, see what the others write. Does nothing to tensors of other devices, and to what is shared already.
+    """Moves the elements to shared memory: processes that get the tensor, or are forked later, see each other's writes.
+    Does nothing to tensors of other devices, and to what is shared already.
 
     Error where other tensors see the same memory: they would be left behind.
 

@@ -116,7 +116,7 @@ class AutogradMethods(Handle):
         self._grad = None
 
     def retain_grad(self) -> None:
-        """Lets backward() leave the gradient in .grad, also where this is no leaf."""
+        """Makes backward() keep the gradient in .grad of this tensor, even if it is not a leaf."""
         node = self._hookable("retain_grad")
         if type(node) is not Leaf:
             if not retaining(node.hooks, self):

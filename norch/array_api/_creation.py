@@ -1,4 +1,4 @@
-"""Functions of the array API standard that make arrays or tell of dtypes. Arrays are norch's tensors."""
+"""Functions of the array API standard that make arrays or describe dtypes. Arrays are norch's tensors."""
 
 from __future__ import annotations
 

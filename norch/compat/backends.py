@@ -156,8 +156,8 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How CUDA devices compute products of float32: "highest", as precise as float32; "high" and "medium", as TF32 is.
-    ValueError for other names. It sets cuda.matmul.allow_tf32; the CPU computes in float32 always.
+    """Sets how CUDA devices compute products of float32: "highest" with the precision of float32, "high" and "medium"
+    with that of TF32. ValueError for other names. It sets cuda.matmul.allow_tf32; the CPU computes in float32 always.
 
     >>> norch.set_float32_matmul_precision("highest")
     """

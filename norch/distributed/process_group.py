@@ -121,7 +121,7 @@ _groups: list[ProcessGroup] = []
 
 
 def is_available() -> bool:
-    """True. is_mpi_available() tells whether MPI is installed."""
+    """True. is_mpi_available() says whether MPI is installed."""
     return True
 
 

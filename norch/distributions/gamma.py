@@ -71,7 +71,7 @@ def standard_gamma(concentration: Tensor) -> Tensor:
 
 def _log_of_draw(a: Tensor) -> Tensor:
     """Logarithms of draws, by rejection: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS
-    26 (2000). Of a concentration below 1: that of 1 more, times a power of a uniform number (section 6)."""
+    26 (2000). For a concentration below 1: the draw for 1 more, times a power of a uniform number (section 6)."""
     flat = where(a < 1, a + 1, a).reshape(-1)
     d = flat - 1 / 3
     c = (9 * d).rsqrt()

@@ -210,7 +210,8 @@ def scaled_dot_product_attention(
 
     attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added, in query's dtype. is_causal:
     position i sees positions up to i only. scale: 1 / sqrt(E) unless given. A row without a position gives 0.
-    dropout_p: so many of the weights of value are zeroed, the others scaled by 1 / (1 - dropout_p), in training or not.
+    dropout_p: the fraction of the weights of value that is zeroed; the others are scaled by 1 / (1 - dropout_p), in
+    training or not.
 
     >>> x = norch.eye(2)
     >>> norch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]

@@ -186,7 +186,7 @@ def zero_(x: Tensor) -> Tensor:
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """The tensors one after the other along dim (axis, as NumPy says); all other sizes must agree, dtypes are promoted.
+    """The tensors joined along dim (NumPy's name: axis); all other sizes must agree, and dtypes are promoted.
 
     >>> norch.cat([norch.zeros(1), norch.ones(2)])
     tensor([0., 1., 1.])
@@ -213,7 +213,7 @@ _Cat = derivative("cat", (), backward=_cat_grad, layout=("metas", "dim"), shares
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors of one shape along a new axis dim (or axis, as NumPy says)."""
+    """Tensors of the same shape, joined along a new axis dim (NumPy's name: axis)."""
     listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "stack")  # C checks each
     dim = dim if axis is None else axis
     return record_sequence(_Stack, lib.norch_stack(listed, dim), listed, dim)
@@ -257,7 +257,7 @@ _NAMES_OF_OPERANDS = {"tensor1", "tensor2", "tensor", "other", "scalar", "scalar
 
 
 def result_type(*operands: Any, **named: Any) -> DType:
-    """The dtype of an operation on two tensors or numbers; their names, as tensor and other, have no effect.
+    """The dtype of the result of an operation on two tensors or numbers, whatever the names of the arguments.
 
     >>> norch.result_type(norch.ones(2, dtype=norch.float16), 1.5)
     norch.float16
@@ -270,7 +270,7 @@ def result_type(*operands: Any, **named: Any) -> DType:
 
 
 def is_floating_point(input: Any) -> bool:
-    """Whether the dtype of a tensor is a floating one."""
+    """Whether the dtype of a tensor is a float."""
     return tensor_of(input, "is_floating_point").dtype.is_floating_point
 
 
@@ -335,8 +335,8 @@ def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
 
 @method
 def record_stream(self: Any, s: Any) -> None:
-    """Says that the stream s (norch.cuda.Stream) uses this tensor, which was made in another: once it is freed, its
-    memory is not reused before what s has been given until then is done. DeviceError on the CPU."""
+    """Notes that the stream s (norch.cuda.Stream) uses this tensor, which was made in another one. When the tensor is
+    freed, its memory is reused only after the work that s has by then is done. DeviceError on the CPU."""
     number = getattr(s, "stream_id", None)
     if number is None:
         raise TypeError(f"record_stream: expected a norch.cuda.Stream, not {type(s).__name__}")

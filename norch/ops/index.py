@@ -265,7 +265,9 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
 index_copy, index_copy_ = map(
     method,
     _write_along(
-        "index_copy", KINDS["COPY"], "A copy of x whose parts at the given indices (1-d) of an axis are source's."
+        "index_copy",
+        KINDS["COPY"],
+        "A copy of x with the parts at the given indices (1-d) of an axis replaced by those of source.",
     ),
 )
 _index_add, _index_add_ = _write_along("index_add", KINDS["ADD"], "")
@@ -273,7 +275,7 @@ _index_add, _index_add_ = _write_along("index_add", KINDS["ADD"], "")
 
 @method
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """A copy of x to whose parts at the given indices (1-d) of an axis alpha times those of source are added."""
+    """A copy of x with alpha times the parts of source added to the parts at the given indices (1-d) of an axis."""
     return _index_add(input, dim, index, _scaled(source, alpha))
 
 
@@ -323,7 +325,7 @@ def index_fill_(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 @method
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements of x, as if it were flat, at the given indices; the shape of index.
+    """The elements of the flattened x at the given indices, in the shape of index.
 
     >>> norch.take(norch.tensor([[1, 2], [3, 4]]), norch.tensor([0, -1]))
     tensor([1, 4])

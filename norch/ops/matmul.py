@@ -213,7 +213,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 @method
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of products of two vectors of one size."""
+    """The sum of the products of two vectors of the same size."""
     return _with_vector(_DOT, as_operand(input, "dot"), as_operand(tensor, "dot"))
 
 

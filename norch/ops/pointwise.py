@@ -322,7 +322,7 @@ _nan_to_num = function_op(  # b for NaN, c and -c for infinities
 
 @method
 def add(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
-    """input + alpha * other; add(input, alpha, other) is the older way to say it.
+    """input + alpha * other; add(input, alpha, other) is an older form.
 
     >>> norch.add(norch.ones(2), 1)
     tensor([2., 2.])
@@ -334,7 +334,7 @@ def add(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
 
 @method(aliases=("subtract",))
 def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
-    """input - alpha * other; sub(input, alpha, other) is the older way to say it."""
+    """input - alpha * other; sub(input, alpha, other) is an older form."""
     if second is not None:
         other, alpha = second, other
     return _sub(input, other) if alpha == 1 else with_factor(_sub, "sub", alpha, input, other)
@@ -411,7 +411,7 @@ def _legal_power(a: Operand, b: Operand) -> Any:
 
 @method(aliases=("clip",))
 def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """input held between min and max (numbers or tensors); NaN stays. With min above max, max."""
+    """input limited to [min, max], which are numbers or tensors; NaN stays. With min above max, max."""
     if min is None and max is None:
         raise ArgumentError("clamp: give min, max or both")
     try:

@@ -436,7 +436,7 @@ def standard_exponential(x: Tensor, generator: Generator | None = None) -> Tenso
 
 @method
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers drawn uniformly from [from_, to), the parts of complex ones each so."""
+    """Fills with numbers drawn uniformly from [from_, to); of complex numbers both parts."""
     check_numbers("uniform_", from_=from_, to=to)
     return _filled(
         self, "uniform_", from_ <= to, f"[{from_}, {to}) is no interval",

@@ -28,7 +28,8 @@ from .view import slice_
 
 @method
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """out[i][j] = x[index[i][j]][j] for dim 0, and so on; the shape of index (integers)."""
+    """out[i][j] = x[index[i][j]][j] for dim 0, likewise for the others; the result has the shape of index
+    (integers)."""
     x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, check_index(index, "gather"))
     return record_one(Gather, out, x, index, dim)
@@ -43,7 +44,7 @@ Gather = derivative("gather", layout=("x_meta", "index", "dim"), tensors=("index
 
 @method(moves=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """gather() whose other axes are broadcast, and whose indices may be negative; without dim of the flattened x."""
+    """gather() with the other axes broadcast and negative indices allowed; without dim in the flattened x."""
     x, indices = as_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
     if indices.dtype is not int64:
         raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
@@ -122,7 +123,8 @@ def _scatter_by(x: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Operand | None = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
-    """A copy of x with out[index[i][j]][j] = src[i][j] for dim 0, and so on; the last of several stays.
+    """A copy of x with out[index[i][j]][j] = src[i][j] for dim 0, likewise for the others; of several writes the last
+    one stays.
 
     src is a tensor of the dtype of x, or a number (also as value). reduce: "add" or "multiply" instead of setting.
 
@@ -142,7 +144,7 @@ def scatter_(
 
 @method
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
-    """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, likewise for the others."""
     return _scatter(as_operand(input, "scatter_add"), dim, index, src, True, False, "scatter_add")
 
 
@@ -216,8 +218,8 @@ _ScatterProd = derivative("scatter_reduce", ("x", "src", "index"), backward=_sca
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy of x into which src[i][j] is reduced at index[i][j] of dim 0, and so on: by "sum", "prod", "mean", "amax"
-    or "amin", together with what is there or, without include_self, instead of it.
+    """A copy of x with src[i][j] reduced into out[index[i][j]][j] for dim 0 (likewise for the others), by "sum",
+    "prod", "mean", "amax" or "amin"; include_self says whether x's own elements take part.
 
     >>> norch.scatter_reduce(norch.zeros(2), 0, norch.tensor([0, 0]), norch.tensor([3.0, 5.0]), "amax")
     tensor([5., 0.])
@@ -251,8 +253,8 @@ def scatter_reduce(
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy of x into whose parts at the given indices (1-d) of an axis those of source are reduced: by "prod",
-    "mean", "amax" or "amin", together with what is there, or without it."""
+    """A copy of x with the parts of source reduced into the parts at the given indices (1-d) of an axis, by "prod",
+    "mean", "amax" or "amin"; include_self says whether x's own parts take part."""
     x, source = as_operand(input, "index_reduce"), as_operand(source, "index_reduce")
     flag(include_self, "index_reduce: include_self")
     if reduce == "sum":

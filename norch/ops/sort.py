@@ -46,7 +46,8 @@ def sorted_by(x: Tensor, dim: int, k: int, descending: bool) -> tuple[Tensor, Te
 
 @method(numpy=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False) -> sort_result:
-    """(values, indices) along dim in ascending or descending order; equal ones keep theirs, NaN is the greatest.
+    """(values, indices) along dim in ascending or descending order; equal elements keep their order, and NaN is the
+    greatest.
 
     >>> norch.sort(norch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
@@ -168,8 +169,8 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where each value of input is to be put into the sorted last axis of sorted_sequence, before its equals (side
-    "left") or behind them ("right").
+    """The index at which each value of input belongs in the sorted last axis of sorted_sequence: before equal elements
+    (side "left") or after them ("right").
 
     sorted_sequence is 1-d, or has the leading sizes of input; sorter gives the order of one that is not sorted.
 

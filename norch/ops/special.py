@@ -74,13 +74,13 @@ def _i1e_grad(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
 
 i0: Operation = op(
     "i0",
-    "Modified Bessel function of the first kind, of order 0; even, from 1 at 0. Integers become floats.",
+    "The modified Bessel function of the first kind, of order 0. Integers become floats.",
     grad=lambda g, x: g * i1(x),
 )
 i0e: Operation = function_op("i0e", "i0(x) e**-|x|, which does not overflow.", grad=_i0e_grad)
 i1: Operation = function_op(
     "i1",
-    "Modified Bessel function of the first kind, of order 1; odd. Integers become floats.",
+    "The modified Bessel function of the first kind, of order 1. Integers become floats.",
     grad=lambda g, x, out: g * (i0(x) - _over(out, x)),
 )
 i1e: Operation = function_op("i1e", "i1(x) e**-|x|, which does not overflow.", grad=_i1e_grad)

@@ -348,8 +348,8 @@ def _over_array(array: Any) -> Tensor:
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """data as a tensor, which shares memory with tensors and NumPy arrays where dtype and device allow; with those that
-    are read-only, too, with a warning."""
+    """data as a tensor, which shares memory with a tensor or a NumPy array if dtype and device allow (with a warning if
+    the array is read-only)."""
     return _as_tensor(data, dtype, device, "as_tensor")
 
 

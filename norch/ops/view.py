@@ -104,7 +104,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Without the axes of size 1: all of them, or those of dim that are."""
+    """A view without the axes of size 1: without all of them, or those in dim."""
     dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     return record_view(Reshape, lib.norch_squeeze(input, dims), input, squeeze, (dim,))
 
@@ -147,7 +147,7 @@ Permute = view_derivative("permute", grad=lambda g, arguments: permute(g, _inver
 
 @method
 def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
-    """Two axes exchanged; or, with a sequence of all axes as dim0, in another order, as NumPy has it."""
+    """A view with two axes exchanged; or, as in NumPy, with all axes in the order of the sequence dim0."""
     if dim1 is None and isinstance(dim0, (tuple, list)):
         return permute(input, dim0)
     return record_view(_Transpose, lib.norch_transpose(input, dim0, dim1), input, transpose, (dim0, dim1))
@@ -166,7 +166,7 @@ _Reversed = view_derivative("permute", grad=lambda g: reversed_axes(g))
 
 @method(moves=True)
 def t(input: Tensor) -> Tensor:
-    """A matrix transposed; vectors and numbers as they are."""
+    """A view of a matrix, transposed; vectors and numbers are returned unchanged."""
     out = reversed_axes(input)
     if out.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(out.shape)[::-1]}; use transpose() or mT")
@@ -251,7 +251,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @method
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two axes, as the last axis; offset above it (or, negative, below)."""
+    """The diagonal of two axes as the last axis, offset above the main diagonal (negative: below)."""
     out = lib.norch_diagonal(input, offset, dim1, dim2)
     return record_view(Region, out, input, diagonal, (offset, dim1, dim2))
 

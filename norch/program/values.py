@@ -1,4 +1,4 @@
-"""Questions about single values, for guards.py: who has defined one, what code does with it."""
+"""Questions about single values, for guards.py: where one was defined, what code does with it."""
 
 from __future__ import annotations
 

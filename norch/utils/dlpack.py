@@ -26,7 +26,7 @@ _CPU, _CUDA = 1, 2
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of an array of another library, which lives as long as the tensor does.
+    """A tensor over the memory of another library's array, which is kept alive by the tensor.
 
     ext_tensor: an object with `__dlpack__` and `__dlpack_device__`, or an unused capsule. device: where
     the result shall be; None: where the array is. copy: True always copies, False never does (ArgumentError where a

@@ -23,7 +23,7 @@ from ..view import diagonal as _diagonal
 
 @method(moves=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Of a vector, the matrix with it on a diagonal; of a matrix, a copy of a diagonal.
+    """The matrix with a vector on a diagonal, or a copy of the diagonal of a matrix.
 
     >>> norch.diag(norch.tensor([1, 2]))
     tensor([[1, 0],

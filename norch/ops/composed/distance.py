@@ -203,7 +203,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 @method(inplace=True, composed=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """input with its parts along dim, whose p-norm is more than maxnorm, scaled down to that. p is positive."""
+    """input with each part along dim whose p-norm exceeds maxnorm scaled down to maxnorm. p is positive."""
     x = at_least(2, as_operand(input, "renorm"), "renorm")
     x = x if x.is_complex() else floats_of(x, "renorm")
     if not (p > 0 and maxnorm >= 0):

@@ -57,7 +57,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 @rename_errors
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All choices of one element of each vector, a row each; of one vector, itself.
+    """All choices of one element of each vector, each choice a row; a single vector is returned unchanged.
 
     >>> norch.cartesian_prod(norch.tensor([1, 2]), norch.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
@@ -72,7 +72,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @rename_errors
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of r elements of a vector in their order, a row each.
+    """All choices of r elements of a vector in their order, each choice a row.
 
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
@@ -112,7 +112,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 @rename_errors
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Positions in the flattened shape as one tensor of indices an axis.
+    """Positions in the flattened shape as indices: one tensor for each axis.
 
     >>> norch.unravel_index(norch.tensor([5]), (2, 4))
     (tensor([1]), tensor([1]))

@@ -55,7 +55,7 @@ def gcd(input: Any, other: Any) -> Any:
 
 @method(inplace=True, moves=True)
 def lcm(input: Any, other: Any) -> Any:
-    """The least common multiples of integers, not negative; 0 where one of both is 0.
+    """The least common multiples of integers, not negative; 0 where either is 0.
 
     >>> norch.lcm(norch.tensor([4, 0]), norch.tensor([6, 5]))
     tensor([12,  0])
@@ -78,7 +78,7 @@ def heaviside(input: Any, values: Any) -> Any:
 
 @method(inplace=True, moves=True)
 def nextafter(input: Any, other: Any) -> Any:
-    """The next number of the dtype after input in the direction of other. Floats of one dtype.
+    """The number of the dtype that comes next after input, towards other. Floats of one dtype.
 
     >>> norch.nextafter(norch.tensor([1.0]), norch.tensor([2.0])) - 1
     tensor([1.1921e-07])
@@ -97,7 +97,7 @@ def nextafter(input: Any, other: Any) -> Any:
 
 @composed
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
-    """The derivatives of samples along the axes dim (None: all), a tensor each, by differences of neighbours.
+    """The derivatives of samples along each axis of dim (None: all), a tensor for each, by differences of neighbours.
 
     spacing: the distance of the samples, or one for each axis, or their coordinates, a vector for each axis. Inside,
     the error is of second order in the distances, also where these differ (Fornberg 1988); at the edges it is of

@@ -31,7 +31,7 @@ from ..view import axis, reshape
 def quantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-th quantiles (q a number or 1-d tensor in [0, 1]) of all elements or along dim; NaN where there is one.
+    """The q-th quantiles of all elements or along dim, NaN if there is a NaN; q is a number or a vector in [0, 1].
 
     Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q give a new first axis.
     float32 and float64 only.
@@ -171,7 +171,7 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """As unique(), but of equal neighbours only, in their order."""
+    """The elements without those that equal their predecessor, in order (1-d), or with dim the slices along it."""
     return _distinct(as_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
 
 
@@ -223,7 +223,7 @@ def _begins(rows: Tensor) -> Tensor:
 
 @rename_errors
 def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Where elements are among test_elements; with invert where they are not. Either may be a number.
+    """Whether each element is among test_elements; with invert, whether it is not. Either may be a number.
 
     >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
     tensor([False,  True, False,  True])
@@ -245,7 +245,7 @@ def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = Fals
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Each element less the one before it along dim, n times over; for bool, whether they differ.
+    """Each element minus the one before it along dim, repeated n times; for bool, whether they differ.
 
     prepend and append are joined to input first.
 
@@ -270,7 +270,8 @@ def diff(
 
 @method(moves=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number 0, 1, ... occurs in input (1-d, integers, none negative): (n,), n at least minlength.
+    """How often each of 0, 1, ... occurs in input, a vector of integers that are not negative: at least minlength
+    counts.
 
     With weights, of input's shape, the sums of those: float32 if they are, else float64.
 

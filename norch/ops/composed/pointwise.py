@@ -37,7 +37,7 @@ def positive(input: Tensor) -> Tensor:
 
 @method(inplace=True, composed=True)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """The nearest number with so many decimals (negative ones: tens, hundreds ...), halves to the even one.
+    """input rounded to this many decimals (negative: to tens, hundreds ...), halves to the even digit.
 
     >>> norch.round(norch.tensor([0.5, 1.5, 2.375])), norch.round(norch.tensor([2.375]), decimals=1)
     (tensor([0., 2., 2.]), tensor([2.4000]))
@@ -69,7 +69,7 @@ def rad2deg(input: Tensor) -> Tensor:
 
 @method(inplace=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first held between eps and 1 - eps."""
+    """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps]."""
     if eps is not None:
         check_numbers("logit", eps=eps)
         input = as_operand(input, "logit")
@@ -81,7 +81,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Numbers in place of NaN and the infinities: by default 0, and the dtype's largest and smallest.
+    """input with numbers in place of NaN and infinities: by default 0, and the dtype's largest and smallest number.
 
     >>> norch.nan_to_num(norch.tensor([norch.nan, norch.inf]), posinf=9.0)
     tensor([0., 9.])
@@ -228,7 +228,7 @@ def _ldexp(x: Tensor, power: Tensor) -> Tensor:
 
 @method(inplace=True, composed=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is the older way to say it."""
+    """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is an older form."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
     if value == 1:
@@ -238,7 +238,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
 
 @method(inplace=True, composed=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is the older way to say it."""
+    """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is an older form."""
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
     if value == 1:
@@ -255,7 +255,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 @method
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have one shape and the same elements; NaN equals nothing."""
+    """Whether both have the same shape and the same elements; NaN equals nothing."""
     for x in (input, other):
         if not isinstance(x, Handle):
             raise TypeError(f"equal: expected two tensors, got {type(x).__name__}")

@@ -222,7 +222,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @composed
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tensor:
-    """The sum of products over several axes of a and as many of b; the axes left, a's first, are those of the result.
+    """The sum of products over some axes of a and as many of b; the result has the other axes, a's first.
 
     dims is a number (the last axes of a and the first of b) or two lists of axes; axes is NumPy's name for it.
     ShapeError when sizes differ.
@@ -381,7 +381,7 @@ linalg_cross = composed(linalg_cross)
 
 @composed
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices one after the other, in the order that costs least."""
+    """The product of several matrices, multiplied in the order that costs least."""
     if not matrices:
         raise ArgumentError("chain_matmul: needs at least one matrix")
     listed = [as_operand(x, "chain_matmul") for x in matrices]
@@ -395,7 +395,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 @composed
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of matrices in the order that costs least; the first and the last may be vectors.
+    """The product of several matrices, multiplied in the order that costs least; the first and the last may be vectors.
 
     >>> norch.linalg.multi_dot([norch.ones(3), norch.eye(3), norch.ones(3)])
     tensor(3.)

@@ -69,7 +69,7 @@ def ravel(input: Tensor) -> Tensor:
 
 @method(moves=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One axis as several, of the given sizes, one of which may be -1.
+    """A view with one axis divided into several of the given sizes, one of which may be -1.
 
     >>> norch.arange(6).unflatten(0, (2, -1)).shape
     norch.Size([2, 3])
@@ -179,14 +179,14 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 
 @rename_errors
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors side by side: along the second axis, or the first of vectors."""
+    """The tensors joined along the second axis (vectors: along the first)."""
     listed = [atleast_1d(x) for x in tensors_of(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
 @rename_errors
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors one below the other; vectors count as rows."""
+    """The tensors joined along the first axis; vectors count as rows."""
     return cat([atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
 
 
@@ -195,13 +195,13 @@ row_stack = vstack
 
 @rename_errors
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors one behind the other, along the third axis."""
+    """The tensors joined along the third axis."""
     return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
 
 
 @rename_errors
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors side by side; vectors count as columns."""
+    """The tensors joined along the second axis; vectors count as columns."""
     return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
 
 
@@ -276,7 +276,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 @method(moves=True)
 def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
-    """A copy whose elements moved on by shifts along dims, those from the end to the front; over all without dims.
+    """A copy whose elements are moved by shifts along dims, from the end back to the front; without dims in the
+    flattened tensor.
 
     >>> norch.arange(4).roll(1)
     tensor([3, 0, 1, 2])
@@ -303,7 +304,7 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
 
 @method(moves=True)
 def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
-    """A copy made of so many copies along each axis; more numbers than axes put new ones in front.
+    """A copy with the tensor repeated along each axis; more numbers than axes add new axes in front.
 
     >>> norch.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
@@ -341,7 +342,8 @@ def repeat_interleave(
     *,
     output_size: int | None = None,
 ) -> Tensor:
-    """Each element along dim (of all, without dim) so many times in a row; repeats: one number, or one for each.
+    """Each element along dim (without dim, of the flattened tensor), repeated as often as repeats says: one number, or
+    one for each element.
 
     repeat_interleave(repeats) alone gives the indices 0 ... n - 1, each so many times.
 
@@ -447,7 +449,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 @method
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """Summed over the axes that broadcasting from the sizes, or size, would have added or repeated."""
+    """The tensor summed to a shape that broadcasts to its own."""
     sizes = sizes if size is None else (size,)
     sizes = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
     shape, dtype = tuple(self.shape), self.dtype

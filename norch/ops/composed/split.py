@@ -34,7 +34,7 @@ def _parts(x: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tens
 def split(
     tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts of one size along dim (the last may be smaller), or of each of the given sizes.
+    """Views of parts of the same size along dim (the last may be smaller), or of the given sizes.
 
     >>> [part.tolist() for part in norch.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]

@@ -32,8 +32,8 @@ def as_float(x: Tensor, name: str) -> Tensor:
 def cov(
     input: Tensor, *, correction: float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariances of variables, one a row of input (a vector is one variable), over observations, one a column. Of
-    complex variables the second is conjugated.
+    """The covariances of variables over observations: each row of input is a variable (a vector is one), each column an
+    observation. Of complex variables the second is conjugated.
 
     fweights (integers) say how often each observation was made, aweights (floats) how much it counts.
 
@@ -77,8 +77,8 @@ def cov(
 
 @method(composed=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of variables, one a row: cov() over the product of their standard deviations; they, or their
-    real and imaginary parts, lie in [-1, 1]."""
+    """The correlations of variables, one in each row: cov() divided by their standard deviations, and limited to
+    [-1, 1] (complex: both parts)."""
     input = as_operand(input, "corrcoef")
     c = cov(input)
     if c.ndim == 0:
@@ -104,7 +104,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
 
 @composed
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """trapezoid() up to the second sample, the third, and so on."""
+    """trapezoid() up to the second sample, up to the third, and so on."""
     parts, dtype = _trapezoids(y, x, dx, dim, "cumulative_trapezoid")
     return parts.cumsum(dim).to(dtype)
 

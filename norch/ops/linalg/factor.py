@@ -323,7 +323,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]:
     """(gQ + Q (X + X^H - Re diag X)) R^-H with X = triu(gR R^H - Q^H gQ) (S. Walter and L. Lehmann, "Algorithmic
-    differentiation of linear algebra functions", 2013). Of a wide matrix [A_1 A_2] R is [R_1 R_2], R_2 = Q^H A_2."""
+    differentiation of linear algebra functions", 2013). For a wide matrix [A_1 A_2], R is [R_1 R_2], R_2 = Q^H A_2."""
     Q, R = factors_of(out, rest)
     m, n = Q.shape[-2], R.shape[-1]
     if qr_mode == "complete" and m > n:

@@ -36,7 +36,7 @@ def numpy(name: str = "norch.linalg") -> ModuleType:
 
 
 def scipy_linalg() -> Any:
-    """scipy.linalg, or an ImportError that tells how to install it."""
+    """scipy.linalg, or an ImportError that says how to install it."""
     try:
         import scipy.linalg  # type: ignore[import-untyped]
     except ImportError as error:

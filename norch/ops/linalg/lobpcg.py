@@ -74,7 +74,7 @@ def lobpcg(
     are at most tol times a norm of A (None: the square root of the dtype's eps).
 
     scipy.sparse.linalg.lobpcg computes, in float64, by a method of its own whatever method ("ortho", "basic") is; it
-    tells nothing while it runs, so that tracker= and the parameters of "ortho" raise a NotImplementedError. There are
+    reports nothing while it runs, so that tracker= and the parameters of "ortho" raise a NotImplementedError. There are
     derivatives by A where B is None; they solve k systems of A's size.
 
     >>> E, X = norch.lobpcg(norch.arange(1.0, 10.0).diag(), k=2)
