@@ -146,9 +146,15 @@ def check(name: str, axes: int, **tensors: Any) -> None:
 def channels_fit(name: str, axes: int, x: Any, weight: Any, groups: int, wanted: int) -> None:
     """ShapeError unless x has as many channels as weight expects."""
     if (channels := x.shape[-axes - 1]) != wanted and groups >= 1:
+        no_channels = x.ndim == axes + 1 and wanted == 1
         raise ShapeError(
             f"{name}: weight of shape {tuple(weight.shape)} with groups={groups} expects {wanted} input channels, got "
             f"{channels} in an input of shape {tuple(x.shape)}"
+            + (
+                f"; {axes + 1} dimensions are one sample: x.unsqueeze(1) adds a channel to a batch"
+                if no_channels
+                else ""
+            )
         ) from None
 
 

@@ -44,6 +44,14 @@ def test_channels_that_do_not_fit() -> None:
     for shape in ((2, 1, 8, 8), (1, 8, 8)):
         with pytest.raises(norch.errors.ShapeError, match=message + rf"shape \({shape[0]}, "):
             nn.Conv2d(3, 8, 3)(norch.ones(*shape))
+    for layer, shape in (
+        (nn.Conv1d(1, 3, 3), (5, 9)),
+        (nn.Conv2d(1, 3, 3), (8, 28, 28)),
+        (nn.ConvTranspose2d(1, 3, 3), (8, 9, 9)),
+    ):
+        with pytest.raises(norch.errors.ShapeError, match=r"one sample: x\.unsqueeze\(1\) adds a channel to a batch"):
+            layer(norch.ones(*shape))
+        layer(norch.ones(*shape).unsqueeze(1))
     with pytest.raises(norch.errors.ShapeError, match="conv1d: .*groups=2 expects 4 input channels, got 5 in an input"):
         nn.functional.conv1d(norch.ones(5, 9), norch.ones(6, 2, 3), groups=2)
     with pytest.raises(norch.errors.ShapeError, match="conv_transpose1d: .*expects 3 input channels, got 2 in"):
