@@ -50,6 +50,28 @@ def servers() -> None:
         sharer._start()
 
 
+def is_of_others(name: str) -> bool:
+    """Whether a process maps the file that is neither this one nor its child, such as that of other tests."""
+    ours = {os.getpid(), *(child.pid for child in multiprocessing.active_children())}
+    for process in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/maps") as maps:
+                if int(process) not in ours and any(f"/dev/shm/{name}" in line for line in maps):
+                    return True
+        except OSError:  # ended meanwhile, or another user's
+            continue
+    return False
+
+
+def difference(before: dict[str, object], after: dict[str, object]) -> list[str]:
+    """What changed, but for files in /dev/shm that are gone, which may be of others too."""
+    changed = [what for what in before if what != "/dev/shm" and before[what] != after[what]]
+    files = set(after.get("/dev/shm", ())) - set(before.get("/dev/shm", ()))  # type: ignore[call-overload]
+    return [f"{what}: {before[what]} -> {after[what]}" for what in changed] + [
+        f"/dev/shm/{name}" for name in sorted(files) if not is_of_others(name)
+    ]
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left(servers: None) -> Iterator[None]:
     """Each test ends its workers, and gives back what they shared."""
@@ -57,7 +79,7 @@ def nothing_is_left(servers: None) -> Iterator[None]:
     before = left()
     yield
     gc.collect()
-    end = time.monotonic() + 5  # threads end a moment later
-    while (after := left()) != before and time.monotonic() < end:
+    end = time.monotonic() + 30  # threads and workers end a moment later, which is long on a busy machine
+    while (changed := difference(before, left())) and time.monotonic() < end:
         time.sleep(0.01)
-    assert after == before
+    assert not changed, changed
