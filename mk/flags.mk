@@ -32,7 +32,7 @@ LINK := -shared $(THREADS) $(LINK_FLAGS) $(PACK) $(if $(SANITIZE),-fsanitize=$(S
 # ---- optimization by family -----------------------------------------------------------------------
 
 TUNE = -O3
-# Vectors as at -O3, without its copies of loops: the library has 3.7 MB, and 4.1 MB with -O3 for all.
+# Vectors as at -O3, without its copies of loops.
 COMPACT := -O2 $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
 # Structures of 128 to 512 bytes, of which each small call clears five: gcc's choice, "rep stos", takes 5 to 10 ns to start.
 SMALL   := $(if $(or $(CLANG),$(filter-out x86_64-%,$(MACHINE))),,$(foreach f,memset memcpy,\
@@ -41,6 +41,7 @@ PEEL    := $(if $(CLANG),,-fpeel-loops)
 SWITCH  := $(if $(CLANG),,-funswitch-loops -fversion-loops-for-strides)
 NO_TAIL := $(if $(CLANG),,--param vect-epilogues-nomask=0)
 ALIGN   := -falign-loops=32
+NO_JAM  := $(if $(CLANG),,-fno-loop-unroll-and-jam)
 
 BASE := $(filter baseline,$(ISAS))
 WIDE := $(filter-out baseline,$(ISAS))
@@ -56,7 +57,8 @@ SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize op
 #   loops of few instructions, by up to 1.9 if they straddle lines of the cache     ALIGN
 #   formulas: copies of each for half of a vector are 0.12 MB, and pay off with     NO_TAIL
 #     AVX-512 alone, in calls of 8 to 15 elements
-# Reductions of narrow rows, and softmax, take 1.3 to 1.6 times as long with COMPACT.
+#   rows of a reduction, which need no copies for several of them at once           NO_JAM
+# Reductions of narrow rows, and softmax, take 1.3 to 4 times as long with COMPACT.
 tune = $(foreach f,$1,$(foreach isa,$2,$(eval $(BUILD)/cpu/$(f)_isa.$(isa).o: TUNE = $3)))
 $(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a page waits for each byte
 $(patsubst %,$(BUILD)/python/%.o,dlpack listing profile recording): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
@@ -66,11 +68,15 @@ $(if $(WASM),$(BUILD)/cpu/complex.o $(patsubst %,$(BUILD)/python/%.o,arrays capt
 $(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
 $(call tune,pointwise,              baseline avx2,   $(COMPACT) $(ALIGN) $(NO_TAIL))
 $(call tune,reduce,                 $(BASE),         $(COMPACT) $(PEEL))
+$(call tune,reduce,                 avx2,            -O3 $(NO_JAM))
 $(call tune,matmul attention conv layer stage,  $(BASE) $(WIDE), $(COMPACT) $(PEEL))
 $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
 $(call tune,normalize pool,         $(AVX),          $(COMPACT) $(SWITCH))
 $(call tune,$(SELDOM),              $(BASE),         -Os)
+
+# The baseline of these has integers that all machines use, and floats for those without AVX2: their loops are optimized for size.
+$(if $(AVX),$(if $(CLANG),,$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/reduce_isa.baseline.o: EXTRA = -DNR_SMALL_FLOATS))
 
 # Not for speed alone: fused multiply-adds are exact enough for a product, and nowhere else.
 # Checks that a sanitizer puts between a product and its sum would leave some unfused, and kernels would differ in their bits.

@@ -96,6 +96,11 @@
 
 #endif
 
+#if IS_FLOAT && defined(NR_SMALL_FLOATS)
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
+
 /* The loops, once with a result of T and once with a result of bool. */
 #define LOOP_NAME(form) LOOP_FOR(form, SAME)
 #define R T
@@ -126,3 +131,7 @@ static void OF_DTYPE(fill)(nr_kernel_rows kernels) {
 #define TERNARY UNARY
 #include "../ops.def"
 }
+
+#if IS_FLOAT && defined(NR_SMALL_FLOATS)
+#pragma GCC pop_options
+#endif

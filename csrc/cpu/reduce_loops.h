@@ -75,6 +75,11 @@
 
 #endif
 
+#if IS_FLOAT && defined(NR_SMALL_FLOATS)
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
+
 typedef __typeof__(__builtin_choose_expr(sizeof(S) == 8, (int64_t)0, (int32_t)0)) POSITION;
 typedef __typeof__(__builtin_choose_expr(sizeof(S) == 1, (uint8_t)0, (POSITION)0)) MASK;
 
@@ -102,3 +107,7 @@ static void NAME(fill)(nr_kernel_rows kernels) {
 #define FINISH REDUCE
 #include "../ops.def"
 }
+
+#if IS_FLOAT && defined(NR_SMALL_FLOATS)
+#pragma GCC pop_options
+#endif
