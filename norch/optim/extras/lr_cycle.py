@@ -205,8 +205,10 @@ class CyclicLR(_Cycle):
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.CyclicLR(opt, 0.5, 1.5, step_size_up=2, cycle_momentum=False)
-    >>> schedule.step(), schedule.get_last_lr()
-    (None, [1.0])
+    >>> opt.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [1.0]
     """
 
     def __init__(

@@ -53,8 +53,10 @@ class ChainedScheduler(_Several):
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
     >>> schedule = norch.optim.lr_scheduler.ChainedScheduler(halves)
-    >>> schedule.step(), schedule.get_last_lr()
-    (None, [0.25])
+    >>> opt.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
