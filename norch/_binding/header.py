@@ -78,7 +78,7 @@ def read_header(
         result, _, name = head.rpartition("{")[2].rpartition("norch_")
         if not parenthesis:
             continue
-        if name in builtins:  # _lib makes it
+        if name in builtins:  # library.py makes it
             continue
         try:
             function = getattr(library, "norch_" + name)
