@@ -78,6 +78,13 @@ class MetadataMethods(Handle):
         """Where in its storage the first element lies, counted in elements."""
         return self._offset
 
+    def is_set_to(self, tensor: Any) -> bool:
+        """Whether it has the memory of another tensor, in the same way: storage, offset, shape and strides."""
+        if not isinstance(tensor, Handle):
+            raise TypeError(f"is_set_to: expected a tensor, not {type(tensor).__name__}")
+        same = self.untyped_storage() is tensor.untyped_storage() and self._offset == tensor._offset  # type: ignore[attr-defined]
+        return same and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()  # type: ignore[attr-defined]
+
     def data_ptr(self) -> int:
         """The address of the first element."""
         lib.norch_note_unseen("Python reads the address of a tensor")

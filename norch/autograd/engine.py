@@ -27,7 +27,7 @@ from .halves import HALVES
 from .halves import propagate as propagate_halves
 from .hooks import add_to_grad, call_after, call_hooks, call_post_accumulate_hooks, check_gradient, retaining
 from .levels import batched_like, live_levels, sums_of_levels
-from .node import Leaf, Node
+from .node import GradientEdge, Leaf, Node
 from .record import gradient_edge
 from .targets import Targets, nodes_of
 
@@ -45,7 +45,8 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Adds the gradient of tensors (a tensor or a sequence) to the .grad of the leaves that they were computed from.
+    """Adds the gradient of tensors (a tensor, a graph.GradientEdge or a sequence) to the .grad of the leaves that they
+    were computed from.
 
     grad_tensors    the gradient of each tensor, of its shape; may be left out for tensors of one element, for 1
     retain_graph    keeps what the nodes saved, for another walk (default: create_graph)
@@ -86,6 +87,8 @@ def _add_found(inputs: list[Any], nodes: list[Node], targets: Targets, create_gr
         if g is not None and type(node) is Leaf:
             _accumulate(node, g, False, create_graph)
             call_post_accumulate_hooks(node, g)
+        elif g is not None and type(x) is GradientEdge:
+            raise Error(f"backward: inputs has an edge of {node.name()}, which has no .grad; grad() returns gradients")
         elif g is not None and not retaining(node.hooks, x):  # whose hook has added it
             add_to_grad(x, g)
 
@@ -101,6 +104,8 @@ def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tup
 
 
 def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
+    if type(output) is GradientEdge:
+        return _root_of_edge(output, gradient, create_graph)
     node = gradient_edge(output)
     if node is None:
         raise Error("backward: this tensor does not require grad and has no history; was it made under no_grad()?")
@@ -117,11 +122,23 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     return node, batched_like((gradient if create_graph else gradient.detach()).to(output), output)
 
 
+def _root_of_edge(edge: GradientEdge, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
+    like = edge.ownership_token
+    if gradient is None:
+        if like is None or like._numel != 1 or like._dtype >= _COMPLEX:
+            of = f"{edge.node.name()}'s result" if like is None else f"{like.dtype.name}, shape {tuple(like.shape)}"
+            raise ShapeError(f"backward: a gradient can be created implicitly only for a real scalar, not for {of}")
+        return edge.node, full_of(like, 1.0)
+    if like is not None:
+        check_gradient(gradient, like, "backward")
+    return edge.node, gradient if create_graph else gradient.detach()
+
+
 def tensors_in(x: Any, name: str) -> list[Any]:
-    """The tensors of a sequence, or a tensor alone, as a list."""
-    listed = list(x) if isinstance(x, (list, tuple)) else [x]
+    """The tensors and edges of a sequence, or one alone, as a list."""
+    listed = list(x) if isinstance(x, (list, tuple)) and type(x) is not GradientEdge else [x]
     for one in listed:
-        if not isinstance(one, Handle):
+        if not isinstance(one, Handle) and type(one) is not GradientEdge:
             raise TypeError(f"{name}: expected a tensor, not {type(one).__name__}")
     return listed
 

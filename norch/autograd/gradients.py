@@ -8,6 +8,7 @@ from .._package.typing import Any, Tensor
 from ..errors import ArgumentError, Error, ShapeError
 from . import engine
 from .levels import batching
+from .node import GradientEdge
 from .targets import Targets, nodes_of
 
 
@@ -24,7 +25,7 @@ def grad(
 ) -> tuple[Tensor, ...]:
     """The gradients of outputs with respect to inputs: a tuple of tensors, shaped as the inputs. No .grad changes.
 
-    outputs, inputs    a tensor or a sequence of tensors
+    outputs, inputs    a tensor, a graph.GradientEdge, or a sequence of them
     grad_outputs       the gradient of each output, of its shape; may be left out for outputs of one element, for 1
     retain_graph       keeps what the nodes saved, for another walk (default: create_graph)
     create_graph       records the walk itself, for derivatives of derivatives
@@ -61,8 +62,19 @@ def grad(
     for x, node in zip(listed, nodes):
         g = targets.found[node]
         if g is None and materialize_grads:
-            g = x.new_zeros(x.shape)
+            g = zeros_for(x)
         elif g is None and not allow_unused:
             raise Error("grad: an input was not used in the graph; pass allow_unused=True to get None for it")
         result.append(g)
     return tuple(result)
+
+
+def zeros_for(x: Any) -> Tensor:
+    """Zeros of the shape of an input."""
+    if type(x) is GradientEdge:
+        if x.ownership_token is None:
+            raise Error(
+                "grad: materialize_grads needs a shape, and the edge of an unused input was not made of a tensor"
+            )
+        x = x.ownership_token
+    return x.new_zeros(x.shape)

@@ -7,14 +7,35 @@ from typing import Any
 
 from .._package.exports import publish
 from .._tensor.handle import Handle
-from .node import Node
+from ..errors import Error
+from .node import GradientEdge, Node
+from .record import gradient_edge
 from .saved_hooks import disable_saved_tensors_hooks as disable_saved_tensors_hooks
 from .saved_hooks import save_on_cpu as save_on_cpu
 from .saved_hooks import saved_tensors_hooks as saved_tensors_hooks
 
 __all__ = [
-    "Node", "disable_saved_tensors_hooks", "increment_version", "save_on_cpu", "saved_tensors_hooks",
+    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version", "save_on_cpu",
+    "saved_tensors_hooks",
 ]  # fmt: skip
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """The edge at which the gradient of a tensor arrives, to stand for the tensor in grad() and backward(), so that its
+    elements can be freed. Error if the tensor does not require grad.
+
+    >>> x = norch.tensor(3.0, requires_grad=True)
+    >>> edge = norch.autograd.graph.get_gradient_edge(x * x)
+    >>> norch.autograd.grad(edge, x)
+    (tensor(6.),)
+    """
+    if not isinstance(tensor, Handle):
+        raise TypeError(f"get_gradient_edge: expected a tensor, not {type(tensor).__name__}")
+    node = gradient_edge(tensor)
+    if node is None:
+        raise Error("get_gradient_edge: this tensor does not require grad")
+    x: Any = tensor
+    return GradientEdge(node.apart(x), 0, x.detach().new_empty(()).expand(x.shape))
 
 
 def increment_version(tensor: Any | Iterable[Any]) -> None:

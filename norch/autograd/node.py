@@ -7,6 +7,7 @@ needs none). ``propagate(g)`` computes the gradients of the inputs from g, the g
 from __future__ import annotations
 
 import weakref
+from collections import namedtuple
 from collections.abc import Callable
 
 from .._package.typing import Any
@@ -115,3 +116,15 @@ class Leaf(Node):
     def variable(self) -> Any:
         """The tensor; None after it was freed."""
         return self.tensor()
+
+
+class GradientEdge(namedtuple("GradientEdge", "node output_nr ownership_token", defaults=(None,))):
+    """Where the gradient of a tensor arrives. It stands for the tensor in grad() and backward(), and does not keep its
+    elements.
+
+    node             the operation that made the tensor, or the node of a leaf
+    output_nr        0: a node of norch has one result
+    ownership_token  an empty tensor of the shape, dtype and device of that tensor, if the edge was made from one
+    """
+
+    __slots__ = ()

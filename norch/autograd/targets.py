@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from .._package.typing import Any
 from ..errors import Error
-from .node import Node
+from .node import GradientEdge, Node
 from .record import gradient_edge
 
 
@@ -54,9 +54,12 @@ class Boundary(Targets):
 
 
 def nodes_of(inputs: list[Any], name: str) -> list[Node]:
-    """The node of each tensor."""
+    """The node of each tensor or GradientEdge."""
     nodes = []
     for x in inputs:
+        if type(x) is GradientEdge:
+            nodes.append(x.node)
+            continue
         node = gradient_edge(x)
         if node is None:
             raise Error(f"{name}: one of the inputs does not require grad")

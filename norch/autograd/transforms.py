@@ -26,33 +26,47 @@ Tensors = Sequence[Any]
 # ---- trees: tensors in lists, tuples and dicts ----------------------------------------------------------------------
 
 
-def map_tree(function: Callable[[Any], Any], tree: Any) -> Any:
-    """tree with function(tensor) in place of each tensor; other values stay."""
-    if isinstance(tree, Handle):
+# Classes of further containers: (flatten, unflatten, ...), as utils._pytree.register_pytree_node() is given them.
+nodes: dict[Any, Any] = {}
+
+
+def map_tree(function: Callable[[Any], Any], tree: Any, method: str = "") -> Any:
+    """tree with function(tensor) in place of each tensor; other values stay. method: what has a method of this name is
+    a leaf too."""
+    if isinstance(tree, Handle) or (method and hasattr(type(tree), method)):
         return function(tree)
+    if type(tree) in nodes:
+        flatten, unflatten = nodes[type(tree)][:2]
+        children, context = flatten(tree)
+        return unflatten([map_tree(function, value, method) for value in children], context)
     if isinstance(tree, (list, tuple)):
-        parts = [map_tree(function, value) for value in tree]
+        parts = [map_tree(function, value, method) for value in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     if isinstance(tree, dict):
-        return {key: map_tree(function, value) for key, value in tree.items()}
+        return {key: map_tree(function, value, method) for key, value in tree.items()}
     return tree
 
 
-def leaves(tree: Any) -> list[Any]:
+def leaves(tree: Any, method: str = "") -> list[Any]:
     """The tensors of tree, in order."""
     if isinstance(tree, Handle):
         return [tree]
     found: list[Any] = []
-    map_tree(found.append, tree)
+
+    def note(x: Any) -> Any:
+        found.append(x)
+        return x
+
+    map_tree(note, tree, method)
     return found
 
 
-def with_leaves(tree: Any, values: Any) -> Any:
+def with_leaves(tree: Any, values: Any, method: str = "") -> Any:
     """tree with values in place of its tensors, in order."""
     if isinstance(tree, Handle):
         return values[0]
     rest = iter(values)
-    return map_tree(lambda _: next(rest), tree)
+    return map_tree(lambda _: next(rest), tree, method)
 
 
 def check_shapes(what: str, given: Tensors, of: str, wanted: Tensors) -> None:
