@@ -197,10 +197,14 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 # ---- maps over a batch axis ----------------------------------------------------------------------------------------
 
 
+# PyTorch's names of what a container with a batch axis of its own, as a TensorDict, does at a level of vmap().
+_ENTERS, _LEAVES = "_add_batch_dim", "_remove_batch_dim"
+
+
 def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
     """The axis of each tensor in tree. dims is one axis for all, None for none, or nested as tree."""
     if dims is None or isinstance(dims, int):
-        return [dims] * len(leaves(tree))
+        return [dims] * len(leaves(tree, _ENTERS))
     if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
         return [dim for key, part in tree.items() for dim in _per_leaf(dims[key], part, name)]
     if isinstance(tree, (list, tuple)) and isinstance(dims, (list, tuple)) and len(tree) == len(dims):
@@ -225,10 +229,21 @@ def _batch_size(tensors: list[Any], dims: list[Any], args: tuple[Any, ...], in_d
     return sizes.pop()
 
 
+def _sample(x: Any, dim: int, level: Level) -> Any:
+    """What stands for one sample of x, of those along dim."""
+    from .batching import batch
+
+    if not isinstance(x, Handle):
+        return getattr(x, _ENTERS)(in_dim=dim % x.ndim, vmap_level=level)
+    return batch(x, dim % x.ndim, level)
+
+
 def _unbatched(x: Any, dim: int | None, level: Level) -> Any:
     """A result of vmap, with the samples along dim; None: one result for all samples."""
     from .batching.level import is_batched_at, unbatch
 
+    if not isinstance(x, Handle) and dim is not None:
+        return getattr(x, _LEAVES)(vmap_level=level, batch_size=level.size, out_dim=dim % (x.ndim + 1))
     if dim is None:
         if is_batched_at(x, level):
             raise ArgumentError(
@@ -266,9 +281,7 @@ def vmap(
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        from .batching import batch
-
-        tensors, dims = leaves(args), _per_leaf(in_dims, args, "in_dims")
+        tensors, dims = leaves(args, _ENTERS), _per_leaf(in_dims, args, "in_dims")
         size = _batch_size(tensors, dims, args, in_dims)
         made, parts = None, []
         for start in range(0, max(size, 1), chunk_size or max(size, 1)):
@@ -282,18 +295,18 @@ def vmap(
                         x if dim is None else x.narrow(dim, start, count) for x, dim in zip(tensors, dims, strict=True)
                     ]
                 )
-                samples = [x if d is None else batch(x, d % x.ndim, level) for x, d in zip(chunk, dims, strict=True)]
-                made = func(*with_leaves(args, samples), **kwargs)
-                found = leaves(made)
+                samples = [x if d is None else _sample(x, d, level) for x, d in zip(chunk, dims, strict=True)]
+                made = func(*with_leaves(args, samples, _ENTERS), **kwargs)
+                found = leaves(made, _ENTERS)
                 if not found:
                     raise ArgumentError(f"vmap: the function gives {type(made).__name__}, which holds no tensor")
                 alone = isinstance(made, Handle) and isinstance(out_dims, tuple) and len(out_dims) == 1
                 along = _per_leaf(out_dims[0] if alone else out_dims, made, "out_dims")
                 parts.append([_unbatched(x, dim, level) for x, dim in zip(found, along, strict=True)])
         if len(parts) == 1:
-            return with_leaves(made, parts[0])
+            return with_leaves(made, parts[0], _ENTERS)
         columns = zip(along, zip(*parts, strict=True), strict=True)
-        return with_leaves(made, [one[0] if dim is None else cat(one, dim) for dim, one in columns])
+        return with_leaves(made, [one[0] if dim is None else cat(one, dim) for dim, one in columns], _ENTERS)
 
     return mapped
 

@@ -24,7 +24,7 @@ def sections(path: str) -> dict[str, dict[str, list[str]]]:
             listed = found.setdefault(line[1:-1], {})
         elif line and line[0] != "#":
             where, _, names = line.partition(":")
-            listed[where] = names.split()
+            listed.setdefault(where, []).extend(names.split())
     return found
 
 

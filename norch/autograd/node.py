@@ -118,7 +118,10 @@ class Leaf(Node):
         return self.tensor()
 
 
-class GradientEdge(namedtuple("GradientEdge", "node output_nr ownership_token", defaults=(None,))):
+_Edge: Any = namedtuple("_Edge", "node output_nr ownership_token", defaults=(None,))
+
+
+class GradientEdge(_Edge):
     """Where the gradient of a tensor arrives. It stands for the tensor in grad() and backward(), and does not keep its
     elements.
 

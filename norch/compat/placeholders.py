@@ -1,7 +1,8 @@
 """Placeholders: names of PyTorch that can be imported, written in annotations, compared and given to isinstance(), and
 that refuse, with the reason, when they are called.
 
-placeholders.txt says which, paths.txt which modules there are, left_out.txt why.
+placeholders.txt says which, paths.txt which modules there are, left_out.txt why. private_names.txt lists further
+placeholders, imported_names.txt things that PyTorch has in more modules than norch.
 """
 
 from __future__ import annotations
@@ -45,6 +46,13 @@ def private_names() -> dict[str, set[str]]:
     return {
         where: set(names) for where, names in _left_out.sections(os.path.join(HERE, "private_names.txt"))[""].items()
     }
+
+
+@cache
+def imported_names() -> dict[str, dict[str, str]]:
+    """{module: {name that PyTorch imports there: the path of the thing}}, of imported_names.txt."""
+    listed = _left_out.sections(os.path.join(HERE, "imported_names.txt"))[""]
+    return {where: dict(token.split("=") for token in names) for where, names in listed.items()}
 
 
 class Listed:
@@ -103,6 +111,8 @@ def placeholder(where: str, name: str) -> Any:
         raise LookupError(name)
     if where == "ops":
         return _of_ops(name)
+    if name == "torch":  # which PyTorch's modules import
+        return sys.modules["norch"]
     path = name if where == "torch" else f"{where}.{name}"
     listed = table().get(where) or (entry(where) if is_stand_in(where) else Listed(OTHER_PARTS))
     if name in listed.names:
@@ -124,6 +134,8 @@ def placeholder(where: str, name: str) -> Any:
         if (found := _of_ancestors(where, name)) is not None:
             return found
         return made(path, why or listed.why, "")
+    if name in imported_names().get(where, ()):
+        return _resolved(imported_names()[where][name])
     if name in private_names().get(where, ()):
         return made(path, why or entry(where).why, "")
     raise LookupError(name)
@@ -164,10 +176,15 @@ def _quietly(module: ModuleType, name: str) -> Any:
 
 
 def _resolved(path: str) -> Any:
-    module, _, name = path.rpartition(".")
+    """The thing of a path below norch: of a module, or of a class in it."""
     if not path:
         return sys.modules["norch"]
-    return getattr(import_module(f"norch.{module}".rstrip(".")), name)
+    parent, _, name = path.rpartition(".")
+    try:
+        holder = imported(parent) if parent else sys.modules["norch"]
+    except ImportError:
+        holder = _resolved(parent)
+    return getattr(holder, name)
 
 
 @cache
@@ -402,10 +419,21 @@ def _no_patch(*args: Any, **options: Any) -> Any:
 # ---- modules -------------------------------------------------------------------------------------------------------
 
 
+def _called(function: FunctionType) -> type[ModuleType]:
+    """The class of a module that has the name of a function of its package, as nn.utils.weight_norm: an import of the
+    module sets it in the place of the function, so that it is called like it."""
+    call = staticmethod(function)
+    return type("module", (ModuleType,), {"__call__": call, "__wrapped__": call})
+
+
 def module(path: str) -> ModuleType:
     """A module whose names are placeholders."""
     listed = entry(path)
-    made = ModuleType(f"norch.{path}", f"A placeholder for torch.{path}. {sentence(path, listed.why)}.")
+    parent, _, last = path.rpartition(".")
+    around = sys.modules.get(f"norch.{parent}".rstrip("."))
+    function = None if around is None or is_placeholder(around) else getattr(around, last, None)
+    cls = _called(function) if isinstance(function, FunctionType) else ModuleType
+    made = cls(f"norch.{path}", f"A placeholder for torch.{path}. {sentence(path, listed.why)}.")
     kept = vars(made)
 
     def __getattr__(name: str) -> Any:

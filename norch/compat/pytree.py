@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .._package.exports import publish
+from ..autograd.transforms import nodes
 from ..errors import ArgumentError
 from ..nn._registry import Registry
 
@@ -32,7 +33,8 @@ class _Node(NamedTuple):
     options: dict[str, Any] = {}  # what else register_pytree_node() was given
 
 
-_NODES: dict[Any, _Node] = {
+_NODES: dict[Any, _Node] = nodes  # which norch.func goes into too
+_NODES |= {
     list: _Node(lambda x: (x, None), lambda children, _: list(children)),
     tuple: _Node(lambda x: (x, None), lambda children, _: tuple(children)),
     dict: _Node(lambda x: (x.values(), list(x)), lambda children, keys: dict(zip(keys, children))),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, MutableMapping
 from typing import Any
+
+REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
 def _no_module() -> None:
@@ -79,6 +82,40 @@ class RegistryAttribute:
         registry.update(items)
 
 
+def registries_again(module: Any) -> None:
+    """Makes the dicts of a copied or loaded module registries, and their entries attributes. A shallow copy shares the
+    registries of the module that was copied."""
+    for kind in REGISTRIES:
+        if (known := module.__dict__.get(kind)) is not None:
+            of_its_own = {kind: Registry.of(module, known)} if type(known) is dict else {}
+            module.__dict__.update({**known, **of_its_own})
+
+
+def restoring(cls: Any) -> None:
+    """Lets a __setstate__ of a program's class, which may set the __dict__ of the module without asking Module, leave
+    it registries."""
+    if (set_state := vars(cls).get("__setstate__")) is None:
+        return
+
+    @functools.wraps(set_state)
+    def __setstate__(self: Any, state: Any) -> None:
+        set_state(self, state)
+        registries_again(self)
+
+    cls.__setstate__ = __setstate__
+
+
+def without_entries(reduced: Any) -> Any:
+    """What copies and pickles of a module hold: parameters, buffers and submodules in the registries alone, not as
+    attributes too, so that a __setstate__ finds what it would in PyTorch."""
+    state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else None
+    if type(state) is not dict:
+        return reduced
+    held = {name: x for kind in REGISTRIES for name, x in (state.get(kind) or {}).items()}
+    rest = {name: x for name, x in state.items() if name not in held or x is not held[name]}
+    return (*reduced[:2], rest, *reduced[3:])
+
+
 def hooks_here(state: dict[str, Any]) -> dict[str, Any]:
     """The state of a module; of one that PyTorch has pickled with its hooks in norch's form: each with how it is
     called, which PyTorch keeps in dicts of their own."""
@@ -90,3 +127,23 @@ def hooks_here(state: dict[str, Any]) -> dict[str, Any]:
     own["_forward_hooks"] = {key: (hook, key in named, key in always) for key, hook in own["_forward_hooks"].items()}
     own["_forward_pre_hooks"] = {key: (hook, key in before) for key, hook in own["_forward_pre_hooks"].items()}
     return own
+
+
+_OLDER = {"save": "_state_dict_pre_hooks", "saved": "_state_dict_hooks"}
+_OLDER |= {"load": "_load_state_dict_pre_hooks", "loaded": "_load_state_dict_post_hooks"}
+
+
+def _renamed(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a module that was saved when some of it had other names."""
+    if "_non_persistent" not in state:
+        return state
+    hooks = state.get("_state_hooks", {})
+    kept = {name: value for name, value in state.items() if name not in ("_non_persistent", "_state_hooks")}
+    renamed = {new: hooks.get(old, {}) for old, new in _OLDER.items()}
+    return {**kept, "_non_persistent_buffers_set": state["_non_persistent"], **renamed}
+
+
+def set_state(module: Any, state: dict[str, Any]) -> None:
+    """__setstate__ of a module."""
+    module.__dict__.update(hooks_here(_renamed(state)))
+    registries_again(module)

@@ -21,13 +21,12 @@ from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
-from ._registry import Registry, RegistryAttribute, hooks_here
+from ._registry import REGISTRIES, Registry, RegistryAttribute, restoring, set_state, without_entries
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
 from ._state_dict import StateDict
 from .parameter import Parameter
 
 M = TypeVar("M", bound="Module")
-REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
 def _no_forward(self: Module, *args: Any) -> Any:
@@ -203,6 +202,7 @@ class Module(StateDict):
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
         _look_up_ordinarily(cls)
+        restoring(cls)
 
     @property
     def __globals__(self) -> dict[str, Any]:
@@ -213,11 +213,11 @@ class Module(StateDict):
         kept = getattr(annotated.__annotations__, "names", None)  # by as_torch(), which renames __module__
         return {**(kept or vars(sys.modules[annotated.__module__])), "ClassVar": _Variable}
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return without_entries(super().__reduce_ex__(protocol))
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(hooks_here(_renamed(state)))
-        for kind in REGISTRIES:
-            if type(known := self.__dict__.get(kind)) is dict:
-                self.__dict__.update({**known, kind: Registry.of(self, known)})  # known: of PyTorch's file, too
+        set_state(self, state)
 
     def _bind(self, kind: str, name: str, value: Any) -> None:
         state = self.__dict__
@@ -577,19 +577,6 @@ def _look_up_ordinarily(cls: Any) -> None:
 
 
 _look_up_ordinarily(Module)
-
-_OLDER = {"save": "_state_dict_pre_hooks", "saved": "_state_dict_hooks"}
-_OLDER |= {"load": "_load_state_dict_pre_hooks", "loaded": "_load_state_dict_post_hooks"}
-
-
-def _renamed(state: dict[str, Any]) -> dict[str, Any]:
-    """The state of a module that was saved when some of it had other names."""
-    if "_non_persistent" not in state:
-        return state
-    hooks = state.get("_state_hooks", {})
-    kept = {name: value for name, value in state.items() if name not in ("_non_persistent", "_state_hooks")}
-    renamed = {new: hooks.get(old, {}) for old, new in _OLDER.items()}
-    return {**kept, "_non_persistent_buffers_set": state["_non_persistent"], **renamed}
 
 
 def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:

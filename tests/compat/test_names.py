@@ -188,7 +188,7 @@ def test_messages() -> None:
     for module, name in (
         *((norch.func, "linearize"), (graph, "allow_mutation_on_saved_tensors")),
         (norch.cuda, "can_device_access_peer"),
-        *((norch.linalg, "ldl_solve"), (norch.autograd, "set_multithreading_enabled")),
+        *((norch.linalg, "ldl_solve"), (norch.autograd, "enforce_grad_layout_policy")),
     ):
         with pytest.raises(AttributeError, match=f"'{module.__name__}' leaves out '{name}' of PyTorch: .*"):
             getattr(module, name)

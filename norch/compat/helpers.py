@@ -1,0 +1,286 @@
+"""Functions of torch._utils, torch.optim, torch.nn and the like that libraries import to compute on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import norch
+
+from ..autograd.levels import within
+from ..batching import Batched, batch, unbatch
+from ..nn.parameter import Parameter
+from ..tensor import Tensor
+from .private_functions import _DecoratorContextManager
+
+ParameterMeta = type(Parameter)
+
+# ---- torch._utils --------------------------------------------------------------------------------------------------
+
+
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """One tensor of one axis, of the elements of all."""
+    return norch.cat([x.contiguous().view(-1) for x in tensors])
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of a tensor of one axis, of the shapes of tensors."""
+    parts = flat.split([x.numel() for x in tensors])
+    return tuple(part.view_as(x) for part, x in zip(parts, tensors, strict=True))
+
+
+def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Lists of tensors of one dtype, each of at most size_limit bytes if it has more than one."""
+    waiting: dict[str, tuple[list[Tensor], int]] = {}
+    for x in tensors:
+        size = x.numel() * x.element_size()
+        listed, taken = waiting.get(x.type(), ([], 0))
+        if listed and taken + size > size_limit:
+            yield listed
+            listed, taken = [], 0
+        waiting[x.type()] = ([*listed, x], taken + size)
+    yield from (listed for listed, _ in waiting.values())
+
+
+def _reorder_tensors_as(tensors: Sequence[Tensor], ordered_tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Tensors in the order in which their types come in the others."""
+    by_type: dict[str, list[Tensor]] = {}
+    for x in tensors:
+        by_type.setdefault(x.type(), []).append(x)
+    iterators = {name: iter(listed) for name, listed in by_type.items()}
+    return tuple(next(iterators[x.type()]) for x in ordered_tensors)
+
+
+def _element_size(dtype: Any) -> int:
+    """The bytes of an element."""
+    return dtype.itemsize
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The index of a device; of the CPU -1 with allow_cpu. ValueError for a device without one, unless optional."""
+    if isinstance(device, int):
+        return device
+    given = norch.device(device) if device is not None else None
+    if given is not None and given.type == "cpu":
+        if allow_cpu:
+            return -1
+        raise ValueError(f"Expected a non cpu device, but got: {given}")
+    if given is not None and given.index is not None:
+        return given.index
+    if not optional:
+        raise ValueError(f"Expected a device with an index, but got: {device}")
+    return norch.cuda.current_device() if norch.cuda.is_available() else -1
+
+
+def _get_available_device_type() -> str | None:
+    """cuda, or None."""
+    return "cuda" if norch.cuda.is_available() else None
+
+
+def _get_all_device_indices() -> list[int]:
+    return list(range(norch.cuda.device_count()))
+
+
+def _get_device_module(device_type: str) -> Any:
+    """norch.cuda, norch.cpu. RuntimeError for another device."""
+    found = getattr(norch, device_type, None)
+    if found is None:
+        raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered")
+    return found
+
+
+# ---- torch.optim ---------------------------------------------------------------------------------------------------
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of an optimizer that records gradients only where it is differentiable."""
+    from functools import wraps
+
+    @wraps(func)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with norch.set_grad_enabled(bool(self.defaults.get("differentiable", False))):
+            return func(self, *args, **kwargs)
+
+    return step
+
+
+def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Whether steps shall be fused, or a method for lists: neither, as they are no faster in norch."""
+    return False, False
+
+
+def _get_value(x: Any) -> Any:
+    """The number of a tensor of one element."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    return x
+
+
+def _dispatch_sqrt(x: Any) -> Any:
+    """The square root of a number or a tensor."""
+    return x.sqrt() if isinstance(x, Tensor) else x**0.5
+
+
+def _view_as_real(params: list[Any], *state_and_grads: Any) -> None:
+    """Replaces the complex tensors of lists by their views as real ones."""
+    for place, p in enumerate(params):
+        if norch.is_complex(p):
+            params[place] = norch.view_as_real(p)
+            for listed in state_and_grads:
+                listed[place] = norch.view_as_real(listed[place])
+
+
+def _to_scalar(x: Any) -> Any:
+    """A tensor of one element as one without axes."""
+    return x.squeeze() if isinstance(x, Tensor) and x.dim() else x
+
+
+def _get_scalar_dtype(is_fused: Any = None) -> Any:
+    """The dtype of a count of steps."""
+    return norch.float64 if norch.get_default_dtype() == norch.float64 and not is_fused else norch.float32
+
+
+# ---- torch.nn ------------------------------------------------------------------------------------------------------
+
+
+def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
+    """The axis that softmax had without dim: 0 for 0, 1 and 3 axes, else 1."""
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def _list_with_default(out_size: list[int], defaults: list[int]) -> list[int]:
+    """Sizes, of which None are those of the last axes of an input."""
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    return [default if v is None else v for v, default in zip(out_size, defaults[-len(out_size) :], strict=True)]
+
+
+def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    """Slices of a tensor in another order."""
+    return tensor.index_select(dim, permutation)
+
+
+def get_enum(reduction: str) -> int:
+    """The number of a reduction of losses."""
+    try:
+        return {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}[reduction]
+    except KeyError:
+        raise ValueError(f"{reduction} is not a valid value for reduction") from None
+
+
+# ---- torch._C._functorch ---------------------------------------------------------------------------------------------
+
+
+def is_batchedtensor(x: Any) -> bool:
+    """Whether a tensor stands for one sample within vmap()."""
+    return within.levels != () and isinstance(x, Batched)
+
+
+def _add_batch_dim(x: Tensor, in_dim: int, level: Any) -> Tensor:
+    """What stands for one sample of those along in_dim, at a level of vmap()."""
+    return batch(x, in_dim % x.ndim, level)
+
+
+def _remove_batch_dim(x: Tensor, level: Any, batch_size: int, out_dim: int) -> Tensor:
+    """x with the samples of a level along a new axis."""
+    return unbatch(x, out_dim % (x.ndim + 1), level)
+
+
+def _maybe_remove_batch_dim(name: str, x: Any, level: Any, batch_size: int, out_dim: int | None) -> Any:
+    """_remove_batch_dim(), or for None x itself. ValueError for what is no tensor."""
+    if out_dim is None:
+        return x
+    if not isinstance(x, Tensor):
+        raise ValueError(f"vmap({name}, ...): expected a tensor for an out_dim, got {type(x).__name__}")
+    return _remove_batch_dim(x, level, batch_size, out_dim)
+
+
+# ---- torch itself --------------------------------------------------------------------------------------------------
+
+
+def _cast_Long(input: Tensor, non_blocking: bool = False) -> Tensor:  # noqa: N802
+    """input.long()."""
+    return input.long()
+
+
+def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
+    """input.expand(size), with elements of its own."""
+    return input.expand(size).clone()
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of the input of softmax, from that of its output y: y (g - sum(g y))."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of the input of log_softmax, from that of its output y: g - exp(y) sum(g)."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+class set_multithreading_enabled(_DecoratorContextManager):  # PyTorch's name
+    """A context or a function that changes nothing: a walk runs in the thread that calls backward()."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def clone(self) -> set_multithreading_enabled:
+        return type(self)(self.mode)
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """assert_close() of PyTorch before 1.12: numbers that are no tensors are made such, and dtypes may differ."""
+    a, b = (x if isinstance(x, Tensor) else norch.as_tensor(x) for x in (actual, expected))
+    norch.testing.assert_close(
+        a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, msg=msg or None
+    )
+
+
+class _Classes:
+    """torch.classes: there are no classes of C++. A namespace has none, which a RuntimeError says, as in PyTorch."""
+
+    __path__: list[str] = []
+    __file__ = "_classes.py"
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
+    def load_library(self, path: str) -> None:
+        """Raises OSError."""
+        raise OSError(f"classes.load_library: {path} holds code for PyTorch's library, and norch is another one")
+
+    @property
+    def loaded_libraries(self) -> set[str]:
+        """Empty."""
+        return set()
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        if not self._name:
+            return _Classes(name)
+        raise RuntimeError(
+            f"Tried to instantiate class '{self._name}.{name}', but it does not exist! "
+            "Ensure that it is registered via torch::class_"
+        )
+
+
+classes = _Classes()

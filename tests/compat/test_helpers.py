@@ -1,0 +1,212 @@
+"""Private helpers of PyTorch that compute (compat/helpers.py), names that PyTorch's modules import from others, modules
+with the name of a function, and containers with a batch axis of their own within vmap."""
+
+import copy
+import importlib
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import norch
+from norch import nn
+from norch.compat import placeholders
+
+pytestmark = pytest.mark.host
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", sorted(placeholders.imported_names()))
+def test_imported_names_are_things_of_norch(where: str) -> None:
+    for name in placeholders.imported_names()[where]:
+        assert not placeholders.is_placeholder(placeholders.placeholder(where, name)), name
+
+
+def test_imported_names_are_the_same_things() -> None:
+    assert placeholders.placeholder("distributions.kl", "Categorical") is norch.distributions.Categorical
+    assert importlib.import_module("norch.nn.modules.conv").F is nn.functional
+    assert importlib.import_module("norch.nn.modules.loss").torch is norch
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("nn.utils", "weight_norm"), ("nn.utils", "spectral_norm"), ("nn.parallel", "data_parallel"),
+     ("multiprocessing", "spawn"), ("autograd", "gradcheck")],
+)  # fmt: skip
+def test_modules_with_the_name_of_a_function_are_called_like_it(path: str, name: str) -> None:
+    package = importlib.import_module(f"norch.{path}")
+    before, loaded = getattr(package, name), sys.modules.pop(f"norch.{path}.{name}", None)
+    try:
+        module = placeholders.imported(f"{path}.{name}")
+        assert sys.modules[f"norch.{path}.{name}"] is module and callable(getattr(package, name))
+        with pytest.raises((TypeError, AttributeError)) as caught:  # that of the function
+            getattr(package, name)()
+        assert "module" not in str(caught.value) or "argument" in str(caught.value)
+    finally:
+        setattr(package, name, before)
+        sys.modules.pop(f"norch.{path}.{name}", None)
+        if loaded is not None:
+            sys.modules[f"norch.{path}.{name}"] = loaded
+
+
+# ---- functions -----------------------------------------------------------------------------------------------------
+
+TENSORS = [np.arange(6.0).reshape(2, 3), np.ones(4), np.arange(3), np.zeros((2, 2))]
+CALLS: dict[str, tuple[Any, ...]] = {
+    "_utils._flatten_dense_tensors": ([TENSORS[0], TENSORS[1]],),
+    "_utils._unflatten_dense_tensors": (np.arange(10.0), [TENSORS[0], TENSORS[1]]),
+    "_utils._take_tensors": (TENSORS, 60),
+    "_utils._reorder_tensors_as": ([TENSORS[2], TENSORS[1], TENSORS[3]], TENSORS[1:]),
+    "_utils._get_device_index": ("cpu", True, True),
+    "optim.optimizer._get_value": (np.array(2.0),),
+    "optim.optimizer._dispatch_sqrt": (np.array(2.0),),
+    "optim.optimizer._to_scalar": (np.array([2.0]),),
+    "nn.functional._get_softmax_dim": ("softmax", 4, 0),
+    "nn._reduction.get_enum": ("sum",),
+    "nn.modules.utils._list_with_default": ([None, 3], [1, 5, 7]),
+    "nn.modules.rnn._apply_permutation": (TENSORS[0], np.array([2, 0, 1])),
+    "_cast_Long": (np.array([1.5, -2.5]),),
+    "expand_copy": (np.ones((1, 3)), (2, 3)),
+}
+
+
+def tree(x: Any, of: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return of(x)
+    return type(x)(tree(one, of) for one in x) if isinstance(x, (list, tuple)) and len(x) else x
+
+
+def plain(x: Any) -> Any:
+    if hasattr(x, "tolist"):
+        return x.tolist(), str(x.dtype).partition(".")[2], tuple(x.shape)
+    return [plain(one) for one in x] if hasattr(x, "__iter__") and not isinstance(x, str) else x
+
+
+@pytest.mark.parametrize("path", CALLS)
+def test_like_pytorch(torch: Any, path: str) -> None:
+    module, _, name = path.rpartition(".")
+    found = []
+    for root in (torch, norch):
+        holder = importlib.import_module(f"{root.__name__}.{module}".rstrip("."))
+        function = getattr(holder, name, None) or placeholders.placeholder(module or "torch", name)
+        found.append(plain(function(*tree(CALLS[path], root.from_numpy))))
+    assert found[0] == found[1]
+
+
+def test_gradients_of_softmax(torch: Any) -> None:
+    g, y = np.random.default_rng(0).normal(size=(2, 3, 4)), np.random.default_rng(1).normal(size=(2, 3, 4))
+    for name in ("_softmax_backward_data", "_log_softmax_backward_data"):
+        of = [getattr(r, name)(r.from_numpy(g), r.from_numpy(y), 1, r.float64).numpy() for r in (torch, norch)]
+        np.testing.assert_allclose(*of, rtol=1e-12)
+
+
+def test_steps_of_other_optimizers_record_no_gradients() -> None:
+    from norch.optim.optimizer import Optimizer
+
+    _use_grad_for_differentiable = placeholders.placeholder("optim.optimizer", "_use_grad_for_differentiable")
+
+    class Sign(Optimizer):
+        @_use_grad_for_differentiable
+        def step(self) -> None:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.sub_(p.grad.sign() * group["lr"])
+
+    x = norch.ones(2, requires_grad=True)
+    (x * 3).sum().backward()
+    Sign([x], {"lr": 0.5}).step()
+    assert x.tolist() == [0.5, 0.5] and x.is_leaf
+
+
+def test_classes_of_c_are_not_there() -> None:
+    classes = placeholders.placeholder("torch", "classes")
+    with pytest.raises(RuntimeError, match=r"some\.Thing"):
+        _ = classes.some.Thing
+    with pytest.raises(OSError, match="norch"):
+        classes.load_library("x.so")
+
+
+# ---- vmap ----------------------------------------------------------------------------------------------------------
+
+
+class Batch:
+    """Tensors with a batch axis, as a TensorDict: by the methods that PyTorch's vmap calls."""
+
+    def __init__(self, tensors: dict[str, Any], shape: tuple[int, ...]) -> None:
+        self.tensors, self.shape, self.ndim = tensors, shape, len(shape)
+
+    def _add_batch_dim(self, *, in_dim: int, vmap_level: Any) -> "Batch":
+        add = placeholders.placeholder("_C._functorch", "_add_batch_dim")
+        shape = tuple(size for axis, size in enumerate(self.shape) if axis != in_dim)
+        return Batch({name: add(x, in_dim, vmap_level) for name, x in self.tensors.items()}, shape)
+
+    def _remove_batch_dim(self, vmap_level: Any, batch_size: int, out_dim: int) -> "Batch":
+        remove = placeholders.placeholder("_C._functorch", "_remove_batch_dim")
+        of = {name: remove(x, vmap_level, batch_size, out_dim) for name, x in self.tensors.items()}
+        return Batch(of, (*self.shape[:out_dim], batch_size, *self.shape[out_dim:]))
+
+
+def test_vmap_asks_containers_with_a_batch_axis() -> None:
+    x, w = norch.arange(24.0).view(2, 3, 4), norch.arange(3.0)
+
+    def scaled(batch: Batch, weight: norch.Tensor) -> Batch:
+        assert batch.shape == (2,) and batch.tensors["x"].shape == (2, 4)
+        return Batch({"y": batch.tensors["x"] * weight}, (2,))
+
+    found = norch.vmap(scaled, in_dims=(1, 0), out_dims=1)(Batch({"x": x}, (2, 3)), w)
+    assert found.shape == (2, 3)
+    assert norch.equal(found.tensors["y"], x * w[:, None])
+
+
+def test_transforms_of_functions_go_into_registered_containers() -> None:
+    from norch.utils import _pytree
+
+    class Pair:
+        def __init__(self, a: Any, b: Any) -> None:
+            self.a, self.b = a, b
+
+    _pytree.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda children, _: Pair(*children))
+    try:
+        pair = Pair(norch.tensor([1.0, 2.0]), norch.tensor([3.0, 4.0]))
+        mapped = norch.vmap(lambda p: Pair(p.a * p.b, p.b))(pair)
+        assert mapped.a.tolist() == [3, 8] and mapped.b.tolist() == [3, 4]
+        gradient = norch.func.grad(lambda p: (p.a * p.b).sum())(pair)
+        assert gradient.a.tolist() == [3, 4] and gradient.b.tolist() == [1, 2]
+    finally:
+        _pytree.SUPPORTED_NODES.pop(Pair)
+
+
+# ---- what copies and pickles of a module hold ------------------------------------------------------------------------
+
+
+class Kept(nn.Module):
+    """A module that sets its own state, as those of programs do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+        self.weight = nn.Parameter(norch.ones(2))
+        self.register_buffer("mean", norch.zeros(1))
+        self.mode = "kept"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        assert not state.keys() & {"layer", "weight", "mean"}
+        self.__dict__ = state
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m)), copy.copy])
+def test_states_have_entries_in_registries_alone(again: Any) -> None:
+    made = again(Kept())
+    assert made.mode == "kept" and made.layer(made.weight).shape == (1,) and made.mean.tolist() == [0]
+    assert [name for name, _ in made.named_parameters()] == ["weight", "layer.weight", "layer.bias"]
+    if again is not copy.copy:
+        made.layer = nn.Linear(2, 4)
+        assert made._modules["layer"] is made.layer and made.layer(made.weight).shape == (4,)
+    shallow = copy.copy(nn.Linear(2, 3))
+    assert shallow.weight.shape == (3, 2) and shallow(norch.ones(2)).shape == (3,)
