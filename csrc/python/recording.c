@@ -164,19 +164,33 @@ int32_t nr_recording_keep(nr_recording *r, norch_tensor *x) {
     return NORCH_OK;
 }
 
+/* The entry of a tensor in the recording of this thread; NULL: there is none. */
+static nr_seen *seen_here(norch_tensor *x) {
+    nr_observer *observer = nr_observing();
+    if (!observer || observer->seen != nr_recording_see) return NULL;
+    nr_log *log = &((nr_recording *)((nr_program *)observer)->owner)->log;
+    nr_recording_see(observer, x);
+    for (int64_t i = 0; i < log->seen_count; i++)
+        if (log->seen[i].x == x) return &log->seen[i];
+    return NULL;
+}
+
 /* grad_of(x): .grad. A recording notes that Python reads it. */
 NR_BUILTIN(grad_of) {
     if (!nr_counted("grad_of", 1, n)) return NULL;
     norch_tensor *x = given[0];
-    nr_observer *observer = nr_observing();
-    if (observer && observer->seen == nr_recording_see) {
-        nr_log *log = &((nr_recording *)((nr_program *)observer)->owner)->log;
-        nr_recording_see(observer, x);
-        const norch_tensor *grad = grad_of(x);
-        for (int64_t i = 0; i < log->seen_count; i++)
-            if (log->seen[i].x == x) log->seen[i].asked |= log->seen[i].grad_storage == (grad ? grad->storage : NULL);
-    }
+    nr_seen *seen = seen_here(x);
+    const norch_tensor *grad = grad_of(x);
+    if (seen) seen->asked |= seen->grad_storage == (grad ? grad->storage : NULL);
     return Py_NewRef(x->grad);
+}
+
+/* note_set_grad(x): Python is about to set .grad. */
+NR_BUILTIN(note_set_grad) {
+    if (!nr_counted("note_set_grad", 1, n)) return NULL;
+    nr_seen *seen = seen_here(given[0]);
+    if (seen) seen->set = true;
+    return Py_NewRef(NR_NONE);
 }
 
 /* Notes the gradients that the tensors of the recording before have now. */
@@ -299,14 +313,14 @@ static void find_grad_rule(const nr_log *log, const nr_program *program, const n
         const int32_t of_after = nr_program_find(program, after->storage);
         const bool is_new = of_after >= 0 && !program->blocks[of_after].external;
         const bool other = before && before->storage != after->storage;
-        used->sets_grad = is_new || after->storage != seen->grad_storage || other;
+        used->sets_grad = seen->set || is_new || after->storage != seen->grad_storage || other;
     } else {
-        used->sets_grad = seen->grad_storage || (before && before->storage);
+        used->sets_grad = seen->set || seen->grad_storage || (before && before->storage);
     }
     const int32_t of_first = seen->grad_storage ? nr_program_find(program, seen->grad_storage) : -1;
     if (of_first >= 0 && program->blocks[of_first].external && program->blocks[of_first].last >= 0)
         used->rule = NR_GRAD_SAME;
-    else if (!seen->grad_storage && (used->sets_grad || seen->asked) && !(before && before->storage))
+    else if (!seen->grad_storage && ((used->sets_grad && !seen->set) || seen->asked) && !(before && before->storage))
         used->rule = NR_GRAD_NONE;
     else if (seen->grad_storage && seen->asked && (!before || before->storage))
         used->rule = NR_GRAD_SOME;
@@ -361,7 +375,8 @@ static bool uses_grad(const nr_recording *r, const norch_tensor *x) {
     if (block >= 0 && r->program->blocks[block].last >= 0) return true;
     for (int64_t s = 0; s < r->log.seen_count; s++)
         if (r->log.seen[s].x == x)
-            return r->log.seen[s].asked || r->log.seen[s].grad_storage != (grad ? grad->storage : NULL);
+            return r->log.seen[s].asked || r->log.seen[s].set ||
+                   r->log.seen[s].grad_storage != (grad ? grad->storage : NULL);
     return false;
 }
 
@@ -543,9 +558,12 @@ static int32_t end(nr_recording *r, void *leaves, void *results) {
     NR_TRY(read_leaves(r, leaves, results));
     NR_TRY(check_reached(r));
     forget_bound(&r->log, &r->conditions);
-    for (int64_t i = 0; i < r->log.seen_count; i++)
+    for (int64_t i = 0; i < r->log.seen_count; i++) {
         if (r->log.seen[i].gained)
             return refuse_end(r, "it writes into a tensor that then has a graph; return it instead");
+        if (r->log.seen[i].set && r->program->divided)
+            return refuse_end(r, "it sets .grad, which backward() adds to; set it before the call");
+    }
     NR_TRY(read_results(r, results, leaves));
     NR_TRY(list_used(r));
     NR_TRY(finish_program(r, results));

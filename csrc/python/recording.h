@@ -24,6 +24,7 @@ typedef struct nr_seen {
     norch_tensor header, grad_header; /* copies, of x and .grad as they were then */
     bool gained;                      /* the forward part has changed its node in the autograd graph */
     bool asked;                       /* Python has read .grad as it was then */
+    bool set;                         /* Python has set .grad, though perhaps to what it was */
     bool reached;                     /* Python can read it otherwise than as an argument */
 } nr_seen;
 
@@ -265,6 +266,7 @@ void nr_recording_see(nr_observer *program, norch_tensor *x);
     ROW(recording)            \
     ROW(note_unseen)          \
     ROW(grad_of)              \
+    ROW(note_set_grad)        \
     ROW(replay)               \
     ROW(replay_timed)         \
     ROW(replay_gradient)      \

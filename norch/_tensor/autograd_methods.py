@@ -109,11 +109,13 @@ class AutogradMethods(Handle):
                     f"grad: a gradient of {g.dtype} and shape {tuple(g.shape)} on {g.device} "
                     f"for a tensor of {self.dtype} and shape {tuple(self.shape)} on {self.device}"
                 )
+        if _recording.traced:
+            lib.norch_note_set_grad(self)
         self._grad = g
 
     @grad.deleter
     def grad(self) -> None:
-        self._grad = None
+        self.grad = None
 
     def retain_grad(self) -> None:
         """Makes backward() keep the gradient in .grad of this tensor, even if it is not a leaf."""

@@ -17,7 +17,7 @@ from .._package.recording import here, unseen
 from .._tensor.handle import bump_all
 from ..ops.create import zeros_like
 from ..tensor import Tensor
-from .optimizer import Elementwise
+from .optimizer import Elementwise, have_no_gradient
 
 STATES = 3  # tensors of state that a call takes
 
@@ -89,15 +89,16 @@ class Fused(Elementwise):
         loss = None if closure is None else self._loss(closure)
         self._opt_called = True
         groups, hypers, trace = self._groups(), self._hyper, here.trace
+        if trace is not None:
+            self._guard_groups(trace)
         while len(hypers) < len(groups):
             hyper = self.row.hyper()
             hypers.append((hyper, address(hyper)))
         for group, (hyper, at) in zip(groups, hypers):
             params, grads = with_gradients(group["params"])
-            if params:
-                if trace is not None:
-                    self._record_step(trace, params, grads, group)
-                    continue
+            if trace is not None:
+                self._record_step(trace, params, grads, group)
+            elif params:
                 self._fill(hyper, group)
                 self._advance(params, grads, group, hyper, at)
         return loss
@@ -106,6 +107,10 @@ class Fused(Elementwise):
         """The step of a group under recording: parameters that have taken as many steps have options of their own."""
         if any(isinstance(one, Tensor) for one in group.values()):
             unseen("an option of an optimizer is a tensor")
+        if len(params) < len(group["params"]):
+            trace.on_replay(have_no_gradient(group["params"]), None, None)
+        if not params:
+            return
         entries = [self.state.get(param) or (self._entry(param, group) if self.row.counts else {}) for param in params]
         for some, theirs, _ in by_step(params, grads, entries) if self.row.counts else ((params, grads, entries),):
             hyper = self.row.hyper()
@@ -116,35 +121,33 @@ class Fused(Elementwise):
     def _record(self, trace: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
         """Adds the callbacks and guards of this step to a recording (norch/program/trace.py)."""
         state, kept, counts = self.state, self._structure(group), self.row.counts
+        only_counts = counts and type(self)._count is Fused._count
         entries = [state[param] for param in params if param in state]
-        absent = [param for param in group["params"] if param._grad is None]
 
         def refresh() -> bool:
             if self._structure(group) != kept or not isinstance(group["lr"], (float, int)):
                 return False
-            for param in absent:
-                if param._grad is not None:
-                    return False
             self._fill(hyper, group)
             if counts:
+                first = entries[0]["step"]
+                for entry in entries:
+                    if entry["step"] != first:  # it was stepped otherwise in between
+                        return False
                 self._fill_step(hyper, entries[0], group)
             return True
 
         def advance() -> None:
-            for entry in entries:
-                self._count(entry, group)
+            if only_counts:
+                step = entries[0]["step"] + 1  # as refresh() has found, that of all
+                for entry in entries:
+                    entry["step"] = step
+            else:
+                for entry in entries:
+                    self._count(entry, group)
 
-        steps = bool(entries) and "step" in entries[0]
-        trace.on_replay(refresh, advance if steps else None, None if counts or absent else group)
+        trace.on_replay(refresh, advance if entries and "step" in entries[0] else None, None if counts else group)
         trace.keep_alive.append(hyper)
-        trace.guard(self.__dict__, "param_groups", self.param_groups)
-        trace.guard_size(self.param_groups)
         trace.guard(self.__dict__, "state", state)
-        trace.guard_size(group)
-        trace.guard(group, "params", group["params"])
-        trace.guard_size(group["params"])
-        for i, param in enumerate(group["params"]):
-            trace.guard(group["params"], i, param)
         for param in params:
             if param in state:
                 trace.guard(state, param, state[param])

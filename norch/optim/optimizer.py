@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from .._package.exports import publish
 from .._package.options import Option, options
-from .._package.recording import unseen
+from .._package.recording import here, unseen
 from ..autograd import enable_grad
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..errors import DTypeError, Error, ShapeError
@@ -157,17 +157,35 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradients to None, or with set_to_none=False to zeros."""
+        is_traced = here.trace is not None
+        if is_traced:
+            self._guard_groups(here.trace)
         for group in self.param_groups:
             for param in group["params"]:
-                if set_to_none:
+                if not set_to_none:
+                    if param.grad is not None:
+                        param.grad = param.grad.detach().zero_()
+                elif is_traced:
+                    param.grad = None
+                else:
                     param._grad = None
-                elif param._grad is not None:
-                    param._grad = param._grad.detach().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates the parameters once. If `closure` is given, it is called first, with grad mode enabled, to compute
         the loss and the gradients; its result is returned."""
         raise NotImplementedError
+
+    def _guard_groups(self, trace: Any) -> None:
+        """Adds the guards that the groups and their parameters are those of now (norch/program/trace.py)."""
+        trace.guard(self.__dict__, "param_groups", self.param_groups)
+        trace.guard_size(self.param_groups)
+        for i, group in enumerate(self.param_groups):
+            trace.guard(self.param_groups, i, group)
+            trace.guard_size(group)
+            trace.guard(group, "params", group["params"])
+            trace.guard_size(group["params"])
+            for k, param in enumerate(group["params"]):
+                trace.guard(group["params"], k, param)
 
     # ---- hooks ---------------------------------------------------------------------------------------------
 
@@ -368,6 +386,12 @@ class Elementwise(Optimizer):
             if type(rate) is not float and not isinstance(rate, (Real, Tensor)):
                 raise TypeError(f"{type(self).__name__}: lr must be a number, not {rate!r}")
         return self.param_groups
+
+
+def have_no_gradient(params: Iterable[Tensor]) -> Callable[[], bool]:
+    """A function that says whether those of the parameters that have no gradient now have none yet."""
+    absent = [param for param in params if param._grad is None]
+    return lambda: all(param._grad is None for param in absent)
 
 
 def at_least_0(value: Any) -> bool:

@@ -35,18 +35,26 @@ def offset_of_dict(x: Any, attributes: dict[str, Any]) -> int | None:
     return offset if offset and _word(x, offset) == id(attributes) else None
 
 
-def _offsets_in_functions() -> tuple[int, int, int]:
-    """Offsets of the code, the defaults and the keyword-only defaults of a function, found in one."""
+def _offsets_in(x: Any, *names: str) -> list[int]:
+    """Offsets of these attributes of a function or a class, found in one."""
+    size: int = type.__dict__["__basicsize__"].__get__(type(x))
+    words = [_word(x, i) for i in range(0, size, _WORD)]
+    return [words.index(id(getattr(x, name))) * _WORD for name in names]
 
+
+def _samples() -> tuple[Any, type]:
     def sample(a: Any = object, *, b: Any = object) -> None: ...
 
-    words = [_word(sample, i) for i in range(0, type(sample).__basicsize__, _WORD)]
-    values = (sample.__code__, sample.__defaults__, sample.__kwdefaults__)
-    code, defaults, keywords = (words.index(id(value)) * _WORD for value in values)
-    return code, defaults, keywords
+    class Sample: ...
+
+    return sample, Sample
 
 
-CODE, DEFAULTS, KEYWORDS = _offsets_in_functions()
+_FUNCTION, _CLASS = _samples()
+CODE, DEFAULTS, KEYWORDS = _offsets_in(_FUNCTION, "__code__", "__defaults__", "__kwdefaults__")
+# repr() reads them.
+NAMES_OF_FUNCTION = _offsets_in(_FUNCTION, "__name__", "__qualname__")
+NAMES_OF_CLASS = _offsets_in(_CLASS, "__name__", "__qualname__")
 
 # Classes made by Python's class statement have one destructor, subtype_dealloc (PyTypeObject.tp_dealloc), whatever
 # their bases; no class in C that has a destructor of its own has it.

@@ -45,6 +45,7 @@ _THREAD = "it starts a thread, whose code is not seen; start it outside the func
 _IDENT = "it asks which thread it runs in; pass what depends on that as an argument"
 _OUTSIDE = "call it outside the function, and pass what it gives as an argument"
 _LOCK = "it asks whether a lock is free; ask outside the function, and pass the answer as an argument"
+_UNPICKLES = "it unpickles, which finds classes and functions by their names; do so outside the function"
 _PROFILE = "it sets a profile function, which hides code; profile the calls of the captured function"
 
 _THREADING, _LOGGING = STANDARD + "threading.py", os.path.join(STANDARD, "logging", "__init__.py")
@@ -60,6 +61,7 @@ _MODES = ("is_grad_enabled", "get_default_dtype", "is_compiling", "is_dynamo_com
 # {function in C of a module that is trusted otherwise: what is refused}
 _REFUSED = {
     "io.open": _FILE, "_io.open": _FILE, "_io.open_code": _FILE, "numpy.fromfile": _FILE, "builtins.input": _FILE,
+    "_pickle.load": _UNPICKLES, "_pickle.loads": _UNPICKLES,
     "_thread.start_new_thread": _THREAD, "_thread.start_joinable_thread": _THREAD,
     "sys.setprofile": _PROFILE, "sys._setprofileallthreads": _PROFILE,
     "_thread.get_ident": _IDENT, "_thread.get_native_id": _IDENT,
@@ -337,9 +339,12 @@ def what_is_read(function: Any) -> str | None:
         return f"it reads the clock ({name})" if name in ("now", "utcnow", "today") else None
     if kind == "_io" and name.startswith(("read", "get")):
         return _FILE
-    if any(one.__module__ == "_lsprof" for one in type(owner).__mro__):  # also cProfile.Profile
+    modules = {str(one.__module__) for one in type(owner).__mro__}  # also of cProfile.Profile and pickle.Unpickler
+    if "_lsprof" in modules:
         return _PROFILE
-    if not CHANGING_TYPES.isdisjoint(str(one.__module__) for one in type(owner).__mro__):
+    if "_pickle" in modules and name in ("load", "find_class"):
+        return _UNPICKLES
+    if not CHANGING_TYPES.isdisjoint(modules):
         return f"it calls {name} of a {type(owner).__name__}, whose result may change; {_OUTSIDE}"
     if kind == "_thread" and name == "locked":
         return "it asks whether a lock is held; ask outside the function, and pass the answer as an argument"

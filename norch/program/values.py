@@ -32,7 +32,7 @@ IN_C = (
 
 # Names in the dict of a class that say nothing about its instances.
 NOT_READ = frozenset(
-    "__module__ __doc__ __dict__ __weakref__ __annotations__ __qualname__ __slots__ __parameters__ __orig_bases__ "
+    "__doc__ __dict__ __weakref__ __annotations__ __qualname__ __slots__ __parameters__ __orig_bases__ "
     "__abstractmethods__ __firstlineno__ __static_attributes__ __annotate__ __annotate_func__ __annotations_cache__ "
     "__match_args__ __dataclass_params__ __dataclass_fields__".split()
 )

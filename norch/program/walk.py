@@ -41,7 +41,18 @@ from .conditions import (
     slot_of,
 )
 from .containers import COMPUTED_VARIABLE, HOLD, ComputedNames, Place, Refused
-from .fields import CLASS, CODE, DEFAULTS, KEYWORDS, TAG, is_a, is_made_by_class_statement, offset_of
+from .fields import (
+    CLASS,
+    CODE,
+    DEFAULTS,
+    KEYWORDS,
+    NAMES_OF_CLASS,
+    NAMES_OF_FUNCTION,
+    TAG,
+    is_a,
+    is_made_by_class_statement,
+    offset_of,
+)
 from .frames import LIBRARY, Frames, kind_of, what_is_read
 from .settings import Settings
 from .trusted import is_own
@@ -233,7 +244,7 @@ class Walk(Settings):
             self._reach(getattr(function, "__wrapped__", None), place)  # by one of norch's decorators
             return
         self._attributes(function, function.__dict__, place, everything=True)
-        self._about(function, place)
+        self._about(function, NAMES_OF_FUNCTION, place)
         self._row(place, function, FIELD, CODE, code)
         for offset, value in ((DEFAULTS, function.__defaults__), (KEYWORDS, function.__kwdefaults__)):
             self._row(place, function, FIELD, offset, *([] if value is None else [value]))
@@ -256,8 +267,11 @@ class Walk(Settings):
                 self._item(cell, None, value, place)
                 self._follow(value, one, place)
 
-    def _about(self, definition: Any, place: Place | None) -> None:  # its name and texts
-        names = [name for name in ("__name__", "__qualname__", "__doc__", "__module__") if name in self.names]
+    def _about(self, definition: Any, names_at: Iterable[int], place: Place | None) -> None:
+        """Guards the names of a function or a class, which repr() reads too, and its texts."""
+        for offset, name in zip(names_at, ("__name__", "__qualname__"), strict=True):
+            self._row(place, definition, FIELD, offset, getattr(definition, name))
+        names = [name for name in ("__doc__", "__module__") if name in self.names]
         if names:
             self._unchanged(lambda x: tuple([getattr(x, name) for name in names]), definition, place)
         if "__annotations__" in self.names:
@@ -323,7 +337,7 @@ class Walk(Settings):
             self._row(place, ClassUnchanged(cls, rows), CALL, TAG, *([cls] if TAG else []))
         for one in made:
             if not is_class_of_library(one):
-                self._about(one, place)
+                self._about(one, NAMES_OF_CLASS, place)
         meta = type(cls)
         if meta is not type and not is_class_of_library(cls):
             self._row(place, cls, FIELD, CLASS, meta)

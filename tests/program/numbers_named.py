@@ -1,7 +1,9 @@
 """More ways to read a number in a captured function: by names that do not stand in it, and by counting its own calls
 (test_capture_reads.py)."""
 
+import io
 import operator
+import pickle
 import sys
 
 from numbers_held import Plain, of_attribute, way
@@ -48,6 +50,47 @@ def dict_of_a_module():
 def name_of_a_class():
     cls = type("AB", (), {})
     return (lambda x: x * float(len(cls.__name__))), lambda value: setattr(cls, "__name__", "A" * int(value))
+
+
+def named_by_repr(definition):
+    definition.__qualname__ = "aa"
+    length = len(repr(definition)) - 2  # with the module, and the address of a function
+    return (lambda x: x * float(len(repr(definition)) - length)), lambda v: setattr(
+        definition, "__qualname__", "a" * int(v)
+    )
+
+
+@way
+def class_named_by_repr():
+    return named_by_repr(type("Named", (), {}))
+
+
+@way
+def function_named_by_repr():
+    return named_by_repr(lambda: None)
+
+
+@way
+def module_of_a_class_by_repr():
+    cls = type("Named", (), {"__module__": "aa"})
+    length = len(repr(cls)) - 2
+    return (lambda x: x * float(len(repr(cls)) - length)), lambda v: setattr(cls, "__module__", "a" * int(v))
+
+
+class Pickled:
+    k = 2.0
+
+
+@way
+def class_in_a_pickle():
+    Pickled.k, text = 2.0, pickle.dumps(Pickled)
+    return of_attribute(Pickled, lambda x: x * pickle.loads(text).k)
+
+
+@way
+def class_in_a_pickle_by_an_object():
+    Pickled.k, text = 2.0, pickle.dumps(Pickled)
+    return of_attribute(Pickled, lambda x: x * pickle.Unpickler(io.BytesIO(text)).load().k)
 
 
 @way

@@ -75,7 +75,8 @@ REFUSED = frozenset(
     "bytes_of_numpy array_of_numpy file_of_norch tensor_of_norch line_of_a_file lines_of_an_open_file "
     "lines_of_a_text_in_memory number_in_a_thread number_under_a_profiler number_without_profile_function "
     "function_of_a_c_library directory_by_partial lock_without_waiting name_of_a_level counter_by_vars "
-    "counter_by_format counter_by_equality counter_by_getter counter_with_a_setter".split()
+    "counter_by_format counter_by_equality counter_by_getter counter_with_a_setter class_in_a_pickle "
+    "class_in_a_pickle_by_an_object".split()
 )
 
 

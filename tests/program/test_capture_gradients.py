@@ -1,0 +1,173 @@
+"""Gradients and steps of optimizers in captured functions, where other functions and the program itself set gradients,
+step and change parameter groups between the calls."""
+
+import random
+
+import pytest
+
+import norch
+from norch import nn, optim
+
+pytestmark = pytest.mark.host
+
+OPTIMIZERS = {
+    "SGD": lambda params: optim.SGD(params, lr=0.1, momentum=0.9),
+    "Adam": lambda params: optim.Adam(params, lr=0.1),
+    "NAdam": lambda params: optim.NAdam(params, lr=0.1),
+    "Adadelta": lambda params: optim.Adadelta(params, lr=0.1),
+}
+
+
+def loss(params, x):
+    return sum((p * p * x).sum() for p in params)
+
+
+def whole_step(optimizer, params, x):
+    optimizer.zero_grad()
+    loss(params, x).backward()
+    optimizer.step()
+
+
+def gradient_alone(optimizer, params, x):
+    optimizer.zero_grad()
+    loss(params, x).backward()
+
+
+def step_first(optimizer, params, x):
+    optimizer.step()
+    gradient_alone(optimizer, params, x)
+
+
+def step_with_zeros(optimizer, params, x):
+    optimizer.zero_grad(set_to_none=False)
+    loss(params, x).backward()
+    optimizer.step()
+
+
+def step_alone(optimizer, params, x):
+    optimizer.step()
+
+
+def values(tensors):
+    return [None if x is None else x.tolist() for x in tensors]
+
+
+def run_of_several(wrap, make, body, seed):
+    """Several functions of one optimizer, in a random order."""
+    rng = random.Random(seed)
+    params = [nn.Parameter(norch.ones(2)) for _ in range(3)]
+    optimizer = make(params)
+    used = (params[:1], params[1:2], params[::2], params)
+    functions = [wrap(lambda x, some=some: body(optimizer, some, x)) for some in used]
+    found, k = [], 0
+    for i in range(30):
+        k = rng.randrange(4) if rng.random() < 0.3 or i == 0 else k
+        between = rng.randrange(20)
+        if between < 2:
+            params[rng.randrange(3)].grad = [None, norch.full((2,), 0.5)][between]
+        elif between == 2:
+            optimizer.zero_grad()
+        elif between == 3:
+            optimizer.step()
+        functions[k](norch.full((2,), 0.1))
+        found.append(values([*params, *(p.grad for p in params)]))
+    return found
+
+
+@pytest.mark.parametrize("body", [whole_step, gradient_alone, step_first, step_with_zeros, step_alone])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_several_functions_share_an_optimizer(name, body):
+    for seed in range(6):
+        wanted = run_of_several(lambda f: f, OPTIMIZERS[name], body, seed)
+        assert run_of_several(lambda f: norch.capture(f, strict=False), OPTIMIZERS[name], body, seed) == wanted
+
+
+def groups_replaced(optimizer, p, q, i):
+    optimizer.param_groups[0]["params"] = [q] if 6 <= i < 10 else [p]
+
+
+def group_added(optimizer, p, q, i):
+    if i == 6:
+        optimizer.add_param_group({"params": [q]})
+
+
+def parameter_added(optimizer, p, q, i):
+    if i == 6:
+        optimizer.param_groups[0]["params"].append(q)
+
+
+@pytest.mark.parametrize("wrap", [norch.capture, norch.compile])
+@pytest.mark.parametrize("change", [groups_replaced, group_added, parameter_added])
+@pytest.mark.parametrize("of", [0, 1])
+def test_parameter_groups_change(of, change, wrap):
+    def run(wrap):
+        p, q = (nn.Parameter(norch.ones(1)) for _ in range(2))
+        optimizer = optim.SGD([p], lr=0.1)
+
+        def f(x):
+            p.grad = q.grad = None
+            ([p, q][of] * x).sum().backward()
+            optimizer.step()
+
+        f, found = wrap(f), []
+        for i in range(14):
+            change(optimizer, p, q, i)
+            f(norch.full((1,), 1.0 + i))
+            found.append(values([p, q, p.grad, q.grad]))
+        return found
+
+    assert run(wrap) == run(lambda f: f)
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.p, self.q = nn.Parameter(norch.ones(1)), nn.Parameter(norch.ones(1))
+
+
+def delete(module, optimizer):
+    del module.q.grad
+
+
+SETS = {
+    "attribute": lambda module, optimizer: setattr(module.q, "grad", None),
+    "deletion": delete,
+    "module": lambda module, optimizer: module.zero_grad(),
+    "module, zeros": lambda module, optimizer: module.zero_grad(set_to_none=False),
+    "optimizer": lambda module, optimizer: optimizer.zero_grad(),
+    "optimizer, zeros": lambda module, optimizer: optimizer.zero_grad(set_to_none=False),
+    "tensor": lambda module, optimizer: setattr(module.q, "grad", ZERO),
+}
+ZERO = norch.zeros(1)
+
+
+@pytest.mark.parametrize("backward", ["none", "inside", "outside"])
+@pytest.mark.parametrize("wrap", [norch.capture, norch.compile])
+@pytest.mark.parametrize("name", SETS)
+def test_a_gradient_is_set_to_what_it_was(name, wrap, backward):
+    """q has no gradient (or ZERO) in the recorded calls, and another before later ones."""
+
+    def run(wrap):
+        module = Two()
+        optimizer = optim.SGD(module.parameters(), lr=0.1)
+
+        def f(x):
+            SETS[name](module, optimizer)
+            y = module.p * x
+            if backward == "inside":
+                y.sum().backward()
+            return y if backward == "outside" else y.detach()
+
+        f, found = wrap(f), []
+        for i in range(14):
+            if i in (6, 9):
+                module.q.grad = norch.full((1,), 3.0)
+            y = f(norch.full((1,), 1.0 + i))
+            if y.requires_grad:
+                y.sum().backward()
+            found.append(values([y, module.p, module.p.grad, module.q.grad]))
+        return found
+
+    if wrap is norch.capture and backward == "outside":
+        pytest.skip("a captured result has no graph")
+    assert run(wrap) == run(lambda f: f)
