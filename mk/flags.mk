@@ -47,7 +47,7 @@ BASE := $(filter baseline,$(ISAS))
 WIDE := $(filter-out baseline,$(ISAS))
 AVX  := $(filter avx%,$(ISAS))
 # The baseline of these families is for machines without AVX2 only; of the others it has dtypes that wider builds lack.
-SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize optim pool random recurrent softmax stage)
+SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize optim pool quantized random recurrent softmax stage)
 
 # $(call tune,FAMILIES,BUILDS,FLAGS), for -O3 is not the best for
 #   loops of one line, what is called once a kernel, and most of the baseline       COMPACT
@@ -64,12 +64,18 @@ $(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a p
 $(patsubst %,$(BUILD)/python/%.o,dlpack listing profile recording): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
 $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
 $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
-$(if $(WASM),$(BUILD)/cpu/complex.o $(patsubst %,$(BUILD)/python/%.o,arrays captured host_call mpi parts) $(patsubst %,$(BUILD)/core/%.o,check error library optable transfer): TUNE = -Os)
+# What takes little of the time of a page.
+SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex nonzero scan) $(patsubst %,$(BUILD)/python/%.o,arrays batched captured \
+    conditions guard host_call mpi parts recording_guards) $(patsubst %,$(BUILD)/core/%.o,check dtype element error library observer \
+    optable platform transfer wrap)
+$(if $(WASM),$(SELDOM_IN_PAGES): TUNE = -Os)
 $(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
 $(call tune,pointwise,              baseline avx2,   $(COMPACT) $(ALIGN) $(NO_TAIL))
 $(call tune,reduce,                 $(BASE),         $(COMPACT) $(PEEL))
 $(call tune,reduce,                 avx2,            -O3 $(NO_JAM))
 $(call tune,matmul attention conv layer stage,  $(BASE) $(WIDE), $(COMPACT) $(PEEL))
+$(call tune,quantized,              $(if $(WASM),,$(WIDE)), $(COMPACT) $(PEEL))
+$(call tune,quantized,              $(if $(WASM),$(WIDE)), -Os)
 $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
 $(call tune,normalize pool,         $(AVX),          $(COMPACT) $(SWITCH))
@@ -80,5 +86,5 @@ $(if $(AVX),$(if $(CLANG),,$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/re
 
 # Not for speed alone: fused multiply-adds are exact enough for a product, and nowhere else.
 # Checks that a sanitizer puts between a product and its sum would leave some unfused, and kernels would differ in their bits.
-$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o: EXTRA = $(if $(SANITIZE),,-ffp-contract=fast)
+$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o $(BUILD)/cpu/quantized_isa.%.o: EXTRA = $(if $(SANITIZE),,-ffp-contract=fast)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)

@@ -79,6 +79,7 @@ _LAZY = {
     ".amp": "GradScaler autocast clear_autocast_cache get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled "
     "set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled",
     ".serialization": "load save",
+    ".nn.quantization": "quantize",
     ".program": "capture compile",
     ".utils.dlpack": "from_dlpack to_dlpack",
     ".func": "vmap",
@@ -132,6 +133,7 @@ if _TYPE_CHECKING:
     from .compat.as_torch import as_torch
     from .func import vmap
     from .nn.functional import celu, celu_, rrelu, rrelu_, selu, selu_, threshold_
+    from .nn.quantization import quantize
     from .program import capture, compile  # noqa: A004
     from .serialization import load, save
     from .utils.dlpack import from_dlpack, to_dlpack

@@ -22,6 +22,7 @@ from norch.errors import ArgumentError as ArgumentError, BoundsError as BoundsEr
 from norch.func import vmap as vmap
 from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
+from norch.nn.quantization import quantize as quantize
 from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
 from norch.ops.composed.activation import prelu as prelu, threshold as threshold
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d

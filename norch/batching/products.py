@@ -65,6 +65,26 @@ def _addmm(level: Level, x: Any, a: Any, b: Any, beta: float, alpha: float) -> A
     return sample(lib.norch_addmm(aligned(x, level, x.ndim), left, right, beta, alpha), level)
 
 
+@rule("quantized_linear")
+def _quantized_linear(level: Level, x: Any, packed: Any, scale: Any, bias: Any) -> Any:
+    if any(is_here(one, level) for one in (packed, scale, bias)):
+        raise NotImplementedError(
+            "quantized_linear: vmap batches the input alone, not the weight, its scales or the bias"
+        )
+    if not x.ndim:
+        raise ShapeError("quantized_linear: a sample has no dimension")
+    return sample(lib.norch_quantized_linear(x._physical, packed, scale, bias), level)
+
+
+@rule("quantized_weight")
+def _quantized_weight(level: Level, packed: Any, scale: Any, columns: int) -> Any:
+    if packed.ndim != 2 or scale.ndim != 2 or lib.norch_shape(packed)[0] != lib.norch_shape(scale)[0]:
+        raise ShapeError("quantized_weight: shapes do not fit")  # the call for one sample names them
+    rows = [lib.norch_flatten(samples(one, level), 0, 1) for one in (packed, scale)]
+    out = lib.norch_quantized_weight(*rows, columns)
+    return sample(lib.norch_reshape(out, (level.size, lib.norch_shape(packed)[0], columns)), level)
+
+
 @rule("linear")
 def _linear(level: Level, x: Any, weight: Any, bias: Any, epilogue: int) -> Any:
     if not is_here(weight, level) and not is_here(bias, level):

@@ -29,6 +29,7 @@ from .transformer import *  # noqa: F403
 if _TYPE_CHECKING:
     from ..distributed.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
     from . import parallel as parallel
+    from . import quantization as quantization
     from .extras.adaptive_softmax import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
     from .extras.buffer import Buffer as Buffer
     from .extras.ctc import CTCLoss as CTCLoss
@@ -44,7 +45,7 @@ if _TYPE_CHECKING:
     from .parallel import DataParallel as DataParallel
 
 _LAZY = {
-    ".": "modules parallel",
+    ".": "modules parallel quantization",
     ".extras.adaptive_softmax": "AdaptiveLogSoftmaxWithLoss",
     ".extras.buffer": "Buffer",
     ".extras.ctc": "CTCLoss",

@@ -9,6 +9,7 @@ import norch
 from norch._binding.library import lib
 from norch.nn import functional as F
 from norch.ops import _operand
+from norch.ops.quantized import packed_weight, quantized_linear
 
 
 def fresh():
@@ -120,6 +121,8 @@ CALLS = {
     "backward of views": lambda x, y, z, i: (x.T[1:].reshape(-1)[::3] * x[0, 0]).sum().backward(),
     "backward of writes": lambda x, y, z, i: (w := x * 1, w[0].mul_(w[1].clone()), w.sum().backward()) and None,
     "backward of max": lambda x, y, z, i: (x.max(1)[0] * x.amax(1)).sum().backward(),
+    "quantized_linear": lambda x, y, z, i: quantized_linear(y[0].half(), *packed_weight(z.T, 8, 32)),
+    "quantized_linear of rows": lambda x, y, z, i: quantized_linear(norch.ones(20, 6), *packed_weight(z.T, 8, 32)),
     "backward of a loss": lambda x, y, z, i: F.cross_entropy(x, norch.tensor([0, 1, 2, 3])).backward(),
     "gradients of gradients": lambda x, y, z, i: norch.autograd.grad(
         norch.autograd.grad((x * x * x).sum(), [x], create_graph=True)[0].exp().sum(), [x]

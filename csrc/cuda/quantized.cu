@@ -1,0 +1,37 @@
+/* quantized: products with a weight of 8-bit or 4-bit integers, a thread an element of the result; and the weight as
+ * floats. The kernels are plain: what such a weight saves on a device is memory, not time. */
+#include "../families/quantized.h"
+#include "cuda.cuh"
+
+/* Column c of row j of the weight. */
+DEVICE float weight_at(const nr_quantized_plan &p, int64_t j, int64_t c) {
+    const int64_t block = c / NR_QUANTIZED_BLOCK, at = c % NR_QUANTIZED_BLOCK, half = NR_QUANTIZED_BLOCK / 2;
+    const int64_t row = j * ((p.k + NR_QUANTIZED_BLOCK - 1) / NR_QUANTIZED_BLOCK);
+    const float scale = static_cast<const float *>(p.scale)[j * p.groups + (block >> p.shift)];
+    if (p.bits == 8)
+        return scale * (float)static_cast<const int8_t *>(p.weight)[(row + block) * NR_QUANTIZED_BLOCK + at];
+    const int both = static_cast<const uint8_t *>(p.weight)[(row + block) * half + at % half];
+    return scale * (float)((at < half ? both & 15 : both >> 4) - 8);
+}
+
+__global__ void __launch_bounds__(NR_BLOCK) quantized_linear(const nr_quantized_plan p) {
+    const int64_t at = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (at >= p.m * p.n) return;
+    const int64_t j = at % p.n;
+    const float *x = static_cast<const float *>(p.x) + at / p.n * p.k;
+    float sum = 0;
+    for (int64_t c = 0; c < p.k; c++) sum += x[c] * weight_at(p, j, c);
+    static_cast<float *>(p.y)[at] = sum + (p.bias ? static_cast<const float *>(p.bias)[j] : 0.0f);
+}
+
+__global__ void __launch_bounds__(NR_BLOCK) quantized_weight(const nr_quantized_plan p) {
+    const int64_t at = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
+    if (at < p.n * p.k) static_cast<float *>(p.y)[at] = weight_at(p, at / p.k, at % p.k);
+}
+
+int32_t nr_cuda_quantized(const nr_call *call) {
+    const nr_quantized_plan &p = *static_cast<const nr_quantized_plan *>(call->plan);
+    if (call->op == NR_QUANTIZED_WEIGHT)
+        return run_blocks(call, quantized_weight, blocks_for(p.n * p.k, NR_BLOCK), p);
+    return run_blocks(call, quantized_linear, blocks_for(p.m * p.n, NR_BLOCK), p);
+}

@@ -1,0 +1,26 @@
+/* quantized: the plan of products with a weight of 8-bit or 4-bit integers, and of this weight as floats.
+ *
+ *   a row of the weight has k integers, in blocks of 32, the last one filled up with zeros
+ *   8 bits  int8:   one a byte
+ *   4 bits  uint8:  16 bytes a block: byte i has integer i of the block in its low half, and integer i + 16 in its
+ *                   high half, each plus 8
+ *   scale   float32 (n, groups): integer (j, c) stands for scale[j][c / group] times it; group: a power of two from 32 */
+#ifndef NR_FAMILIES_QUANTIZED_H
+#define NR_FAMILIES_QUANTIZED_H
+
+#include "../core/fields.h"
+#include "../norch.h"
+
+#define NR_QUANTIZED_BLOCK 32
+
+/* LINEAR: y[m][n] = sum over k of x[m][k] w[n][k], plus bias[n] if there is one. WEIGHT: y[n][k] = w[n][k]; m is 1. All
+ * are contiguous, and float32 but for the weight. */
+typedef enum nr_quantized_kind { NR_QUANTIZED_LINEAR, NR_QUANTIZED_WEIGHT } nr_quantized_kind;
+NR_PLAN(nr_quantized_plan, NUM(int64_t, m, n, k, groups), NUM(int32_t, bits, shift), /* group: 1 << shift blocks */
+        IN(const void *, x, weight, scale, bias), OUT(void *, y), SIZES(p->m, p->n, p->k));
+
+static inline int64_t nr_quantized_blocks(const nr_quantized_plan *p) {
+    return (p->k + NR_QUANTIZED_BLOCK - 1) / NR_QUANTIZED_BLOCK;
+}
+
+#endif
