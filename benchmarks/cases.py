@@ -18,6 +18,7 @@ from . import (
     cases_matmul,
     cases_mixed,
     cases_overhead,
+    cases_quantised,
     cases_reductions,
     cases_scaling,
     cases_sequences,
@@ -46,6 +47,9 @@ GROUPS = {
     "vmap": Group("vmap: per-sample gradients, ensembles, Jacobians, Hessians", Marks(1.0, 2.0, floor=1.0)),
     "captured": Group("captured: the same by norch.capture, and smaller things; PyTorch as it is"),
     "inference": Group("inference: networks by norch.capture; PyTorch as it is; and ONNX Runtime"),
+    "quantised": Group(
+        "quantised: weights of 8 and 4 bits by norch.quantize; PyTorch in float32, ONNX Runtime in 8 bits"
+    ),
     "fused": Group("fused: formulas written out, by norch.capture; eager: without it; PyTorch as it is, and compiled"),
     "sweep": Group("sweep: every function of docs/operations.md, from the cases of the tests (sweep.py)"),
     "import": Group("import: CPU time of a fresh interpreter"),
@@ -65,6 +69,7 @@ TABLED: list[Case] = [
     *cases_captured.CASES,
     *cases_inference.CASES,
     *cases_sequences.CASES,
+    *cases_quantised.CASES,
     *cases_fused.CASES,
 ]
 CASES = TABLED + [case for cases in cases_scaling.SCALING.values() for _, case in cases]  # all that a worker can run

@@ -8,7 +8,7 @@ import math
 from functools import partial
 from typing import Any
 
-from . import cases_inference, models
+from .cases_inference import run
 from .library import Case, Library, Marks, Run
 from .transformers import decoder, encoder
 
@@ -26,33 +26,19 @@ def drawn(lib: Library, model: Any, bound: float | None = None) -> Any:
     return model.eval()
 
 
-def _run(lib: Library, model: Any, *given: Any) -> Run:
-    """The model under no_grad, captured where the library is norch."""
-    if lib.variant == "onnxruntime":
-        return cases_inference.session(lib, model, *given)
-
-    def function(*given: Any) -> Any:
-        with lib.module.no_grad():
-            return model(*given)
-
-    function = lib.captured(function)
-    for _ in range(models.WARM):
-        function(*given)
-    return lambda: function(*given)
-
-
-def embed(lib: Library, length: int = 128) -> Run:
+def embed(lib: Library, length: int = 128, dtype: str | None = None) -> Run:
     """The embedding of a text of so many tokens."""
     model = drawn(lib, encoder(lib.module.nn), SMALL)
     tokens = lib.integers(length, 30522).reshape(1, length)
-    return _run(lib, model, tokens, lib.module.ones(1, length))
+    return run(lib, model, tokens, lib.module.ones(1, length), dtype=dtype)
 
 
-def decode(lib: Library, cached: int = 256) -> Run:
+def decode(lib: Library, cached: int = 256, dtype: str | None = None) -> Run:
     """The next token after so many."""
     model = drawn(lib, decoder(lib.module), SMALL)
     token, place = lib.integers(1, 50257).reshape(1, 1), lib.module.full((1, 1), cached)
-    return _run(lib, model, token, place, *(lib.random(1, 12, cached, 64) for _ in range(24)))
+    past = (lib.random(1, 12, cached, 64) for _ in range(24))
+    return run(lib, model, token, place, *past, dtype=dtype)
 
 
 def recur(kind: str, lib: Library, steps: int = 64, batch: int = 1, size: int = 256) -> Run:
@@ -67,7 +53,7 @@ def recur(kind: str, lib: Library, steps: int = 64, batch: int = 1, size: int = 
         def forward(self, x: Any) -> Any:
             return self.head(self.layer(x)[0][-1])
 
-    return _run(lib, drawn(lib, Last()), lib.random(steps, batch, size // 2))
+    return run(lib, drawn(lib, Last()), lib.random(steps, batch, size // 2))
 
 
 def perceive(lib: Library, widths: tuple[int, ...] = (64, 128, 128, 10), batch: int = 1) -> Run:
@@ -75,7 +61,7 @@ def perceive(lib: Library, widths: tuple[int, ...] = (64, 128, 128, 10), batch: 
     nn, layers = lib.module.nn, []
     for before, width in zip(widths, widths[1:]):
         layers += [nn.Linear(before, width), nn.ReLU()]
-    return _run(lib, drawn(lib, nn.Sequential(*layers[:-1])), lib.random(batch, widths[0]))
+    return run(lib, drawn(lib, nn.Sequential(*layers[:-1])), lib.random(batch, widths[0]))
 
 
 def _case(name: str, setup: Any, marks: Marks) -> Case:

@@ -14,6 +14,7 @@ SHOWN = {
     "numpy": "NumPy",
     "torch": "PyTorch",
     "eager": "eager norch",
+    "float32": "norch in float32",
     "compiled": "torch.compile",
     "onnxruntime": "ONNX Runtime",
 }
