@@ -13,7 +13,7 @@ import norch
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "live"))
 from differences import notes  # noqa: E402
-from sections import sections  # noqa: E402
+from sections import classes, sections  # noqa: E402
 
 project = "norch"
 author = "the norch authors"
@@ -93,8 +93,12 @@ def families() -> dict[str, dict[str, list[str]]]:
     return found
 
 
-# norch itself has its functions under the headings of docs/operations.md.
-autosummary_context = {"families": families(), "sections": {"norch": sections(norch)}}
+# norch itself has its functions under the headings of docs/operations.md, and its classes after them.
+autosummary_context = {
+    "families": families(),
+    "sections": {"norch": sections(norch)},
+    "own_classes": {"norch": classes(norch)},  # autosummary itself has the name classes
+}
 
 _EXAMPLE = re.compile(r"\s*(>>>|\.\.\.)")
 _ENTRY = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")  # of a list: a parameter, and what it is
@@ -121,7 +125,7 @@ def _plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list
         else:
             entry = False
         entry = entry or bool(found)
-        parts = re.split(r"(`[^`]*`)", line)
+        parts = re.split(r"(``[^`]*``|`[^`]*`)", line)
         parts[::2] = [re.sub(r"([*|_\\])", r"\\\1", part) for part in parts[::2]]
         lines[at] = "".join(parts)
 

@@ -219,6 +219,10 @@ def named(dtypes: list[Any]) -> str:
             return name
         if dtypes == [d for d in DTYPES if holds(d) or d.is_complex]:
             return {"real": "all", "real but bool": "all but bool"}.get(name, f"{name}, complex")
+    for name, holds in {"real": GROUPS["real"], "all": lambda d: True}.items():
+        missing = [d.name for d in DTYPES if holds(d) and d not in dtypes]
+        if len(missing) < 5 and all(map(holds, dtypes)):
+            return f"{name} but {', '.join(missing)}"
     return ", ".join(d.name for d in dtypes)
 
 

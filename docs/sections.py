@@ -71,6 +71,19 @@ def operations(module: Any) -> Iterator[tuple[str, Any]]:
             yield name, thing
 
 
+def classes(module: Any) -> dict[str, str]:
+    """The names of the public classes of norch, but for Tensor and exceptions, which have pages of their own; for those
+    that norch.autograd or norch.amp has, too, the name there."""
+    found: dict[str, str] = {}
+    for name in dir(module):
+        thing = getattr(module, name)
+        if name[0] == "_" or not isinstance(thing, type) or issubclass(thing, BaseException) or name == "Tensor":
+            continue
+        there = [room.__name__ for room in (module.autograd, module.amp) if vars(room).get(name) is thing]
+        found[name] = f"{there[0]}.{name}" if there else ""
+    return found
+
+
 def section(function: Any) -> str | None:
     """The heading of a function of norch; None for what computes nothing of tensors."""
     module = getattr(inspect.unwrap(function), "__module__", "")

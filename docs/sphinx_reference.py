@@ -147,6 +147,7 @@ def _signature(
         return None
     known = hints(name, thing)
     signature = _ANY.sub(lambda found: f"{found[1]}: {known.get(found[1], 'Any')}", signature)
+    signature = re.sub(r"\bDType\b", "dtype", signature)  # what some files call the class
     return signature, known.get("return", returned) if _ANY.match(f"return: {returned}") else returned
 
 

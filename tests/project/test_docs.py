@@ -73,9 +73,9 @@ def test_what_differs_is_marked_in_the_reference_and_in_the_table() -> None:
             rf"^\| `\w+\.{thing.__name__}` \|.* \[Differs from PyTorch\]\(differences.md#{anchor}\)", table, re.M
         )
         assert row or id(thing) in pages, f"{thing.__name__} has neither a row nor a page"
-    lines = ["What it does."]
+    lines = ["What it does: `a_b`, ``with c_d:``, e_f."]
     conf._plain(None, "function", "exp", norch.exp, None, lines)
-    assert lines == ["What it does."]
+    assert lines == ["What it does: `a_b`, ``with c_d:``, e\\_f."]
 
 
 def test_each_class_of_a_long_page_has_a_heading() -> None:
@@ -92,6 +92,8 @@ def test_each_function_of_norch_has_an_entry_with_types() -> None:
     listed = [name for names in sections.sections(norch).values() for name in names]
     assert sorted(listed) == sorted(name for name, _ in sections.operations(norch)) and len(listed) > 400
     assert {"arange", "capture", "cat", "einsum", "randint", "set_num_threads"} <= set(listed)
+    listed += [*sections.classes(norch), *norch.errors.__dict__, "Tensor"]  # those two have pages of their own
+    assert not [name for name in norch.__all__ if callable(getattr(norch, name)) and name not in listed]
     assert re.search(r"^   norch$", (DOCS / "reference" / "index.md").read_text(), re.M)
     pytest.importorskip("sphinx")
     reference = _script("sphinx_reference")
@@ -353,6 +355,10 @@ def test_what_contributing_names_is_there() -> None:
         assert not anchor or anchor in slugs, (path, anchor, slugs)
     for path in re.findall(r"`((?:csrc|norch|tests)/[\w./]+)`", text):
         assert (root / path).exists() or path == "tests/test_x.py", path
+    for page in (text, (DOCS / "architecture.md").read_text()):  # the order of imports, of packages and modules
+        (order,) = re.findall(r"`(\{_\w+, autograd\} <- [^`]*)`", page)
+        for name in re.findall(r"\w+", order):
+            assert importlib.util.find_spec(f"norch.{name}"), name
 
 
 def test_figures_say_when_where_and_how_they_were_measured() -> None:
