@@ -14,6 +14,7 @@
 
 #define CHUNK 32768 /* elements a thread takes at a time, about */
 #define CUTS 32     /* parts a scatter is cut into, at most */
+#define PIECE 512   /* indices that a gather checks at a time */
 
 #define WORD uint8_t
 #define SIZE 1
@@ -29,7 +30,8 @@
 #include "index_moves.h"
 
 /* Runs n elements of the innermost loop from these three addresses on. */
-typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n);
+typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, int64_t index_step, char *target,
+                           int64_t n);
 
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wint-in-bool-context" /* bools are added and multiplied */
@@ -38,31 +40,54 @@ typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *i
 #define WANTED(kind, bits) true
 #include "each_dtype.h"
 
-/* NR_OFFSETS for a row: writes the offsets, and returns whether all indices are in range, after wrapping negative ones.
- * Ors sign bits instead of branching for each element. Reads each index once, so that another thread cannot change it
- * after the check. */
-static __attribute__((noinline)) bool offsets(const nr_index_plan *plan, char *dense, const char *index,
-                                              const char *before, int64_t n) {
+/* Copies n indices, after wrapping negative ones; returns whether all are in range. Ors sign bits instead of branching
+ * for each element. Reads each index once, so that another thread cannot change it after the check. */
+static __attribute__((noinline)) bool checked(const nr_index_plan *plan, int64_t *to, const char *index, int64_t step,
+                                              int64_t n) {
+    const int64_t below = plan->axis_size, wrap = plan->wraps ? below : 0, *from = (const int64_t *)index;
+    int64_t wrong = 0;
+    if (step == sizeof(int64_t) && !wrap)
+        for (int64_t i = 0; i < n; i++) {
+            wrong |= from[i] | (below - 1 - from[i]);
+            to[i] = from[i];
+        }
+    else
+        for (int64_t i = 0; i < n; i++, index += step) {
+            const int64_t given = *(const int64_t *)index, at = given + (given >> 63 & wrap);
+            wrong |= at | (below - 1 - at);
+            to[i] = at;
+        }
+    return wrong >= 0;
+}
+
+/* NR_OFFSETS for a row: writes the offsets, and returns whether all indices are in range. */
+static bool offsets(const nr_index_plan *plan, char *dense, const char *index, const char *before, int64_t n) {
     const int64_t *step[] = {plan->nest.stride[0], plan->nest.stride[1], plan->nest.stride[2]};
     const int64_t below = plan->axis_size, wrap = plan->wraps ? below : 0, axis_step = plan->axis_stride;
     const bool sums = plan->nest.data[2] != NULL;
     int64_t wrong = 0;
-    if (!sums && axis_step == 1 && *step[0] == sizeof(int64_t) && *step[1] == sizeof(int64_t)) {
-        int64_t *to = (int64_t *)dense; /* perhaps the index itself */
-        const int64_t *from = (const int64_t *)index;
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t at = from[i] + (from[i] >> 63 & wrap);
-            wrong |= at | (below - 1 - at);
-            to[i] = at;
-        }
-        return wrong >= 0;
-    }
+    if (!sums && axis_step == 1 && *step[0] == sizeof(int64_t)) /* perhaps the index itself */
+        return checked(plan, (int64_t *)dense, index, *step[1], n);
     for (int64_t i = 0; i < n; i++, index += *step[1], before += *step[2], dense += *step[0]) {
         const int64_t given = *(const int64_t *)index, at = given + (given >> 63 & wrap);
         wrong |= at | (below - 1 - at);
         *(int64_t *)dense = (sums ? *(const int64_t *)before : 0) + at * axis_step;
     }
     return wrong >= 0;
+}
+
+/* A gather of a row, whose indices are checked a piece at a time; returns whether all are in range. */
+static bool gather_row(const nr_index_plan *plan, row_kernel kernel, char *dense, const char *index, char *target,
+                       int64_t n) {
+    const int64_t step = plan->nest.stride[1][0], piece = step ? PIECE : n;
+    int64_t at[PIECE];
+    for (int64_t first = 0; first < n; first += piece) {
+        const int64_t some = n - first < piece ? n - first : piece;
+        if (!checked(plan, at, index + first * step, step, step ? some : 1)) return false;
+        kernel(plan, dense + first * plan->nest.stride[0][0], (const char *)at, step ? (int64_t)sizeof *at : 0,
+               target + first * plan->nest.stride[2][0], some);
+    }
+    return true;
 }
 
 static row_kernel kernel_of(int32_t kind, int32_t dtype) {
@@ -80,6 +105,7 @@ static row_kernel kernel_of(int32_t kind, int32_t dtype) {
 typedef struct job {
     const nr_index_plan *plan;
     row_kernel kernel; /* NULL: offsets */
+    bool checks;       /* a gather whose indices nobody has checked */
     int32_t cut;       /* the loop that is cut into chunks, */
     int64_t part;      /* this many steps of it each */
     _Atomic bool lost; /* an index is out of range */
@@ -99,9 +125,10 @@ static void run_chunk(void *context, int64_t chunk) {
     for (int o = 0; o < 3; o++) data[o] = nest->data[o] + first * nest->stride[o][j->cut];
     for (int32_t d = 1; d < nest->ndim; d++) rows *= size[d];
     for (;;) {
-        if (j->kernel)
-            j->kernel(j->plan, data[0], data[1], data[2], size[0]);
-        else if (!offsets(j->plan, data[0], data[1], data[2], size[0]))
+        if (j->kernel && !j->checks)
+            j->kernel(j->plan, data[0], data[1], nest->stride[1][0], data[2], size[0]);
+        else if (!(j->checks ? gather_row(j->plan, j->kernel, data[0], data[1], data[2], size[0])
+                             : offsets(j->plan, data[0], data[1], data[2], size[0])))
             j->lost = true;
         if (--rows == 0) return;
         for (int32_t d = 1; d < nest->ndim; d++) {
@@ -144,6 +171,7 @@ int32_t nr_run_index(const nr_call *call) {
     if (nest->numel == 0) return NORCH_OK;
     const bool writing = call->op != NR_GATHER && call->op != NR_OFFSETS;
     job j = {.plan = plan, .kernel = kernel_of(call->op, call->dtype)};
+    j.checks = call->op == NR_GATHER && !plan->is_offset && !plan->checked;
     int64_t wanted = nr_threads() == 1 ? 1 : (nest->numel + CHUNK - 1) / CHUNK, parts = 1;
     if (writing && wanted > CUTS) wanted = CUTS;
     /* Cuts the outermost loop that is long enough, or the longest. The innermost loop of a scatter counts as 64 times

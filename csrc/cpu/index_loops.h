@@ -9,8 +9,9 @@
 #define VISIT_ROW(places, given) \
     for (int64_t i = 0; i < n; i++) VISIT(&(places)[i], &(given)[i])
 #endif
-static void NAME(const nr_index_plan *plan, char *dense, const char *index, char *target, int64_t n) {
-    const int64_t dense_step = plan->nest.stride[0][0], index_step = plan->nest.stride[1][0];
+static void NAME(const nr_index_plan *plan, char *dense, const char *index, int64_t index_step, char *target,
+                 int64_t n) {
+    const int64_t dense_step = plan->nest.stride[0][0];
     const int64_t target_step = plan->nest.stride[2][0], axis_step = plan->axis_stride;
     const int64_t *at = (const int64_t *)index;
     if (index_step == 0) {

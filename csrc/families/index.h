@@ -6,9 +6,9 @@
 #include "../core/plan.h"
 
 /* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the indexed tensor,
- * with stride 0 along the axis of the index). The indexed element is at data[2] + index * axis_stride, in bytes. On the
- * CPU NR_OFFSETS has checked the indices before; on a device the kernels check them against axis_size, unless
- * is_offset: they are sums that NR_OFFSETS has made of several indices.
+ * with stride 0 along the axis of the index). The indexed element is at data[2] + index * axis_stride, in bytes. The
+ * kernel compares indices with axis_size, unless is_offset: they are sums that NR_OFFSETS has made of several. On the
+ * CPU NR_OFFSETS has compared them before, but for an NR_GATHER that is not `checked`.
  * NR_SCATTER runs in the order of the nest: of several writes to one element the last one stays.
  * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64. A negative index counts from
  * the end of axis_size if it wraps. One out of range makes the call fail on the CPU; the message names the dimension.
@@ -27,7 +27,7 @@ typedef enum nr_index_kind {
     NR_MASK_PUT
 } nr_index_kind;
 NR_PLAN(nr_index_plan, NEST(op == NR_GATHER || op == NR_OFFSETS ? 1 : 4, nest), NUM(int64_t, axis_stride, axis_size),
-        NUM(bool, is_offset), NUM(int64_t, dimension), NUM(bool, wraps)); /* dimension, wraps: of NR_OFFSETS */
+        NUM(bool, is_offset, checked), NUM(int64_t, dimension), NUM(bool, wraps));
 
 /* truth: n bytes, dense, of shape size; 1 for a selected element. NR_COUNT: writes counts, which has a number for each
  * NR_NONZERO_CHUNK elements and one more, in a form that the next call of the backend reads; total, on the host: the

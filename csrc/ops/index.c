@@ -40,8 +40,10 @@ typedef struct places {
     norch_tensor index;  /* int64 */
     int64_t step;        /* bytes from one index to the next */
     norch_tensor along;  /* the indexed tensor, with stride 0 along the axis of the index */
-    int64_t size;        /* size of the axis, which a device checks, */
+    int64_t size;        /* size of the axis, which kernels check, */
     bool is_offset;      /* unless the index is the sum of several */
+    bool checked;        /* on the CPU: before the kernel, */
+    int64_t dimension;   /* which else names the axis so */
     norch_tensor *owned; /* the tensor that owns the memory of index, or NULL */
 } places;
 
@@ -71,6 +73,7 @@ static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_
     plan.is_offset = false;
     plan.dimension = dimension;
     plan.wraps = w->wraps;
+    plan.checked = false;
     nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3,
                  (const norch_tensor *[]){offsets, index, before ? before : &nothing});
     nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .plan = &plan, .name = w->name};
@@ -78,18 +81,20 @@ static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_
     return nr_dispatch(&call, offsets);
 }
 
-/* *view: index as int64; *owned: the new tensor that it is a view of, or NULL. On the CPU `checked` makes a copy whose
- * elements are all in range and not negative: another thread cannot change them between check and use. A device checks
- * in the kernel; there an index that overlaps `apart` is copied. */
-static int32_t prepare(const variant *w, const norch_tensor *index, const norch_tensor *apart, bool checked,
-                       int64_t size, int64_t dimension, norch_tensor *view, norch_tensor **owned) {
+/* *view: index as int64; *owned: the new tensor that it is a view of, or NULL. On the CPU `checked` makes a copy, for a
+ * write, whose elements are all in range and not negative: another thread cannot change them between check and use. A
+ * gather that reads each index for one of its `reads` elements checks in the kernel, and so does a device, where an
+ * index that overlaps `apart` is copied. */
+static int32_t prepare(const variant *w, const norch_tensor *index, const norch_tensor *apart, bool *checked,
+                       int64_t reads, int64_t size, int64_t dimension, norch_tensor *view, norch_tensor **owned) {
     *view = *index;
     *owned = NULL;
     const bool cpu = index->device_type == NORCH_CPU, cast = index->dtype != NORCH_INT64;
     const norch_tensor once = without_repeats(index);
+    *checked &= cpu && (w->kind != NR_GATHER || once.numel != reads);
     if (cast || (!cpu && apart && norch_overlaps(apart, index)))
         *owned = norch_cast(&once, NORCH_INT64);
-    else if (cpu && checked)
+    else if (*checked)
         *owned = nr_make(once.ndim, once.shape, NORCH_INT64, index);
     else
         return NORCH_OK;
@@ -101,7 +106,7 @@ static int32_t prepare(const variant *w, const norch_tensor *index, const norch_
     }
     view->numel = index->numel;
     view->contiguous = nr_is_contiguous(index->ndim, index->shape, view->strides);
-    if (!cpu || !checked) return NORCH_OK;
+    if (!*checked) return NORCH_OK;
     int32_t status = add_offsets(w, *owned, NULL, cast ? *owned : &once, size, 1, dimension);
     if (status != NORCH_OK) nr_release(*owned);
     return status;
@@ -130,6 +135,9 @@ static int32_t run(const variant *w, nr_index_kind kind, const norch_tensor *den
                    const norch_tensor *where) {
     if (dense->numel == 0) return NORCH_OK;
     nr_index_plan plan = {.axis_size = p->size, .axis_stride = p->step, .is_offset = p->is_offset};
+    plan.dimension = p->dimension;
+    plan.wraps = w->wraps;
+    plan.checked = p->checked;
     const norch_tensor *operands[] = {dense, &p->index, &p->along};
     /* the last of two writes to one element wins, so the loops stay in C order */
     (kind == NR_SCATTER && dense->ndim > 1 ? nr_plan_in_order : nr_plan_make)(&plan.nest, dense->ndim, dense->shape, 3,
@@ -283,11 +291,13 @@ static int32_t place_each(const variant *w, const norch_tensor *x, int32_t axis,
                           const norch_tensor *src, const norch_tensor *apart, places *p) {
     const norch_tensor from = at_least_1d(x), at = at_least_1d(index);
     NR_TRY(check_sizes(w, &from, &at, src, axis));
-    NR_TRY(prepare(w, &at, apart, true, from.shape[axis], axis, &p->index, &p->owned));
+    p->checked = true;
+    NR_TRY(prepare(w, &at, apart, &p->checked, at.numel, from.shape[axis], axis, &p->index, &p->owned));
     p->along = cut_to(&from, &at);
     p->along.strides[axis] = 0;
     p->along.contiguous = 0;
     p->size = from.shape[axis];
+    p->dimension = axis;
     p->is_offset = false;
     p->step = from.strides[axis] * nr_size_of(x->dtype);
     return NORCH_OK;
@@ -403,9 +413,13 @@ static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, con
     for (int64_t i = 0; i < n; i++) {
         const int32_t axis = (int32_t)axes[i];
         const int64_t step = x->strides[axis] * nr_size_of(x->dtype);
-        int32_t status = prepare(w, indices[i], apart, direct, x->shape[axis], named[i], &view, &owned);
+        bool checked = direct;
+        int32_t status =
+            prepare(w, indices[i], apart, &checked, p->along.numel, x->shape[axis], named[i], &view, &owned);
         if (status == NORCH_OK && direct) {
             *p = (places){.index = view, .step = step, .along = p->along, .size = x->shape[axis], .owned = owned};
+            p->dimension = named[i];
+            p->checked = checked;
         } else if (status == NORCH_OK) {
             const norch_tensor *before = offsets;
             view = broadcast_view(&view, broadcast, 0, broadcast, common);

@@ -224,7 +224,8 @@ def test_the_first_of_indices_out_of_range_is_named():
     x, index = norch.zeros(5), norch.zeros(100_000, dtype=norch.int64)
     index[70_000], index[99_999] = -6, 5
     for given in (index, index.to(norch.int32)):
-        for call in (lambda: x[given], lambda: x.index_put_((given,), norch.ones(()))):  # noqa: B023
+        reads = (lambda: x[given], lambda: x.take(given), lambda: x.gather(0, given))  # noqa: B023
+        for call in (*reads, lambda: x.index_put_((given,), norch.ones(()))):  # noqa: B023
             with pytest.raises(IndexError, match="index -6 is out of range for size 5 at dimension 0"):
                 call()
     square = norch.zeros(5, 5)
