@@ -15,6 +15,7 @@
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
+#pragma GCC diagnostic ignored "-Wtautological-compare"
 
 #define NAMED(name) NR_JOIN2(name, DTYPE_NAME)
 #define FORMULA(name) NR_JOIN2(formula_##name, DTYPE_NAME)
@@ -30,7 +31,7 @@
 #define RESULT_SAME T
 #define RESULT_PART REAL
 #define RESULT_TRUTH bool
-#define EXTRAS_UNARY , NULL, NULL
+#define EXTRAS_UNARY , NULL, NULL, NULL, NULL
 #define EXTRAS_BINARY , false, true, NULL, NULL
 #define EXTRAS_TERNARY , true
 #define MAKE(form, name, result, formula, parameters, extras)                              \

@@ -1,11 +1,10 @@
-/* math_gamma: lgamma, zeta and the modified Bessel functions of float, in double and without branches but for rare arguments;
- * included by math.h alone, after math_special.h, which has those of double. The polynomials interpolate at Chebyshev
- * nodes, to 1.7e-10 at most. */
+/* math_gamma: lgamma, zeta and the modified Bessel functions of float, in double and without branches but for rare
+ * arguments; included by math.h alone, after math_special.h, which has those of double. The polynomials interpolate at
+ * Chebyshev nodes, to 1.7e-10 at most. */
 
 /* lgamma(x) for normal x > 0, as in math_hard.h: from 3 on by Stirling's series, from 1 to 3 by a polynomial between
  * the zeros, below 1 as lgamma(x + 1) - log(x). */
-NR_INLINE float nr_quick_lgamma_f32(float number) {
-    double x = (double)number;
+NR_INLINE double nr_lgamma_right(double x) {
     const bool large = x >= 3.0, small = x < 1.0;
     double t = small ? x - 1.0 : x - 2.0; /* from the second zero */
     double high =
@@ -19,11 +18,27 @@ NR_INLINE float nr_quick_lgamma_f32(float number) {
     double rest = NR_POLY(z, 0.083333333302401821, -0.0027777637763285708, 0.00079261127919281105,
                           -0.00056718139863679191, 0.00050453184981697863);
     double far = NR_FMA(x - 0.5, log_x, NR_FMA(rest, inverse, 0.91893853320467274 - x));
-    return (float)(large ? far : small ? near - log_x : near);
+    return large ? far : small ? near - log_x : near;
+}
+NR_INLINE float nr_quick_lgamma_f32(float x) { return (float)nr_lgamma_right((double)x); }
+
+/* lgamma(x) of all others too, by gamma(x) gamma(-x) = -pi / (x sin(pi x)); NaN where little is left of that sum, and
+ * where x is not finite. */
+NR_INLINE float nr_most_lgamma_f32(float x) {
+    double y = fabs((double)x), quarters = y < 0x1p40 ? 2.0 * y : 0.0, whole = nr_nearest_f64(quarters);
+    double sine = fabs(nr_wave(quarters - whole, nr_bits_f64(whole + NR_MAGIC_F64)));
+    double right = nr_lgamma_right(y), log_sine = nr_log_wide(y * sine);
+    double left = 1.1447298858494002 - log_sine - right;
+    left = 16.0 * fabs(left) < fabs(log_sine) + fabs(right) ? (double)NAN : left;
+    left = sine == 0 ? HUGE_VAL : left;
+    return y < HUGE_VAL ? (float)(x > 0 ? right : left) : NAN;
 }
 
+NR_FUNCTION float nr_rest_lgamma_f32(float x) { return (float)nr_lgamma_f64((double)x); }
+
 NR_INLINE float nr_lgamma_f32(float x) {
-    return x >= 0x1p-126f && x < INFINITY ? nr_quick_lgamma_f32(x) : (float)nr_lgamma_f64((double)x);
+    float y = NR_HAS_FMA ? nr_most_lgamma_f32(x) : x >= 0x1p-126f && x < INFINITY ? nr_quick_lgamma_f32(x) : NAN;
+    return y == y ? y : nr_rest_lgamma_f32(x);
 }
 
 /* zeta(2, q), the derivative of digamma, for q > 0: six terms where q is below 6, two of them a division, and the

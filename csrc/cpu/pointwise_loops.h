@@ -35,21 +35,23 @@ static __attribute__((noinline)) void LOOP_NAME(put)(const RS *buffer, char *p, 
 }
 
 /* quick, if given, is a faster formula, equal to f where hard(x) is not negative; it is used for pieces of which that
- * holds throughout, and which are long enough for the test to pay. */
+ * holds throughout, and which are long enough for the test to pay. most, if given, is f for most arguments, and NaN
+ * for those that rest is for. */
 #ifndef WORTH_A_TEST
 #define WORTH_A_TEST 32
 #endif
 INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool streams, R (*f)(T), INTEGER (*hard)(T),
-                             T (*quick)(T)) {
+                             T (*quick)(T), T (*most)(T), T (*rest)(T)) {
     RS *out = (RS *)(void *)p[0], result[PACKED];
     S buffer[PACKED];
     const bool dense = s[0] == sizeof(RS) && !streams;
-    const bool whole = dense && s[1] == sizeof(S) && !quick;
+    const bool whole = dense && s[1] == sizeof(S) && !quick && !most;
     const int64_t piece = whole ? n : PACKED;
     for (int64_t first = 0; first < n; first += piece) {
         const int64_t some = n - first < piece ? n - first : piece;
         const S *x = s[1] == sizeof(S) ? (const S *)(const void *)p[1] + first
                                        : LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
+        if (most && p[0] == p[1] && x != buffer) x = memcpy(buffer, x, (size_t)some * sizeof(S)); /* it is read again */
         RS *to = dense ? out + first : result;
         const bool tested = quick && some >= WORTH_A_TEST;
         INTEGER signs = tested ? 0 : -1;
@@ -57,7 +59,11 @@ INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool s
             for (int64_t i = 0; i < some; i++) signs |= hard((T)x[i]);
         if (tested && signs >= 0)
             IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)quick((T)x[i]);
-        else
+        else if (most) {
+            IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)most((T)x[i]);
+            for (int64_t i = 0; i < some; i++)
+                if (to[i] != to[i]) to[i] = (RS)rest((T)x[i]);
+        } else
             IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);
         if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
     }
@@ -124,6 +130,12 @@ INLINE void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool
         const S *b = (const S *)(const void *)p[2];
         const T a = (T) * (const S *)(void *)p[1], c = (T) * (const S *)(void *)p[3];
         IVDEP for (int64_t i = 0; i < n; i++) out[i] = f(a, (T)b[i], c);
+        return;
+    }
+    if (!one_loop && dense && s[1] == sizeof(S) && s[2] == 0 && s[3] == sizeof(S)) { /* addr */
+        const S *a = (const S *)(const void *)p[1], *c = (const S *)(const void *)p[3];
+        const T b = (T) * (const S *)(void *)p[2];
+        IVDEP for (int64_t i = 0; i < n; i++) out[i] = f((T)a[i], b, (T)c[i]);
         return;
     }
     S buffer[3][PACKED];

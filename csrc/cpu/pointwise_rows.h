@@ -48,7 +48,8 @@
         _Generic((T)0, float: EASY_OF(name), double: EASY_WIDE(name), default: NULL),                          \
         _Generic((T)0, float: QUICK(name), double: QUICK_WIDE(name), default: NULL)
 
-/* For a UNARY row: the test of arguments and the quick formula, or NULL. */
+/* For a UNARY row: the test of arguments and the quick formula, or NULL; the formula of most arguments and that of the
+ * rest, or NULL. */
 #define QUICK_IN(name, type)                               \
     (NR_OP_##name == NR_OP_exp     ? nr_quick_exp_##type   \
      : NR_OP_##name == NR_OP_log   ? nr_quick_log_##type   \
@@ -63,20 +64,23 @@
     (NR_OP_##name == NR_OP_exp                                                                ? nr_hard_exp_##type \
      : NR_OP_##name == NR_OP_log || NR_OP_##name == NR_OP_log2 || NR_OP_##name == NR_OP_log10 ? nr_hard_log_##type \
                                                                                               : nr_hard_angle_##type)
-#define UNARY_EXTRAS(name)                                         \
-    ,                                                              \
-        _Generic((T)0,                                             \
-        float: NR_OP_##name == NR_OP_erfinv ? nr_hard_erfinv_f32   \
-        : NR_OP_##name == NR_OP_lgamma      ? nr_hard_log_f32      \
-                                            : HARD_IN(name, f32),  \
-        double: HARD_IN(name, f64),                                \
-        default: NULL),                                            \
-        _Generic((T)0,                                             \
-        float: NR_OP_##name == NR_OP_erfinv ? nr_quick_erfinv_f32  \
-        : NR_OP_##name == NR_OP_lgamma      ? nr_quick_lgamma_f32  \
-                                            : QUICK_IN(name, f32), \
-        double: QUICK_IN(name, f64),                               \
-        default: NULL)
+#define UNARY_EXTRAS(name)                                                            \
+    ,                                                                                 \
+        _Generic((T)0,                                                                \
+        float: NR_OP_##name == NR_OP_erfinv ? nr_hard_erfinv_f32                      \
+        : NR_OP_##name == NR_OP_lgamma      ? nr_hard_log_f32                         \
+                                            : HARD_IN(name, f32),                     \
+        double: HARD_IN(name, f64),                                                   \
+        default: NULL),                                                               \
+        _Generic((T)0,                                                                \
+        float: NR_OP_##name == NR_OP_erfinv           ? nr_quick_erfinv_f32           \
+        : NR_OP_##name == NR_OP_lgamma && !NR_HAS_FMA ? nr_quick_lgamma_f32           \
+                                                      : QUICK_IN(name, f32),          \
+        double: QUICK_IN(name, f64),                                                  \
+        default: NULL),                                                               \
+        _Generic((T)0, float: MOST(name) ? nr_most_lgamma_f32 : NULL, default: NULL), \
+        _Generic((T)0, float: MOST(name) ? nr_rest_lgamma_f32 : NULL, default: NULL)
+#define MOST(name) (NR_OP_##name == NR_OP_lgamma && NR_HAS_FMA)
 
 #define TERNARY_EXTRAS(name) , ONE_LOOP(name)
 

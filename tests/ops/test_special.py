@@ -59,6 +59,28 @@ TAILS = {
 }
 
 
+@pytest.mark.kernel
+def test_lgamma_left_of_0_is_rounded_once() -> None:
+    """Between its zeros, close to them and to the poles, in place and of every other element."""
+    zeros = [-2.4570247, -2.7476826, -3.1435809, -3.9552942, -4.039361, -4.9915447, -9.999999, -30.0, -0.0, -np.inf]
+    near = (np.float32(zeros)[:, None].view(np.int32) + np.arange(-40, 40, dtype=np.int32)).view(np.float32).ravel()
+    spread = [np.linspace(-40, 3, 50_001), -np.geomspace(1e-40, 1e38, 999)]
+    x = np.concatenate([near[~np.isnan(near)], *(points.astype(np.float32) for points in spread)])
+    wanted = reference.gammaln(x.astype(np.float64))
+    wanted[(x <= 0) & (x == np.floor(x))] = np.inf
+    step = np.spacing(np.abs(wanted).astype(np.float32)).astype(np.float64)
+    for found in (
+        norch.lgamma(norch.tensor(x)),
+        norch.tensor(x).lgamma_(),
+        norch.tensor(np.repeat(x, 2))[::2].lgamma(),
+    ):
+        got = found.numpy().astype(np.float64)
+        ends = np.isinf(wanted)
+        np.testing.assert_array_equal(got[ends], wanted[ends])
+        off = np.abs(got[~ends] - wanted[~ends])
+        assert (off <= (0.53 if DEVICE == "cpu" else 8) * step[~ends] + 1e-14).all()
+
+
 @pytest.mark.parametrize("name", TAILS)
 def test_tails_of_the_normal_distribution(torch: Any, name: str) -> None:
     x = np.array(TAILS[name])
