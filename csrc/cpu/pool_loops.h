@@ -4,8 +4,9 @@
  *      p q r s t u ...     tap (0, 1):                     1 3 5     means, for RUN of them), and compared (max) or
  *      |w0 |w1 |w2 |       tap (1, 0):                     p r t     added (avg) lane by lane
  *
- * The loop over taps is outside, that over windows inside. No running sums or maxima are kept, as windows of networks
- * are small. Shapes and strides: Dumoulin and Visin (2016), see pool_isa.c. */
+ * The loop over taps is outside, that over windows inside, but for wide windows that move far: lanes are columns of one
+ * window there. No running sums or maxima are kept, as windows of networks are small. Shapes and strides: Dumoulin and
+ * Visin (2016), see pool_isa.c. */
 
 #define LANES ((int)(VECTOR / sizeof(T)))
 
@@ -96,6 +97,38 @@ static __attribute__((noinline)) void NAME(max_edge)(const job *s, int64_t plane
     for (int64_t u = 0; u < n; u++) y[u] = best[u], y_index[u] = (int32_t)(begin + index[u]);
 }
 
+/* One window of LANES columns and more, all of whose taps lie in x. */
+static __attribute__((noinline)) void NAME(max_wide)(const nr_pool_plan *p, const T *x, int64_t begin, T *y,
+                                                     int32_t *y_index) {
+    NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
+    NAME(lanes) columns, index;
+    for (int u = 0; u < LANES; u++) columns[u] = u;
+    index = columns;
+    for (int64_t r = 0; r < p->kernel[0]; r++)
+        for (int64_t c = 0; c < p->kernel[1]; c += LANES) { /* the last vector may overlap the one before it */
+            int64_t at = r * p->dilation[0] * p->size[1] + least(c, p->kernel[1] - LANES);
+            NAME(larger)(*(const NAME(vec_at) *)(x + begin + at), columns + (INTEGER)at, &best, &index);
+        }
+    T most = best[0];
+    INTEGER place = index[0];
+    for (int u = 1; u < LANES; u++) {
+        bool nan = best[u] != best[u], later = index[u] > place;
+        if (nan ? later || most == most : best[u] > most || (best[u] == most && !later))
+            most = best[u], place = index[u];
+    }
+    *y = most;
+    *y_index = (int32_t)(begin + place);
+}
+
+/* Whether max_wide() is for the windows of a plan. */
+static bool NAME(are_wide)(const nr_pool_plan *p) {
+    bool inside = p->stride[1] > 2 && p->kernel[1] >= LANES && p->dilation[1] == 1;
+    for (int d = 0; d < 2; d++)
+        inside &=
+            p->padding[d] == 0 && (p->result[d] - 1) * p->stride[d] + (p->kernel[d] - 1) * p->dilation[d] < p->size[d];
+    return inside;
+}
+
 /* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow
  * the plane, for what runs over a row's end is overwritten by the next one. */
 INLINE void NAME(max_plane)(const job *s, int64_t plane, bool twos, int64_t after) {
@@ -132,6 +165,15 @@ INLINE void NAME(max_plane)(const job *s, int64_t plane, bool twos, int64_t afte
             *(NAME(indices_at) *)(y_index + at) = __builtin_convertvector(index, NAME(indices)) + (int32_t)begin;
         }
     }
+}
+
+INLINE T NAME(total)(const T *x, int64_t n) {
+    NAME(vec) sums = {0};
+    T sum = 0;
+    for (; n >= LANES; n -= LANES, x += LANES) sums += *(const NAME(vec_at) *)x;
+    for (int u = 0; u < LANES; u++) sum += sums[u];
+    for (int64_t i = 0; i < n; i++) sum += x[i];
+    return sum;
 }
 
 /* The factors of a row of windows, whose sums become means. */
@@ -186,13 +228,10 @@ static __attribute__((noinline)) void NAME(avg_rows)(const job *s, bool backward
     for (int64_t row = first; row < last && !backward; row++) NAME(scatter)(1, columns, x + row * wide + left, line);
     for (int64_t u = 0; u < n; u++) {
         int64_t begin = side + u * step, from = greatest(begin, 0), to = least(begin + p->kernel[1], wide);
-        T sum = backward ? y[u] * factor[u] : (T)0;
-        if (backward) {
-            for (int64_t c = from - left; c < to - left; c++) line[c] += sum;
-        } else {
-            for (int64_t c = from - left; c < to - left; c++) sum += line[c];
-            y[u] = sum * factor[u];
-        }
+        if (backward)
+            for (int64_t c = from - left; c < to - left; c++) line[c] += y[u] * factor[u];
+        else
+            y[u] = NAME(total)(line + (from - left), to - from) * factor[u];
     }
     for (int64_t row = first; row < last && backward; row++) NAME(scatter)(1, columns, line, x + row * wide + left);
 }
@@ -201,6 +240,13 @@ static void NAME(run)(const job *s, nr_pool_kind kind, int64_t plane, int64_t la
     const nr_pool_plan *p = s->plan;
     int64_t area = p->size[0] * p->size[1], count = p->result[0] * p->result[1];
     T *x = (T *)p->x + plane * area, *y = (T *)p->y + plane * count;
+    if (kind == NR_POOL_MAX && sizeof(T) == 4 && NAME(are_wide)(p)) { /* a second copy of it is seldom run */
+        for (int64_t u = 0; u < count; u++) {
+            int64_t begin = u / p->result[1] * p->stride[0] * p->size[1] + u % p->result[1] * p->stride[1];
+            NAME(max_wide)(p, x, begin, y + u, p->index + plane * count + u);
+        }
+        return;
+    }
     if (kind == NR_POOL_MAX) {
         if (p->kernel[0] == 2 && p->kernel[1] == 2 && p->stride[1] == 2)
             NAME(max_plane)(s, plane, true, (last - plane - 1) * count);

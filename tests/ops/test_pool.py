@@ -48,7 +48,21 @@ SHAPES = [
     ((1, 1), (1, 1), (1, 1), (0, 0), (1, 1)),
     ((3, 1500), (2, 5), (1, 3), (1, 2), (1, 1)),
     ((2, 1100), (2, 1040), (1, 4), (0, 3), (1, 1)),
+    ((20, 57), (9, 13), (10, 21), (0, 0), (1, 1)),
+    ((7, 40), (3, 8), (2, 5), (0, 0), (2, 1)),
+    ((3, 33), (3, 33), (3, 33), (0, 0), (1, 1)),
 ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [8, 11, 16, 37])
+def test_wide_windows_of_nans_infinities_and_ties(torch: Any, width: int, dtype: str) -> None:
+    x = drawn(3, 6, 5, 2 * width + 1, dtype=dtype)
+    x[1], x[2, :, ::3], x[3, 2, [1, width - 1, width + 2]] = -np.inf, np.nan, np.nan
+    out, index = F.max_pool2d(norch.tensor(x), (5, width), return_indices=True)
+    wanted, places = torch.nn.functional.max_pool2d(torch.tensor(x), (5, width), return_indices=True)
+    np.testing.assert_array_equal(out.numpy(), wanted.numpy())
+    np.testing.assert_array_equal(index.numpy(), places.numpy())
 
 
 def test_many_planes_and_nans() -> None:
