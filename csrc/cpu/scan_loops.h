@@ -63,15 +63,27 @@ INLINE void OF_DTYPE(extreme_some)(const lanes *l, int64_t at, int64_t width, co
             *(int64_t *)(void *)(out + k * next[0]) = index[k];
         }
 }
+/* One lane. A branch: extremes are replaced seldom, and choices by masks would wait for each other. */
+INLINE void OF_DTYPE(extreme_one)(const lanes *l, int64_t at, bool (*reaches)(T, T)) {
+    const char *x = l->x + at * l->next[1];
+    char *out = l->out + at * l->next[0];
+    T best = *(const T *)x;
+    int64_t index = 0;
+    for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0]) {
+        const T value = *(const T *)x;
+        if (__builtin_expect((value != value) | reaches(value, best), 0)) {
+            best = value;
+            index = i;
+        }
+        *(int64_t *)(void *)out = index;
+    }
+}
 INLINE void OF_DTYPE(extreme)(const lanes *l, bool (*reaches)(T, T)) {
     static const int64_t dense[2] = {sizeof(int64_t), sizeof(T)};
-    int64_t at = 0;
-    if (l->next[0] == sizeof(int64_t) && l->next[1] == sizeof(T)) {
+    if (l->next[0] == sizeof(int64_t) && l->next[1] == sizeof(T))
         OF_DTYPE(extreme_some)(l, 0, l->width, dense, reaches);
-        return;
-    }
-    for (; at + 4 <= l->width; at += 4) OF_DTYPE(extreme_some)(l, at, 4, l->next, reaches);
-    for (; at < l->width; at++) OF_DTYPE(extreme_some)(l, at, 1, l->next, reaches);
+    else
+        for (int64_t at = 0; at < l->width; at++) OF_DTYPE(extreme_one)(l, at, reaches);
 }
 
 INLINE bool OF_DTYPE(above)(T value, T best) { return value >= best; }
