@@ -199,6 +199,10 @@ norch_tensor *norch_scalar_int(int64_t value, int64_t dtype);
 norch_tensor *norch_scalar_complex(double real, double imaginary);
 /* start, start + step, ...: n elements, 1-d. */
 norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, int64_t istart, int64_t istep);
+/* n numbers from start to end, which are counted from both ends to the middle; float32 or float64. */
+norch_tensor *norch_linspace(int64_t n, int64_t dtype, double start, double end);
+/* The first n places (2, n) of the lower or upper triangle of a matrix, from a row on; none of the rows is empty. */
+norch_tensor *norch_triangle_indices(int64_t n, int64_t row, int64_t columns, int64_t offset, bool upper);
 /* A tensor over memory of the caller; strides count elements. release(context) is called when the storage is freed. */
 norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,
                                 void *release, void *context);

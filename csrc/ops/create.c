@@ -61,12 +61,17 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
     return filled(nr_make_like(x, (int32_t)dtype), value, integer);
 }
 
-/* start + i * step, not a running sum, whose rounding errors would add up. Blocks of 4096 let i be 32 bits wide, for
- * vectorisation. */
-#define COUNT_F(T)                                                                                  \
-    for (int64_t first = 0; first < n; first += 4096)                                               \
-        for (int32_t i = 0, count = n - first < 4096 ? (int32_t)(n - first) : 4096; i < count; i++) \
-            ((T *)x->data)[first + i] = (T)(start + ((double)first + i) * step);
+/* start + i * step for n numbers i from first on, not a running sum, whose rounding errors would add up. Blocks of 4096
+ * let i be 32 bits wide, for vectorisation. */
+#define COUNTS(T)                                                                       \
+    static void count_##T(T *to, int64_t n, double start, int64_t first, double step) { \
+        for (; n > 0; n -= 4096, first += 4096, to += 4096)                             \
+            for (int32_t i = 0, count = n < 4096 ? (int32_t)n : 4096; i < count; i++)   \
+                to[i] = (T)(start + ((double)first + i) * step);                        \
+    }
+COUNTS(float)
+COUNTS(double)
+#define COUNT_F(T) count_##T(x->data, n, start, 0, step);
 #define COUNT_I(T) /* wraps as the product would */ \
     for (int64_t i = 0, value = istart; i < n; i++, value += istep) ((T *)x->data)[i] = (T)value;
 #define COUNT_U COUNT_I
@@ -85,6 +90,44 @@ norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, 
     case NORCH_##NAME: COUNT_##kind(S) break;
 #define NARROW(...)
 #include "../dtypes.def"
+    }
+    return nr_finished(x, nr_note_host_wrote(x));
+}
+
+norch_tensor *norch_linspace(int64_t n, int64_t dtype, double start, double end) {
+    if (nr_check_shape("linspace", 1, &n)) return NULL;
+    if (dtype != NORCH_FLOAT32 && dtype != NORCH_FLOAT64)
+        return NR_REFUSE(NORCH_ERROR_DTYPE, "linspace: dtype %lld is neither float32 nor float64", (long long)dtype);
+    norch_tensor *x = nr_make(1, &n, (int32_t)dtype, NULL);
+    if (!x) return NULL;
+    const double step = n > 1 ? (end - start) / (double)(n - 1) : 0;
+    const int64_t half = n > 1 ? n / 2 : n;
+    if (dtype == NORCH_FLOAT32) {
+        count_float(x->data, half, start, 0, step);
+        count_float((float *)x->data + half, n - half, end, half + 1 - n, step);
+    } else {
+        count_double(x->data, half, start, 0, step);
+        count_double((double *)x->data + half, n - half, end, half + 1 - n, step);
+    }
+    return nr_finished(x, nr_note_host_wrote(x));
+}
+
+norch_tensor *norch_triangle_indices(int64_t n, int64_t row, int64_t columns, int64_t offset, bool upper) {
+    const int64_t shape[] = {2, n};
+    if (nr_check_shape("triangle_indices", 2, shape)) return NULL;
+    norch_tensor *x = nr_make(2, shape, NORCH_INT64, NULL);
+    if (!x) return NULL;
+    int64_t *rows = x->data, *to = rows + n;
+    for (int64_t at = 0; at < n; row++) {
+        int64_t begin = upper && row + offset > 0 ? row + offset : 0, stop = n - at + begin;
+        if (stop > columns) stop = columns;
+        if (!upper && stop > row + offset + 1) stop = row + offset + 1;
+        if (begin >= stop)
+            return nr_finished(x, nr_fail(NORCH_ERROR_VALUE, "triangle_indices: row %lld is empty", (long long)row));
+        for (int64_t column = begin; column < stop; column++, at++) {
+            rows[at] = row;
+            to[at] = column;
+        }
     }
     return nr_finished(x, nr_note_host_wrote(x));
 }

@@ -377,7 +377,8 @@ def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options:
     They are computed from each end to the middle, in double precision, so that both ends are exact.
     """
     first, last = number_of(start, name), number_of(end, name)
-    least = common_dtype({float, type(first), type(last)})
+    kinds = {float, type(first), type(last)}
+    least = get_default_dtype() if kinds <= {float, int} else common_dtype(kinds)
     wanted = least if options[0] is None else dtype_named(options[0])
     if wanted is bool_ or (least.is_complex and not wanted.is_complex):
         raise DTypeError(f"{name}: not defined for dtype {wanted.name}" + " of complex numbers" * least.is_complex)
@@ -390,22 +391,15 @@ def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options:
         out = _even_complex(complex(first), complex(last), steps)
     else:
         code = (wanted if wanted is float32 and base is None else float64).code  # float32 is rounded once
-        out = _even_floats(float(first), float(last), steps, code)
-    return finished((out if base is None or wanted.kind in "iu" else base**out).to(wanted), *options[1:])
-
-
-def _even_floats(start: float, end: float, steps: int, code: int) -> Tensor:
-    gap = (end - start) / (steps - 1) if steps > 1 else 0.0
-    half = steps // 2 if steps > 1 else steps
-    out = lib.norch_arange(half, code, start, gap, 0, 0)
-    if half < steps:
-        out = lib.norch_cat((out, lib.norch_arange(steps - half, code, end, -gap, 0, 0).flip(0)), 0)
-    return out
+        out = lib.norch_linspace(steps, code, float(first), float(last))
+    if base is not None and wanted.kind not in "iu":
+        out = base**out
+    return finished(out if out.dtype is wanted else out.to(wanted), *options[1:])
 
 
 def _even_complex(start: complex, end: complex, steps: int) -> Tensor:
     real, imaginary = (
-        _even_floats(*ends, steps, float64.code) for ends in ((start.real, end.real), (start.imag, end.imag))
+        lib.norch_linspace(steps, float64.code, *ends) for ends in ((start.real, end.real), (start.imag, end.imag))
     )
     return real + imaginary * 1j
 
@@ -420,7 +414,7 @@ def _even_integers(name: str, start: Any, end: Any, steps: int, wanted: DType, b
     if base is None and max(abs(start), abs(end)) > 1 << 53:  # doubles do not hold them
         gaps = max(steps - 1, 1)
         return tensor([_quotient(start * gaps + (end - start) * i, gaps) for i in range(steps)], dtype=wanted)
-    out = _even_floats(start, end, steps, float64.code)
+    out = lib.norch_linspace(steps, float64.code, start, end)
     return (out if base is None else base**out).to(wanted)
 
 
@@ -518,9 +512,8 @@ def tril_indices(
             [0, 0, 1]])
     """
     offset = _offset("tril_indices", row, col, offset)
-    rows, total = (max(-offset, 0) if col else row, row), _triangle_size(row, col, offset)
-    found = _triangle(rows, total, lambda i: (i * 0, (i + (offset + 1)).clamp(max=col)), dtype or norch_int64, device)
-    return as_asked(found, requires_grad, layout, pin_memory)
+    found = lib.norch_triangle_indices(_triangle_size(row, col, offset), max(-offset, 0), col, offset, False)
+    return _indices(found, dtype, device, requires_grad, layout, pin_memory)
 
 
 @rename_errors
@@ -537,11 +530,9 @@ def triu_indices(
 ) -> Tensor:
     """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row."""
     offset = _offset("triu_indices", row, col, offset)
-    rows, total = (0, min(row, max(col - offset, 0))), row * col - _triangle_size(row, col, offset - 1)
-    found = _triangle(
-        rows if col else (0, 0), total, lambda i: ((i + offset).clamp(min=0), col), dtype or norch_int64, device
-    )
-    return as_asked(found, requires_grad, layout, pin_memory)
+    total = row * col - _triangle_size(row, col, offset - 1)
+    found = lib.norch_triangle_indices(total, 0, col, offset, True)
+    return _indices(found, dtype, device, requires_grad, layout, pin_memory)
 
 
 def _offset(name: str, row: int, col: int, offset: int) -> int:
@@ -560,19 +551,14 @@ def _triangle_size(row: int, col: int, offset: int) -> int:
     return (whole - first) * (first + whole + 2 * offset + 1) // 2 + (row - whole) * col
 
 
-def _triangle(rows: tuple[int, int], total: int, ends: Any, dtype: DType, device: Any) -> Tensor:
-    """The indices, total many, of the columns from ends(rows)[0] to ends(rows)[1] of these rows, none of them empty."""
-    found = empty(2, total, dtype=norch_int64, device="cpu")  # fails before any work where the memory is not there
-    lines = arange(*rows, device="cpu")
-    begins, stops = ends(lines)
-    lengths = stops - begins
-    places, stops = arange(total, device="cpu"), lengths.cumsum(0)
-    row = lib.norch_searchsorted(stops, places, True)
-    found[0] = lines.index_select(0, row)
-    found[1] = places + (begins - stops + lengths).index_select(0, row)
-    if (wanted := dtype_named(dtype)) is not norch_int64 and total:
+def _indices(
+    found: Tensor, dtype: DType | None, device: Any, requires_grad: bool, layout: Any, pin_memory: bool
+) -> Tensor:
+    """Indices on the CPU as they were asked for."""
+    wanted = norch_int64 if dtype is None else dtype_named(dtype)
+    if wanted is not norch_int64 and found.numel():
         check_fits(found.amax().item(), wanted, "indices of a triangle")
-    return finished(found.to(wanted), device, False)
+    return finished(found.to(wanted), device, requires_grad, layout, pin_memory)
 
 
 # ---- values or sizes ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import warnings
 from array import array
 from collections.abc import Sequence
 
+from ..._binding.library import lib
 from ..._binding.numbers import flag, int64
 from ..._package.typing import Any, Tensor
 from ...autograd.levels import holds
@@ -87,7 +88,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if min(r, choices - r) >= 64 or (count := math.comb(max(choices, 0), r)) * r >= 1 << 62:
         raise ArgumentError(f"combinations: {r} of {n} elements are chosen in more than 2**62 ways")
     at = empty(count, r, dtype=int64_, device=input.device)  # fails before any work where the memory is not there
-    if count:
+    if r == 2:
+        pairs = lib.norch_triangle_indices(count, 0, n, 0 if repeats else 1, True)
+        at = transpose(pairs, 0, 1).to(input.device)
+    elif count:
         choose = itertools.combinations_with_replacement if repeats else itertools.combinations
         at = tensor(array("q", itertools.chain.from_iterable(choose(range(n), r))), device=input.device)
     return reshape(index_select(input, 0, reshape(at, -1)), count, r)
