@@ -32,6 +32,11 @@ static int64_t find(const uint8_t *truth, int64_t n, int64_t *found) {
         uint64_t eight;
         memcpy(&eight, truth + i, sizeof eight);
         if (!eight) continue;
+        if (eight == 0x0101010101010101u) {
+            for (int64_t k = 0; k < 8; k++) found[count + k] = i + k;
+            count += 8;
+            continue;
+        }
         for (int64_t k = i; k < i + 8; k++) {
             found[count] = k;
             count += truth[k] != 0;
