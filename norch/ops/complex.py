@@ -12,6 +12,7 @@ import math
 from .._binding.library import lib
 from .._package.typing import Any, Tensor
 from ..autograd.derivative import view_derivative
+from ..autograd.differentiable import differentiable
 from ..autograd.record import record_view
 from ..errors import DTypeError
 from ._arguments import rename_errors
@@ -19,7 +20,7 @@ from ._checks import floats_of
 from ._operand import as_operand, tensor_of
 from .copy import stack
 from .op import METHODS, function_op, method
-from .pointwise import atan2, eq, mul, where
+from .pointwise import atan2, eq, lt, mul, where
 from .view import expand, select
 
 __all__ = [
@@ -131,8 +132,14 @@ def angle(input: Tensor) -> Tensor:
     x = as_operand(input, "angle")
     if x.is_complex():
         return atan2(imag(x), real(x))
-    x = x if x.dtype.is_floating_point else x.float()
-    return where(x == x, (x < 0).to(x.dtype) * math.pi, x)
+    return _angle_of_real(x if x.dtype.is_floating_point else x.float())
+
+
+@differentiable("angle", grad=lambda g: g.new_zeros(g.shape))
+def _angle_of_real(x: Tensor) -> Tensor:
+    from .activation import threshold  # lazy: few programs ask for it
+
+    return where(lt(x, 0), math.pi, threshold(x, math.inf, 0.0))  # NaN alone is left
 
 
 METHODS.update(real=property(real, doc=real.__doc__), imag=property(imag, doc=imag.__doc__))

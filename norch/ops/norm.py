@@ -6,14 +6,17 @@ import math
 
 from .._package.typing import Any, Tensor
 from ..autograd.derivative import derivative
+from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import no_grad
+from ..autograd.levels import zeros_of
 from ..autograd.record import record
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._checks import at_least
 from ._operand import as_operand, numpy_names
+from .copy import cast
 from .op import method
-from .pointwise import abs, isnan, sign, where
+from .pointwise import abs, ne, where
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
 
 
@@ -51,7 +54,7 @@ def vector_norm(
     if x.element_size() < 4 and ord not in (0, 1) and math.isfinite(ord):  # halves are rounded once
         return vector_norm(x.float(), ord, dim, keepdim).to(x.dtype)
     if ord == 0:
-        return sum(where(isnan(x), 1, abs(sign(x))), axes, keepdim)
+        return _nonzeros(x, axes, keepdim)
     if ord == 1:
         return sum(abs(x), axes, keepdim)
     with no_grad():
@@ -66,6 +69,12 @@ def vector_norm(
             out = out if keepdim else sum(out, axes)  # of one element each
     node_class = _MaxNorm if math.isinf(ord) else _VectorNorm
     return record(node_class, out, (x,), (axes, keepdim, float(ord)))
+
+
+@differentiable("vector_norm", grad=lambda g, x_meta: zeros_of(x_meta, g))
+def _nonzeros(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
+    """How many elements are not 0, NaN among them."""
+    return cast(sum(ne(x, 0), axes, keepdim), x.dtype)
 
 
 def max_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:

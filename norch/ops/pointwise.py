@@ -13,6 +13,7 @@ import math
 from .._binding.library import lib
 from .._package.typing import Any, Operand, Tensor, overload
 from .._tensor.handle import Handle
+from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
 from ..dtype import DTYPES, check_fits, float32, int64
@@ -400,7 +401,13 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     return _pow(input, _legal_power(input, exponent))
 
 
-_POWERS: dict[float, Any] = {2: square, 3: _cube, 0.5: _root, -1: _inverse}
+@differentiable("pow", grad=_zeros)
+def _one(x: Tensor) -> Tensor:
+    """x ** 0, 1 also where x is NaN."""
+    return lib.norch_full_like(x, -1, 1.0, 1)
+
+
+_POWERS: dict[float, Any] = {0: _one, 2: square, 3: _cube, 0.5: _root, -1: _inverse}
 
 
 def _legal_power(a: Operand, b: Operand) -> Any:

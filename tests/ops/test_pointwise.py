@@ -195,6 +195,12 @@ def test_equal() -> None:
     assert norch.equal(x, norch.tensor([1, 2])) and x.equal(x)
     assert not norch.equal(x, x[:1]) and not norch.equal(x, x + 1) and not norch.equal(x, norch.tensor([1.0, math.nan]))
     assert norch.equal(norch.zeros(0), norch.zeros(0))
+    for shape in ((10_000,), (100, 100), (1, 10_000), (10_000, 1)):  # whose first part is compared first
+        x = norch.arange(10_000.0).view(shape)
+        for at in (0, 5_000, 9_999):
+            y = x.clone()
+            y.view(-1)[at] += 1
+            assert not norch.equal(x, y) and not norch.equal(x.T, y.T) and norch.equal(y.T, y.clone().T)
     for wrong in (1, None, [1.0]):
         with pytest.raises(TypeError, match="equal"):
             norch.equal(x, wrong)

@@ -53,7 +53,8 @@ def _dropout_channels(axes: int, shape: str) -> Any:
             return input
         lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)
         kept = _kept(input[(..., *(slice(0, 1),) * (input.ndim - lead))], p)
-        result = input * kept * (1.0 / (1.0 - p) if p < 1 else 0.0)
+        scale = 1.0 / (1.0 - p) if p < 1 else 0.0
+        result = input * (kept.to(input.dtype) * scale)
         return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
 
     return named_function(function, name, f"dropout() of whole channels of input {shape} (Tompson et al. 2015).")

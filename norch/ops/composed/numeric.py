@@ -90,7 +90,7 @@ def nextafter(input: Any, other: Any) -> Any:
     bits = {2: int16, 4: int32, 8: int64}[a.element_size()]
     # As integers floats of one sign are in the order of their magnitudes.
     grows = (b > a) == (a > 0)
-    stepped = (a.view(bits) + where(grows, 1, -1).to(bits)).view(a.dtype)
+    stepped = (a.view(bits) + (grows.to(bits) * 2 - 1)).view(a.dtype)
     least = copysign(a.new_ones((), dtype=bits).view(a.dtype), b)
     return where(isnan(a), a, where((a == b) | isnan(b), b, where(a == 0, least, stepped)))
 

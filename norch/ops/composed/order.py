@@ -15,7 +15,7 @@ from .._checks import at_least
 from .._operand import as_operand
 from .._results import kthvalue_result, mode_result
 from ..copy import cat
-from ..index import on_common_device
+from ..index import KINDS, on_common_device
 from ..op import OPCODES, method
 from ..pointwise import eq, isfinite, isnan, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
@@ -281,19 +281,24 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     x = as_operand(input, "bincount")
     if x.dtype.is_floating_point or x.dtype is bool_:
         raise DTypeError(f"bincount: expected integers, got {x.dtype}")
-    if x.ndim != 1 or (x.numel() and x.amin().item() < 0):
+    some = x.ndim == 1 and x.numel() > 0
+    if x.ndim != 1 or (some and _extreme("amin", x) < 0):
         raise ArgumentError(f"bincount: expected a 1-d tensor of integers not below 0, got shape {tuple(x.shape)}")
     if int64(minlength, "minlength") < 0:
         raise ArgumentError(f"bincount: minlength should be >= 0, got {minlength}")
     if weights is None:
-        ones = x.new_ones((1,), dtype=int64_).expand(x.shape)
+        ones = x.new_ones((), dtype=int64_)
     else:
         ones = as_operand(weights, "bincount").detach()
         if ones.shape != x.shape:
             raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
         ones = ones if ones.dtype is float32 else ones.to(float64)
-    size = max(int(x.amax().item()) + 1 if x.numel() else 0, minlength)
-    return ones.new_zeros((size,)).scatter_add(0, x, ones)
+    size = max(_extreme("amax", x) + 1 if some else 0, minlength)
+    return lib.norch_scatter(ones.new_zeros((size,)), KINDS["SCATTER_ADD"], 0, x, ones, True)
+
+
+def _extreme(name: str, x: Tensor) -> int:
+    return lib.norch_item(lib.norch_reduce(OPCODES[name], x, None, False, -1, 0.0))
 
 
 __all__ = public(globals())

@@ -156,7 +156,7 @@ def _added(x: Tensor, product: Tensor, beta: complex, alpha: complex, name: str)
     if x.dtype is not product.dtype:
         raise DTypeError(f"{name}: expected one dtype, got an input of {x.dtype.name} and {product.dtype.name}")
     try:
-        x = expand(x, tuple(product.shape))
+        x = x if lib.norch_shape(x) == lib.norch_shape(product) else expand(x, tuple(product.shape))
     except ShapeError as error:
         shapes = f"an input of shape {tuple(x.shape)} does not broadcast to the product's {tuple(product.shape)}"
         raise ShapeError(f"{name}: {shapes}") from error

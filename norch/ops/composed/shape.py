@@ -14,6 +14,7 @@ from ..._binding.numbers import int64
 from ..._package.typing import Any, Operand, Tensor
 from ..._tensor.handle import Handle, Size
 from ...autograd.broadcast import sum_to
+from ...autograd.differentiable import differentiable
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
@@ -105,6 +106,10 @@ def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
     norch.Size([3, 4, 2])
     """
     ndim = tensor_of(input, "movedim").ndim
+    if type(source) is type(destination) is int and ndim:
+        order = list(range(ndim))
+        order.insert(axis(destination, ndim, "movedim"), order.pop(axis(source, ndim, "movedim")))
+        return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
     taken, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
     if len(taken) != len(positions):
         raise ShapeError(f"movedim: {len(taken)} axes to {len(positions)} positions")
@@ -180,14 +185,14 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 @rename_errors
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors joined along the second axis (vectors: along the first)."""
-    listed = [atleast_1d(x) for x in tensors_of(tensors, "hstack")]
+    listed = [x if x.ndim else atleast_1d(x) for x in tensors_of(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
 @rename_errors
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors joined along the first axis; vectors count as rows."""
-    return cat([atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
+    return cat([x if x.ndim > 1 else atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
 
 
 row_stack = vstack
@@ -239,13 +244,16 @@ def flip(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     """
     if not dims_ and dims is None:
         raise TypeError("flip: give the axes, as in flip(x, 0)")
-    return clone(_flipped(tensor_of(input, "flip"), sizes(dims_, dims), "flip"))
+    input = tensor_of(input, "flip")
+    return _flipped(input, axes(sizes(dims_, dims), input.ndim, "flip"))
 
 
-def _flipped(x: Tensor, dims: Axes, name: str) -> Tensor:
-    for dim in axes(dims, x.ndim, name):
-        x = slice_(x, dim, END, -END, -1) if x.ndim else x
-    return x
+@differentiable("flip", grad=lambda g, dims: _flipped(g, dims))
+def _flipped(x: Tensor, dims: Sequence[int]) -> Tensor:
+    if x.ndim:
+        for dim in dims:
+            x = lib.norch_slice(x, dim, END, -END, -1)
+    return lib.norch_clone(x)
 
 
 @method
@@ -270,7 +278,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
     a, b = axes(dims, input.ndim, "rot90")
     rotations = int64(k, "rot90: k") % 4
-    flipped = clone(_flipped(input, ((), (b,), (a, b), (a,))[rotations], "rot90"))
+    flipped = _flipped(input, ((), (b,), (a, b), (a,))[rotations])
     return transpose(flipped, a, b) if rotations % 2 else flipped  # with strides as PyTorch's
 
 
@@ -283,23 +291,33 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     tensor([3, 0, 1, 2])
     """
     input = tensor_of(input, "roll")
+    steps: Any = tuple(shifts) if hasattr(shifts, "__iter__") else (shifts,)
     if dims is None or (hasattr(dims, "__iter__") and not tuple(dims)):
-        if hasattr(shifts, "__iter__") and len(tuple(shifts)) != 1:
-            raise ShapeError(f"roll: shifts {tuple(shifts)} need as many dims")
-        return reshape(roll(ravel(input), shifts, 0), tuple(input.shape))
-    steps = tuple(shifts) if hasattr(shifts, "__iter__") else (shifts,)
+        if len(steps) != 1:
+            raise ShapeError(f"roll: shifts {steps} need as many dims")
+        return _rolled(input, [int64(steps[0], "roll: shift")], None)
     along = tuple(dims) if hasattr(dims, "__iter__") else (dims,)
     if len(steps) != len(along):
         raise ShapeError(f"roll: shifts {steps} and dims {along} are not as many")
-    out = input
     if input.ndim == 0:
         raise BoundsError(f"roll: a 0-d tensor has no dimensions {along}")
-    for step, dim in zip(steps, along):
-        at, size = axis(dim, input.ndim, "roll"), input.shape[dim]
-        cut = -int64(step, "roll: shift") % size if size else 0
+    steps = [int64(step, "roll: shift") for step in steps]
+    return _rolled(input, steps, [axis(dim, input.ndim, "roll") for dim in along])
+
+
+@differentiable("roll", grad=lambda g, steps, dims: _rolled(g, [-step for step in steps], dims))
+def _rolled(x: Tensor, steps: list[int], dims: list[int] | None) -> Tensor:
+    """x moved on by steps along dims; None: by one step in its elements as a row."""
+    out = x if dims is not None else lib.norch_reshape(x, (-1,))
+    shape = lib.norch_shape(out)
+    for step, dim in zip(steps, dims or (0,)):
+        size = shape[dim]
+        cut = -step % size if size else 0
         if cut:
-            out = cat([slice_(out, at, cut, size, 1), slice_(out, at, 0, cut, 1)], at)
-    return clone(out) if out is input else out
+            out = lib.norch_cat((lib.norch_slice(out, dim, cut, size, 1), lib.norch_slice(out, dim, 0, cut, 1)), dim)
+    if lib.norch_shares_storage(out, x):
+        return lib.norch_clone(x)
+    return out if dims is not None else lib.norch_reshape(out, lib.norch_shape(x))
 
 
 @method(moves=True)

@@ -17,7 +17,7 @@ from ..matmul import matmul
 from ..norm import vector_norm
 from ..op import method
 from ..reduce import sum as sum_
-from ..view import narrow, reshape
+from ..view import narrow, reshape, select
 
 __all__ = ["corrcoef", "cov", "cumulative_trapezoid", "trapezoid", "trapz"]
 
@@ -98,6 +98,13 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     >>> norch.trapezoid(norch.tensor([1.0, 2.0, 3.0]), dx=2)
     tensor(8.)
     """
+    if x is None:
+        y, dtype = _samples(y, None, dim, "trapezoid")
+        n = y.shape[dim]
+        if n < 2:
+            return sum_(narrow(y, dim, 0, 0), dim).to(dtype)
+        ends = (select(y, dim, 0) + select(y, dim, n - 1)) / 2
+        return ((sum_(narrow(y, dim, 1, n - 2), dim) + ends) * (1 if dx is None else dx)).to(dtype)
     parts, dtype = _trapezoids(y, x, dx, dim, "trapezoid")
     return sum_(parts, dim).to(dtype)
 
@@ -112,21 +119,24 @@ def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float | None = None, d
 trapz = trapezoid
 
 
-def _trapezoids(y: Tensor, x: Tensor | None, dx: float | None, dim: int, name: str) -> tuple[Any, DType]:
-    """The areas between the samples, and the dtype of their sum: the default one for integers.
-
-    Integers are added as float64 and subtracted as int64, so that they do not wrap, and halves are computed in float32.
-    """
+def _samples(y: Tensor, x: Tensor | None, dim: int, name: str) -> tuple[Any, DType]:
+    """y in the dtype in which its elements are added, float64 for integers and float32 for halves, and the dtype of
+    their sum: the default one for integers."""
     y = numbers_of(as_operand(y, name), name)
     if y.ndim == 0 or not -y.ndim <= dim < y.ndim:
         raise BoundsError(f"{name}: dimension {dim} is out of range for shape {tuple(y.shape)}")
-    n = y.shape[dim]
+    floats = [z.dtype for z in (y, x) if z is not None and z.dtype.kind in "fc"]
+    dtype = functools.reduce(promote_types, floats) if floats else get_default_dtype()
+    return y.double() if y.dtype.kind not in "fc" else y.float() if y.element_size() == 2 else y, dtype
+
+
+def _trapezoids(y: Tensor, x: Tensor | None, dx: float | None, dim: int, name: str) -> tuple[Any, DType]:
+    """The areas between the samples, and the dtype of their sum. Places that are integers are subtracted as int64."""
     if x is not None and dx is not None:
         raise ArgumentError(f"{name}: give x or dx, not both")
     x = None if x is None else as_operand(x, name)
-    floats = [z.dtype for z in (y, x) if z is not None and z.dtype.kind in "fc"]
-    dtype = functools.reduce(promote_types, floats) if floats else get_default_dtype()
-    y = y.double() if y.dtype.kind not in "fc" else y.float() if y.element_size() == 2 else y
+    y, dtype = _samples(y, x, dim, name)
+    n = y.shape[dim]
     if n == 0:
         return y, dtype
     pairs = narrow(y, dim, 1, n - 1) + narrow(y, dim, 0, n - 1)
