@@ -87,6 +87,7 @@ _REFUSED_FUNCTIONS = {
         "extract_stack format_stack walk_stack".split(),
         "it reads which functions call it; pass what depends on that as an argument",
     ),
+    "<frozen importlib": {"get_data": _FILE},  # of a module's loader
     "linecache.py": dict.fromkeys("getline getlines updatecache".split(), _FILE),
 }
 

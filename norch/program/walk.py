@@ -7,6 +7,7 @@ import abc
 import builtins
 import sys
 from collections.abc import Collection, Iterable
+from io import FileIO
 from operator import attrgetter, methodcaller
 from types import (
     BuiltinFunctionType,
@@ -23,6 +24,7 @@ from weakref import CallableProxyType, ProxyType
 
 from .._binding.library import lib
 from .._tensor.handle import Handle
+from ..autograd.function import Function
 from ..nn._registry import Registry
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
@@ -150,6 +152,8 @@ class Walk(Settings):
         elif is_a(x, type):
             if x in (attrgetter, methodcaller):
                 self._computed_names()
+            if x is FileIO:  # a loop over one calls no function that Frames sees
+                raise Refused("it reads a file; read it outside the function", place)
             if self._compares_classes and is_a(x, abc.ABCMeta):
                 self._unchanged(lambda _: (abc.get_cache_token(),), x, place)
             if "__subclasses__" in self.names and x is not type:
@@ -328,7 +332,8 @@ class Walk(Settings):
                 self._definitions(attributes, place)
                 continue
             self._row(place, *guard_of_bases(one))
-            self._attributes(None, attributes, place, special=True, cls=one)
+            # Function.apply() reads forward, backward and the like
+            self._attributes(None, attributes, place, special=True, everything=issubclass(one, Function), cls=one)
             names = attributes.get("__match_args__", ()) if "__match_args__" in self.names else ()
             if not self._texts.keys() | self.places_of_names.keys() >= {*names}:
                 self._computed_names()

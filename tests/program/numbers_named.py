@@ -3,8 +3,10 @@
 
 import io
 import operator
+import pathlib
 import pickle
 import sys
+import tempfile
 
 from numbers_held import Plain, of_attribute, way
 from numbers_read import fresh_module
@@ -91,6 +93,53 @@ def class_in_a_pickle():
 def class_in_a_pickle_by_an_object():
     Pickled.k, text = 2.0, pickle.dumps(Pickled)
     return of_attribute(Pickled, lambda x: x * pickle.Unpickler(io.BytesIO(text)).load().k)
+
+
+def method_of_a_differentiable_function(name):
+    class Scaled(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * (2.0 if name == "forward" else 1.0)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2.0
+
+    w = nn.Parameter(norch.ones(1))
+
+    def f(x):
+        w.grad = None
+        y = Scaled.apply(w * x.detach())
+        y.sum().backward()
+        return y.detach() + w.grad
+
+    return f, lambda v: setattr(Scaled, name, staticmethod(lambda ctx, x: x * v))
+
+
+@way
+def forward_of_a_differentiable_function():
+    return method_of_a_differentiable_function("forward")
+
+
+@way
+def backward_of_a_differentiable_function():
+    return method_of_a_differentiable_function("backward")
+
+
+def of_file(read):
+    path = pathlib.Path(tempfile.mkdtemp()) / "number"
+    path.write_text("2.0")
+    return (lambda x: x * float(read(str(path)))), lambda v: path.write_text(str(v))
+
+
+@way
+def line_of_a_raw_file():
+    return of_file(lambda path: next(iter(io.FileIO(path))))
+
+
+@way
+def data_of_a_loader():
+    return of_file(lambda path: __loader__.get_data(path))
 
 
 @way
