@@ -248,7 +248,13 @@ def flip(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     return _flipped(input, axes(sizes(dims_, dims), input.ndim, "flip"))
 
 
-@differentiable("flip", grad=lambda g, dims: _flipped(g, dims))
+def _flipped_view(g: Tensor, dims: Sequence[int]) -> Tensor:
+    for dim in dims if g.ndim else ():
+        g = slice_(g, dim, END, -END, -1)
+    return g
+
+
+@differentiable("flip", grad=_flipped_view, shares_grad=True)
 def _flipped(x: Tensor, dims: Sequence[int]) -> Tensor:
     if x.ndim:
         for dim in dims:
