@@ -118,12 +118,15 @@ class Leaf(Node):
         return self.tensor()
 
 
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # by which programs that walk a graph know the leaves
+
+
 _Edge: Any = namedtuple("_Edge", "node output_nr ownership_token", defaults=(None,))
 
 
 class GradientEdge(_Edge):
     """Where the gradient of a tensor arrives. It stands for the tensor in grad() and backward(), and does not keep its
-    elements.
+    elements. Edges are equal that lead to the same result of the same node.
 
     node             the operation that made the tensor, or the node of a leaf
     output_nr        0: a node of norch has one result
@@ -131,3 +134,12 @@ class GradientEdge(_Edge):
     """
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GradientEdge) and self[:2] == other[:2]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])

@@ -33,7 +33,7 @@ CollateMap = Mapping[Any, Callable[..., Any]]
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Stacks tensors."""
-    return own.stack_samples(batch)
+    return own.stacked(batch)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:

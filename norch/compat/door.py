@@ -87,18 +87,11 @@ class Door:
             return self.alias(name, rest)
         if name == "functorch":  # which PyTorch installs too
             return spec_of(name, lambda: import_module("norch.compat.functorch"))
+        if name == "optree":
+            return _then(PathFinder.find_spec(name, path), know_registries)
         if root != "norch":
             return None
-        spec = PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                run(module)
-                self.rename(sys.modules.get(name, module))
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+        return _then(PathFinder.find_spec(name, path), lambda module: self.rename(sys.modules.get(name, module)))
 
     def alias(self, name: str, rest: str) -> ModuleSpec | None:
         from importlib.util import find_spec
@@ -173,6 +166,31 @@ class Door:
         self.set(Tensor, "type", _saying_torch(Tensor.type))
 
 
+def _then(spec: ModuleSpec | None, call: Callable[[ModuleType], None]) -> ModuleSpec | None:
+    """The spec of a module that call() is given when it has run."""
+    if spec is not None and spec.loader is not None:
+        run = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            run(module)
+            call(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+    return spec
+
+
+def know_registries(optree: Any) -> None:
+    """Makes a module's dicts of parameters, buffers and submodules nodes for optree, which takes dicts alone."""
+    from ..nn._registry import Registry
+
+    optree.register_pytree_node(
+        Registry,
+        lambda x: ([x[name] for name in sorted(x)], sorted(x), sorted(x)),
+        lambda names, children: Registry(zip(names, children, strict=True)),
+        namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # noqa: B009
+    )
+
+
 class _Annotations(dict[str, Any]):
     """Annotations of a class, as types where they are listed: typing.get_type_hints() looks for names of their texts
     in the module of the class's __module__, which is not that of its text."""
@@ -243,7 +261,8 @@ def _set_environment(name: str, value: str | None) -> None:
 _BELOW = {"nn_modules": "nn.modules", "parallel": "nn.parallel", "pytree": "utils._pytree", "sdpa": "nn.attention",
           "tensorboard": "utils.tensorboard", "forward_ad": "autograd.forward_ad",
           "flex_attention": "nn.attention.flex_attention", "typed_storage": "storage", "legacy": "",
-          "weak": "utils.weak", "settings": "", "data_utils": "utils.data._utils"}  # fmt: skip
+          "weak": "utils.weak", "flop_counter": "utils.flop_counter", "settings": "",
+          "data_utils": "utils.data._utils"}  # fmt: skip
 
 
 def _in_torch(name: str) -> str:

@@ -10,6 +10,7 @@ import norch
 from ..autograd.levels import within
 from ..batching import Batched, batch, unbatch
 from ..nn.parameter import Parameter
+from ..optim.extras.line_search import Point, cubic, strong_wolfe
 from ..tensor import Tensor
 from .private_functions import _DecoratorContextManager
 
@@ -142,6 +143,36 @@ def _get_scalar_dtype(is_fused: Any = None) -> Any:
     return norch.float64 if norch.get_default_dtype() == norch.float64 and not is_fused else norch.float32
 
 
+def _cubic_interpolate(
+    x1: float, f1: Any, g1: Any, x2: float, f2: Any, g2: Any, bounds: tuple[float, float] | None = None
+) -> float:
+    """Where the cubic through two points, with values f and slopes g, is least, within bounds or between the points."""
+    low, high = bounds if bounds is not None else sorted((x1, x2))
+    none: Any = None  # no gradient is asked for
+    one, two = (Point(x, float(f), float(g), none) for x, f, g in ((x1, f1, g1), (x2, f2, g2)))
+    return cubic(one, two, low, high)
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Tensor, float, Tensor], tuple[Any, Tensor]], x: Tensor, t: float, d: Tensor, f: Any, g: Tensor,
+    gtd: Any, c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[Any, Tensor, float, int]:  # fmt: skip
+    """The line search of LBFGS along d: (value, gradient, length of the step, number of calls of obj_func(x, t, d))."""
+    if (c1, c2) != (1e-4, 0.9):
+        raise NotImplementedError(f"_strong_wolfe: the conditions are those of c1=1e-4 and c2=0.9, not {c1} and {c2}")
+    direction = d.reshape(-1)
+
+    def at(step: float) -> Point:
+        loss, gradient = obj_func(x, step, d)
+        return Point(step, float(loss), float(gradient.reshape(-1).dot(direction)), gradient.clone())
+
+    reach = float(d.abs().amax())
+    (found, loss, _, gradient), calls = strong_wolfe(
+        at, Point(0.0, float(f), float(gtd), g), float(t), reach, max_ls, tolerance_change
+    )
+    return loss, gradient, found, calls
+
+
 # ---- torch.nn ------------------------------------------------------------------------------------------------------
 
 
@@ -205,6 +236,35 @@ def _maybe_remove_batch_dim(name: str, x: Any, level: Any, batch_size: int, out_
 def _cast_Long(input: Tensor, non_blocking: bool = False) -> Tensor:  # noqa: N802
     """input.long()."""
     return input.long()
+
+
+def range_with_end(
+    start: float = 0, end: float | None = None, step: float = 1, *, out: Any = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False, layout: Any = None,
+) -> Tensor:  # fmt: skip
+    """torch.range(), the older arange(): with its end, and of floats unless dtype says otherwise."""
+    if end is None:
+        start, end = 0, start
+    if step == 0 or (end - start) / step < 0:
+        raise RuntimeError(f"range: no steps of {step} lead from {start} to {end}")
+    numbers = norch.arange(int((end - start) / step) + 1, dtype=norch.float64) * step + start
+    made = numbers.to(device or norch.get_default_device(), dtype or norch.get_default_dtype())
+    return made.requires_grad_(requires_grad) if out is None else out.resize_(made.shape).copy_(made)
+
+
+def from_file(
+    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, **options: Any
+) -> Tensor:
+    """A tensor of one axis with the first elements of a file; RuntimeError where it is too short. shared is refused."""
+    if shared:
+        raise NotImplementedError("from_file: shared=True would write to the file; save the tensor instead")
+    dtype = dtype or norch.get_default_dtype()
+    count = int(size or 0)
+    with open(filename, "rb") as file:
+        data = bytearray(file.read(count * dtype.itemsize))
+    if len(data) < count * dtype.itemsize:
+        raise RuntimeError(f"from_file: {filename} has {len(data)} bytes, not {count} elements of {dtype}")
+    return norch.frombuffer(data, dtype=dtype, count=count)
 
 
 def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:

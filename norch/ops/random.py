@@ -254,6 +254,8 @@ def normal(
     >>> norch.normal(norch.zeros(2), norch.ones(3, 1)).shape
     norch.Size([3, 2])
     """
+    if size is not None:  # tensors of one element are numbers, as everywhere
+        mean, std = (x.item() if isinstance(x, Handle) and not x.ndim else x for x in (mean, std))
     check_numbers("normal", mean=mean, std=std)
     tensors: list[Any] = [x for x in (mean, std) if isinstance(x, Handle)]
     given: list[Any] = [mean, std]

@@ -61,3 +61,13 @@ def test_what_an_edge_cannot_say_is_refused(walk, error, says):
     with pytest.raises(error) as caught:
         walk(x, x * x)
     assert says in str(caught.value) and x.grad is None
+
+
+def test_edges_are_equal_by_node():
+    x = leaf([1.0, 2.0])
+    y = (x * x).sum()
+    (inner, number), *_ = y.grad_fn.next_functions
+    (to_x, _), *_ = inner.next_functions
+    assert type(to_x).__name__ == "AccumulateGrad" and to_x.variable is x
+    assert GradientEdge(to_x, 0) == get_gradient_edge(x) and len({GradientEdge(to_x, 0), get_gradient_edge(x)}) == 1
+    assert GradientEdge(inner, number) != get_gradient_edge(x)

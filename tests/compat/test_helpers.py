@@ -121,6 +121,90 @@ def test_steps_of_other_optimizers_record_no_gradients() -> None:
     assert x.tolist() == [0.5, 0.5] and x.is_leaf
 
 
+@pytest.mark.parametrize("arguments", [(1, 4), (1, 4, 0.5), (3,), (4, 1, -1), (0, 1, 0.3)])
+def test_range_has_its_end(torch: Any, arguments: tuple[float, ...]) -> None:
+    make = placeholders.placeholder("torch", "range")
+    theirs = torch.range(*arguments) if len(arguments) > 1 else torch.range(0, *arguments)
+    assert norch.testing.assert_close(make(*arguments), norch.tensor(theirs.tolist())) is None
+    assert make(0, 3, dtype=norch.int64).tolist() == [0, 1, 2, 3]
+    for wrong in ((1, 2, 0), (1, 2, -1)):
+        with pytest.raises(RuntimeError, match="range"):
+            make(*wrong)
+
+
+def test_tensors_of_a_file(tmp_path: Any) -> None:
+    path = tmp_path / "numbers"
+    np.arange(4, dtype=np.float32).tofile(path)
+    read = placeholders.placeholder("torch", "from_file")
+    assert read(str(path), size=4).tolist() == [0, 1, 2, 3]
+    assert read(str(path), size=2, dtype=norch.int32).dtype is norch.int32
+    with pytest.raises(NotImplementedError, match="shared"):
+        read(str(path), shared=True, size=4)
+
+
+def test_line_search(torch: Any) -> None:
+    found = []
+    for root in (torch, norch):
+        search = (
+            importlib.import_module("torch.optim.lbfgs")._strong_wolfe
+            if root is torch
+            else placeholders.placeholder("optim.lbfgs", "_strong_wolfe")
+        )
+
+        def value(x: Any, t: float, d: Any) -> Any:
+            y = x + t * d
+            return float((y**4).sum()), 4 * y**3
+
+        x = root.tensor([1.0, -2.0], dtype=root.float64)
+        f, g = value(x, 0.0, x)
+        loss, gradient, t, _ = search(value, x, 1.0, -g, f, g, -(g * g).sum())
+        found.append([loss, t, *gradient.tolist()])
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_minimum_of_a_cubic(torch: Any) -> None:
+    theirs = importlib.import_module("torch.optim.lbfgs")._cubic_interpolate
+    ours = placeholders.placeholder("optim.lbfgs", "_cubic_interpolate")
+    for points in ((0.0, 1.0, -1.0, 2.0, 1.5, 2.0), (2.0, 1.5, 2.0, 0.0, 1.0, -1.0), (0.0, 1.0, 1.0, 1.0, 0.0, 1.0)):
+        there = theirs(*[torch.tensor(p) if i % 3 else p for i, p in enumerate(points)])
+        assert abs(ours(*points) - float(there)) < 1e-6
+
+
+def test_flops_like_pytorch(torch: Any) -> None:
+    counts = []
+    for root in (torch, norch):
+        nn_ = root.nn
+        net = nn_.Sequential(nn_.Conv2d(3, 4, 3), nn_.ReLU(), nn_.Flatten(), nn_.Linear(144, 5))
+        counter = importlib.import_module(f"{root.__name__}.utils.flop_counter").FlopCounterMode(display=False)
+        with counter:
+            net(root.ones(1, 3, 8, 8, requires_grad=True)).sum().backward()
+        counts.append({name: sum(found.values()) for name, found in counter.get_flop_counts().items()})
+        with counter:
+            root.einsum("ij,jk->ik", root.ones(2, 3), root.ones(3, 4))
+            nn_.functional.conv_transpose2d(root.ones(1, 2, 4, 4), root.ones(2, 3, 3, 3))
+            nn_.GRU(3, 4)(root.ones(2, 1, 3))
+        counts.append(counter.get_total_flops())
+    assert counts[:2] == counts[2:]
+    assert "Global" in counter.get_table()
+
+
+def test_samples_of_a_subclass_are_stacked_as_it_says() -> None:
+    class Named(norch.Tensor):
+        pass
+
+    batch = norch.utils.data.default_collate([{"x": norch.ones(2).as_subclass(Named)}] * 3)
+    assert type(batch["x"]) is Named and batch["x"].shape == (3, 2)
+    collate = importlib.import_module("norch.utils.data._utils.collate").collate_tensor_fn
+    assert type(collate([norch.ones(2).as_subclass(Named)] * 2)) is Named
+    assert type(norch.utils.data.default_collate([nn.Parameter(norch.ones(2))] * 2)) is norch.Tensor
+
+
+def test_numbers_of_normal_may_be_tensors() -> None:
+    assert norch.normal(norch.tensor(2.0), norch.tensor(0.0), (3,)).tolist() == [2, 2, 2]
+    with pytest.raises(TypeError, match="normal"):
+        norch.normal(norch.ones(2), norch.tensor(1.0), (2,))
+
+
 def test_classes_of_c_are_not_there() -> None:
     classes = placeholders.placeholder("torch", "classes")
     with pytest.raises(RuntimeError, match=r"some\.Thing"):

@@ -25,7 +25,12 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "compatibility.md"
 TOLERANCE = 2e-4
-PACKAGES = {"pyro": "pyro-ppl", "ignite": "pytorch-ignite", "torchvision_ops": "torchvision"}  # of other names
+PACKAGES = {
+    "backpack": "backpack-for-pytorch",
+    "pyro": "pyro-ppl",
+    "ignite": "pytorch-ignite",
+    "torchvision_ops": "torchvision",
+}  # of other names
 IN_CI = ("einops", "timm", "transformers")
 MARKS = ("<!-- tests/ecosystem/run.py --table writes what follows -->\n", "<!-- to here -->\n")
 

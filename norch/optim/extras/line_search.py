@@ -20,7 +20,7 @@ class Point(NamedTuple):
     gradient: Tensor
 
 
-def _cubic(a: Point, b: Point, least: float, most: float) -> float:
+def cubic(a: Point, b: Point, least: float, most: float) -> float:
     """The minimum of the cubic through the losses and slopes of a and b (their equation 3.59), within bounds."""
     if a.t > b.t:
         a, b = b, a
@@ -60,7 +60,7 @@ def strong_wolfe(
             return now, calls
         if now.slope >= 0:
             break
-        before, now = now, at(_cubic(before, now, now.t + 0.01 * (now.t - before.t), now.t * 10))
+        before, now = now, at(cubic(before, now, now.t + 0.01 * (now.t - before.t), now.t * 10))
         calls += 1
     else:
         before = start
@@ -69,7 +69,7 @@ def strong_wolfe(
     at_end = False
     while calls <= most and abs(high.t - low.t) * reach >= tolerance:
         left, right = min(low.t, high.t), max(low.t, high.t)
-        t, margin = _cubic(low, high, left, right), 0.1 * (right - left)
+        t, margin = cubic(low, high, left, right), 0.1 * (right - left)
         if min(right - t, t - left) >= margin:
             at_end = False
         elif at_end or not left < t < right:  # twice near an end: move a tenth of the interval away from it

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
+from ..._package.override import overrides
 from ...dtype import float64
 from ...errors import ArgumentError
 from ...ops.copy import stack
@@ -21,6 +23,13 @@ registered: Callable[[Any], Any] | None = None
 (compat/data_utils.py)."""
 
 
+def stacked(samples: Sequence[Any]) -> Any:
+    """The samples as one tensor, with a new axis in front: of a class that overrides operations, as it stacks them."""
+    if any(map(overrides, {type(x) for x in samples})):
+        return import_module("norch").stack(list(samples), 0)
+    return stack_samples(samples)
+
+
 def default_collate(batch: Sequence[Any]) -> Any:
     """A batch of samples. Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor
     (floats float64, integers int64, bools bool); strings and bytes stay a list. Mappings and sequences are collated
@@ -35,7 +44,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if registered is not None and (made := registered(batch)) is not NotImplemented:
         return made
     if isinstance(first, Tensor):
-        return stack_samples(batch)
+        return stacked(batch)
     if isinstance(first, float) and type(first).__module__ != "numpy":
         return tensor(list(batch), dtype=float64)
     if isinstance(first, int):
