@@ -131,6 +131,24 @@ def slow(index):
     return index
 
 
+class FirstIsLate(Dataset):
+    """Of 8 numbers the first waits for the sixth, which another worker loads once a number has been delivered."""
+
+    def __init__(self, folder):
+        self.sixth = os.path.join(folder, "sixth")
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        if index == 5:
+            open(self.sixth, "w").close()
+        end = time.monotonic() + 60
+        while index == 0 and not os.path.exists(self.sixth) and time.monotonic() < end:
+            time.sleep(0.01)
+        return index
+
+
 def hanging(index):
     time.sleep(60)
 

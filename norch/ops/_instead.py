@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -9,7 +10,7 @@ from .._package.typing import Any
 from .._tensor.handle import Handle
 from ..errors import PACKAGE
 
-_FUNCTIONS = tuple(PACKAGE + path for path in ("ops", "nn/functional", "fft.py", "_stft.py"))
+_FUNCTIONS = tuple(PACKAGE + path for path in ("ops", os.path.join("nn", "functional"), "fft.py", "_stft.py"))
 
 
 def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:

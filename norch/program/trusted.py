@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import typing
 from types import CodeType, GenericAlias
 from typing import Any
 
@@ -34,10 +35,12 @@ def is_own(module: str) -> bool:
 
 STANDARD = os.path.dirname(os.__file__) + os.sep
 # norch's modules, schedules and other objects that programs hold: the names in it are those of their attributes.
-LAYERS_FILES = tuple(PACKAGE + one for one in "nn/ amp/ distributions/ utils/ optim/lr_ optim/sched".split())
+LAYERS_FILES = tuple(
+    PACKAGE + one.replace("/", os.sep) for one in "nn/ amp/ distributions/ utils/ optim/lr_ optim/sched".split()
+)
 # They report, or make types and imports; what they read has no effect on numbers.
 REPORTING_FILES = tuple(
-    STANDARD + one
+    STANDARD + one.replace("/", os.sep)
     for one in (
         "warnings.py typing.py traceback.py linecache.py tokenize.py logging/ abc.py "
         "importlib/__init__.py importlib/_boot importlib/abc.py importlib/machinery.py importlib/util.py"
@@ -71,7 +74,7 @@ CHANGING_TYPES = frozenset("_socket mmap select sqlite3 _ssl _asyncio posix nt _
 # Instances hold nothing that can change.
 CONSTANT: tuple[Any, ...] = (
     type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, CodeType, Size, Device,
-    DType,
+    DType, type(getattr(typing, "NoDefault", None)),  # which type variables of Python 3.13 hold
 )  # fmt: skip
 # Instances do not change; what they hold may. So it is with the types of C that follow.
 HOLDERS = (slice, GenericAlias, type(int | str))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import norch
 
@@ -16,7 +15,7 @@ DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", [*DTYPES, "complex128"])
-def test_as_torch(dtype: str, shape: tuple[int, ...]) -> None:
+def test_as_torch(torch: Any, dtype: str, shape: tuple[int, ...]) -> None:
     """The same numbers, of the same Python types, in C order."""
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 90 * 1.25 - 2
     if dtype in ("bool", "uint8"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import platform
 import subprocess
 import sys
 
@@ -77,7 +78,7 @@ def test_builds_for_instruction_sets_agree():
 
 
 @pytest.mark.host
-@pytest.mark.skipif(not os.path.exists("/proc/cpuinfo") or os.uname().machine != "x86_64", reason="needs Linux's list")
+@pytest.mark.skipif(not os.path.exists("/proc/cpuinfo") or platform.machine() != "x86_64", reason="needs Linux's list")
 def test_the_builds_that_run_are_those_the_system_lists():
     with open("/proc/cpuinfo") as file:
         flags = next(line for line in file if line.startswith("flags")).split()

@@ -1,6 +1,7 @@
 """What loggers, warnings and exceptions do where a captured function can see it, names of modules, the identity of
 numbers, released memory: norch.capture and norch.compile compare what decides it, or refuse the function."""
 
+import inspect
 import logging
 import sys
 import traceback
@@ -10,6 +11,8 @@ import warnings
 import pytest
 
 import norch
+from norch.ops import _instead
+from norch.program import trusted
 
 pytestmark = pytest.mark.host
 
@@ -228,3 +231,14 @@ def test_memory_that_is_released(wrap):
             return x * 9.0
 
     gives(WRAPS[wrap], f, view.release, 2.0, 9.0)
+
+
+def test_files_that_are_known_by_their_names_are_named_as_the_system_does() -> None:
+    """Code of norch's layers and of Python's library that is known by its file: on Windows it has backslashes."""
+    for functions, files in (
+        ((logging.info, traceback.format_exc), trusted.REPORTING_FILES),
+        ((norch.nn.Linear.forward, norch.optim.lr_scheduler.StepLR.get_lr), trusted.LAYERS_FILES),
+        ((norch.nn.functional.mse_loss, norch.fft.fft), _instead._FUNCTIONS),
+    ):
+        for function in functions:
+            assert inspect.unwrap(function).__code__.co_filename.startswith(files), function

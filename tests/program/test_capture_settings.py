@@ -108,7 +108,8 @@ def settings(monkeypatch):
         os.environ.pop("TZ", None)
     else:
         os.environ["TZ"] = zone
-    time.tzset()
+    if hasattr(time, "tzset"):  # Windows has none
+        time.tzset()
     csv.field_size_limit(limit)
     dispatch_table.pop(Copied, None)
 

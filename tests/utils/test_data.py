@@ -272,7 +272,7 @@ def test_loader_options():
     for wrong in ({"prefetch_factor": 2}, {"persistent_workers": True}, {"multiprocessing_context": "fork"}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} is about workers, but num_workers is 0"):
             DataLoader(data, **wrong)
-    with pytest.raises(ValueError, match="multiprocessing_context is a context or one of .*'fork'.*, not 'thread'"):
+    with pytest.raises(ValueError, match="multiprocessing_context is a context or one of .*'spawn'.*, not 'thread'"):
         DataLoader(data, num_workers=1, multiprocessing_context="thread")
     with pytest.raises(ValueError, match="prefetch_factor should be a positive integer, but got 0"):
         DataLoader(data, num_workers=1, prefetch_factor=0)

@@ -106,8 +106,8 @@ def test_what_a_program_draws_does_not_depend_on_its_loader(workers):
     assert epoch(True) == epoch(False)
 
 
-def test_as_they_are_ready():
-    loader = DataLoader(sets.Of(8, sets.slow), num_workers=2, in_order=False)
+def test_as_they_are_ready(tmp_path):
+    loader = DataLoader(sets.FirstIsLate(str(tmp_path)), num_workers=2, in_order=False)
     found = [x.item() for x in loader]
     assert sorted(found) == list(range(8)) and found[0] != 0
     assert [x.item() for x in DataLoader(sets.Of(8, sets.slow), num_workers=2)] == list(range(8))

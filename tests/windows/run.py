@@ -25,6 +25,19 @@ def on_windows(folders: Sequence[str]) -> str:
     return ";".join("Z:" + folder.replace("/", "\\") for folder in folders)
 
 
+def unpack(folder: Path) -> None:
+    """Python's library out of its archive, once."""
+    for archive in folder.glob("python3*.zip"):
+        script = ROOT / "tests" / "windows" / "unpack.py"
+        command = [
+            "wine",
+            str(folder / "python.exe"),
+            *map(on_windows, ([str(script)], [str(archive)], [str(folder / "Lib")])),
+        ]
+        subprocess.run(command, check=True)
+        archive.rename(archive.with_suffix(".unpacked"))
+
+
 def main(folder: Path, wheel: Path, arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as prefix:  # outside the checkout, for it has a link to "/"
         os.environ |= {"WINEPREFIX": prefix, "WINEDEBUG": "-all", "NORCH_TEST_TORCH": "0"}
@@ -36,6 +49,7 @@ def main(folder: Path, wheel: Path, arguments: list[str]) -> int:
         os.dup2(1, 2)
         path = [str(folder / "site"), str(ROOT / "tests" / "windows")]
         try:
+            unpack(folder)
             return run_tests(
                 wheel,
                 ["wine", str(folder / "python.exe")],
