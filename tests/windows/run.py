@@ -2,8 +2,8 @@
 
     python tests/windows/run.py FOLDER WHEEL [arguments of pytest]
 
-FOLDER holds python.exe and, in site/, the packages of the tests, as `make test-windows` puts them there. The status is
-pytest's. Wine is not Windows: it is Windows' interface over Linux' files, processes and memory.
+FOLDER holds python.exe and, in site-packages/, the packages of the tests, as `make test-windows` puts them there. The
+status is pytest's. Wine is not Windows: it is Windows' interface over Linux' files, processes and memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main(folder: Path, wheel: Path, arguments: list[str]) -> int:
         assert copied.stdin is not None
         os.dup2(copied.stdin.fileno(), 1)
         os.dup2(1, 2)
-        path = [str(folder / "site"), str(ROOT / "tests" / "windows")]
+        path = [str(folder / "site-packages"), str(ROOT / "tests" / "windows")]
         try:
             unpack(folder)
             return run_tests(
