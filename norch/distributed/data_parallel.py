@@ -112,7 +112,7 @@ class DistributedDataParallel(Module):
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        super().__setstate__(state)
         self.process_group = group_of(None, "DistributedDataParallel")
         self._make_reducer()
 

@@ -191,7 +191,7 @@ def test_nothing_is_lost_by_an_exception():
             values.log()
             raise KeyError
     assert [(event.name, event.failed) for event in prof.events() if event.kind == "operation"] == [
-        *(("exp", False), ("index offsets", True), ("copy", False), ("log", False))
+        *(("exp", False), ("index gather", True), ("copy", False), ("log", False))
     ]
     assert names(prof, "range") == ["raises"]
     assert not lib.norch_recording()
