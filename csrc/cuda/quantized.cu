@@ -31,7 +31,6 @@ __global__ void __launch_bounds__(NR_BLOCK) quantized_weight(const nr_quantized_
 
 int32_t nr_cuda_quantized(const nr_call *call) {
     const nr_quantized_plan &p = *static_cast<const nr_quantized_plan *>(call->plan);
-    if (call->op == NR_QUANTIZED_WEIGHT)
-        return run_blocks(call, quantized_weight, blocks_for(p.n * p.k, NR_BLOCK), p);
+    if (call->op == NR_QUANTIZED_WEIGHT) return run_blocks(call, quantized_weight, blocks_for(p.n * p.k, NR_BLOCK), p);
     return run_blocks(call, quantized_linear, blocks_for(p.m * p.n, NR_BLOCK), p);
 }

@@ -14,7 +14,7 @@ from ..optim.extras.line_search import Point, cubic, strong_wolfe
 from ..tensor import Tensor
 from .private_functions import _DecoratorContextManager
 
-ParameterMeta = type(Parameter)
+ParameterMeta: Any = type(Parameter)
 
 # ---- torch._utils --------------------------------------------------------------------------------------------------
 
