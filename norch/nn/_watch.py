@@ -78,19 +78,37 @@ def _hooked(self: Module, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def _install_hooks(_: None) -> None:
-    global _plain
-    if _watchers:
-        _plain = _hooked
+def _choose_call(_: None) -> None:
+    """Calls of modules ask for hooks of all modules only while there are some."""
+    global _bare, _plain
+    call = _plain if _watchers else Module.__call__
+    if (call is _hooked) == bool(forward_pre_hooks or forward_hooks):
+        return
+    if call is _hooked:
+        call = _bare
     else:
-        Module.__call__ = _hooked  # type: ignore[method-assign]
+        _bare, call = call, _hooked
+    if _watchers:
+        _plain = call
+    else:
+        Module.__call__ = call  # type: ignore[method-assign]
+
+
+def _add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
+    handle = add_hook(hooks, hook)
+    lib.norch_call_locked(_lock, _choose_call, None)
+
+    def take() -> None:
+        handle.remove()
+        lib.norch_call_locked(_lock, _choose_call, None)
+
+    return RemovableHandle(take)
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(module, args) before each call of every module, before the module's own hooks; what it returns, if not
     None, replaces args. The handle's remove() takes it away."""
-    lib.norch_call_locked(_lock, _install_hooks, None)
-    return add_hook(forward_pre_hooks, hook)
+    return _add_hook(forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(
@@ -100,5 +118,4 @@ def register_module_forward_hook(
     module; what it returns, if not None, replaces the output. always_call, after exceptions too, is not supported."""
     if always_call:
         raise NotImplementedError("register_module_forward_hook: always_call is not supported for all modules")
-    lib.norch_call_locked(_lock, _install_hooks, None)
-    return add_hook(forward_hooks, (hook, with_kwargs))
+    return _add_hook(forward_hooks, (hook, with_kwargs))

@@ -114,7 +114,7 @@ def test_clones_and_activations() -> None:
 def test_hooks_of_all_modules(torch: Any, root: str) -> None:
     module, seen = importlib.import_module(root), []
     hooks = importlib.import_module(f"{root}.nn.modules.module")
-    model = module.nn.Sequential(module.nn.Linear(2, 2), module.nn.ReLU())
+    model, call = module.nn.Sequential(module.nn.Linear(2, 2), module.nn.ReLU()), nn.Module.__call__
 
     def zeros(m: Any, args: Any, named: Any, out: Any) -> Any:
         return out * 0 if type(m).__name__ == "ReLU" else None
@@ -127,17 +127,19 @@ def test_hooks_of_all_modules(torch: Any, root: str) -> None:
         assert model(module.ones(1, 2)).tolist() == [[0, 0]]
     assert seen == ["Linear", "ReLU", "Sequential"]
     assert model(module.ones(1, 2)).tolist() == model[1](model[0](module.ones(1, 2))).tolist() and len(seen) == 3
+    assert nn.Module.__call__ is call  # without which Sequential fuses nothing
 
 
 def test_hooks_of_all_modules_while_modules_are_watched() -> None:
     seen: list[str] = []
+    call = nn.Module.__call__
     with _watch.watching(lambda module: seen.append("watched")):  # type: ignore[func-returns-value]
         handle = _watch.register_module_forward_hook(lambda m, args, out: seen.append("hook"))
         nn.ReLU()(norch.ones(1))
     nn.ReLU()(norch.ones(1))
     handle.remove()
     nn.ReLU()(norch.ones(1))
-    assert seen == ["watched", "hook", "hook"]
+    assert seen == ["watched", "hook", "hook"] and nn.Module.__call__ is call
 
 
 # ---- functorch -----------------------------------------------------------------------------------------------------
