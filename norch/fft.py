@@ -12,6 +12,7 @@ transform, "ortho" 1 / sqrt(n) in both. The matrix of a transform is symmetric: 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ __all__ = [
 _SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
+@functools.cache
 def _pocketfft() -> Any:
     try:
         import scipy.fft as found  # type: ignore[import-untyped]
@@ -67,7 +69,7 @@ def _complex(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
 def _as(given: Any, found: Any) -> Any:
     """found in the precision of given: NumPy before 2 knows float64 alone."""
     bytes_of_part = given.real.dtype.itemsize
-    return found.astype(f"c{2 * bytes_of_part}" if found.dtype.kind == "c" else f"f{bytes_of_part}")
+    return found.astype(f"c{2 * bytes_of_part}" if found.dtype.kind == "c" else f"f{bytes_of_part}", copy=False)
 
 
 @differentiable(

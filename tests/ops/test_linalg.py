@@ -165,6 +165,34 @@ def test_factors_multiply_to_the_matrix():
         norch.testing.assert_close(norch.svd(a).V.mT, vh)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_results_have_memory_of_their_own(name):
+    """What is written to them changes no input."""
+    function, *inputs = CASES[name]
+    for given in inputs:
+        tensors = [norch.tensor(x) for x in given]
+        found = function(norch, *tensors)
+        for out in found if isinstance(found, tuple) else (found,):
+            if isinstance(out, norch.Tensor):
+                out.fill_(7)
+        for x, before in zip(tensors, given, strict=True):
+            np.testing.assert_array_equal(x.numpy(), before)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (2, 3, 3), (0, 2, 2), (2, 0, 0)])
+def test_values_without_vectors_are_those_beside_vectors(shape):
+    """eigvalsh() and svdvals() leave vectors out where no gradient is recorded."""
+    a = norch.tensor(normal(*shape))
+    for function, whole in ((norch.linalg.eigvalsh, norch.linalg.eigh), (norch.linalg.svdvals, norch.linalg.svd)):
+        expected = whole(a)[function is norch.linalg.svdvals]
+        for x in (a, a.clone().requires_grad_()):
+            norch.testing.assert_close(function(x).detach(), expected)
+        with norch.no_grad():
+            norch.testing.assert_close(function(a.clone().requires_grad_()), expected)
+        with pytest.raises(norch.errors.Error, match=whole.__name__):
+            function(norch.full((2, 2), float("nan")))
+
+
 def test_degenerate_cases():
     singular = norch.ones(2, 2)
     assert norch.linalg.det(singular).item() == 0

@@ -19,7 +19,7 @@ from ..composed.diagonal import diag_embed, tril, triu
 from ..copy import cat
 from ..create import eye, zeros
 from ..matmul import matmul
-from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
+from .lapack import alike, call, each, matrices, numpy, routine, square
 
 cholesky_ex_result = NamedTuple("cholesky_ex_result", [("L", Tensor), ("info", Tensor)])
 lu_result = NamedTuple("lu_result", [("P", Tensor), ("L", Tensor), ("U", Tensor)])
@@ -93,7 +93,7 @@ def _triangular_grad_a(g: Tensor, A: Tensor, out: Tensor, upper: bool, unit: boo
 def _solve_triangular(A: Tensor, B: Tensor, upper: bool, unit: bool) -> Tensor:
     if B.shape[-1] == 0 or B.shape[-2] == 0:
         return B.new_empty(numpy().broadcast_shapes(A.shape[:-2], B.shape[:-2]) + tuple(B.shape[-2:]))
-    trsm = scipy_linalg().blas.get_blas_funcs("trsm", dtype=A.dtype.name)
+    trsm = routine("trsm", A.dtype.name)
 
     def solved(a: Any, b: Any) -> Any:
         return trsm(1.0, a, b, lower=not upper, diag=unit)
@@ -140,12 +140,14 @@ def _not_positive(factor: Any) -> Any:
     LAPACK may accept."""
     np = numpy()
     bad = ~(np.diagonal(factor, 0, -2, -1).real > 0)
+    if factor.ndim == 2 and not bad.any():
+        return np.zeros((), int)
     return np.where(bad.any(-1), bad.argmax(-1) + 1, 0) if bad.shape[-1] else np.zeros(bad.shape[:-1], int)
 
 
 def _cholesky_info(a: Any) -> Any:
     """For each matrix the order of the first leading minor that is not positive, else 0."""
-    potrf = scipy_linalg().lapack.get_lapack_funcs("potrf", dtype=a.dtype)
+    potrf = routine("potrf", a.dtype.name)
 
     def order(one: Any) -> Any:
         factor, info = potrf(one, lower=True)
@@ -179,6 +181,11 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
         L = cholesky(A, upper=upper)
         return cholesky_ex_result(L, zeros(A.shape[:-2], dtype="int32", device=A.device))
     source = A.mH if upper else A
+    try:  # most are positive definite
+        L = _cholesky(source)
+        return cholesky_ex_result(L.mH if upper else L, zeros(A.shape[:-2], dtype="int32", device=A.device))
+    except LinAlgError:
+        pass
     (info,) = call("cholesky_ex", _cholesky_info, source)
     failed = (info != 0)[..., None, None]
     L = _cholesky(source.where(~failed, eye(A.shape[-1], dtype=A.dtype, device=A.device)))
@@ -225,7 +232,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
         pivots = zeros((*A.shape[:-2], k), dtype="int32", device=A.device) + 1
         info = zeros(A.shape[:-2], dtype="int32", device=A.device)
     else:
-        getrf = scipy_linalg().lapack.get_lapack_funcs("getrf", dtype=A.dtype.name)
+        getrf = routine("getrf", A.dtype.name)
 
         def factored(a: Any) -> Any:
             lu, rows, failed = getrf(a)
@@ -258,9 +265,9 @@ def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -
 
     def matrix(swaps: Any) -> Any:
         np = numpy()
-        rows = np.arange(m)
-        for i, j in enumerate(swaps[0] - 1):
-            rows[[i, j]] = rows[[j, i]]
+        rows = list(range(m))
+        for i, j in enumerate((swaps[0] - 1).tolist()):
+            rows[i], rows[j] = rows[j], rows[i]
         return np.eye(m, dtype=like.dtype.name)[:, rows]
 
     def permuted(swaps: Any) -> Any:

@@ -18,7 +18,7 @@ from ..copy import cat
 from ..create import eye
 from ..matmul import matmul
 from .factor import record_factors
-from .lapack import alike, call, each, matrices, scipy_linalg
+from .lapack import alike, call, each, matrices, routine
 
 geqrf_result = NamedTuple("geqrf_result", [("a", Tensor), ("tau", Tensor)])
 
@@ -43,7 +43,7 @@ def geqrf(A: Tensor) -> geqrf_result:
     A = matrices(A, "geqrf")
     if not A.numel():
         return geqrf_result(A.new_empty(A.shape), A.new_zeros((*A.shape[:-2], min(A.shape[-2:]))))
-    geqrf = scipy_linalg().lapack.get_lapack_funcs("geqrf", dtype=A.dtype.name)
+    geqrf = routine("geqrf", A.dtype.name)
     outs = call("geqrf", lambda a: each(lambda one: tuple(geqrf(one)[:2]), a), A)
     return geqrf_result(*record_factors(_Geqrf, outs, A))
 
@@ -87,7 +87,7 @@ def _reflected(A: Tensor, tau: Tensor, C: Tensor, adjoint: bool) -> Tensor:
     if not C.numel() or not k:
         return C.clone()
     name, trans = ("unmqr", "C") if A.is_complex() else ("ormqr", "T")
-    apply = scipy_linalg().lapack.get_lapack_funcs(name, dtype=A.dtype.name)
+    apply = routine(name, A.dtype.name)
     trans = trans if adjoint else "N"
 
     def product(a: Any, factors: Any, c: Any) -> Any:

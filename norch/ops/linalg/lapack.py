@@ -15,7 +15,6 @@ from typing import Any
 
 from ..._binding.library import lib
 from ..._package.typing import Tensor
-from ...autograd.grad_mode import no_grad
 from ...autograd.levels import BatchedBase, batching
 from ...errors import DTypeError, LinAlgError, ShapeError
 from .._checks import at_least, on_one_device
@@ -26,6 +25,7 @@ from ..values import from_numpy
 _EXTRA = "pip install 'norch-dl[linalg]' brings NumPy and SciPy"
 
 
+@functools.cache
 def numpy(name: str = "norch.linalg") -> ModuleType:
     """NumPy, or an ImportError that names the operation and how to install it."""
     try:
@@ -35,6 +35,7 @@ def numpy(name: str = "norch.linalg") -> ModuleType:
     return numpy
 
 
+@functools.cache
 def scipy_linalg() -> Any:
     """scipy.linalg, or an ImportError that says how to install it."""
     try:
@@ -42,6 +43,14 @@ def scipy_linalg() -> Any:
     except ImportError as error:
         raise ImportError(f"this function of norch.linalg needs SciPy, whose LAPACK it calls; {_EXTRA}") from error
     return scipy.linalg
+
+
+@functools.cache
+def routine(name: str, dtype: str) -> Any:
+    """SciPy's function of a routine of LAPACK, or of BLAS, for a dtype."""
+    linalg = scipy_linalg()
+    found = linalg.blas.get_blas_funcs if name == "trsm" else linalg.lapack.get_lapack_funcs
+    return found(name, dtype=dtype)
 
 
 # ---- operands --------------------------------------------------------------------------------------------------------
@@ -105,9 +114,10 @@ def call(
         ndim = max(x.ndim for x in tensors)
         none = [zeros(0, *(1,) * (ndim - x.ndim), *x.shape, dtype=x.dtype, device="cpu") for x in tensors]
         return tuple(empty(x.shape[1:], dtype=x.dtype, device="meta") for x in call(name, function, *none, **options))
-    with no_grad(), np.errstate(all="ignore"):
+    at_host = tensors[0].is_cpu
+    with np.errstate(all="ignore"):
         try:
-            arrays = [x.detach().cpu().numpy() for x in tensors]
+            arrays = [(x.detach() if x.is_cpu else x.detach().cpu()).numpy() for x in tensors]
             if finite:
                 arrays = [x.copy() for x in arrays]  # so that no other thread writes to them after the check
                 if not all(np.isfinite(x).all() for x in arrays):
@@ -115,8 +125,15 @@ def call(
             found = function(*arrays, **options) if not watchers else _watched(name, function, tensors, arrays, options)
         except np.linalg.LinAlgError as error:
             raise LinAlgError(f"{name}: {error}") from None
-    several = found if isinstance(found, tuple) else (found,)
-    return tuple(from_numpy(np.require(x, requirements=("C", "W", "O"))).to(tensors[0].device) for x in several)
+    several = tuple([_owned(np, x) for x in (found if isinstance(found, tuple) else (found,))])
+    return several if at_host else tuple(x.to(tensors[0].device) for x in several)
+
+
+def _owned(np: ModuleType, found: Any) -> Tensor:
+    """A result as a tensor that alone has its memory, in the order of C."""
+    if type(found) is not np.ndarray or not (found.flags.carray and found.flags.owndata):
+        found = np.require(found, requirements=("C", "W", "O"))
+    return from_numpy(found)
 
 
 # Calls for profiles and traces: rows as norch_profile_stop() gives them, with a name as the family.
@@ -144,6 +161,9 @@ def each(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
     An empty batch takes shapes and dtypes from one matrix of zeros with ones on its diagonal.
     """
     np = sys.modules["numpy"]
+    if max(x.ndim for x in arrays) == 2:
+        one = function(*arrays, **options)
+        return tuple([np.asarray(x) for x in one]) if isinstance(one, tuple) else np.asarray(one)
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
     count = int(np.prod(batch, dtype=int))
     rows = [np.broadcast_to(x, batch + x.shape[-2:]).reshape((count, *x.shape[-2:])) for x in arrays]

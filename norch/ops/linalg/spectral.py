@@ -9,6 +9,7 @@ from ..._package.typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.function import Outputs
+from ...autograd.grad_mode import mode
 from ...autograd.levels import holds, occurs
 from ...errors import ArgumentError, ShapeError
 from ..composed.diagonal import diag_embed
@@ -22,6 +23,11 @@ svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("Vh", Tens
 lstsq_result = NamedTuple(
     "lstsq_result", [("solution", Tensor), ("residuals", Tensor), ("rank", Tensor), ("singular_values", Tensor)]
 )
+
+
+def _has_gradient(A: Any) -> bool:
+    """Whether a gradient of A is recorded, which takes the vectors: values alone cost a third."""
+    return mode.enabled and getattr(A, "requires_grad", False)
 
 
 def differences(values: Tensor) -> Tensor:
@@ -87,6 +93,8 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh()."""
+    if isinstance(UPLO, str) and UPLO.upper() in ("L", "U") and not _has_gradient(A):
+        return call("eigh", lambda a: numpy().linalg.eigvalsh(a, UPLO.upper()), square(A, "eigh"), finite=True)[0]
     return eigh(A, UPLO).eigenvalues
 
 
@@ -157,6 +165,8 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values (..., K) of A (..., M, N), descending; as svd()."""
+    if driver is None and not _has_gradient(A):
+        return call("svd", lambda a: numpy().linalg.svd(a, compute_uv=False), matrices(A, "svd"), finite=True)[0]
     return svd(A, full_matrices=False, driver=driver).S
 
 
