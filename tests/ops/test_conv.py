@@ -373,6 +373,7 @@ def test_sums_of_a_million(groups: int, fan_in: int, fan_out: int, size: tuple[i
     np.testing.assert_allclose(b.grad.numpy(), tenth * 1e6, rtol=4e-6)
 
 
+@pytest.mark.host  # these are the host's threads
 @pytest.mark.parametrize(("fan_in", "groups", "kernel"), [(16, 1, 3), (1, 40, 3), (40, 1, 1), (200, 1, 3)])
 @pytest.mark.parametrize(("threads", "stride", "size"), [(2, 2, 20), (3, 1, 20), (3, 1, 7), (2, 2, 10)])
 def test_threads_change_nothing(threads: int, stride: int, size: int, fan_in: int, groups: int, kernel: int) -> None:
