@@ -224,8 +224,7 @@ class Module(StateDict):
         registry = state.get(kind)
         if registry is None:
             raise AttributeError(f"cannot assign {name!r} before super().__init__() was called")
-        old = self._registry_of(name)
-        if old is not None and old is not registry:
+        if self._registry_of(name) is not registry:
             self._unbind(name)
         registry[name] = value
         state[name] = value

@@ -15,7 +15,7 @@ from .embedding import Embedding
 from .functional._embedding import embedding
 from .linear import Linear
 from .module import Module
-from .parameter import Parameter, is_lazy
+from .parameter import Parameter
 
 __all__ = ["QuantizedConv1d", "QuantizedConv2d", "QuantizedEmbedding", "QuantizedLinear", "quantize"]
 
@@ -180,7 +180,7 @@ def _kind_of(layer: Module) -> Any:
     """The class that replaces a layer; None: it stays."""
     kind = QuantizedLinear if _is_transposed(layer) else _LAYERS.get(type(layer))
     weight = layer._parameters.get("weight")
-    if weight is None or is_lazy(weight) or getattr(layer, "max_norm", None) is not None:
+    if weight is None or getattr(layer, "max_norm", None) is not None:
         return None
     return kind if weight.dtype.is_floating_point else None
 

@@ -114,27 +114,30 @@ def test_clones_and_activations() -> None:
 def test_hooks_of_all_modules(torch: Any, root: str) -> None:
     module, seen = importlib.import_module(root), []
     hooks = importlib.import_module(f"{root}.nn.modules.module")
-    model, call = module.nn.Sequential(module.nn.Linear(2, 2), module.nn.ReLU()), nn.Module.__call__
+    model, call = module.nn.Sequential(module.nn.Hardtanh(0, 100), module.nn.ReLU()), nn.Module.__call__
 
-    def zeros(m: Any, args: Any, named: Any, out: Any) -> Any:
-        return out * 0 if type(m).__name__ == "ReLU" else None
+    def half_more(m: Any, args: Any, named: Any, out: Any) -> Any:
+        return out + 0.5 if type(m).__name__ == "ReLU" else None
 
     with (
-        hooks.register_module_forward_pre_hook(lambda m, args: (args[0] + 1,)),
+        hooks.register_module_forward_pre_hook(lambda m, args: args[0] + 1),
+        hooks.register_module_forward_pre_hook(lambda m, args: (args[0] * 2,)),
+        hooks.register_module_forward_pre_hook(lambda m, args: None),
         hooks.register_module_forward_hook(lambda m, args, out: seen.append(type(m).__name__)),
-        hooks.register_module_forward_hook(zeros, with_kwargs=True),
+        hooks.register_module_forward_hook(half_more, with_kwargs=True),
     ):
-        assert model(module.ones(1, 2)).tolist() == [[0, 0]]
-    assert seen == ["Linear", "ReLU", "Sequential"]
-    assert model(module.ones(1, 2)).tolist() == model[1](model[0](module.ones(1, 2))).tolist() and len(seen) == 3
+        assert model(module.ones(2)).tolist() == [22.5, 22.5]
+    assert seen == ["Hardtanh", "ReLU", "Sequential"]
+    assert model(module.ones(2)).tolist() == [1, 1] and len(seen) == 3
     assert nn.Module.__call__ is call  # without which Sequential fuses nothing
 
 
-def test_hooks_of_all_modules_while_modules_are_watched() -> None:
+@pytest.mark.parametrize("kind", ["forward_hook", "forward_pre_hook"])
+def test_hooks_of_all_modules_while_modules_are_watched(kind: str) -> None:
     seen: list[str] = []
     call = nn.Module.__call__
     with _watch.watching(lambda module: seen.append("watched")):  # type: ignore[func-returns-value]
-        handle = _watch.register_module_forward_hook(lambda m, args, out: seen.append("hook"))
+        handle = getattr(_watch, f"register_module_{kind}")(lambda *args: seen.append("hook"))
         nn.ReLU()(norch.ones(1))
     nn.ReLU()(norch.ones(1))
     handle.remove()

@@ -278,12 +278,17 @@ def test_to_empty_keeps_the_parameters_and_not_what_they_hold() -> None:
     assert own.data_ptr() != place and [p.data_ptr() for p in net[0].parameters()] == places
 
 
-def test_the_older_name_of_backward_hooks() -> None:
+@pytest.mark.parametrize(
+    "kind", ["forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook", "backward_hook"]
+)
+def test_each_kind_of_hook_alone(kind: str) -> None:
     seen: list[Any] = []
     layer = nn.Tanh()
-    with layer.register_backward_hook(lambda module, inner, outer: seen.append((module, outer[0].tolist()))):
+    with getattr(layer, f"register_{kind}")(lambda module, *tensors: seen.append((module, tensors[-1]))):
         layer(norch.zeros(2, requires_grad=True)).sum().backward()
-    assert seen == [(layer, [1.0, 1.0])]
+    layer(norch.zeros(2, requires_grad=True)).sum().backward()
+    assert [module for module, _ in seen] == [layer]
+    assert "backward" not in kind or seen[0][1][0].tolist() == [1.0, 1.0]
 
 
 def test_set_submodule() -> None:

@@ -6,6 +6,7 @@ import gc
 import math
 import pickle
 from collections import OrderedDict
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -80,6 +81,12 @@ def test_assignment_keeps_registry_and_attribute_equal():
     del net.plain
     with pytest.raises(AttributeError):
         del net.plain
+
+
+def test_an_object_that_says_yes_to_everything_is_an_attribute():
+    net = Net()
+    net.mock = MagicMock()
+    assert len(list(net.buffers())) == 2 and "mock" not in net.state_dict() and net.mock._is_buffer
 
 
 def test_wrong_assignments_raise():

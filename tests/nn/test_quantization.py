@@ -78,6 +78,17 @@ def test_linear_is_that_of_the_weight(dtype: str, group: int | None, columns: in
         np.testing.assert_allclose(found, wanted, atol=1e-5 * max(1, columns) ** 0.5)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "group", "scales"),
+    [("int8", None, 1), ("int8", 32, 8), ("int8", 128, 2), ("int4", None, 4), ("int4", 32, 8), ("int4", 256, 1)],
+)
+def test_groups_of_columns(dtype: str, group: int | None, scales: int) -> None:
+    for bias in (True, False):
+        made = linear(dtype, 256, 3, group, bias)[1]
+        assert made.scale.shape == (3, scales)
+        assert repr(made) == f"QuantizedLinear(in_features=256, out_features=3, bias={bias}, bits={BITS[dtype]})"
+
+
 @pytest.mark.parametrize(("dtype", "group", "bound"), [("int8", None, 0.004), ("int8", 64, 0.004), ("int4", 64, 0.19)])
 def test_integers_are_the_nearest(dtype: str, group: int | None, bound: float) -> None:
     layer, made = linear(dtype, 256, 20, group)
@@ -254,8 +265,8 @@ def test_convolutions(options: Any) -> None:
         assert norch.equal(made(x), layer(x)) and norch.equal(made(x[0]), layer(x[0]))
         made(x).sum().backward()
         assert x.grad is not None and repr(made)[9:-9] == repr(layer)[:-1] and repr(made).endswith(", bits=8)")
-    made = norch.quantize(one := nn.Conv1d(3, 5, 4))
-    assert (made(drawn(1, 2, 3, 8)) - one(drawn(1, 2, 3, 8))).abs().max() < 0.05
+    made = norch.quantize(one := nn.Conv1d(30, 5, 4), group=32)  # which convolutions do not have
+    assert made.scale.shape == (5, 1) and (made(drawn(1, 2, 30, 8)) - one(drawn(1, 2, 30, 8))).abs().max() < 0.05
 
 
 class Tied(nn.Module):
@@ -283,11 +294,16 @@ def test_what_stays_as_it_is() -> None:
     class Own(nn.Linear):
         pass
 
+    class Conv1D(nn.Module):  # transformers' has the name, too
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight, self.bias = nn.Parameter(drawn(0, 64, 64)), None
+
     attention = nn.MultiheadAttention(64, 2)
     model = nn.Sequential(
         Own(64, 64), nn.utils.parametrizations.weight_norm(nn.Linear(64, 64)), nn.Embedding(3, 4, max_norm=1.0)
     )
-    model.append(nn.utils.weight_norm(nn.Linear(64, 64))).append(attention).append(nn.LazyLinear(3))
+    model.append(nn.utils.weight_norm(nn.Linear(64, 64))).append(attention).append(nn.LazyLinear(3)).append(Conv1D())
     before = [type(layer) for layer in model.modules()]
     assert norch.quantize(model) is model and [type(layer) for layer in model.modules()] == before
 
@@ -356,6 +372,7 @@ def test_bad_arguments() -> None:
         (lambda: norch.quantize(model, "int3"), "quantize: dtype is 'int8' or 'int4', not 'int3'"),
         (lambda: norch.quantize(model, "int4", 48), "quantize: group is a power of two from 32, not 48"),
         (lambda: norch.quantize(model, "int4", 16), "quantize: group is a power of two from 32, not 16"),
+        (lambda: norch.quantize(model, "int4", 64.0), "quantize: group is a power of two from 32, not 64.0"),  # type: ignore[arg-type]
     ]:
         with pytest.raises(ValueError, match=message):
             wrong()
@@ -366,6 +383,8 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="quantize: the weight of '1' has elements that are not finite"):
         norch.quantize(model)
     assert type(model[0]) is nn.Linear
+    with pytest.raises(ValueError, match="quantize: the weight of 'Linear' has elements that are not finite"):
+        norch.quantize(model[1])
 
 
 def test_operands_that_do_not_fit() -> None:
