@@ -28,9 +28,12 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 class _Node(NamedTuple):
-    flatten: Callable[[Any], tuple[Iterable[Any], Any]]  # its children, and what else makes it
-    unflatten: Callable[[Any, Any], Any]  # of a list of children, and that
+    """As PyTorch's NodeDef, whose fields libraries read."""
+
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]]  # its children, and what else makes it
+    unflatten_fn: Callable[[Any, Any], Any]  # of a list of children, and that
     options: dict[str, Any] = {}  # what else register_pytree_node() was given
+    type: Any = None
 
 
 _NODES: dict[Any, _Node] = nodes  # which norch.func goes into too
@@ -46,7 +49,10 @@ _NODES |= {
     deque: _Node(lambda x: (x, x.maxlen), lambda children, maxlen: deque(children, maxlen)),
 }
 _NODES[Registry] = _NODES[dict]  # of the parameters and modules of a module
-_NAMED = _Node(lambda x: (x, type(x)), lambda children, cls: cls(*children))
+_NODES[namedtuple] = _Node(lambda x: (x, type(x)), lambda children, cls: cls(*children))
+for _cls, _of in _NODES.items():
+    _NODES[_cls] = _of._replace(type=_cls)
+_NAMED = _NODES[namedtuple]
 
 
 SUPPORTED_NODES = _NODES  # by class, as libraries ask whether a class is there
@@ -77,7 +83,7 @@ def register_pytree_node(
     to_dumpable_context and from_dumpable_context are for treespec_dumps()."""
     if cls in _NODES:
         raise ArgumentError(f"register_pytree_node: {cls} is registered already")
-    _NODES[cls] = _Node(flatten_fn, unflatten_fn, {k: v for k, v in options.items() if v is not None})
+    _NODES[cls] = _Node(flatten_fn, unflatten_fn, {k: v for k, v in options.items() if v is not None}, cls)
 
 
 def options_of(cls: Any) -> dict[str, Any]:
@@ -104,6 +110,8 @@ class TreeSpec:
     __slots__ = ("_node", "children_specs", "context", "num_leaves", "type")
 
     def __init__(self, type: Any = None, context: Any = None, children: Iterable[TreeSpec] = (), node: Any = None):
+        if node is None and type is not None:
+            node = _NODES[type]
         self.type, self.context, self.children_specs, self._node = type, context, list(children), node
         self.num_leaves: int = 1 if node is None else sum(child.num_leaves for child in self.children_specs)
 
@@ -121,18 +129,18 @@ class TreeSpec:
     def _filled(self, leaves: Iterator[Any]) -> PyTree:
         if self._node is None:
             return next(leaves)
-        return self._node.unflatten([child._filled(leaves) for child in self.children_specs], self.context)
+        return self._node.unflatten_fn([child._filled(leaves) for child in self.children_specs], self.context)
 
     def flatten_up_to(self, tree: PyTree) -> list[Any]:
         """The parts of tree where the leaves are here; ArgumentError where tree has another structure."""
         if self._node is None:
             return [tree]
-        same = type(tree) is self.type
+        same = _get_node_type(tree) is self.type
         if same and isinstance(tree, dict):  # the keys may stand in another order
             keys = self.context[1] if isinstance(tree, defaultdict) else self.context
             same, parts = tree.keys() == set(keys), [tree[key] for key in keys if key in tree]
         elif same:
-            children, context = self._node.flatten(tree)
+            children, context = self._node.flatten_fn(tree)
             parts = list(children)
             same = context == self.context and len(parts) == len(self.children_specs)
         if not same:
@@ -153,9 +161,13 @@ class TreeSpec:
         return f"TreeSpec({name}{f'({inside})' if self._node else ''})"
 
 
-def LeafSpec() -> TreeSpec:  # noqa: N802  (PyTorch's name)
+class LeafSpec(TreeSpec):
     """The TreeSpec of a leaf."""
-    return TreeSpec()
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -173,9 +185,9 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
         node = _node_of(tree, is_leaf)
         if node is None:
             leaves.append(tree)
-            return TreeSpec()
-        children, context = node.flatten(tree)
-        return TreeSpec(type(tree), context, map(taken, children), node)
+            return LeafSpec()
+        children, context = node.flatten_fn(tree)
+        return TreeSpec(node.type, context, map(taken, children), node)
 
     return leaves, taken(tree)
 
@@ -274,7 +286,7 @@ def _keys(tree: Any, node: _Node) -> list[Any]:
         return [key for key, _ in with_keys(tree)[0]]
     if isinstance(tree, dict):
         return [MappingKey(key) for key in tree]
-    return [SequenceKey(i) for i in range(len(list(node.flatten(tree)[0])))]
+    return [SequenceKey(i) for i in range(len(list(node.flatten_fn(tree)[0])))]
 
 
 def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
@@ -286,7 +298,7 @@ def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[t
         if node is None:
             found.append((path, tree))
             return
-        for key, part in zip(_keys(tree, node), node.flatten(tree)[0]):
+        for key, part in zip(_keys(tree, node), node.flatten_fn(tree)[0]):
             walk(part, (*path, key))
 
     walk(tree, ())

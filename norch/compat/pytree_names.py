@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ..errors import ArgumentError
 from . import pytree
-from .pytree import MappingKey, SequenceKey, TreeSpec
+from .pytree import LeafSpec, MappingKey, SequenceKey, TreeSpec
 
 Context = Any
 PyTreeSpec = TreeSpec
@@ -108,7 +108,7 @@ def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: Any = None
     if (spec.type, spec.context) != (treespec.type, treespec.context):
         return None
     node = pytree.SUPPORTED_NODES.get(type(tree))
-    children = list(tree) if node is None else list(node.flatten(tree)[0])
+    children = list(tree) if node is None else list(node.flatten_fn(tree)[0])
     if len(children) != len(treespec.children_specs):
         return None
     found: list[Any] = []
@@ -209,7 +209,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
 def _spec(schema: dict[str, Any]) -> TreeSpec:
     if schema["type"] is None:
-        return TreeSpec()
+        return LeafSpec()
     by_name = {name: cls for cls, name in _NAMES.items()}
     for other in pytree.SUPPORTED_NODES.keys() - _NAMES.keys():
         by_name[pytree.options_of(other).get("serialized_type_name", "")] = other

@@ -235,6 +235,27 @@ def test_specs_as_json(torch: Any, tree: Any) -> None:
     assert pytree_names.treespec_loads(text) == _pytree.tree_structure(tree)
 
 
+def taken_apart(pytree: Any, tree: Any) -> Any:
+    """Leaves and spec of a tree, by the functions that a module has for its nodes: as pytorch_lightning does it."""
+    kind = pytree._get_node_type(tree)
+    if kind not in pytree.SUPPORTED_NODES:
+        return [tree], pytree.LeafSpec()
+    children, context = pytree.SUPPORTED_NODES[kind].flatten_fn(tree)
+    parts = [taken_apart(pytree, child) for child in children]
+    specs = [spec for _, spec in parts]
+    return [leaf for leaves, _ in parts for leaf in leaves], pytree.TreeSpec(kind, context, specs)
+
+
+@pytest.mark.parametrize("tree", [3, [1, (2, {"a": 3})], Pair(1, [2]), collections.OrderedDict(b=1, a=(2,))], ids=str)
+def test_trees_by_the_functions_of_their_nodes(torch: Any, tree: Any) -> None:
+    for module in (norch.utils._pytree, torch.utils._pytree):
+        leaves, spec = taken_apart(module, tree)
+        assert module.tree_flatten(tree) == (leaves, spec)
+        assert module.tree_unflatten(leaves, spec) == tree
+        assert isinstance(module.tree_structure(0), module.LeafSpec)
+        assert module.SUPPORTED_NODES[list].type is list and module.SUPPORTED_NODES[list].unflatten_fn([1], None) == [1]
+
+
 NODES = {"list": [1, 2], "tuple": (1, 2), "namedtuple": Pair(1, 2), "ordereddict": collections.OrderedDict(a=1),
          "defaultdict": collections.defaultdict(int, a=1), "deque": collections.deque([1], 2),
          "dict": {"a": 1}}  # fmt: skip
