@@ -29,6 +29,7 @@ from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .errors import *  # noqa: F403
 from .ops._deferred import FUNCTIONS as _DEFERRED
+from .ops._instead import function_of as _function_of
 from .ops._out import GUARDED as _GUARDED
 from .ops._out import NAMES as _TAKE_OUT
 from .ops._out import take_out_late as _take_out_late
@@ -143,7 +144,7 @@ def _missing(name: str) -> _Any:
     if name in _takers:
         return _take_out(name)
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
-        return getattr(Tensor, name)
+        return _function_of(getattr(Tensor, name))
     if name.startswith("_foreach_"):
         from .compat.foreach import foreach
 

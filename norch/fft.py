@@ -22,6 +22,7 @@ from .autograd.differentiable import differentiable
 from .dtype import get_default_dtype
 from .errors import ArgumentError, BoundsError, DTypeError
 from .ops._arguments import named_function, rename_errors
+from .ops._instead import guard
 from .ops._operand import tensor_of
 from .ops._out import take_out
 from .ops.composed.pad import constant_pad_nd
@@ -320,4 +321,5 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 
 take_out(globals(), " ".join({*__all__} - {"fftshift", "ifftshift"}))
+guard(globals(), "fftshift ifftshift")
 publish(globals())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ._package.exports import publish
 from ._package.typing import Tensor
 from .errors import LinAlgError
+from .ops._instead import guard
 from .ops._out import take_out
 from .ops.composed.grid import vander as _vander
 from .ops.composed.products import linalg_cross as cross
@@ -49,4 +50,5 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # PyTorch's name
 
 
 take_out(globals(), " ".join({*__all__} - {"LinAlgError", "diagonal", "matrix_exp", "vander"}))
+guard(globals(), "diagonal matrix_exp vander")
 publish(globals())

@@ -6,6 +6,7 @@ What ``norch`` itself has is the same function under another name here: ``psi`` 
 from __future__ import annotations
 
 from ._package.exports import publish
+from .ops._instead import guard
 from .ops._out import take_out
 from .ops.composed.pointwise import logit, mvlgamma, polygamma, round
 from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy, zeta
@@ -23,4 +24,5 @@ psi, gammaln, multigammaln, expit = digamma, lgamma, mvlgamma, sigmoid
 gammainc, gammaincc = igamma, igammac
 
 take_out(globals(), " ".join({*__all__} - {"log_softmax", "softmax"}))
+guard(globals(), "log_softmax softmax")
 publish(globals())

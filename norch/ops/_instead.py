@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from .._package.typing import Any
 from .._tensor.handle import Handle
 from ..errors import PACKAGE
 
-_FUNCTIONS = tuple(PACKAGE + path for path in ("ops", os.path.join("nn", "functional"), "fft.py", "_stft.py"))
+_FILES = ("ops", os.path.join("nn", "functional"), "fft.py", "linalg.py", "special.py", "_stft.py")
+_FUNCTIONS = tuple(PACKAGE + path for path in _FILES)
 
 
 def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
@@ -53,59 +55,92 @@ def wraps(function: Any) -> Any:
     return decorate
 
 
-def guarded(function: Any, module: str) -> Any:
-    """A function of a module that calls function, and notices such objects among its arguments."""
+def guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
+    """A function of a module that calls function, and notices such objects among its arguments where it is refused."""
     code = function.__code__
     make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
     if make is None:
-        made = _taking_all(function)
+        made = _taking_all(function, refusals)
     else:  # with the names and defaults of the function, which costs a call less than *arguments do
-        made = make(function)
+        made = make(function, refusals)
         made.__code__ = made.__code__.replace(co_varnames=(*code.co_varnames[: code.co_argcount], "error"))
         made.__defaults__ = function.__defaults__
     wraps(function)(made).__module__ = module
     return made
 
 
-def _taking_all(function: Any) -> Any:
+@cache
+def function_of(method: Any) -> Any:
+    """The function of norch of the name of a method of Tensor: another object, as in PyTorch."""
+    code = method.__code__
+    if code.co_argcount != 1 or code.co_flags & _TAKES_MORE:
+        return guarded(method, "norch", (TypeError, AttributeError))
+
+    def made(input: Any) -> Any:  # the method need not look at its tensor
+        if isinstance(input, Handle):
+            return method(input)
+        error = TypeError(f"{method.__name__}: expected a tensor, not {type(input).__name__}")
+        return instead(made, (input,), {}, error)
+
+    wraps(method)(made).__module__ = "norch"
+    return made
+
+
+def guard(namespace: dict[str, Any], names: str) -> None:
+    """guarded() of functions in the globals() of a module."""
+    for name in names.split():
+        namespace[name] = guarded(namespace[name], namespace["__name__"])
+
+
+def _taking_all(function: Any, refusals: Any) -> Any:
     def made(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except TypeError as error:
+        except refusals as error:
             return instead(made, arguments, named, error)
 
     return made
 
 
-def _taking_2(function: Any) -> Any:
+def _taking_1(function: Any, refusals: Any) -> Any:
+    def made(a: Any) -> Any:
+        try:
+            return function(a)
+        except refusals as error:
+            return instead(made, (a,), {}, error)
+
+    return made
+
+
+def _taking_2(function: Any, refusals: Any) -> Any:
     def made(a: Any, b: Any) -> Any:
         try:
             return function(a, b)
-        except TypeError as error:
+        except refusals as error:
             return instead(made, (a, b), {}, error)
 
     return made
 
 
-def _taking_3(function: Any) -> Any:
+def _taking_3(function: Any, refusals: Any) -> Any:
     def made(a: Any, b: Any, c: Any) -> Any:
         try:
             return function(a, b, c)
-        except TypeError as error:
+        except refusals as error:
             return instead(made, (a, b, c), {}, error)
 
     return made
 
 
-def _taking_4(function: Any) -> Any:
+def _taking_4(function: Any, refusals: Any) -> Any:
     def made(a: Any, b: Any, c: Any, d: Any) -> Any:
         try:
             return function(a, b, c, d)
-        except TypeError as error:
+        except refusals as error:
             return instead(made, (a, b, c, d), {}, error)
 
     return made
 
 
 _TAKES_MORE = 4 | 8  # CO_VARARGS, CO_VARKEYWORDS
-_TAKING = {2: _taking_2, 3: _taking_3, 4: _taking_4}
+_TAKING = {1: _taking_1, 2: _taking_2, 3: _taking_3, 4: _taking_4}

@@ -45,11 +45,15 @@ take take_along_dim tan tanh tensordot topk tril triu true_divide trunc var vdot
 
 # Those without out= that notice objects with __torch_function__ (_instead.py); functions with out= do anyway.
 GUARDED = """
-adjoint argwhere atleast_1d atleast_2d atleast_3d clone conj constant_pad_nd det diagonal einsum empty_like equal fill
-flatten fliplr flipud full_like hardshrink imag index_fill index_put is_complex is_floating_point is_nonzero
-is_same_size is_signed isreal lobpcg logdet lu matrix_exp moveaxis movedim narrow numel ones_like pca_lowrank permute
-pinverse poisson positive put ravel real reshape result_type select slogdet split squeeze svd_lowrank swapdims trace
-transpose unsqueeze view_as_complex view_as_real zeros_like
+adjoint allclose argsort argwhere as_strided as_strided_scatter atleast_1d atleast_2d atleast_3d bincount broadcast_to
+cholesky cholesky_inverse cholesky_solve chunk clone conj constant_pad_nd corrcoef count_nonzero cov det diag_embed
+diagflat diagonal diagonal_scatter dist dsplit einsum empty_like equal fill flatten flip fliplr flipud full_like geqrf
+hardshrink hsplit imag index_fill index_put inverse is_complex is_floating_point is_nonzero is_same_size is_signed
+isclose isfinite isinf isnan isreal istft lobpcg logdet lu lu_solve masked_fill masked_scatter matrix_exp moveaxis
+movedim narrow numel ones_like orgqr ormqr pca_lowrank permute pinverse poisson positive prelu put qr ravel real relu
+repeat_interleave reshape result_type roll rot90 select select_scatter slice_scatter slogdet split split_with_sizes
+squeeze stft svd svd_lowrank swapaxes swapdims t tensor_split tile trace transpose triangular_solve unbind unflatten
+unique unique_consecutive unsqueeze view_as_complex view_as_real vsplit zeros_like
 """
 
 

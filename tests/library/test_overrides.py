@@ -6,6 +6,8 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -207,6 +209,50 @@ def test_objects_that_are_no_tensors(call: Any, public: Any, first: bool) -> Non
     assert func is public
     assert types == (Duck,)
     assert any(isinstance(x, Duck) for x in overrides_in(args))
+
+
+NOTICED = """
+import norch, inspect
+from norch._package import override
+override._begun = True  # so that no function looks for them first
+class Duck:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func
+wrong = []
+for module in (norch, norch.nn.functional, norch.linalg, norch.special, norch.fft):
+    for name in {*dir(norch.Tensor), *dir(module)}:
+        function = getattr(module, name, None)
+        if name[0] == "_" or not hasattr(function, "__code__") or name in override.IGNORED | {"to_dlpack"}:
+            continue
+        needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        if not needed or needed[0].name not in ("input", "x", "a", "A", "self", "tensor") or needed[0].kind == 2:
+            continue
+        given = [Duck() if p is needed[0] or "Tensor" in str(p.annotation) else 0.5 for p in needed if p.kind != 2]
+        found = function(*given, **({"min": 1} if name.strip("_") in ("clamp", "clip") else {}))
+        if found is not function and getattr(norch.Tensor, getattr(found, "__name__", ""), None) is not found:
+            wrong.append(f"{module.__name__}.{name}")
+print(wrong)
+"""
+
+
+def test_every_function_notices_objects_that_are_no_tensors() -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", NOTICED], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_functions_are_not_methods() -> None:
+    """So that an override, or a program that keys its functions, can tell norch.unbind from Tensor.unbind."""
+    for module in (norch, F, norch.linalg, norch.special, norch.fft):
+        for name in dir(norch.Tensor):
+            method = getattr(norch.Tensor, name, None)
+            if callable(method) and name[0] != "_" and (module is norch or name in module.__all__):
+                assert getattr(module, name, None) is not method, (module, name)
+    assert norch.relu_ is norch.relu_
+    log: list[Any] = []
+    x = norch.ones(2).as_subclass(logging(norch, log))
+    norch.unbind(x), x.unbind(), norch.unbind(norch.ones(2).as_subclass(type(x)))
+    assert [function for function, *_ in log] == [norch.unbind, norch.Tensor.unbind, norch.unbind]
 
 
 def test_einsum_passes_its_operands_one_by_one() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._package.exports import publish
-from ...ops._instead import guarded
+from ...ops._instead import function_of, guard
 from ...ops.attention import scaled_dot_product_attention
 from ...ops.composed.adaptive_pool import (
     adaptive_avg_pool1d,
@@ -53,18 +53,17 @@ for _file in (_activation, _cross_entropy, _dropout, _embedding, _loss, _normali
 _GUARDED = """
 adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices alpha_dropout celu
 dropout1d dropout2d dropout3d elu embedding feature_alpha_dropout hardshrink hardsigmoid hardswish hardtanh
-instance_norm leaky_relu log_softmax max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices mish
-relu6 rrelu selu silu softmax softplus softshrink tanhshrink threshold upsample
-upsample_bilinear upsample_nearest
+instance_norm leaky_relu log_softmax max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices mish prelu
+relu6 relu_ rrelu selu sigmoid silu softmax softplus softshrink tanh tanhshrink threshold upsample upsample_bilinear
+upsample_nearest
 """
-for _name in _GUARDED.split():
-    globals()[_name] = guarded(globals()[_name], __name__)
+guard(globals(), _GUARDED)
 
 
 def _missing(name: str) -> Any:
-    """In-place functions are methods of Tensor; norch leaves out any other name."""
+    """In-place functions call methods of Tensor; norch leaves out any other name."""
     if name.endswith("_") and name[0] != "_" and hasattr(Tensor, name):
-        return getattr(Tensor, name)
+        return function_of(getattr(Tensor, name))
     from ..._package.left_out import lookup
 
     return lookup(__name__, name)
