@@ -439,9 +439,10 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
 /* ---- pooling -------------------------------------------------------------------------------- */
 
 /* Over the last two axes. window: {kernel, stride, padding, dilation, size of the result}, a pair each; every window
- * must begin before the end of x. max: `index` (int32, of the result's shape) gets the positions of the maxima in their
- * planes, of less than 2^31 elements. backward: zeros of the given size, to which x, the gradient of the result, is
- * added at these positions. */
+ * must begin before the end of x. Strides of 0 divide the axes: window i of n from i size / n, rounded down, to
+ * (i + 1) size / n, rounded up, whatever the kernel is. max: `index` (int32, of the result's shape) gets the positions
+ * of the maxima in their planes, of less than 2^31 elements. backward: zeros of the given size, to which x, the gradient
+ * of the result, is added at these positions. */
 norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t *window, norch_tensor *index);
 norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor *index, int64_t count,
                                       const int64_t *window, int64_t axes, const int64_t *size);

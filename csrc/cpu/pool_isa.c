@@ -59,6 +59,12 @@ static int64_t counted(const nr_pool_plan *p, int d, int64_t i) {
     return least(end, p->size[d]) - (begin > 0 ? begin : 0);
 }
 
+/* Where window i of those that divide the plane begins along axis d; where it ends. */
+static int64_t begin_of(const nr_pool_plan *p, int d, int64_t i) { return i * p->size[d] / p->result[d]; }
+static int64_t end_of(const nr_pool_plan *p, int d, int64_t i) {
+    return ((i + 1) * p->size[d] + p->result[d] - 1) / p->result[d];
+}
+
 #define NAME OF_DTYPE
 #define TEMPLATE "pool_loops.h"
 #define WANTED(kind, bits) (kind == 'f')
@@ -77,7 +83,7 @@ int32_t NR_ISA(nr_run_pool)(const nr_call *call) {
     job s = {.plan = p, .kind = call->op, .dtype = call->dtype, .from = nr_scratch(bytes)};
     if (!s.from) return nr_fail(NORCH_ERROR_MEMORY, "pool: no memory for %lld bytes of scratch", (long long)bytes);
     s.to = s.from + p->kernel[1];
-    find_ranges(p, s.from, s.to);
+    if (p->stride[1] > 0) find_ranges(p, s.from, s.to);
     s.each = CHUNK / greatest(p->size[0] * p->size[1], p->result[0] * p->result[1]) + 1;
     nr_parallel((p->planes + s.each - 1) / s.each, run_chunk, &s);
     nr_scratch_free(s.from, bytes);

@@ -236,10 +236,46 @@ static __attribute__((noinline)) void NAME(avg_rows)(const job *s, bool backward
     for (int64_t row = first; row < last && backward; row++) NAME(scatter)(1, columns, line, x + row * wide + left);
 }
 
+/* The windows that divide a plane, one by one. */
+static void NAME(divided)(const nr_pool_plan *p, nr_pool_kind kind, T *x, T *y, int32_t *index) {
+    nr_pool_plan own = {.size = {p->size[0], p->size[1]}, .dilation = {1, 1}}; /* of one window, for max_wide() */
+    int64_t wide = p->size[1];
+    for (int64_t i = 0; i < p->result[0]; i++) {
+        int64_t top = begin_of(p, 0, i), high = own.kernel[0] = end_of(p, 0, i) - top;
+        for (int64_t j = 0; j < p->result[1]; j++, y++) {
+            int64_t left = begin_of(p, 1, j), across = own.kernel[1] = end_of(p, 1, j) - left;
+            int64_t first = top * wide + left, last = first + (high - 1) * wide;
+            if (kind == NR_POOL_MAX && sizeof(T) == 4 && across >= LANES && high * across >= 4 * LANES) {
+                NAME(max_wide)(&own, x, first, y, index++);
+            } else if (kind == NR_POOL_MAX) {
+                T best = -(T)INFINITY;
+                int64_t place = first;
+                for (int64_t row = first; row <= last; row += wide)
+                    for (int64_t at = row; at < row + across; at++)
+                        if (x[at] > best || x[at] != x[at]) best = x[at], place = at;
+                *y = best, *index++ = (int32_t)place;
+            } else if (kind == NR_POOL_AVG) {
+                T sum = 0;
+                for (int64_t row = first; row <= last; row += wide) sum += NAME(total)(x + row, across);
+                *y = sum / (T)(high * across);
+            } else {
+                T share = *y / (T)(high * across);
+                for (int64_t row = first; row <= last; row += wide)
+                    for (int64_t at = row; at < row + across; at++) x[at] += share;
+            }
+        }
+    }
+}
+
 static void NAME(run)(const job *s, nr_pool_kind kind, int64_t plane, int64_t last) {
     const nr_pool_plan *p = s->plan;
     int64_t area = p->size[0] * p->size[1], count = p->result[0] * p->result[1];
     T *x = (T *)p->x + plane * area, *y = (T *)p->y + plane * count;
+    if (kind == NR_POOL_MAX_BACKWARD || kind == NR_POOL_AVG_BACKWARD) memset(x, 0, (size_t)area * sizeof(T));
+    if (p->stride[1] == 0 && kind != NR_POOL_MAX_BACKWARD) {
+        NAME(divided)(p, kind, x, y, kind == NR_POOL_MAX ? p->index + plane * count : NULL);
+        return;
+    }
     if (kind == NR_POOL_MAX && sizeof(T) == 4 && NAME(are_wide)(p)) { /* a second copy of it is seldom run */
         for (int64_t u = 0; u < count; u++) {
             int64_t begin = u / p->result[1] * p->stride[0] * p->size[1] + u % p->result[1] * p->stride[1];
@@ -254,7 +290,6 @@ static void NAME(run)(const job *s, nr_pool_kind kind, int64_t plane, int64_t la
             NAME(max_plane)(s, plane, false, (last - plane - 1) * count);
         return;
     }
-    if (kind == NR_POOL_MAX_BACKWARD || kind == NR_POOL_AVG_BACKWARD) memset(x, 0, (size_t)area * sizeof(T));
     if (kind == NR_POOL_MAX_BACKWARD) {
         const int32_t *index = p->index + plane * count;
         for (int64_t u = 0; u < count; u++) {

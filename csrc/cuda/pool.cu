@@ -42,9 +42,19 @@ struct coordinates {
     }
 };
 
+/* The first position of window i along axis d, and how many it has. A stride of 0: the windows divide the plane. */
+DEVICE int32_t begin_of(const pool_args &a, int d, int32_t i) {
+    return a.stride[d] ? i * a.stride[d] - a.padding[d] : (int32_t)((int64_t)i * a.size[d] / a.result[d]);
+}
+
+DEVICE int32_t taps_of(const pool_args &a, int d, int32_t i) {
+    if (a.stride[d]) return a.kernel[d];
+    return (int32_t)(((i + 1LL) * a.size[d] + a.result[d] - 1) / a.result[d]) - begin_of(a, d, i);
+}
+
 /* How many elements window i counts along axis d. */
 DEVICE int32_t counted(const pool_args &a, int d, int32_t i) {
-    const int32_t begin = i * a.stride[d] - a.padding[d], end = begin + a.kernel[d];
+    const int32_t begin = begin_of(a, d, i), end = begin + taps_of(a, d, i);
     const int32_t last = a.count_padding ? a.size[d] + a.padding[d] : a.size[d];
     return (end < last ? end : last) - (a.count_padding || begin > 0 ? begin : 0);
 }
@@ -61,12 +71,13 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) pool_max(const po
     if (i >= a.n) return;
     const coordinates at(a, i);
     const T *x = static_cast<const T *>(a.from) + at.plane * a.size[0] * a.size[1];
-    const int32_t row = at.row * a.stride[0] - a.padding[0], column = at.column * a.stride[1] - a.padding[1];
+    const int32_t row = begin_of(a, 0, at.row), column = begin_of(a, 1, at.column);
+    const int32_t high = taps_of(a, 0, at.row), across = taps_of(a, 1, at.column);
     T best = -(T)INFINITY;
     int32_t where = -1;
-    for (int32_t r = 0, y = row; r < a.kernel[0]; r++, y += a.dilation[0]) {
+    for (int32_t r = 0, y = row; r < high; r++, y += a.dilation[0]) {
         if (y < 0 || y >= a.size[0]) continue;
-        for (int32_t s = 0, z = column; s < a.kernel[1]; s++, z += a.dilation[1]) {
+        for (int32_t s = 0, z = column; s < across; s++, z += a.dilation[1]) {
             if (z < 0 || z >= a.size[1]) continue;
             const int32_t here = y * a.size[1] + z;
             const T v = x[here];
@@ -84,16 +95,21 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) pool_avg(const po
     if (i >= a.n) return;
     const coordinates at(a, i);
     const T *x = static_cast<const T *>(a.from) + at.plane * a.size[0] * a.size[1];
-    const int32_t row = at.row * a.stride[0] - a.padding[0], column = at.column * a.stride[1] - a.padding[1];
+    const int32_t row = begin_of(a, 0, at.row), column = begin_of(a, 1, at.column);
+    const int32_t bottom = row + taps_of(a, 0, at.row), right = column + taps_of(a, 1, at.column);
     T sum = 0;
-    for (int32_t y = row < 0 ? 0 : row; y < row + a.kernel[0] && y < a.size[0]; y++)
-        for (int32_t z = column < 0 ? 0 : column; z < column + a.kernel[1] && z < a.size[1]; z++)
-            sum += x[(int64_t)y * a.size[1] + z];
+    for (int32_t y = row < 0 ? 0 : row; y < bottom && y < a.size[0]; y++)
+        for (int32_t z = column < 0 ? 0 : column; z < right && z < a.size[1]; z++) sum += x[(int64_t)y * a.size[1] + z];
     static_cast<T *>(a.to)[i] = sum * factor<T>(a, at.row, at.column);
 }
 
 /* The windows from `first` to `last` that may see element i along axis d. */
 DEVICE void windows_over(const pool_args &a, int d, int32_t i, int32_t *first, int32_t *last) {
+    if (!a.stride[d]) {
+        *first = (int32_t)((int64_t)i * a.result[d] / a.size[d]);
+        *last = (int32_t)(((i + 1LL) * a.result[d] + a.size[d] - 1) / a.size[d]) - 1;
+        return;
+    }
     const int32_t shifted = i + a.padding[d], span = (a.kernel[d] - 1) * a.dilation[d];
     *first = shifted > span ? (shifted - span + a.stride[d] - 1) / a.stride[d] : 0;
     *last = shifted / a.stride[d] < a.result[d] ? shifted / a.stride[d] : a.result[d] - 1;

@@ -16,20 +16,22 @@ static int32_t check_floats(const char *op, const norch_tensor *x) {
 
 /* Reads the window into the plan, for the planes of `like`. */
 static int32_t read_window(const char *op, const norch_tensor *like, const int64_t *window, nr_pool_plan *plan) {
+    const bool divides = window[2] == 0 && window[3] == 0;
     plan->planes = 1;
     for (int32_t i = 0; i < like->ndim - 2; i++) plan->planes *= like->shape[i];
     for (int d = 0; d < 2; d++) {
         int64_t k = plan->kernel[d] = window[d], s = plan->stride[d] = window[2 + d],
                 p = plan->padding[d] = window[4 + d];
         int64_t dilation = plan->dilation[d] = window[6 + d], result = plan->result[d] = window[8 + d];
-        if (k < 1 || s < 1 || dilation < 1 || p < 0 || k > WINDOW_LIMIT || s > WINDOW_LIMIT || dilation > WINDOW_LIMIT)
+        if (k < 1 || s < !divides || dilation < 1 || p < 0 || k > WINDOW_LIMIT || s > WINDOW_LIMIT ||
+            dilation > WINDOW_LIMIT)
             return nr_fail(NORCH_ERROR_VALUE, "%s: kernel size %lld, stride %lld, padding %lld or dilation %lld", op,
                            (long long)k, (long long)s, (long long)p, (long long)dilation);
         if (p > k / 2)
             return nr_fail(NORCH_ERROR_VALUE, "%s: padding %lld is more than half of kernel size %lld", op,
                            (long long)p, (long long)k);
         /* positions in a window are 32-bit */
-        if (result < 1 || result > WINDOW_LIMIT || (result - 1) * s - p >= plan->size[d] ||
+        if (result < 1 || (result > WINDOW_LIMIT && !divides) || (result - 1) * s - p >= plan->size[d] ||
             (double)least(k * dilation, plan->size[0] + p) * (double)plan->size[1] >= (double)WINDOW_LIMIT)
             return nr_fail(NORCH_ERROR_SHAPE, "%s: windows of %lld at stride %lld do not fit size %lld", op,
                            (long long)k, (long long)s, (long long)plan->size[d]);
@@ -46,9 +48,17 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     if (nr_check_shape("pool", like->ndim, shape)) return NULL;
     norch_tensor *out = nr_make(like->ndim, shape, like->dtype, like);
     if (!out || out->numel == 0) return out;
+    for (int d = 0; d < 2; d++) /* the places of windows that divide a plane are 64-bit */
+        if ((double)plan->size[d] * (double)plan->result[d] >= 0x1p62)
+            return nr_finished(out, nr_fail(NORCH_ERROR_SHAPE, "pool: %lld windows do not divide size %lld",
+                                            (long long)plan->result[d], (long long)plan->size[d]));
     NR_OWNED norch_tensor *dense = nr_dense(like, like->dtype);
     if (!dense) return nr_finished(out, NORCH_ERROR_MEMORY);
     bool forward = kind == NR_POOL_MAX || kind == NR_POOL_AVG;
+    if (plan->stride[1] == 0 && plan->result[0] == plan->size[0] && !plan->index) { /* rows of their own, for threads */
+        plan->planes *= plan->size[0];
+        plan->size[0] = plan->result[0] = 1;
+    }
     plan->x = forward ? dense->data : out->data;
     plan->y = forward ? out->data : dense->data;
     const double elements = (double)(like->numel > out->numel ? like->numel : out->numel);

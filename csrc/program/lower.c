@@ -206,7 +206,7 @@ static bool lower_conv(lowering *l, int64_t s) {
 static bool lower_pool(lowering *l, int64_t s) {
     nr_step *step = &l->program->steps[s];
     const nr_pool_plan *p = step->call.plan;
-    if (step->call.op != NR_POOL_MAX || !is_float(step)) return false;
+    if (step->call.op != NR_POOL_MAX || !is_float(step) || p->stride[1] == 0) return false;
     const int64_t area = p->planes * p->size[0] * p->size[1], result = p->planes * p->result[0] * p->result[1];
     value *x = whole(l, use_of(l, step, &p->x), area * (int64_t)sizeof(float));
     value *y = whole(l, use_of(l, step, &p->y), result * (int64_t)sizeof(float));

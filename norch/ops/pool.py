@@ -15,7 +15,6 @@ from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record
-from ..device import device_code
 from ..dtype import int32 as index_dtype
 from ..errors import ArgumentError, ShapeError
 from ._arguments import named_function, optional_results
@@ -33,7 +32,7 @@ Averaging = tuple[Window, bool, float]  # whether padding counts, and the diviso
 
 def max_with_indices(x: Tensor, window: Window, result: Sequence[int]) -> tuple[Tensor, Tensor]:
     """The largest elements, and their indices in the planes of x (int32: backward keeps them)."""
-    index = lib.norch_empty((*lib.norch_shape(x)[:-2], *result), index_dtype.code, device_code(x.device))
+    index = lib.norch_empty((*lib.norch_shape(x)[:-2], *result), index_dtype.code, (x._device_type, x._device_index))
     out = lib.norch_pool_max(x, window, index)
     return record(_MaxPool, out, (x,), (index, window)), index
 
@@ -54,12 +53,14 @@ def _max_pool_backward(g: Tensor, index: Tensor, window: Window, size: Sequence[
     return lib.norch_pool_max_backward(g, index, window, size)
 
 
-@differentiable(grad=lambda g, x_meta, windows: _avg_pool_backward(g, windows, plane_sizes(x_meta)), depends_on=1)
-def _avg_pool(x: Tensor, windows: Averaging) -> Tensor:
+@differentiable(
+    "avg_pool", grad=lambda g, x_meta, windows: _avg_pool_backward(g, windows, plane_sizes(x_meta)), depends_on=1
+)
+def avg_over(x: Tensor, windows: Averaging) -> Tensor:
     return lib.norch_pool_avg(x, *windows)
 
 
-@differentiable(grad=lambda g2, windows: _avg_pool(g2, windows))
+@differentiable(grad=lambda g2, windows: avg_over(g2, windows))
 def _avg_pool_backward(g: Tensor, windows: Averaging, size: Sequence[int]) -> Tensor:
     """Planes of a size in which each window gets its share of g."""
     return lib.norch_pool_avg_backward(g, *windows, size)
@@ -194,10 +195,10 @@ def avg_pool(
     x, window, result = _window(name, axes, x, kernel_size, stride, padding, 1, ceil_mode)
     if axes == 3:
         planes, depth = _by_planes(window)
-        out = _avg_pool(x, (planes, bool(count), float(divisor or 0)))
-        out = _avg_pool(out.flatten(-2), (depth, bool(count), 1.0 if divisor else 0.0))
+        out = avg_over(x, (planes, bool(count), float(divisor or 0)))
+        out = avg_over(out.flatten(-2), (depth, bool(count), 1.0 if divisor else 0.0))
         return out.unflatten(-1, result[1:])
-    out = _avg_pool(x, (window, bool(count), float(divisor or 0)))
+    out = avg_over(x, (window, bool(count), float(divisor or 0)))
     return out.squeeze(-2) if axes == 1 else out
 
 

@@ -180,6 +180,27 @@ def test_adaptive_windows_of_more_parts_than_elements(name: str) -> None:
     assert gradcheck(lambda x: getattr(F, name.replace("2d", "1d"))(x, 11), x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("size", "wanted"), [((30, 50), (3, 2)), ((9, 70), (4, 3)), ((80, 7), (3, 5))])
+def test_adaptive_windows_of_many_elements(torch: Any, size: Any, wanted: Any, dtype: str) -> None:
+    """Wider than vectors: NaN wins, of equal elements the first."""
+    x = np.round(drawn(7, 2, 3, *size, dtype=dtype) * 4)  # of few values
+    x[0, 1, 5, 3:6] = math.nan
+    x[1, 2] = -math.inf
+    ours, theirs = norch.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    out, index = F.adaptive_max_pool2d(ours, wanted, return_indices=True)
+    best, place = torch.nn.functional.adaptive_max_pool2d(theirs, wanted, return_indices=True)
+    np.testing.assert_array_equal(out.detach().numpy(), best.detach().numpy())
+    np.testing.assert_array_equal(index.numpy(), place.numpy())
+    mean = F.adaptive_avg_pool2d(ours.nan_to_num(0, neginf=1), wanted)
+    means = torch.nn.functional.adaptive_avg_pool2d(theirs.nan_to_num(0, neginf=1), wanted)
+    np.testing.assert_allclose(mean.detach().numpy(), means.detach().numpy(), rtol=1e-5, atol=1e-6)
+    mean.square().sum().backward()
+    means.square().sum().backward()
+    assert ours.grad is not None
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["adaptive_avg_pool1d", "adaptive_max_pool1d"])
 def test_adaptive_windows_without_end(name: str) -> None:
     pool = getattr(F, name)

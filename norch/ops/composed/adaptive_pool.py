@@ -4,65 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
 from ...errors import ShapeError
 from .._arguments import named_function, optional_results
 from .._halves import composed
 from .._operand import tensor_of
 from ..conv import per_axis
-from ..copy import cat
-from ..pool import avg_pool, in_volume, max_pool, max_with_indices
-from ..view import connect
+from ..pool import Window, avg_over, in_volume, max_with_indices
 
 
 def _adaptive(name: str, axes: int, x: Tensor, output_size: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes of the last axes of x, and of the result."""
-    shape = tuple(tensor_of(x, name).shape)
+    """The shape of x, and the sizes of the last axes of the result."""
+    shape = lib.norch_shape(tensor_of(x, name))
     if len(shape) not in (axes + 1, axes + 2) or 0 in shape[-axes:]:
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, none empty, got {shape}")
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * axes
-    wanted = tuple(size if one is None else one for one, size in zip(given, shape[-axes:], strict=False))
-    return shape[-axes:], per_axis(wanted, axes, name, "output_size")
+    if isinstance(output_size, (tuple, list)) and None in output_size:
+        output_size = [size if one is None else one for one, size in zip(output_size, shape[-axes:], strict=False)]
+    return shape, shape[-axes:] if output_size is None else per_axis(output_size, axes, name, "output_size")
 
 
-def _parts(size: int, count: int) -> list[tuple[int, int, int]]:
-    """Begin and length of each window, and how many in a row are the same: they cover the axis and may overlap.
-
-    However large count is, these are at most two for each element.
-    """
-    parts, i = [], 0
-    while i < count:
-        begin, end = i * size // count, -(-(i + 1) * size // count)
-        beyond = min(-(-(begin + 1) * count // size), end * count // size)  # the first window with another begin or end
-        parts.append((begin, end - begin, beyond - i))
-        i = beyond
-    return parts
-
-
-def _repeated(x: Tensor, axis: int, times: int) -> Tensor:
-    """x, of size 1 along axis, seen so many times."""
-    if times == 1:
-        return x
-    sizes = list(x.shape)
-    sizes[axis] = times
-    return x.expand(sizes)
+def _windows(wanted: Sequence[int]) -> Window:
+    """As C takes them: strides of 0 divide the last two axes into so many parts."""
+    return (1, 1, 0, 0, 0, 0, 1, 1, *wanted)  # type: ignore[return-value]
 
 
 def _adaptive_avg(name: str, axes: int, x: Tensor, output_size: Any) -> Tensor:
-    sizes, wanted = _adaptive(name, axes, x, output_size)
-    if set(wanted) == {1}:
+    shape, wanted = _adaptive(name, axes, x, output_size)
+    if wanted == (1,) * axes:
         return x.mean(tuple(range(-axes, 0)), True)
-    if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
-        kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
-        return avg_pool(name, axes, x, kernel, kernel, 0, False, True, None)
-    x = connect(x)
-    for axis, size, count in zip(range(-axes, 0), sizes, wanted, strict=True):
-        means = [
-            _repeated(x.narrow(axis, begin, length).mean(axis, True), axis, times)
-            for begin, length, times in _parts(size, count)
-        ]
-        x = cat(means, axis) if means else x.narrow(axis, 0, 0)
-    return x
+    if 0 in wanted:
+        return x.narrow(wanted.index(0) - axes, 0, 0).reshape(*shape[:-axes], *wanted)
+    if axes == 1:  # of each row of planes
+        wanted = (shape[-2], *wanted)
+    out = avg_over(x, (_windows(wanted[-2:]), False, 0.0))
+    if axes == 3:
+        layers = out.reshape(*shape[:-2], -1)
+        out = avg_over(layers, (_windows((wanted[0], lib.norch_shape(layers)[-1])), False, 0.0))
+        out = out.reshape(*shape[:-3], *wanted)
+    return out
 
 
 @composed
@@ -90,40 +70,20 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def _adaptive_max(name: str, axes: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
-    sizes, wanted = _adaptive(name, axes, x, output_size)
-    if all(count and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
-        kernel = [size // count for size, count in zip(sizes, wanted, strict=True)]
-        return max_pool(name, axes, x, kernel, kernel, 0, 1, False, return_indices)
+    shape, wanted = _adaptive(name, axes, x, output_size)
     if 0 in wanted:
         raise ShapeError(f"{name}: output_size {wanted} has an empty axis")
     if axes == 1:
-        out, index = (one.squeeze(-2) for one in _largest(x.unsqueeze(-2), (1, *sizes), (1, *wanted)))
-    elif axes == 2:
-        out, index = _largest(x, sizes, wanted)
-    else:
-        best, place = _largest(x, sizes[1:], wanted[1:])
-        columns = best.flatten(-2).mT.unsqueeze(-2)
-        out, layer = (one.squeeze(-2).mT for one in _largest(columns, (1, sizes[0]), (1, wanted[0])))
-        out, index = out.unflatten(-1, wanted[1:]).contiguous(), in_volume(layer, place, x)
-    return (out, index) if return_indices else out
-
-
-def _largest(planes: Any, sizes: Sequence[int], wanted: Sequence[int]) -> tuple[Any, Any]:
-    """The maxima of windows that divide the last two axes into so many parts, and their indices."""
-    (height, width), (rows, columns) = sizes, wanted
-    outs, indices = [], []
-    across = _parts(width, columns)
-    for top, high, down in _parts(height, rows):
-        found = []
-        for left, wide, times in across:
-            part = planes.narrow(-2, top, high).narrow(-1, left, wide)
-            best, index = max_with_indices(part, (high, wide, high, wide, 0, 0, 1, 1, 1, 1), (1, 1))
-            index = index.long()
-            position = (index // wide + top) * width + index % wide + left
-            found.append((_repeated(best, -1, times), _repeated(position, -1, times)))
-        outs.append(_repeated(cat([best for best, _ in found], -1), -2, down))
-        indices.append(_repeated(cat([position for _, position in found], -1), -2, down))
-    return cat(outs, -2), cat(indices, -2)
+        out, index = max_with_indices(x.unsqueeze(-2), _windows((1, *wanted)), (1, *wanted))
+        return (out.squeeze(-2), index.squeeze(-2).long()) if return_indices else out.squeeze(-2)
+    out, index = max_with_indices(x, _windows(wanted[-2:]), wanted[-2:])
+    if axes == 3:
+        place, columns = index, (wanted[0], wanted[1] * wanted[2])
+        out, layer = max_with_indices(out.reshape(*shape[:-2], columns[1]), _windows(columns), columns)
+        out = out.reshape(*shape[:-3], *wanted)
+        if return_indices:
+            return out, in_volume(layer.long() // columns[1], place.long(), x)
+    return (out, index.long()) if return_indices else out
 
 
 def _adaptive_max_pool(axes: int, shapes: str) -> Any:
