@@ -14,8 +14,8 @@ GREY, BLUE = "#768390", "#4f83e0"  # legible on white and on black
 
 ADD = [
     ("c = a + b", "Tensor.__add__, a function that norch/ops/pointwise.py declares", "two tensors"),
-    ("norch/ops/_rows.py", "calls the library; records a node if a gradient is wanted", "norch_binary(ADD, a, b)"),
-    ("csrc/python/calls.c", "the call as CPython makes it: no argument is converted", "two struct norch_tensor"),
+    ("norch/ops/_rows.py", "one call of the library; converts what is no tensor", "the row ADD, a, b"),
+    ("csrc/python/calls.c", "calls norch_binary; makes the node if a gradient is wanted", "two struct norch_tensor"),
     (
         "csrc/ops/pointwise.c",
         "promotes dtypes, broadcasts shapes, makes the output",

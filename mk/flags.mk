@@ -61,13 +61,12 @@ SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize op
 # Reductions of narrow rows, and softmax, take 1.3 to 4 times as long with COMPACT.
 tune = $(foreach f,$1,$(foreach isa,$2,$(eval $(BUILD)/cpu/$(f)_isa.$(isa).o: TUNE = $3)))
 $(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a page waits for each byte
-$(patsubst %,$(BUILD)/python/%.o,dlpack listing profile recording): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
+$(if $(WASM),$(BUILD)/python/%.o,$(patsubst %,$(BUILD)/python/%.o,dlpack listing profile recording)): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
 $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
 $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
 # What takes little of the time of a page.
-SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex nonzero scan) $(patsubst %,$(BUILD)/python/%.o,arrays batched captured \
-    conditions guard host_call mpi parts recording_guards) $(patsubst %,$(BUILD)/core/%.o,check dtype element error library observer \
-    optable platform transfer wrap)
+SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex nonzero scan) $(patsubst %,$(BUILD)/core/%.o,check dtype \
+    element error library observer optable platform transfer wrap)
 $(if $(WASM),$(SELDOM_IN_PAGES): TUNE = -Os)
 $(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
 $(call tune,pointwise,              baseline avx2,   $(COMPACT) $(ALIGN) $(NO_TAIL))

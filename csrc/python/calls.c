@@ -9,6 +9,7 @@
 #include "../core/tensor.h"
 #include "abi.h"
 #include "calls.h"
+#include "node.h"
 #include "object.h"
 #include "recording.h"
 
@@ -145,6 +146,69 @@ static inline void *give_integer(const char *name, int64_t value) {
 static void *py_dtypes_seen(void *self, void *const *given, nr_ssize n) { /* by hand, as each backward() calls it */
     (void)self, (void)given;
     return nr_counted("dtypes_seen", 0, n) ? PyLong_FromLongLong(nr_dtypes_seen) : NULL;
+}
+
+/* ---- rows of ops.def as functions: the call and, if a gradient is wanted, the node ------------------------- */
+
+enum { ROW_OP, ROW_CLASS, ROW_SELECTIONS };
+
+/* The call of a form of row on `inputs` tensors and further arguments, with its node. converts: the caller converts what
+ * is no tensor, and calls again; it gets NotImplemented. */
+static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *given,
+                             nr_ssize n) {
+    void *arguments[6] = {row->held[ROW_OP]};
+    if (n < inputs || n > 5) return nr_counted("operation", inputs, n), NULL;
+    for (int64_t i = 0; converts && i < inputs; i++)
+        if (((const nr_object *)given[i])->type != nr_tensor_class) return Py_NewRef(NR_NOT_IMPLEMENTED);
+    for (int64_t i = 0; i < n; i++) arguments[i + 1] = given[i];
+    norch_tensor *out = call(NULL, arguments, n + 1);
+    if (!out || row->held[ROW_CLASS] == NR_NONE) return out;
+    return nr_record(out, row->held[ROW_CLASS], row->held[ROW_SELECTIONS], given, inputs, given + inputs, n - inputs,
+                     inputs > 1 && out->mixed);
+}
+
+#define FORMS(FORM) FORM(unary, 1) FORM(binary, 2) FORM(ternary, 3) FORM(reduce, 1)
+#define FORM(form, inputs)                                                     \
+    static void *called_##form(void *row, void *const *given, nr_ssize n) {    \
+        return call_row(py_##form, row, inputs, true, given, n);               \
+    }                                                                          \
+    static void *converted_##form(void *row, void *const *given, nr_ssize n) { \
+        return call_row(py_##form, row, inputs, false, given, n);              \
+    }
+FORMS(FORM)
+#undef FORM
+static nr_method forms[][2] = {
+#define FORM(form, inputs) \
+    {{#form, called_##form, NR_METHOD_FASTCALL, NULL}, {#form, converted_##form, NR_METHOD_FASTCALL, NULL}},
+    FORMS(FORM)
+#undef FORM
+};
+
+/* operation(form, op, node_class or None, its selections): two functions of a row. The first gives NotImplemented where
+ * an input is not a tensor of the class of results, for the caller to convert; the second takes what was converted. */
+NR_BUILTIN(operation) {
+    static void *class;
+    static nr_member none[] = {{NULL, 0, 0, 0, NULL}};
+    int64_t form = 0;
+    const int64_t count = sizeof forms / sizeof *forms;
+    if (!nr_counted("operation", 4, n)) return NULL;
+    const char *name = PyUnicode_AsUTF8AndSize(given[0], NULL);
+    while (name && form < count && strcmp(name, forms[form][0].name) != 0) form++;
+    if (!name || form == count) return name ? nr_refuse("operation", "a form", given[0]), NULL : NULL;
+    if (given[2] != NR_NONE && !nr_is_node_class(given[2]))
+        return nr_refuse("operation", "a class of nodes", given[2]), NULL;
+    if (!class && !(class = nr_holder_class("norch.Row", none, (nr_slot){0, NULL}, (nr_slot){0, NULL}))) return NULL;
+    nr_holder *row = PyType_GenericAlloc(class, 0);
+    void *both = row ? PyTuple_New(2) : NULL;
+    for (int i = 0; row && i < 3; i++) row->held[i] = Py_NewRef(given[i + 1]);
+    for (int i = 0; both && i < 2; i++) {
+        void *function = PyCFunction_NewEx(&forms[form][i], row, NULL);
+        if (function && PyTuple_SetItem(both, i, function) == 0) continue;
+        Py_DecRef(both);
+        both = NULL;
+    }
+    if (row) Py_DecRef(row);
+    return both;
 }
 
 static nr_method methods[] = {

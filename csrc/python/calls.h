@@ -52,7 +52,8 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * slices, ... and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor, whether its memory is
  * read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). grad_mode()
- * (grad_mode.c). set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c.
+ * (grad_mode.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(): calls.c. set_batched(),
+ * sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c.
  * mpi_all_reduce(): mpi.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
@@ -73,6 +74,19 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(guard_class)         \
     ROW(call_locked)         \
     ROW(grad_mode)           \
+    ROW(node_class)          \
+    ROW(bind_views)          \
+    ROW(trace_nodes)         \
+    ROW(pack_saved)          \
+    ROW(gradient_edge)       \
+    ROW(record)              \
+    ROW(is_recorded)         \
+    ROW(node_of)             \
+    ROW(record_view)         \
+    ROW(bump)                \
+    ROW(view_class)          \
+    ROW(gradients)           \
+    ROW(operation)           \
     ROW(set_batched)         \
     ROW(sample_of)           \
     ROW(ordinary_lookup)     \

@@ -60,18 +60,17 @@ static void *call(nr_holder *self, void *arguments, void *named) {
     return out;
 }
 
-/* captured_class(whether dicts have versions, the class of leaf nodes, the offset of a node's hooks): a new class. Its
- * instances have _latest, the latest recording if its arguments are not nested, or None; and _program, which belongs to
- * it. */
+/* captured_class(whether dicts have versions, the class of leaf nodes): a new class. Its instances have _latest, the
+ * latest recording if its arguments are not nested, or None; and _program, which belongs to it. */
 NR_BUILTIN(captured_class) {
-    if (!nr_counted("captured_class", 3, n)) return NULL;
+    if (!nr_counted("captured_class", 2, n)) return NULL;
     nr_dicts_have_versions = PyObject_IsTrue(given[0]) == 1;
     nr_leaf_class = Py_NewRef(given[1]);
-    nr_hooks_offset = PyLong_AsLongLong(given[2]);
     static nr_member members[] = {
         {"_latest", NR_MEMBER_OBJECT, offsetof(nr_holder, held[0]), 0, NULL},
         {"_program", NR_MEMBER_OBJECT, offsetof(nr_holder, held[1]), 0, NULL},
         {NULL, 0, 0, 0, NULL},
     };
-    return nr_holder_class("norch.CapturedBase", members, (nr_slot){NR_SLOT_CALL, (void *)(uintptr_t)call});
+    return nr_holder_class("norch.CapturedBase", members, (nr_slot){NR_SLOT_CALL, (void *)(uintptr_t)call},
+                           (nr_slot){0, NULL});
 }

@@ -45,7 +45,9 @@ static void *leave(void *self, void *const *given, nr_ssize n) {
 
 static nr_method methods[] = {{"__exit__", leave, NR_METHOD_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
 
-NR_BUILTIN(guard_class) { return nr_holder_class("norch.Guard", members, (nr_slot){NR_SLOT_METHODS, methods}); }
+NR_BUILTIN(guard_class) {
+    return nr_holder_class("norch.Guard", members, (nr_slot){NR_SLOT_METHODS, methods}, (nr_slot){0, NULL});
+}
 
 /* call_locked(lock, function, argument): function(argument) while the lock is taken. In Python 3.14 a `with lock` may be
  * interrupted when the lock is taken already, and then never releases it. */

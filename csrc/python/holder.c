@@ -29,12 +29,13 @@ static void dealloc(nr_holder *self) {
 
 #define FUNCTION(slot, f) {slot, (void *)(uintptr_t)(f)}
 
-void *nr_holder_class(const char *name, nr_member *members, nr_slot slot) {
+void *nr_holder_class(const char *name, nr_member *members, nr_slot slot, nr_slot another) {
     nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc),
                        FUNCTION(NR_SLOT_TRAVERSE, traverse),
                        FUNCTION(NR_SLOT_CLEAR, clear),
                        {NR_SLOT_MEMBERS, members},
                        slot,
+                       another,
                        {0, NULL}};
     nr_spec spec = {name, sizeof(nr_holder), 0, NR_TYPE_DEFAULT | NR_TYPE_BASE | NR_TYPE_COLLECTED, slots};
     return PyType_FromSpec(&spec);

@@ -4,13 +4,13 @@
 
 #include "abi.h"
 
-#define NR_HELD 2
+#define NR_HELD 6
 typedef struct nr_holder {
     nr_object object;
     void *held[NR_HELD]; /* or NULL */
 } nr_holder;
 
-/* A new class with these attributes, and one more type slot, such as its methods or its call. */
-void *nr_holder_class(const char *name, nr_member *members, nr_slot slot);
+/* A new class with these attributes, and up to two more type slots, such as its methods or its call; {0} is none. */
+void *nr_holder_class(const char *name, nr_member *members, nr_slot slot, nr_slot another);
 
 #endif

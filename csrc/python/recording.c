@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "../core/memory.h"
+#include "node.h"
 
 void *nr_recording_type, *nr_leaf_class;
-int64_t nr_hooks_offset;
 
 static void drop(void *field) {
     void **at = field, *object = *at;
@@ -338,7 +338,7 @@ static int32_t list_used(nr_recording *r) {
         const int32_t block = nr_program_find(r->program, x->storage);
         static void *none;
         const bool watched = !r->program->divided && nr_is_graph_leaf(x);
-        void **hooks_at = watched ? (void **)((char *)x->node + nr_hooks_offset) : &none;
+        void **hooks_at = watched ? &((nr_holder *)x->node)->held[NR_NODE_HOOKS] : &none;
         nr_used *used = &r->used[r->used_count];
         r->headers[2 * r->used_count] = seen->header;
         r->headers[2 * r->used_count + 1] = seen->grad_header;

@@ -202,9 +202,7 @@ enum {
 };
 
 extern void *nr_recording_type;
-/* The class of the nodes of leaves, and the offset of `hooks` in nodes. */
-extern void *nr_leaf_class;
-extern int64_t nr_hooks_offset;
+extern void *nr_leaf_class; /* of the nodes of leaves */
 static inline bool nr_is_graph_leaf(const norch_tensor *x) { return ((nr_object *)x->node)->type == nr_leaf_class; }
 static inline nr_leaf_mode nr_mode_of(const norch_tensor *x) {
     return (nr_leaf_mode){x->node != NR_NONE, ((nr_object *)x->node)->type};

@@ -6,6 +6,7 @@
 #include "../core/device.h"
 #include "../core/memory.h"
 #include "grad_mode.h"
+#include "node.h"
 #include "recording.h"
 
 /* ---- conditions ------------------------------------------------------------------------------------------- */
@@ -142,35 +143,6 @@ static bool arguments_apart(const nr_recording *r, void *const *given, int64_t c
 
 /* ---- a run ------------------------------------------------------------------------------------------------ */
 
-/* Sets the version counter that all tensors over a storage share (norch/_tensor/handle.py) to the sequence number `time`. */
-static bool note_write(norch_tensor *x, void *time) {
-    Py_IncRef(time);
-    if (x->version_counter != NR_NONE) return PyList_SetItem(x->version_counter, 0, time) == 0;
-    void *counter = PyList_New(1), *none = x->version_counter;
-    if (!counter || PyList_SetItem(counter, 0, time)) return false;
-    x->version_counter = counter;
-    Py_DecRef(none);
-    return true;
-}
-
-/* Gives a view the version counter of its base; on failure the view is freed. */
-static bool shares_writes(norch_tensor *base, norch_tensor *view) {
-    if (base->version_counter == NR_NONE) {
-        void *counter = PyList_New(1), *zero = counter ? PyLong_FromLongLong(0) : NULL, *none = base->version_counter;
-        if (!zero || PyList_SetItem(counter, 0, zero)) {
-            if (counter) Py_DecRef(counter);
-            norch_release(view);
-            return false;
-        }
-        base->version_counter = counter;
-        Py_DecRef(none);
-    }
-    void *before = view->version_counter;
-    view->version_counter = Py_NewRef(base->version_counter);
-    Py_DecRef(before);
-    return true;
-}
-
 static bool leave_gradients(nr_recording *r) {
     void *time = NULL;
     bool good = true;
@@ -179,9 +151,9 @@ static bool leave_gradients(nr_recording *r) {
         norch_tensor *x = one->x, *grad = one->grad_after;
         if (!one->sets_grad && !one->written) continue;
         if (!time && !(time = PyIter_Next(r->counter))) return false;
-        if (one->written) good = note_write(x, time);
+        if (one->written) good = nr_note_write(x, time);
         if (!one->sets_grad) continue;
-        if (good && grad) good = note_write(grad, time);
+        if (good && grad) good = nr_note_write(grad, time);
         void *before = x->grad, *after = grad ? (void *)grad : NR_NONE;
         if (before == after) continue;
         Py_IncRef(after);
@@ -236,14 +208,14 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one) {
         return made;
     }
     if (made) { /* a view of an argument */
-        if (r->views) return shares_writes(r->given[one->leaf], made) ? made : NULL;
+        if (r->views) return nr_share_version(r->given[one->leaf], made) ? made : NULL;
         norch_tensor *copy = copied(made);
         norch_release(made);
         return copy;
     }
     if (r->views && one->base) {
         norch_tensor *view = norch_alias(&one->header);
-        return view && shares_writes(one->base, view) ? view : NULL;
+        return view && nr_share_version(one->base, view) ? view : NULL;
     }
     if (r->program->blocks[one->block].kind == NR_RESULT) {
         one->header.storage = r->program->slab;

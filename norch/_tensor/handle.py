@@ -32,11 +32,7 @@ class Handle(TensorBase):
 
     def _bump(self) -> None:
         """Updates the version counter after an in-place write."""
-        version = self._version_counter
-        if version is None:
-            self._version_counter = [next_seq()]
-        else:
-            version[0] = next_seq()
+        lib.norch_bump(self)
 
     # ---- what it is ------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Reverse-mode automatic differentiation.
 
 - The graph: node.py (nodes), derivative.py and save_plan.py (node classes of operations, and what their nodes save),
-  record.py, recorders.py and differentiable.py (how operations record nodes), inplace.py and view_history.py (in-place
-  writes and views).
+  record.py and differentiable.py (how operations record nodes), inplace.py and view_history.py (in-place writes and
+  views). csrc/python/node.c makes the nodes.
 - The reverse walk: engine.py (backward()), gradients.py and targets.py (grad()), broadcast.py (gradients of broadcast
   inputs), hooks.py, anomaly.py (finds the operation behind a NaN), levels.py (gradients that vmap sums).
 - Gradients of gradients: formula.py (of fused kernels), dependence.py (whose derivative is 0). region.py walks through

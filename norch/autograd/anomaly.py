@@ -1,8 +1,8 @@
 """Anomaly mode: a NaN in a gradient raises Error, which names the operation and the line that called it. For
 debugging: it checks every gradient, and saves the stack with every node.
 
-It costs nothing while off. The engine reads ``check`` once a walk. The stack travels in the sequence number of a node:
-while the mode is on, next_seq() is replaced by a function whose numbers carry it.
+It costs nothing while off. The mode is one item of a list, so that an exception between two bytecodes finds it on or
+off. csrc/python/node.c, which makes the nodes, calls it for their stacks; the engine asks once a walk for its check.
 """
 
 from __future__ import annotations
@@ -11,35 +11,23 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 
+from .._binding.library import lib
 from .._package.guard import Guard
 from .._package.typing import Any
-from .._tensor import handle as _handle
 from .._tensor.handle import Handle
 from ..errors import Error, frame_of_user
 from .grad_mode import no_grad
 from .node import Node
 
-# Checks the gradients from a node; None while the mode is off, or on with check_nan=False.
-check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None = None
 
-_plain_next_seq = _handle.next_seq
-_on = False
-
-
-class _TracedSeq(int):
-    """A sequence number with the stack of the call of next_seq()."""
-
-    stack: Any  # a traceback.StackSummary
-
-
-def _traced_next_seq() -> int:
-    seq = _TracedSeq(_plain_next_seq())
-    frame = frame_of_user(sys._getframe(1))
+def _stack_of_call() -> Any:
+    """The stack of the user's call, a traceback.StackSummary."""
     import traceback  # late, as it takes a while to import
 
-    seq.stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)
-    seq.stack.reverse()
-    return seq
+    frame = frame_of_user(sys._getframe(1))
+    stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)
+    stack.reverse()
+    return stack
 
 
 def _check(node: Node, parts: Sequence[Any]) -> Sequence[Any]:
@@ -49,7 +37,7 @@ def _check(node: Node, parts: Sequence[Any]) -> Sequence[Any]:
         with no_grad():
             count = int(part.isnan().sum())  # type: ignore[attr-defined]
         if count:
-            stack = getattr(node.seq, "stack", None)
+            stack = getattr(node, "_stack", None)
             where = (
                 "it was recorded here:\n" + "".join(stack.format()).rstrip()
                 if stack
@@ -62,24 +50,29 @@ def _check(node: Node, parts: Sequence[Any]) -> Sequence[Any]:
     return parts
 
 
-def _switch(on: bool, check_nan: bool) -> None:
-    global check, _on
-    check = _check if on and check_nan else None
-    _on = on
-    both = (_plain_next_seq, _traced_next_seq)
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == "norch" and getattr(module, "next_seq", None) in both:
-            module.next_seq = both[on]  # type: ignore[attr-defined]
+class _Mode:
+    """Gives a new node its stack. check: what checks the gradients from a node, or None."""
+
+    def __init__(self, check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None):
+        self.check = check
+
+    def __call__(self) -> Any:
+        return _stack_of_call()
+
+
+_CHECKING, _TRACING = _Mode(_check), _Mode(None)
+current: list[_Mode | None] = [None]  # None while the mode is off
+lib.norch_trace_nodes(current)
 
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly mode is on."""
-    return _on
+    return current[0] is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly mode is on and checks for NaNs."""
-    return check is not None
+    return current[0] is _CHECKING
 
 
 class set_detect_anomaly(Guard):  # PyTorch's name
@@ -90,19 +83,11 @@ class set_detect_anomaly(Guard):  # PyTorch's name
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
-        self._set(bool(mode), check_nan)
+        self._restores = [functools.partial(current.__setitem__, 0, current[0])]
+        current[0] = (_CHECKING if check_nan else _TRACING) if mode else None
 
     def __enter__(self) -> None:
         pass
-
-    def _set(self, on: bool, check_nan: bool) -> None:
-        before = _on, check is not None
-        self._restores = [functools.partial(_switch, *before)]
-        try:
-            _switch(on, check_nan)
-        except BaseException:  # an asynchronous one, half way
-            _switch(*before)
-            raise
 
 
 class detect_anomaly(set_detect_anomaly):
@@ -117,6 +102,8 @@ class detect_anomaly(set_detect_anomaly):
 
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
+        self._restores = []
 
     def __enter__(self) -> None:
-        self._set(True, self.check_nan)
+        self._restores.append(functools.partial(current.__setitem__, 0, current[0]))
+        current[0] = _CHECKING if self.check_nan else _TRACING

@@ -12,7 +12,7 @@ from .._binding.library import lib
 from .._package.typing import Any
 from .._tensor.handle import Handle
 from .derivative import derivative, view_derivative
-from .record import record_one, record_view
+from .record import record, record_view
 
 
 def unbroadcast(grads: Sequence[Any], metas: tuple[Any, ...]) -> list[Any]:
@@ -24,7 +24,7 @@ def sum_to(x: Any, meta: Handle) -> Any:
     """x summed over the axes that broadcasting from meta adds or repeats, in the dtype and on the device of meta; x
     itself if nothing differs."""
     out = lib.norch_sum_to(x, meta)
-    return out if out is x else record_one(_SumTo, out, x)
+    return out if out is x else record(_SumTo, out, (x,))
 
 
 def expand_to(x: Any, meta: Handle) -> Any:

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._binding.library import lib
 from .._package.typing import Any
 from .node import Node
 from .save_plan import SavePlan
-from .saved import add_saved_names, freed, pytorch_names, saved_intact
+from .saved import add_saved_names, check_saved, pytorch_names
 
 Gradient = Callable[..., Any]
 
@@ -30,16 +31,13 @@ class OpNode(Node):
 
     _saved     the values that the gradient functions need, as save_plan says; None after they were freed.
                Private: it may hold the cached tensors of Python numbers, which all calls share (ops/_operand.py)
-    metas      the meta tensor of each input, if broadcasting or promotion changed its shape or dtype; else None
     """
 
-    __slots__ = ("_saved", "metas")
+    __slots__ = ()
 
     shares_grad = False
     save_plan: SavePlan
-
-    _saved: tuple[Any, ...] | None
-    metas: tuple[Any, ...] | None
+    selections: list[str | None]  # of save_plan
 
     def __dir__(self) -> list[str]:
         names = [name for name in super().__dir__() if name[:7] != "_saved_"]
@@ -73,8 +71,7 @@ def derivative(
 
     unread        for backward=, {input: the inputs whose elements its gradient does not read}. Where no gradient that
                   is wanted reads them, backward gets the meta tensor, and writes to the input are no error
-    layout        the order of _saved, for nodes that specialized copies of record() make (record.py); by default the
-                  inputs come first
+    layout        the order of _saved; by default the inputs come first
     others        the names of the other values that record() takes; by default those that the functions name
     tensors       which of these are tensors, or TensorHolders
     add_to        add_to(whole, g, ...) adds the gradient, which is 0 outside a region, to whole in place
@@ -93,18 +90,21 @@ def derivative(
             needed = [tuple(one for one in needed[0] if one not in unread.get(name, ())) for name in inputs]
     plan = SavePlan(inputs, needed, layout, others, tensors, unread or {})
     declaration = backward, functions, parameters, needed, plan
+    propagate = _propagate(*declaration)
     attributes = {
         "__slots__": (),
         "__module__": __name__,
         "save_plan": plan,
+        "selections": plan.selections,
         "shares_grad": shares_grad,
         "depends_on": depends_on,
         "holomorphic": holomorphic,
-        "propagate": _propagate(*declaration),
+        "propagate": propagate if backward else Node._propagate,
+        "_gradients": None if backward else propagate,
         "declaration": None if rounds_once else declaration,
     }
     if plan.frees:
-        attributes["release"] = _release
+        attributes["release"] = Node._free
     if add_to is not None:
         read = plan.reader(_parameters("add_to", add_to)[1:])
         attributes.update(partial=True, add_to=lambda node, whole, g: add_to(whole, g, *read(node)))
@@ -125,7 +125,7 @@ def propagate_by(wrap: Callable[[Gradient], Gradient], node_class: Any) -> Any:
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
     """derivative() of a view, for record_view(). Gradient functions may name x_meta, step and arguments."""
     layout = ("x_meta", "step", "arguments")
-    node_class = derivative(name, layout=layout, shares_grad=True, rounds_once=True, **declared)
+    node_class = derivative(name, layout=layout, others=layout[1:], shares_grad=True, rounds_once=True, **declared)
     node_class.of_view = True
     return node_class
 
@@ -163,70 +163,8 @@ def _propagate(
     """The gradients of all inputs as a function of the node and g."""
     if backward is not None:
         return _all_at_once(backward, parameters[0], plan)
-    each = [
-        _no_gradient if function is None else _gradient(function, listed, plan)
-        for function, listed in zip(functions, needed)
-    ]
-    return (_one, _two, _three)[len(each) - 1](*each)
-
-
-def _no_gradient(node: OpNode, g: Any) -> None:
-    """Of an input that has none."""
-
-
-def _gradient(function: Gradient, parameters: tuple[str, ...], plan: SavePlan) -> Any:
-    """function(g, ...) as a function of the node and g."""
-    if not parameters:
-        return lambda node, g: function(g)
-    if len(parameters) == 1:
-        position = plan.layout.index(parameters[0])
-        if parameters[0] in plan.inputs:
-            return _of_one_input(function, position)
-        if not plan.frees:
-            return lambda node, g: function(g, node._saved[position])
-    read = plan.reader(parameters)
-    return lambda node, g: function(g, *read(node))
-
-
-def _of_one_input(function: Gradient, position: int) -> Any:
-    def gradient(node: OpNode, g: Any) -> Any:
-        saved = node._saved
-        if saved is None:
-            raise freed(node)
-        x = saved[position]
-        if x._version_counter is not None:
-            saved_intact(node, x)
-        return function(g, x)
-
-    return gradient
-
-
-def _release(node: OpNode) -> None:
-    node._saved = None
-
-
-def _one(gradient: Any) -> Any:
-    return lambda node, g: (gradient(node, g),)
-
-
-def _two(grad_a: Any, grad_b: Any) -> Any:
-    def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
-        to_a, to_b = node.edges
-        return None if to_a is None else grad_a(node, g), None if to_b is None else grad_b(node, g)
-
-    return propagate
-
-
-def _three(grad_a: Any, grad_b: Any, grad_c: Any) -> Any:
-    def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
-        to_a, to_b, to_c = node.edges
-        return (
-            None if to_a is None else grad_a(node, g),
-            None if to_b is None else grad_b(node, g),
-            None if to_c is None else grad_c(node, g),
-        )
-
-    return propagate
+    codes = tuple("".join(chr(plan.code_of(name)) for name in listed) for listed in needed)
+    return lib.norch_gradients(tuple(functions), codes, check_saved if plan.frees else None)
 
 
 def _all_at_once(backward: Gradient, parameters: tuple[str, ...], plan: SavePlan) -> Any:

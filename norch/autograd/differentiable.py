@@ -8,7 +8,7 @@ from collections.abc import Callable
 from .._package.typing import Any
 from .derivative import derivative
 from .grad_mode import mode
-from .record import edges_of, gradient_edge, make_node
+from .record import gradient_edge, is_recorded, record
 
 
 def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -49,8 +49,7 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
             if not mode.enabled:
                 return function(*arguments)
             tensors = arguments[:count] if leading else tuple([arguments[i] for i in positions])
-            edges, wanted = edges_of(tensors)
-            if not wanted:
+            if not is_recorded(tensors):
                 return function(*arguments)
             try:
                 mode.enabled = False
@@ -58,8 +57,7 @@ def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., A
             finally:
                 mode.enabled = True
             saved = arguments[count:] if leading else tuple([arguments[i] for i in other_positions])
-            out._node = make_node(node_class, tensors, edges, wanted, broadcast, saved, out)
-            return out
+            return record(node_class, out, tensors, saved, broadcast)
 
         recorded.node_class = node_class  # type: ignore[attr-defined]
         return recorded

@@ -20,7 +20,7 @@ from .._package.typing import Any
 from .._tensor.handle import Handle, full_of
 from ..dtype import complex64
 from ..errors import DTypeError, Error, ShapeError
-from . import anomaly
+from .anomaly import current as anomaly_mode
 from .broadcast import unbroadcast
 from .grad_mode import mode, set_grad_enabled
 from .halves import HALVES
@@ -185,7 +185,9 @@ def visit(
     that raises where a loop begins again skips the `finally` around that loop (tests/library/test_interrupts.py)."""
     needed: Any = None if targets is None else targets.needed
     owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
-    check = sums_of_levels(anomaly.check, targets is None) if live_levels.data else anomaly.check
+    check = None if anomaly_mode[0] is None else anomaly_mode[0].check
+    if live_levels.data:
+        check = sums_of_levels(check, targets is None)
     seen = _dtypes_seen()
     may_be_complex, may_be_halves = seen >= _COMPLEX_SEEN, seen & _HALVES_SEEN
     dependencies: dict[Leaf, int] | None = None  # how many more gradients will arrive at each leaf with hooks
@@ -332,17 +334,18 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
         return
     try:  # in Python 3.14 `with` may be interrupted when the lock is taken already; norch_call_locked() takes longer
         _adding.acquire()
-        if tensor._grad is None:
+        grad = tensor._grad
+        if grad is None:
             tensor._grad = g if fresh else g.clone()
-        elif tensor._grad._numel != g._numel:
+        elif grad._numel != g._numel:
             raise ShapeError(
                 f"backward: a gradient of shape {tuple(g.shape)} cannot be added to the .grad of shape "
-                f"{tuple(tensor._grad.shape)} that is from before .data was replaced; set .grad to None"
+                f"{tuple(grad.shape)} that is from before .data was replaced; set .grad to None"
             )
         elif create_graph:
-            tensor._grad = tensor._grad + g
+            tensor._grad = grad + g
         else:
-            tensor._grad.add_(g)
+            grad += g
     except BaseException:
         if _adding._is_owned():
             _adding.release()

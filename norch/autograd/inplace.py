@@ -54,10 +54,10 @@ def finish_write(x: Any, node: Node | None, saves_result: bool = False) -> None:
 
     saves_result: node saved the value that was written, so it is numbered after the write.
     """
-    x._bump()
-    if saves_result and node is not None:
-        node.seq = next_seq()
+    lib.norch_bump(x)
     if node is not None:
+        if saves_result:
+            node.seq = next_seq()
         rebase_history(x, node)
     elif mode.enabled and (former := gradient_edge(x)) is not None:
         rebase_history(x, Constant(former))

@@ -10,20 +10,43 @@ import weakref
 from collections import namedtuple
 from collections.abc import Callable
 
-from .._package.typing import Any
-from .._tensor.handle import Handle, next_seq
+from .._binding.library import lib
+from .._package.typing import TYPE_CHECKING, Any
+from .._tensor.handle import Handle, counter
 from .hooks import AfterNode, BeforeNode, RemovableHandle, add_node_hook
 
+if TYPE_CHECKING:
 
-class Node:
-    """One recorded operation.
+    class NodeBase:
+        """The fields of nodes, which csrc/python/node.c makes."""
 
-    edges   for each differentiable input, the node that its gradient goes to, or None
-    seq     sequence number; those of the inputs are lower, and the engine visits nodes in descending order
-    hooks   functions of the incoming gradient, called in order; each may return another gradient
+        edges: tuple[Node | None, ...]
+        seq: int
+        hooks: list[Callable[[Any], Any]] | None
+        metas: tuple[Any, ...] | None
+        _saved: Any
+        _stack: Any
+
+        def _propagate(self, g: Any) -> tuple[Any, ...]: ...
+        def _free(self) -> None: ...
+
+else:
+    NodeBase = lib.norch_node_class(counter)
+
+
+class Node(NodeBase):
+    """One recorded operation. A new one has its number, and None elsewhere.
+
+    edges    for each differentiable input, the node that its gradient goes to, or None
+    seq      sequence number; those of the inputs are lower, and the engine visits nodes in descending order
+    hooks    functions of the incoming gradient, called in order; each may return another gradient
+    metas    the meta tensor of each input, if broadcasting or promotion changed its shape or dtype: the engine sums and
+             casts the gradients back to these
+    _saved   the values that propagate() needs
+    _stack   the stack of the call that made it, if anomaly mode was on
     """
 
-    __slots__ = ("__weakref__", "edges", "hooks", "seq")
+    __slots__ = ("__weakref__",)
 
     # Whether propagate may return its argument, or a view of it, instead of a new tensor.
     shares_grad = True
@@ -41,18 +64,9 @@ class Node:
     of_view = False
     # The gradient functions, where those of halves may need to be wrapped (halves.py).
     declaration: Any = None
-    # The meta tensor of each input, if broadcasting or promotion changed its shape or dtype: the engine sums and casts
-    # the gradients back to these.
-    metas: tuple[Any, ...] | None = None
-
-    edges: tuple[Node | None, ...]
-    seq: int
-    hooks: list[Callable[[Any], Any]] | None
 
     def __init__(self, *edges: Node | None):
         self.edges = edges
-        self.seq = next_seq()
-        self.hooks = None
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         raise NotImplementedError(f"{self.name()} has no derivative")

@@ -1,7 +1,7 @@
 """SavePlan: what the nodes of an operation save, and in which order.
 
-derivative() makes it once, from the names of the parameters of the gradient functions. record() and its specialized
-copies fill node._saved by it; the gradient functions read node._saved by it.
+derivative() makes it once, from the names of the parameters of the gradient functions. record() fills node._saved by it
+(csrc/python/node.c), and the gradient functions are called with what it says (csrc/python/gradients.c).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class SavePlan:
     others      the names of the values that record() takes beside the inputs and the result
     frees       whether a tensor is saved. backward() then frees all; shapes, axes and numbers stay for another walk
     out         whether the result is saved
+    tensors     the names of values beside the inputs and the result that are tensors, or TensorHolders
     unread      the inputs whose meta tensor is saved where no wanted gradient needs their elements
-    x_meta      whether the meta tensor of the first input is saved
     selections  what select() returned, by its argument
     """
 
-    __slots__ = ("frees", "inputs", "layout", "needed", "others", "out", "selections", "unread", "x_meta")
+    __slots__ = ("frees", "inputs", "layout", "needed", "others", "out", "selections", "tensors", "unread")
 
     def __init__(
         self,
@@ -45,37 +45,34 @@ class SavePlan:
         used = dict.fromkeys(chain(*needed))
         if others is None:
             others = tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs)
-        self.inputs, self.others = inputs, others
+        self.inputs, self.others, self.tensors = inputs, others, tensors
         self.needed = needed if len(needed) == len(inputs) else needed * len(inputs)  # one function for all
-        self.layout = layout or tuple(dict.fromkeys([*filter(used.__contains__, inputs), *used]))
+        self.layout = (layout if used else ()) or tuple(dict.fromkeys([*filter(used.__contains__, inputs), *used]))
         self.frees = not {*inputs, "out", *tensors}.isdisjoint(used)
         self.out = "out" in used
         self.unread = set(chain(*unread.values()))
-        self.x_meta = bool(inputs) and f"{inputs[0]}_meta" in used
-        self.selections: dict[int, tuple[Any, bool, list[int]]] = {}
+        self.selections: list[str | None] = [None] * (1 << len(inputs))
 
-    def select(self, wanted: int) -> tuple[Any, bool, list[int]]:
-        """How a node is filled if the gradients of the bit mask are wanted (edges_of() of record.py): (pick, of_out,
-        of_metas).
+    def select(self, wanted: int) -> str:
+        """What a node saves if the gradients of the bit mask are wanted, the first input's bit being the highest: for
+        each value of the layout a character, whose code is
 
-        pick selects from [None, *inputs, *others, the result if of_out, the meta tensors of the inputs of_metas]; None
-        means: all inputs and others, as they are.
+            0        None
+            1, 2 ..  an input, or after these a value of others
+            64 ..    the meta tensor of an input
+            127      the result
         """
         needed = {name for i, names in enumerate(reversed(self.needed)) if wanted >> i & 1 for name in names}
-        names, of_out = [*self.inputs, *self.others], "out" in needed
-        count = len(names)
-        names += ["out"] if of_out else []
         instead = {name: f"{name}_meta" for name in self.unread - needed}
-        wanted_metas = needed.union(instead.values())
-        of_metas = [i for i, name in enumerate(self.inputs) if f"{name}_meta" in wanted_metas]
-        names += [f"{self.inputs[i]}_meta" for i in of_metas]
+        codes = {name: 1 + i for i, name in enumerate((*self.inputs, *self.others))}
+        codes |= {f"{name}_meta": 64 + i for i, name in enumerate(self.inputs)} | {"out": 127}
         saved = [instead.get(name, name if name in needed else "") for name in self.layout]
-        indices = [names.index(name) + 1 if name else 0 for name in saved]
-        pick = None
-        if indices != [*range(1, 1 + count)]:
-            pick = itemgetter(*indices, *[0] * (2 - len(indices)))  # of fewer than two, itemgetter gives no tuple
-        self.selections[wanted] = pick, of_out, of_metas
-        return self.selections[wanted]
+        selected = self.selections[wanted] = "".join(chr(codes[name]) if name else "\0" for name in saved)
+        return selected
+
+    def code_of(self, name: str) -> int:
+        """The position of a saved value, with a flag if it is the result (32), or may hold tensors (64)."""
+        return self.layout.index(name) | 32 * (name == "out") | 64 * (name in self.tensors)
 
     def reader(self, parameters: tuple[str, ...]) -> Any:
         """A function of a node that returns the saved values of these names, after checking that they were neither

@@ -28,6 +28,12 @@ def saved_intact(node: Node, saved: Any) -> None:
         raise changed(node, saved)
 
 
+def check_saved(node: Node, value: Any) -> None:
+    """saved_intact() of a value that may hold tensors."""
+    for held in value.tensors() if isinstance(value, TensorHolder) else (value,):
+        saved_intact(node, held)
+
+
 def changed(node: Node, saved: Any) -> Error:
     return Error(
         f"{node.name()}: a tensor of shape {tuple(saved.shape)} that it needs for its gradient was changed "

@@ -1,7 +1,8 @@
 """Hooks on the tensors that nodes save: saved_tensors_hooks(), save_on_cpu().
 
 A node keeps what it saves in the attribute _saved. The first use of hooks puts a descriptor in its place, which packs
-what is set while hooks are active, and unpacks it where it is read: programs without hooks pay nothing.
+what is set while hooks are active, and unpacks it where it is read; csrc/python/node.c, which fills the field itself,
+packs from then on too. Programs without hooks pay nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..errors import Error
 from .derivative import OpNode
 from .function import Function
 from .grad_mode import no_grad
+from .node import Node
 from .record import gradient_edge
 
 Hook = Callable[[Any], Any]
@@ -82,23 +84,22 @@ class _Saved:
 
 def _install() -> None:
     """Puts the descriptors in place, once."""
-    if isinstance(vars(OpNode)["_saved"], _Saved):
+    if "_saved" in vars(OpNode):
         return
-    slot, record = vars(OpNode)["_saved"], Function._record
+    slot, record = Node._saved, Function._record
     of_operations: Any = _Saved(slot.__get__, lambda node, saved: slot.__set__(node, _packed(saved)))
-    of_functions: Any = _Saved(
-        lambda node: node.__dict__["_saved"], lambda node, saved: node.__dict__.update(_saved=saved)
-    )
+    of_functions: Any = _Saved(slot.__get__, slot.__set__)
 
     def recorded(self: Any, outputs: Any, inputs: Any) -> Any:
         result = record(self, outputs, inputs)
-        self.__dict__["_saved"] = _packed(self.__dict__["_saved"])  # now: record() compares them with outputs
+        slot.__set__(self, _packed(slot.__get__(self)))  # now: record() compares them with outputs
         return result
 
     lib.norch_captured_slow_path(None)  # a recording knows nothing of hooks
-    for cls, name, stands in ((OpNode, "_saved", of_operations), (Function, "_saved", of_functions)):
-        setattr(cls, name, stands)
+    lib.norch_pack_saved(_packed)
     Function._record = recorded  # type: ignore[method-assign]
+    for cls, stands in ((Function, of_functions), (OpNode, of_operations)):
+        cls._saved = stands
 
 
 class saved_tensors_hooks:  # PyTorch's name

@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from .._binding.library import lib
-from .._package.typing import Any
+from .._package.typing import TYPE_CHECKING, Any
 from .._tensor.handle import alias
 from ..errors import Error, OutOfMemoryError
 from .grad_mode import enable_grad, mode, no_grad
@@ -34,14 +34,16 @@ MOST_STEPS = 32  # of a view; of more, one step stands for those that it can, so
 place: Any = None
 
 
-class View:
-    """The base of a view and the steps that lead to it."""
+if TYPE_CHECKING:
 
-    __slots__ = ("base", "node", "steps")
+    class View:
+        """The base of a view and the steps that lead to it."""
 
-    base: Any
-    steps: Steps | None  # None of SEVERED and UNRECORDED
-    node: Any  # the node of the base when the history of the view was made
+        base: Any
+        steps: Steps | None  # None of SEVERED and UNRECORDED
+        node: Any  # the node of the base when the history of the view was made
+else:
+    View = lib.norch_view_class()
 
 
 class _Nowhere:
@@ -75,14 +77,8 @@ def apply_steps(x: Any, steps: Steps | None) -> Any:
 
 
 def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
-    """The View of step(x, *arguments)."""
-    through = x._view
-    view = View()  # filled from here: a view is taken often, and an __init__ would cost as much again
-    if through is None:
-        view.base = x
-        view.steps = (None, step, arguments, 1)
-        view.node = x._node
-        return view
+    """The View of step(x, *arguments), x being a view; csrc/python/node.c makes those of other tensors."""
+    through, view = x._view, View()
     steps: Any = through.steps
     if steps is None:
         if through is SEVERED or x._node is None:

@@ -15,7 +15,7 @@ from .._binding.numbers import int64
 from .._package.typing import Any
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.levels import BatchedBase, Level
-from ..autograd.record import record_one, record_view
+from ..autograd.record import record, record_view
 from ..errors import BoundsError, Error, ShapeError, stacklevel_of_user
 from ..ops.op import OPCODES
 from ..tensor import Tensor, disabled_torch_function
@@ -75,7 +75,7 @@ class Batched(Tensor, BatchedBase):
         """x, batched at each level that this tensor is batched at."""
         for level in reversed(self.levels()):
             if not is_batched_at(x, level):
-                x = record_one(_Expand, _expand(x, level), x)
+                x = record(_Expand, _expand(x, level), (x,))
         return x
 
     def __repr__(self) -> str:

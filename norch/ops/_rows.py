@@ -1,7 +1,5 @@
-"""Makers of the functions of rows of csrc/ops.def: one body calls C and, if a gradient is wanted, makes the node.
-
-This is the hot path: record() (autograd/record.py), specialized for one, two and three inputs and for reductions. What
-a row does not need is decided when its function is made, not when it runs.
+"""Makers of the functions of rows of csrc/ops.def. One call into C computes and, if a gradient is wanted, makes the
+node (csrc/python/calls.c, node.c). Here arguments that are no tensors are converted, and writes in place recorded.
 """
 
 from __future__ import annotations
@@ -12,12 +10,12 @@ from .._binding.header import listed
 from .._binding.library import lib
 from .._package.typing import Any, Operand, Tensor
 from .._tensor import handle as _handle
-from .._tensor.handle import alias, meta_of, next_seq
+from .._tensor.handle import alias, meta_of
 from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.outlive import snapshot
-from ..autograd.record import gradient_edge, record
+from ..autograd.record import gradient_edge
 from ..dtype import get_default_dtype
 from ._operand import kernel_operand, operand, refused
 
@@ -26,7 +24,13 @@ UNARY_LAYOUT: tuple[str, ...] = ("x", "out")
 BINARY_LAYOUT: tuple[str, ...] = ("a", "b", "out")
 TERNARY_LAYOUT: tuple[str, ...] = ("a", "b", "c", "out")
 REDUCTION_LAYOUT: tuple[str, ...] = ("x", "out", "x_meta", "axes", "keepdim", "param")
-_new = object.__new__
+REDUCTION_OTHERS = ("axes", "keepdim", "dtype", "param")
+
+
+def _calls(form: str, name: str, node_class: type[OpNode] | None) -> Any:
+    """Two functions that call a row and record it. The first gives NotImplemented where an input is no Tensor."""
+    selections = None if node_class is None else node_class.selections
+    return lib.norch_operation(form, OPCODES[name], node_class, selections)
 
 
 def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, ...]]:
@@ -41,26 +45,17 @@ def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, .
 
 def unary(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a UNARY row. node_class: that of its derivative, or None."""
-    op, call = OPCODES[name], lib.norch_unary
-    ((saves_x, saves_out),) = _needed(node_class, "x")
+    call, converted = _calls("unary", name, node_class)
 
     def function(input: Tensor) -> Tensor:  # PyTorch's name
-        if type(input) is _handle.result_class:
-            x = input
-        elif (x := operand(input, name)) is NotImplemented:
+        out = call(input)
+        if out is not NotImplemented:
+            return out
+        if (x := operand(input, name)) is NotImplemented:
             return refused(function, name, False, input)
-        out = call(op, x)
-        to_x = x._node if x._view is None else gradient_edge(x)
-        if to_x is not None and mode.enabled and node_class is not None:
-            node = _new(node_class)
-            node.edges = (to_x,)
-            node.seq = next_seq()
-            node.hooks = node.metas = None
-            node._saved = (x if saves_x else None, alias(out) if saves_out else None)
-            out._node = node
-        return out
+        return converted(x)
 
-    function.opcode, function.node_class = op, node_class  # type: ignore[attr-defined]  # for a fused epilogue
+    function.opcode, function.node_class = OPCODES[name], node_class  # type: ignore[attr-defined]  # for an epilogue
     return function
 
 
@@ -74,7 +69,7 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
         to_x = gradient_edge(self)
         node = None
         if to_x is not None and mode.enabled and node_class is not None:
-            node = _node(node_class, (to_x,), None)
+            node = lib.norch_node_of(node_class, (to_x,), None, None)
             old = snapshot(self) if saves_x else None
         lib.norch_unary_into(self, op, self)
         if node is not None:
@@ -85,62 +80,35 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     return function_
 
 
-def _node(node_class: type[OpNode], edges: tuple[Any, ...], metas: Any) -> OpNode:
-    node = _new(node_class)
-    node.edges, node.seq, node.hooks, node.metas = edges, next_seq(), None, metas
-    return node
-
-
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
 
 def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
     """The function of a BINARY row. As an operator it gives NotImplemented for what is no tensor, number or array."""
-    op, call = OPCODES[name], lib.norch_binary
-    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
-    saves_out = out_for_a or out_for_b
-    saves = saves_out or a_for_a or b_for_a or a_for_b or b_for_b
+    call, converted = _calls("binary", name, node_class)
     is_comparison = name in ("eq", "ne", "lt", "le", "gt", "ge")
 
     def function(input: Any, other: Any) -> Tensor:
-        tensor = _handle.result_class
-        if type(input) is tensor:
-            a = input
-        elif (a := operand(input, name)) is NotImplemented:
+        out = call(input, other)
+        if out is not NotImplemented:
+            return out
+        if (a := operand(input, name)) is NotImplemented:
             return refused(function, name, is_operator, input, other)
-        b = other
-        if type(b) is not tensor:
-            try:
-                b = operand(b, name)
-            except OverflowError:
-                if not is_comparison or a.dtype.kind not in "iu":
-                    raise
-                b = operand(math.inf if other > 0 else -math.inf)  # beyond 64 bits, and so beyond every element
-            if b is NotImplemented:
-                return refused(function, name, is_operator, input, other)
-            if b is not other and isinstance(
-                input, (int, float, complex)
-            ):  # two numbers give what is promoted as any tensor is
-                a = lib.norch_cast(a, (get_default_dtype() if isinstance(input, float) else a.dtype).code)
-        out = call(op, a, b)
-        to_a = a._node if a._view is None else gradient_edge(a)
-        to_b = b._node if b._view is None else gradient_edge(b)
-        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
-            node = _new(node_class)
-            node.edges = (to_a, to_b)
-            node.seq = next_seq()
-            node.hooks = None
-            node.metas = (meta_of(a), meta_of(b)) if out._mixed else None
-            if saves:
-                node._saved = (
-                    a if (a_for_a and to_a is not None) or (a_for_b and to_b is not None) else None,
-                    b if (b_for_a and to_a is not None) or (b_for_b and to_b is not None) else None,
-                    alias(out) if saves_out else None,
-                )
-            out._node = node
-        return out
+        try:
+            b = operand(other, name)
+        except OverflowError:
+            if not is_comparison or a.dtype.kind not in "iu":
+                raise
+            b = operand(math.inf if other > 0 else -math.inf)  # beyond 64 bits, and so beyond every element
+        if b is NotImplemented:
+            return refused(function, name, is_operator, input, other)
+        if b is not other and isinstance(
+            input, (int, float, complex)
+        ):  # two numbers give what is promoted as any tensor is
+            a = lib.norch_cast(a, (get_default_dtype() if isinstance(input, float) else a.dtype).code)
+        return converted(a, b)
 
-    function.opcode = op  # type: ignore[attr-defined]
+    function.opcode = OPCODES[name]  # type: ignore[attr-defined]
     return function
 
 
@@ -152,21 +120,22 @@ def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = Fals
     saves_out = out_for_a or out_for_b
 
     def function_(self: Tensor, other: Operand) -> Tensor:
-        if (other := as_tensor(other, in_place)) is NotImplemented:
-            return other
-        check_writable(self, in_place, other)
+        b: Any = other
+        if type(b) is not _handle.result_class and (b := as_tensor(b, in_place)) is NotImplemented:
+            return b
+        check_writable(self, in_place, b)
         to_a = self._node if self._view is None else gradient_edge(self)
-        to_b = other._node if other._view is None else gradient_edge(other)
+        to_b = b._node if b._view is None else gradient_edge(b)
         node = old = None
         if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
-            node = _node(node_class, (to_a, to_b), (meta_of(self), meta_of(other)))
+            node = lib.norch_node_of(node_class, (to_a, to_b), (meta_of(self), meta_of(b)), None)
             saves_a = (a_for_a and to_a is not None) or (a_for_b and to_b is not None)
             saves_b = (b_for_a and to_a is not None) or (b_for_b and to_b is not None)
             old = (
                 snapshot(self) if saves_a else None,
-                (snapshot(other) if other is self else other) if saves_b else None,
+                (snapshot(b) if b is self else b) if saves_b else None,
             )
-        lib.norch_binary_into(self, op, self, other)
+        lib.norch_binary_into(self, op, self, b)
         if node is not None and old is not None:
             node._saved = (*old, alias(self) if saves_out else None)
         finish_write(self, node, saves_out)
@@ -180,24 +149,13 @@ def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = Fals
 
 def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a TERNARY or CHOICE row."""
-    op, call = OPCODES[name], lib.norch_ternary
+    call, converted = _calls("ternary", name, node_class)
 
     def function(a: Any, b: Any, c: Any) -> Tensor:
-        tensor = _handle.result_class
-        if type(a) is not tensor:
-            a = kernel_operand(a, name)
-        if type(b) is not tensor:
-            b = kernel_operand(b, name)
-        if type(c) is not tensor:
-            c = kernel_operand(c, name)
-        out = call(op, a, b, c)
-        if node_class is None or (
-            (a._node if a._view is None else gradient_edge(a)) is None
-            and (b._node if b._view is None else gradient_edge(b)) is None
-            and (c._node if c._view is None else gradient_edge(c)) is None
-        ):
+        out = call(a, b, c)
+        if out is not NotImplemented:
             return out
-        return record(node_class, out, (a, b, c), (), out._mixed)
+        return converted(kernel_operand(a, name), kernel_operand(b, name), kernel_operand(c, name))
 
     return function
 
@@ -205,21 +163,9 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
 def reduction(name: str, node_class: type[OpNode] | None) -> Any:
     """The function of a REDUCE row: of x, the axes (a sequence, None for all), keepdim, a dtype code (-1: that of the
     table) and the row's parameter. Gradient functions find it in param; correction overrides it there."""
-    op, call = OPCODES[name], lib.norch_reduce
-    ((saves_x, saves_out),) = _needed(node_class, "x")
+    _, call = _calls("reduce", name, node_class)
 
     def function(x: Tensor, axes: Any = None, keepdim: bool = False, dtype: int = -1, param: float = 0.0) -> Tensor:
-        out = call(op, x, axes, keepdim, dtype, param)
-        to_x = x._node if x._view is None else gradient_edge(x)
-        if to_x is not None and mode.enabled and node_class is not None:
-            node = _new(node_class)
-            node.edges = (to_x,)
-            node.seq = next_seq()
-            node.hooks = node.metas = None
-            node._saved = (
-                x if saves_x else None, alias(out) if saves_out else None, meta_of(x), axes, keepdim, param
-            )  # fmt: skip
-            out._node = node
-        return out
+        return call(x, axes, keepdim, dtype, param)
 
     return function

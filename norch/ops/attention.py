@@ -14,7 +14,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
-from ..autograd.record import edges_of
+from ..autograd.record import is_recorded
 from ..dtype import bool_, finfo, float32
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -258,7 +258,7 @@ def _attend(
     if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
         return outlive_writes(attention(query, key, value, scale, is_causal), query, key)
     if attn_mask is not None and dropout_p == 0.0 and query._device_type == _CPU and _has_kernel(query, key, value):
-        graph = mode.enabled and edges_of((query, key, value, attn_mask))[1]  # which keeps the probabilities
+        graph = is_recorded((query, key, value, attn_mask))  # which keeps the probabilities
         if not graph and _fits(attn_mask, query, key):
             return _masked(query, key, value, attn_mask, scale)
     return _composed(query, key, value, scale, is_causal, attn_mask, dropout_p)

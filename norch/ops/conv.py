@@ -13,11 +13,11 @@ from typing import Any
 from .._binding.library import constants, lib
 from .._binding.numbers import int64
 from .._package.typing import Tensor
-from .._tensor.handle import Handle, meta_of
+from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
-from ..autograd.recorders import record_affine
+from ..autograd.record import record
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._arguments import named_function, rename_errors
 from ._halves import composed
@@ -37,8 +37,7 @@ _COMPLEX = (constants["COMPLEX64"], constants["COMPLEX128"])
 def _conv(x: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
     """y (N, O, ...) of x (N, C, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
     out = lib.norch_conv(x, weight, bias, geometry)
-    if mode.enabled:
-        record_affine(_Conv, out, x, weight, bias, (meta_of(x), meta_of(weight), geometry))
+    record(_Conv, out, (x, weight, bias), (geometry,))
     return out
 
 
@@ -73,7 +72,6 @@ _Conv = derivative(
     "conv",
     ("x", "weight", "bias"),
     backward=_conv_backward,
-    layout=("x", "weight", "x_meta", "weight_meta", "geometry"),  # that of record_affine
     depends_on=2,
 )
 
@@ -81,8 +79,7 @@ _Conv = derivative(
 def _conv_input(y: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry, size: Sequence[int]) -> Tensor:
     """x (N, C, *size) of y and weight, plus bias (C) or None."""
     out = lib.norch_conv_input(y, weight, bias, geometry, size)
-    if mode.enabled:
-        record_affine(_ConvInput, out, y, weight, bias, (meta_of(weight), geometry))
+    record(_ConvInput, out, (y, weight, bias), (geometry,))
     return out
 
 

@@ -12,8 +12,7 @@ from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import BatchedBase, holds, zeros_of
-from ..autograd.record import gradient_edge, record, record_one
-from ..autograd.recorders import record_sequence, record_write
+from ..autograd.record import gradient_edge, record, record_sequence, record_write
 from ..device import cuda_device_count, device_code
 from ..device import device as Device
 from ..dtype import DTYPES, check_fits, check_format, dtype_named, fits, iinfo
@@ -33,7 +32,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, C-ordered; the gradient passes through."""
     if memory_format is not None:
         check_format(memory_format, "clone")
-    return record_one(_Clone, lib.norch_clone(input), input)
+    return record(_Clone, lib.norch_clone(input), (input,))
 
 
 def clone_for(x: Tensor, *values: Any) -> Tensor:
@@ -57,7 +56,7 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
     if x.dtype is dtype:
         return x
     out = lib.norch_cast(x, dtype.code)
-    return record_one(_Cast, out, x, casts=True) if dtype.kind in "fc" else out
+    return record(_Cast, out, (x,), (), True) if dtype.kind in "fc" else out
 
 
 def parse_to(
@@ -121,7 +120,7 @@ def to(
     if device is not None:
         out = lib.norch_to_device(x, device_code(device), non_blocking)
         if out is not x:
-            record_one(_Cast, out, x, casts=True)
+            record(_Cast, out, (x,), (), True)
     if dtype is not None:
         out = cast(out, dtype_named(dtype))
     return clone(out) if copy and out is x else out

@@ -13,7 +13,7 @@ from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
-from ..autograd.record import record_one
+from ..autograd.record import record
 from ..autograd.saved import TensorHolder
 from .nll import Targets, nll
 from .pointwise import where
@@ -47,7 +47,7 @@ def cross_entropy(x: Tensor, target: Tensor, ignored: int, reduction: str, smoot
     """The losses of the rows of x, (N, C) or (C) of floats, with targets (N) or (), int64; reduced."""
     kept = _Kept(x, target, ignored, reduction, smoothing)
     out = lib.norch_cross_entropy(x, target, kept.log_sums, kept.count, ignored, reduction != "none", smoothing)
-    return outlive_writes(record_one(_CrossEntropy, out, x, x, kept), x)  # PyTorch saves the logarithms of softmax
+    return outlive_writes(record(_CrossEntropy, out, (x,), (kept,)), x)  # PyTorch saves the logarithms of softmax
 
 
 def _composed(x: Tensor, kept: _Kept) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 from .._binding.library import constants, lib
 from .._package.typing import Tensor
 from ..autograd.derivative import derivative
-from ..autograd.record import record_one
+from ..autograd.record import record
 from ..random import state_of
 from .op import function_op
 
@@ -25,7 +25,7 @@ def dropped(x: Tensor, p: float) -> Tensor:
     scale = 1.0 / (1.0 - p)
     mask = lib.norch_empty(lib.norch_shape(x), constants["BOOL"], (x._device_type, x._device_index))
     out = lib.norch_dropout(state_of(None), x, p, scale, mask)
-    return record_one(_Dropout, out, x, mask, scale)
+    return record(_Dropout, out, (x,), (mask, scale))
 
 
 _Dropout = derivative(

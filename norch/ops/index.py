@@ -14,8 +14,7 @@ from .._tensor.handle import Handle
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import BatchedBase, zeros_of
-from ..autograd.record import record_one
-from ..autograd.recorders import record_write
+from ..autograd.record import record, record_write
 from ..autograd.saved import TensorHolder
 from ..dtype import bool_
 from ..errors import DTypeError, Error, ShapeError, rename_error
@@ -135,13 +134,13 @@ def _read(x: Tensor, index: AdvancedIndex, kind: int) -> Tensor:
 
 def index_read(x: Tensor, index: AdvancedIndex, kind: int = _GET) -> Tensor:
     """The elements of x that index names, as a new tensor."""
-    return record_one(_IndexGet, _read(x, index, kind), x, index)
+    return record(_IndexGet, _read(x, index, kind), (x,), (index,))
 
 
 def mask_read(x: Tensor, mask: Any) -> Tensor:
     """The elements of x where a mask of its shape is True; the node saves their indices."""
     out = lib.norch_mask_get(x, mask)
-    return record_one(_IndexGet, out, x, index_of_mask(mask)) if x.requires_grad else out
+    return record(_IndexGet, out, (x,), (index_of_mask(mask),)) if x.requires_grad else out
 
 
 _IndexGet = derivative(
@@ -414,7 +413,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         x, mask = x.expand(whole.shape), mask.expand(whole.shape)
     if not x.ndim:
         x, mask = x.view(1), mask.view(1)
-    return record_one(_IndexGet, lib.norch_mask_get(x, mask), x, MaskIndex(mask))
+    return record(_IndexGet, lib.norch_mask_get(x, mask), (x,), (MaskIndex(mask),))
 
 
 def index_of_mask(mask: Any) -> AdvancedIndex:
@@ -479,7 +478,7 @@ def argwhere(input: Tensor) -> Tensor:
 def embedding_rows(table: Tensor, index: Tensor, padding: int | None, by_frequency: bool) -> Tensor:
     """Rows of a table (rows, columns) by integers of any shape; see nn.functional.embedding."""
     out = _read(table, AdvancedIndex((index,), (0,), 0), KINDS["EMBEDDING"])
-    return record_one(_Embedding, out, table, index, padding, by_frequency)
+    return record(_Embedding, out, (table,), (index, padding, by_frequency))
 
 
 def _embedding_grad(g: Tensor, table_meta: Tensor, index: Tensor, padding: int | None, by_frequency: bool) -> Tensor:

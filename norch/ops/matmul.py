@@ -8,8 +8,7 @@ from .._tensor.handle import alias
 from ..autograd.derivative import derivative
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
-from ..autograd.record import gradient_edge, record
-from ..autograd.recorders import record_affine, record_product
+from ..autograd.record import is_recorded, record
 from ..errors import ShapeError
 from ._instead import instead
 from ._operand import as_operand, operand
@@ -36,12 +35,14 @@ def matmul(input: Operand, other: Operand) -> Tensor:  # PyTorch's name
 def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
     out = lib.norch_matmul(a, b, transpose_a, transpose_b)
-    to_a = a._node if a._view is None else gradient_edge(a)
-    to_b = b._node if b._view is None else gradient_edge(b)
-    if to_a is to_b is None or not mode.enabled:
+    if a._node is b._node is None and a._view is b._view is None:  # no history, as the call of record() would find too
         return out
-    a_ndim, b_ndim = a.ndim, b.ndim
     transposed = transpose_a or transpose_b
+    a_ndim, b_ndim = a.ndim, b.ndim
+    if a_ndim == b_ndim == 2 and not transposed:
+        return record(_Matmul, out, (a, b))
+    if not is_recorded((a, b)):
+        return out
     if a_ndim == 1 or b_ndim == 1:
         kind, broadcast = (_TransposedVectorMatmul if transposed else _VectorMatmul), a_ndim > 2 or b_ndim > 2
     elif a_ndim == b_ndim == 2 or lib.norch_shape(a)[:-2] == lib.norch_shape(b)[:-2]:
@@ -50,10 +51,7 @@ def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool =
         kind, broadcast = (_TransposedByMatrix if transposed else _ByMatrix), False
     else:
         kind, broadcast = (_TransposedBroadcastMatmul if transposed else _BroadcastMatmul), True
-    if transposed:
-        record(kind, out, (a, b), (transpose_a, transpose_b), broadcast)
-    else:
-        record_product(kind, out, a, b, broadcast)
+    record(kind, out, (a, b), (transpose_a, transpose_b) if transposed else (), broadcast)
     return outlive_writes(out, a, b) if broadcast else out  # PyTorch repeats what broadcasts
 
 
@@ -132,7 +130,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return _linear_of_other_shapes(x, weight, bias, error)
     except TypeError as error:
         return instead(linear, (input, weight) if bias is None else (input, weight, bias), {}, error)
-    return record_affine(_Linear, out, x, weight, bias)
+    return record(_Linear, out, (x, weight, bias))
 
 
 def _linear_of_other_shapes(x: Tensor, weight: Tensor, bias: Tensor | None, refused: ShapeError) -> Tensor:
@@ -158,7 +156,7 @@ def linear_with_epilogue(function: Any, x: Tensor, weight: Tensor, bias: Tensor)
         out = lib.norch_linear(x, weight, bias, function.opcode)
     except ShapeError:
         return function(linear(x, weight, bias))  # which takes some more
-    if record_affine(_Linear, out, x, weight, bias)._node is None:
+    if record(_Linear, out, (x, weight, bias))._node is None:
         return out
     between = alias(out)
     between._node = out._node
@@ -195,14 +193,14 @@ _Linear = derivative(
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, (M, K) and (K, N)."""
     a, b = as_operand(input, "mm"), as_operand(mat2, "mm")
-    return record_product(_Matmul, lib.norch_product(_MM, a, b), a, b)
+    return record(_Matmul, lib.norch_product(_MM, a, b), (a, b))
 
 
 @method
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
     a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
-    return record_product(_Matmul, lib.norch_product(_BMM, a, b), a, b)
+    return record(_Matmul, lib.norch_product(_BMM, a, b), (a, b))
 
 
 @method
@@ -226,7 +224,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 def _with_vector(kind: int, a: Tensor, b: Tensor) -> Tensor:
     out = lib.norch_product(kind, a, b)
-    return record_product(_VectorMatmul, out, a, b)
+    return record(_VectorMatmul, out, (a, b))
 
 
 def _matmul_operator(self: Tensor, other: Operand) -> Tensor:

@@ -12,7 +12,7 @@ from .._package.typing import Tensor
 from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
 from ..autograd.levels import zeros_of
-from ..autograd.record import record_one
+from ..autograd.record import record
 from ..autograd.saved import TensorHolder
 from ._operand import operand
 from .index import KINDS
@@ -57,7 +57,7 @@ def nll(x: Tensor, targets: Targets) -> Tensor:
         out = _sum(loss)
         if targets.count is not None:
             out = lib.norch_binary(_DIV, out, targets.count)
-    return record_one(_Nll, out, x, targets)
+    return record(_Nll, out, (x,), (targets,))
 
 
 def _nll_backward(g: Tensor, targets: Targets, x_meta: Handle) -> Tensor:
@@ -67,7 +67,7 @@ def _nll_backward(g: Tensor, targets: Targets, x_meta: Handle) -> Tensor:
         share = lib.norch_binary(_DIV, share, targets.count)
     part = lib.norch_ternary(_WHERE, targets.valid, lib.norch_unary(_NEG, share), operand(0.0))
     out = lib.norch_scatter(zeros_of(x_meta, g), KINDS["SCATTER"], targets.dim, targets.index, part, True)
-    return record_one(_NllBackward, out, g, targets)
+    return record(_NllBackward, out, (g,), (targets,))
 
 
 _Nll = derivative(

@@ -60,7 +60,8 @@ def op(
     row = row or name
     form = lib.norch_op_form(OPCODES[row]).decode()
     make, inputs, layout = _FORMS[form]
-    node_class = derivative(name, inputs, layout=layout, **declared) if declared else None
+    others = _rows.REDUCTION_OTHERS if form == "reduce" else ()
+    node_class = derivative(name, inputs, layout=layout, others=others, **declared) if declared else None
     function = named_function(make(row, node_class), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
     function.row = form, row, node_class

@@ -14,7 +14,7 @@ from ..autograd.derivative import derivative
 from ..autograd.formula import formula_gradients
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import mode
-from ..autograd.record import edges_of, gradient_edge, record
+from ..autograd.record import gradient_edge, is_recorded, record
 from .copy import cat, stack
 from .matmul import linear
 from .pointwise import sigmoid, tanh
@@ -159,7 +159,7 @@ def recurrent(
     last: Any = None if c is None else lib.norch_clone(lib.norch_select(cs, 0, 0 if reverse else -1))
     if steps == 1:  # what the gradients do not need
         hs = None
-    elif mode.enabled and edges_of(inputs)[1]:  # the result may be written to
+    elif is_recorded(inputs):  # the result may be written to
         out = lib.norch_clone(hs)
     if len(shape) == len(state):
         out, last = (_as(x, state) for x in (out, last))

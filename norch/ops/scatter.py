@@ -13,8 +13,7 @@ from .._package.typing import Any, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
 from ..autograd.inplace import check_writable
 from ..autograd.levels import zeros_of
-from ..autograd.record import record, record_one
-from ..autograd.recorders import record_write
+from ..autograd.record import record, record_write
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._operand import as_operand
@@ -32,7 +31,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     (integers)."""
     x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, check_index(index, "gather"))
-    return record_one(Gather, out, x, index, dim)
+    return record(Gather, out, (x,), (index, dim))
 
 
 def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:

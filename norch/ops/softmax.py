@@ -6,7 +6,7 @@ from .._binding.library import lib
 from .._package.typing import Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
-from ..autograd.record import record_one
+from ..autograd.record import record
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ._operand import as_operand
@@ -36,7 +36,7 @@ def _softmax(x: Tensor, dim: int, dtype: DType | None, log: bool) -> Tensor:
     x = as_operand(x, "log_softmax" if log else "softmax")
     if dtype is not None:
         x = x.to(dtype_named(dtype))
-    return record_one(_LogSoftmax if log else _Softmax, lib.norch_softmax(x, dim, log), x, dim)
+    return record(_LogSoftmax if log else _Softmax, lib.norch_softmax(x, dim, log), (x,), (dim,))
 
 
 _LAYOUT = ("out", "dim")

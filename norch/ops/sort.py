@@ -10,7 +10,7 @@ from .._binding.numbers import flag, int64
 from .._package.typing import Any, Operand, Tensor, overload
 from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
-from ..autograd.record import record, record_one
+from ..autograd.record import record
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
@@ -38,7 +38,7 @@ def sorted_by(x: Tensor, dim: int, k: int, descending: bool) -> tuple[Tensor, Te
         shape[place] = min(k, shape[place])
     values = lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
     indices = lib.norch_argsort(x, dim, k, descending, values)
-    return record_one(Gather, values, x, indices, dim), indices
+    return record(Gather, values, (x,), (indices, dim)), indices
 
 
 # ---- sorting ------------------------------------------------------------------------------------------------------

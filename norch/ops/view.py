@@ -85,7 +85,7 @@ def reshape(input: Tensor, *sizes_: Any, shape: Any = None) -> Tensor:
 
 
 def _reshaped(out: Tensor, x: Tensor, step: Any, arguments: tuple[Any, ...]) -> Tensor:
-    return record_view(Reshape, out, x, step, arguments, is_view=lib.norch_shares_storage(out, x))
+    return record_view(Reshape, out, x, step, arguments, lib.norch_shares_storage(out, x))
 
 
 def reshape_to(x: Tensor, meta: Handle) -> Tensor:

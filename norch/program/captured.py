@@ -25,9 +25,8 @@ from ..amp.state import state
 from ..autograd import saved_hooks
 from ..autograd.anomaly import is_anomaly_enabled
 from ..autograd.levels import within
-from ..autograd.node import Leaf, Node
+from ..autograd.node import Leaf
 from ..errors import PACKAGE, CaptureError, Error, frame_of_user, stacklevel_of_user
-from .fields import offset_of
 from .listing import Program
 from .trace import Trace
 from .tree import LEAF, flatten, is_tensor, rebuild
@@ -130,9 +129,7 @@ if TYPE_CHECKING:
         _latest: Any
         _program: Any
 else:
-    CapturedBase = lib.norch_captured_class(
-        sys.implementation.name == "cpython" and sys.version_info < (3, 13), Leaf, offset_of(Node.__dict__["hooks"])
-    )
+    CapturedBase = lib.norch_captured_class(sys.implementation.name == "cpython" and sys.version_info < (3, 13), Leaf)
 
 
 class CapturedFunction(CapturedBase, Generic[P, R]):

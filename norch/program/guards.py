@@ -22,7 +22,7 @@ from typing import Any
 from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..autograd.hooks import RetainGradHook, UserHook
-from ..autograd.node import Leaf, Node
+from ..autograd.node import Leaf, Node, NodeBase
 from ..nn._watch import forward_hooks, forward_pre_hooks
 from ..tensor import Tensor
 from .conditions import FIELD, SIZE, absent
@@ -35,7 +35,7 @@ from .written import Written
 
 # Attributes of loggers, handlers and their manager.
 _REPORTS = frozenset(("level", "disabled", "propagate", "parent", "handlers", "filters", "disable", "_disable"))
-_HOOKS = offset_of(Node.__dict__["hooks"])
+_HOOKS = offset_of(NodeBase.__dict__["hooks"])
 _OF_SETTINGS = (bool, int, float, str, tuple, list, dict, set, frozenset, type(None))
 _UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions", "retains_grad"))  # of tensors and their nodes
 

@@ -40,7 +40,7 @@ from .fields import is_a
 from .trace import Trace
 from .tree import flatten, is_tensor, rebuild
 
-_new: Any = object.__new__
+_new: Any = Node.__new__
 _DIFFERENTIATED = "its gradient is differentiated (create_graph=True)"
 _HOOKED = "a gradient of a result is asked for from which another result was computed"
 _TWICE = "backward() goes through a call of it twice"
@@ -554,10 +554,8 @@ class JointReplay:
 
     def attach(self, outs: Any, leaves: tuple[Any, ...]) -> None:
         """Gives results, and the slab behind them, their history."""
-        node = _new(self.node_class)
+        node = _new(self.node_class)  # with a number, and no hooks
         node.edges = tuple([gradient_edge(leaves[to]) if type(to) is int else to for to in self.traced.edges])
-        node.seq = next_seq()
-        node.hooks = None
         node.replay, node.leaves, node.slab, node.used, node.outs = self, leaves, outs[-1], False, None
         node.arrived, node.left = (), None
         node.state, self.state.values = self.state.values, []

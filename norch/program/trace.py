@@ -155,7 +155,7 @@ class Trace:
 
     def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
         """Adds guards for all that Python read. A text: what it read cannot be compared."""
-        self.guard(anomaly.__dict__, "check", anomaly.check)
+        self.guard(anomaly.current, 0, anomaly.current[0])
         return self._add_guards(self.guards, recording, function, leaves)
 
     def add_backward_guards(self, recording: Any) -> str | None:

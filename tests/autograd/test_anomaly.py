@@ -6,7 +6,6 @@ import gc
 import random
 import re
 import signal
-import sys
 import time
 import traceback
 from typing import Any
@@ -15,7 +14,6 @@ import pytest
 from functions import leaf
 
 import norch
-from norch._tensor import handle as _handle
 from norch.autograd import anomaly, detect_anomaly, set_detect_anomaly
 from norch.errors import PACKAGE
 
@@ -25,7 +23,11 @@ NAN = float("nan")
 @pytest.fixture(autouse=True)
 def left_off() -> Any:
     yield
-    assert not anomaly.is_anomaly_enabled() and anomaly.check is None and _handle.next_seq is anomaly._plain_next_seq
+    assert not anomaly.is_anomaly_enabled() and not _stacks_are_kept()
+
+
+def _stacks_are_kept() -> bool:
+    return hasattr((leaf(1.0) * 2).grad_fn, "_stack")
 
 
 def test_names_the_operation_and_the_place() -> None:
@@ -105,18 +107,54 @@ def test_switches() -> None:
         with mode, pytest.raises(norch.Error, match="nan"):
             (x / x).sum().backward()
     norch.set_anomaly_enabled(False)
-    y = leaf(2.0) * 2
-    assert type(y.grad_fn.seq) is int
+    assert not _stacks_are_kept()
 
 
 def test_stacks_die_with_their_nodes() -> None:
     with detect_anomaly():
         y = leaf(2.0) * 2
-        assert y.grad_fn.seq.stack[-1].filename == __file__
+        assert y.grad_fn._stack[-1].filename == __file__
         y.sum().backward()
         del y
         gc.collect()
-        assert not [one for one in gc.get_objects() if type(one) is anomaly._TracedSeq]
+        assert not [one for one in gc.get_objects() if type(one) is traceback.StackSummary]
+
+
+def test_every_node_has_the_stack_of_its_call() -> None:
+    """Whichever way it is made: a row, a view, a write, a sequence, a Function."""
+
+    class Same(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    with detect_anomaly():
+        x = leaf(1.0, 2.0)
+        made = [x * 2, x[:1], x.sum(), norch.cat((x, x)), x.softmax(0), Same.apply(x), (x * 1).exp_()]
+        written = x * 1
+        written[0] = x.sum()
+        nodes = [one.grad_fn for one in (*made, written)]
+    assert [node.name() for node in nodes if node._stack[-1].filename != __file__] == []
+
+
+def test_a_stack_that_cannot_be_taken_leaves_no_node(monkeypatch: Any) -> None:
+    x = leaf(1.0, 2.0)
+
+    def fails(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with detect_anomaly():
+        monkeypatch.setattr(anomaly, "frame_of_user", fails)
+        before = norch._binding.library.lib.norch_live_storages()
+        for call in (x.exp, lambda: x[:1], lambda: x + x):
+            with pytest.raises(KeyboardInterrupt):
+                call()
+        gc.collect()
+        assert norch._binding.library.lib.norch_live_storages() == before
 
 
 class _Interrupt(Exception):
@@ -124,13 +162,7 @@ class _Interrupt(Exception):
 
 
 def _state() -> Any:
-    spaces = [getattr(module, "__dict__", {}) for module in list(sys.modules.values())]
-    counters = {space["next_seq"] for space in spaces if "next_seq" in space}
-    return (
-        norch.is_grad_enabled(),
-        norch.is_anomaly_enabled(),
-        len(counters & {anomaly._plain_next_seq, anomaly._traced_next_seq}),
-    )
+    return norch.is_grad_enabled(), norch.is_anomaly_enabled(), _stacks_are_kept()
 
 
 def _anomaly(x: Any) -> None:
@@ -184,7 +216,7 @@ def test_an_asynchronous_exception_leaves_no_mode_on(work: Any) -> None:
                 frames = traceback.extract_tb(error.__traceback__)
             if _state() != before or norch.nn.utils.parametrize._cache is not None:
                 left.append(frames)
-                anomaly._switch(False, False)
+                anomaly.current[0] = None
                 norch.set_grad_enabled(True)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,0 +1,452 @@
+/* node: the nodes of autograd's graph. This is the one place that makes them: it numbers them, keeps the stack of the
+ * call in anomaly mode, and fills them by the plan of their operation (norch/autograd/save_plan.py). */
+#include "node.h"
+
+#include <stddef.h>
+
+#include "../core/tensor.h"
+#include "calls.h"
+#include "grad_mode.h"
+
+#define SLOT_NEW 65 /* Py_tp_new */
+#define IS_CLASS (1u << 31)
+#define MOST_INPUTS 31 /* of one operation, and other values: NR_SAVES_META is above the sum */
+
+static void *base_class; /* of nodes */
+static void *counter;    /* the iterator of sequence numbers */
+/* refresh(x) takes a view again from its base; view_of(x, step, arguments) is the _view of a view of a view; severed
+ * and unrecorded are those of views taken under no_grad(). */
+static void *refresh, *view_of, *severed, *unrecorded;
+static void *anomaly;    /* a list: what gives a node its stack in anomaly mode, else None */
+static void *packed;     /* packed(saved), once there were hooks on what nodes save; else NULL */
+static void *view_class; /* of the _view of tensors */
+enum { VIEW_BASE, VIEW_STEPS, VIEW_NODE };
+
+static void *attribute(void **name, const char *text, void *object) {
+    if (!*name && !(*name = PyUnicode_InternFromString(text))) return NULL;
+    return PyObject_GetAttr(object, *name);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+static nr_holder *make_node(void *class) {
+    nr_holder *node = PyType_GenericAlloc(class, 0);
+    if (!node) return NULL;
+    for (int i = NR_NODE_HOOKS; i <= NR_NODE_SAVED; i++) node->held[i] = Py_NewRef(NR_NONE);
+    node->held[NR_NODE_SEQ] = PyIter_Next(counter);
+    void *stack_of_call = anomaly ? PyList_GetItem(anomaly, 0) : NR_NONE;
+    const bool traced = node->held[NR_NODE_SEQ] && stack_of_call != NR_NONE;
+    if (traced && stack_of_call) {
+        Py_IncRef(stack_of_call); /* the list may get another item meanwhile */
+        node->held[NR_NODE_STACK] = PyObject_CallObject(stack_of_call, NULL);
+        Py_DecRef(stack_of_call);
+    }
+    if (node->held[NR_NODE_SEQ] && traced == (node->held[NR_NODE_STACK] != NULL)) return node;
+    Py_DecRef(node);
+    return NULL;
+}
+
+/* Node.__new__ */
+static void *new_node(void *class, void *arguments, void *named) {
+    (void)arguments, (void)named;
+    return make_node(class);
+}
+
+/* node._free(): forgets what it saved. */
+static void *free_saved(void *self, void *const *given, nr_ssize n) {
+    (void)given;
+    nr_holder *node = self;
+    if (!nr_counted("release", 0, n)) return NULL;
+    void *before = node->held[NR_NODE_SAVED];
+    node->held[NR_NODE_SAVED] = Py_NewRef(NR_NONE);
+    if (before) Py_DecRef(before);
+    return Py_NewRef(NR_NONE);
+}
+
+/* node._propagate(g): calls the gradient functions of its class (gradients.c). */
+static void *propagate(void *self, void *const *given, nr_ssize n) {
+    static void *name;
+    if (!nr_counted("propagate", 1, n)) return NULL;
+    void *gradients = attribute(&name, "_gradients", self);
+    void *grads = gradients ? PyObject_CallFunctionObjArgs(gradients, self, given[0], NULL) : NULL;
+    if (gradients) Py_DecRef(gradients);
+    return grads;
+}
+
+static nr_method methods[] = {{"_free", free_saved, NR_METHOD_FASTCALL, NULL},
+                              {"_propagate", propagate, NR_METHOD_FASTCALL, NULL},
+                              {NULL, NULL, 0, NULL}};
+
+/* node_class(counter): the base class of nodes, which are numbered by counter. */
+NR_BUILTIN(node_class) {
+    if (!nr_counted("node_class", 1, n)) return NULL;
+#define FIELD(name, i) \
+    { name, NR_MEMBER_OBJECT, offsetof(nr_holder, held[i]), 0, NULL }
+    static nr_member members[] = {FIELD("edges", NR_NODE_EDGES),  FIELD("seq", NR_NODE_SEQ),
+                                  FIELD("hooks", NR_NODE_HOOKS),  FIELD("metas", NR_NODE_METAS),
+                                  FIELD("_saved", NR_NODE_SAVED), FIELD("_stack", NR_NODE_STACK),
+                                  {NULL, 0, 0, 0, NULL}};
+#undef FIELD
+    counter = Py_NewRef(given[0]);
+    base_class = nr_holder_class("norch.NodeBase", members, (nr_slot){SLOT_NEW, (void *)(uintptr_t)new_node},
+                                 (nr_slot){NR_SLOT_METHODS, methods});
+    return Py_XNewRef(base_class);
+}
+
+static void replace(void **at, void *object) {
+    void *before = *at;
+    *at = object == NR_NONE ? NULL : Py_NewRef(object);
+    if (before) Py_DecRef(before);
+}
+
+/* For all threads. bind_views(refresh, view_of, SEVERED, UNRECORDED): of view_history.py. trace_nodes(list): of
+ * anomaly.py; its item gives the stack of a call, or is None. pack_saved(packed or None): of saved_hooks.py. */
+NR_BUILTIN(bind_views) {
+    if (!nr_counted("bind_views", 4, n)) return NULL;
+    void **all[] = {&refresh, &view_of, &severed, &unrecorded};
+    for (int i = 0; i < 4; i++) replace(all[i], given[i]);
+    return Py_NewRef(NR_NONE);
+}
+
+NR_BUILTIN(trace_nodes) {
+    if (!nr_counted("trace_nodes", 1, n)) return NULL;
+    replace(&anomaly, given[0]);
+    return Py_NewRef(NR_NONE);
+}
+
+NR_BUILTIN(pack_saved) {
+    if (!nr_counted("pack_saved", 1, n)) return NULL;
+    replace(&packed, given[0]);
+    return Py_NewRef(NR_NONE);
+}
+
+/* ---- edges ------------------------------------------------------------------------------------------------------- */
+
+/* Whether the history of a view is that of its base as it is now. Some views have no base (view_history.py). */
+static bool is_current(const nr_holder *view) {
+    const void *base = view->held[VIEW_BASE];
+    if (view->object.type != view_class || !base || !nr_is_tensor(base)) return true;
+    return ((const norch_tensor *)base)->node == view->held[VIEW_NODE];
+}
+
+/* The node that the gradient of x goes to, or None: a new reference; NULL on failure. */
+static void *edge_of(norch_tensor *x) {
+    if (x->view != NR_NONE && !is_current(x->view)) {
+        void *done = PyObject_CallFunctionObjArgs(refresh, x, NULL);
+        if (!done) return NULL;
+        Py_DecRef(done);
+    }
+    return Py_NewRef(x->node);
+}
+
+/* gradient_edge(x) */
+NR_BUILTIN(gradient_edge) {
+    if (!nr_counted("gradient_edge", 1, n)) return NULL;
+    return nr_is_tensor(given[0]) ? edge_of(given[0]) : (nr_refuse("gradient_edge", "a tensor", given[0]), NULL);
+}
+
+/* The edges of inputs as a tuple, and the bits of those that are not None, the first input's the highest. NULL without
+ * an error if all are None. */
+static void *edges_of(void *const *inputs, int64_t n, int64_t *wanted) {
+    bool any = false;
+    for (int64_t i = 0; i < n && !any; i++) {
+        const norch_tensor *x = inputs[i];
+        any = inputs[i] != NR_NONE && (x->node != NR_NONE || x->view != NR_NONE);
+    }
+    void *edges = any ? PyTuple_New(n) : NULL;
+    *wanted = 0;
+    for (int64_t i = 0; edges && i < n; i++) {
+        void *edge = inputs[i] == NR_NONE ? Py_NewRef(NR_NONE) : edge_of((norch_tensor *)inputs[i]);
+        if (!edge || PyTuple_SetItem(edges, i, edge)) {
+            Py_DecRef(edges);
+            return NULL;
+        }
+        *wanted = *wanted * 2 + (edge != NR_NONE);
+    }
+    if (!edges || *wanted) return edges;
+    Py_DecRef(edges);
+    return NULL;
+}
+
+/* ---- what is saved ----------------------------------------------------------------------------------------------- */
+
+bool nr_note_write(norch_tensor *x, void *time) {
+    void *before = x->version_counter, *version = before == NR_NONE ? PyList_New(1) : before;
+    if (!version || PyList_SetItem(version, 0, Py_NewRef(time))) return false;
+    if (version == before) return true;
+    x->version_counter = version;
+    Py_DecRef(before);
+    return true;
+}
+
+bool nr_share_version(norch_tensor *base, norch_tensor *view) {
+    if (base->version_counter == NR_NONE) {
+        void *version = PyList_New(1), *zero = version ? PyLong_FromLongLong(0) : NULL, *none = base->version_counter;
+        if (!zero || PyList_SetItem(version, 0, zero)) {
+            if (version) Py_DecRef(version);
+            norch_release(view);
+            return false;
+        }
+        base->version_counter = version;
+        Py_DecRef(none);
+    }
+    void *before = view->version_counter;
+    view->version_counter = Py_NewRef(base->version_counter);
+    Py_DecRef(before);
+    return true;
+}
+
+static norch_tensor *alias_of(norch_tensor *x) {
+    void *const given[] = {x};
+    norch_tensor *from = nr_take_tensor("alias", x), *out = from ? norch_alias(from) : nr_stopped("alias", given, 1);
+    return out && nr_share_version(x, out) ? out : NULL;
+}
+
+static void *meta_or_none(void *x) { return x == NR_NONE ? Py_NewRef(x) : norch_meta(x); }
+
+static void *metas_of(void *const *inputs, int64_t n) {
+    void *metas = PyTuple_New(n);
+    for (int64_t i = 0; metas && i < n; i++) {
+        void *meta = meta_or_none(inputs[i]);
+        if (meta && PyTuple_SetItem(metas, i, meta) == 0) continue;
+        Py_DecRef(metas);
+        return NULL;
+    }
+    return metas;
+}
+
+/* The codes of what a node saves if the gradients of these bits are wanted: SavePlan.select(), of which selections, a
+ * list of the class, keeps what it returned. selections may be NULL. */
+static const char *codes_of(void *node_class, void *selections, int64_t wanted, nr_ssize *count) {
+    static void *names[3];
+    void *list = selections ? Py_NewRef(selections) : attribute(&names[0], "selections", node_class);
+    void *codes = list ? PyList_GetItem(list, wanted) : NULL;
+    if (list) Py_DecRef(list); /* the class has it */
+    if (codes == NR_NONE) {
+        void *plan = attribute(&names[1], "save_plan", node_class), *key = PyLong_FromLongLong(wanted);
+        if (!names[2]) names[2] = PyUnicode_InternFromString("select");
+        codes = plan && key && names[2] ? PyObject_CallMethodObjArgs(plan, names[2], key, NULL) : NULL;
+        if (codes) Py_DecRef(codes); /* the list has it */
+        if (plan) Py_DecRef(plan);
+        if (key) Py_DecRef(key);
+    }
+    return codes ? PyUnicode_AsUTF8AndSize(codes, count) : NULL;
+}
+
+static void *saved_of(const char *codes, nr_ssize count, norch_tensor *out, void *const *inputs, int64_t n,
+                      void *const *others, int64_t others_count) {
+    void *saved = PyTuple_New(count);
+    for (nr_ssize k = 0; saved && k < count; k++) {
+        const int64_t code = codes[k], at = code - 1;
+        void *value = NULL;
+        if (code == 0)
+            value = Py_NewRef(NR_NONE);
+        else if (code == NR_SAVES_RESULT)
+            value = alias_of(out);
+        else if (code >= NR_SAVES_META && code - NR_SAVES_META < n)
+            value = meta_or_none(inputs[code - NR_SAVES_META]);
+        else if (at < n)
+            value = Py_NewRef(inputs[at]);
+        else if (at - n < others_count)
+            value = Py_NewRef(others[at - n]);
+        else
+            PyErr_SetString(PyExc_TypeError, "record: fewer values than the gradient functions name");
+        if (value && PyTuple_SetItem(saved, k, value) == 0) continue;
+        Py_DecRef(saved);
+        return NULL;
+    }
+    if (!saved || !packed) return saved;
+    void *kept = PyObject_CallFunctionObjArgs(packed, saved, NULL);
+    Py_DecRef(saved);
+    return kept;
+}
+
+/* ---- recording --------------------------------------------------------------------------------------------------- */
+
+static void set(nr_holder *node, int field, void *value) {
+    void *before = node->held[field];
+    node->held[field] = value;
+    if (before) Py_DecRef(before);
+}
+
+static void set_node(norch_tensor *out, void *node) {
+    void *before = out->node;
+    out->node = node;
+    Py_DecRef(before);
+}
+
+norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, void *const *inputs, int64_t n,
+                        void *const *others, int64_t others_count, bool broadcast) {
+    int64_t wanted;
+    nr_ssize count = 0;
+    if (!nr_grad_enabled()) return out;
+    void *edges = edges_of(inputs, n, &wanted), *metas = NULL, *saved = NULL;
+    if (!edges && !PyErr_Occurred()) return out;
+    nr_holder *node = edges ? make_node(node_class) : NULL;
+    const char *codes = node ? codes_of(node_class, selections, wanted, &count) : NULL;
+    if (codes) saved = saved_of(codes, count, out, inputs, n, others, others_count);
+    if (saved && broadcast) metas = metas_of(inputs, n);
+    if (!saved || (broadcast && !metas)) {
+        void *held[] = {edges, node, saved, out};
+        for (int i = 0; i < 4; i++)
+            if (held[i]) Py_DecRef(held[i]);
+        return NULL;
+    }
+    set(node, NR_NODE_EDGES, edges);
+    set(node, NR_NODE_SAVED, saved);
+    if (metas) set(node, NR_NODE_METAS, metas);
+    set_node(out, node);
+    return out;
+}
+
+bool nr_is_node_class(void *class) {
+    return PyType_GetFlags(((nr_object *)class)->type) & IS_CLASS && PyType_IsSubtype(class, base_class);
+}
+
+static bool takes_class(const char *name, void *class) {
+    return nr_is_node_class(class) || nr_refuse(name, "a class of nodes", class);
+}
+
+/* The items of a tuple, borrowed; their number, or -1 with an error. tensors: each must be a tensor or None. */
+static int64_t items_of(const char *name, void *tuple, bool tensors, void **items) {
+    const bool is_tuple = PyType_GetFlags(((nr_object *)tuple)->type) & NR_TYPE_IS_TUPLE;
+    const int64_t count = is_tuple ? PyTuple_Size(tuple) : -1;
+    if (count < 0 || count > MOST_INPUTS) return nr_refuse(name, "a tuple of at most 31 values", tuple), -1;
+    for (int64_t i = 0; i < count; i++) {
+        items[i] = PyTuple_GetItem(tuple, i);
+        if (tensors && items[i] != NR_NONE && !nr_is_tensor(items[i])) return nr_refuse(name, "a tensor", items[i]), -1;
+    }
+    return count;
+}
+
+/* record(node_class, out, inputs, others, broadcast): out, with its node; the last two may be left out. */
+NR_BUILTIN(record) {
+    void *inputs[MOST_INPUTS], *others[MOST_INPUTS];
+    if (n < 3 || n > 5) return nr_counted("record", 5, n), NULL;
+    if (!takes_class("record", given[0])) return NULL;
+    if (!nr_is_tensor(given[1])) return nr_refuse("record", "a tensor", given[1]), NULL;
+    const int64_t count = items_of("record", given[2], true, inputs);
+    const int64_t others_count = n < 4 ? 0 : count < 0 ? -1 : items_of("record", given[3], false, others);
+    if (count < 0 || others_count < 0) return NULL;
+    const bool broadcast = n == 5 && PyObject_IsTrue(given[4]) == 1;
+    return nr_record(Py_NewRef(given[1]), given[0], NULL, inputs, count, others, others_count, broadcast);
+}
+
+/* ---- views ------------------------------------------------------------------------------------------------------- */
+
+/* view_class(): the class of views, with the fields base, steps and node. */
+NR_BUILTIN(view_class) {
+    static nr_member members[] = {{"base", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_BASE]), 0, NULL},
+                                  {"steps", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_STEPS]), 0, NULL},
+                                  {"node", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_NODE]), 0, NULL},
+                                  {NULL, 0, 0, 0, NULL}};
+    (void)given, (void)n;
+    view_class = nr_holder_class("norch.View", members, (nr_slot){0, NULL}, (nr_slot){0, NULL});
+    return Py_XNewRef(view_class);
+}
+static void *new_view(norch_tensor *x, void *step, void *arguments) {
+    nr_holder *view = PyType_GenericAlloc(view_class, 0);
+    void *steps = view ? PyTuple_New(4) : NULL, *one = steps ? PyLong_FromLongLong(1) : NULL;
+    if (!one) {
+        if (steps) Py_DecRef(steps);
+        if (view) Py_DecRef(view);
+        return NULL;
+    }
+    void *each[] = {Py_NewRef(NR_NONE), Py_NewRef(step), Py_NewRef(arguments), one};
+    for (int i = 0; i < 4; i++) PyTuple_SetItem(steps, i, each[i]);
+    view->held[VIEW_BASE] = Py_NewRef(x);
+    view->held[VIEW_STEPS] = steps;
+    view->held[VIEW_NODE] = Py_NewRef(x->node);
+    return view;
+}
+
+/* The _view of a view of x that is taken now; NULL on failure. */
+static void *view_now(norch_tensor *x, void *step, void *arguments) {
+    if (nr_grad_enabled())
+        return x->view == NR_NONE ? new_view(x, step, arguments)
+                                  : PyObject_CallFunctionObjArgs(view_of, x, step, arguments, NULL);
+    void *edge = x->view == severed ? NULL : edge_of(x);
+    if (!edge && x->view != severed) return NULL;
+    void *view = edge == NR_NONE ? unrecorded : severed;
+    if (edge) Py_DecRef(edge);
+    return Py_NewRef(view);
+}
+
+/* record_view(node_class, out, x, step, arguments, is_view): out, the view step(x, *arguments), with its node, whose
+ * other values are step and arguments. is_view: whether out shares the elements of x; it may be left out. */
+NR_BUILTIN(record_view) {
+    if (n != 6 && !nr_counted("record_view", 5, n)) return NULL;
+    if (!takes_class("record_view", given[0])) return NULL;
+    for (int i = 1; i < 3; i++)
+        if (!nr_is_tensor(given[i])) return nr_refuse("record_view", "a tensor", given[i]), NULL;
+    norch_tensor *x = (norch_tensor *)given[2], *out = Py_NewRef(given[1]);
+    const bool is_view = n == 5 || PyObject_IsTrue(given[5]) == 1;
+    if (is_view && !nr_share_version(x, out)) return NULL;
+    out = nr_record(out, given[0], NULL, given + 2, 1, given + 3, 2, false);
+    if (!out || !is_view) return out;
+    void *view = view_now(x, given[3], given[4]), *before = out->view;
+    if (!view) {
+        norch_release(out);
+        return NULL;
+    }
+    out->view = view;
+    Py_DecRef(before);
+    return out;
+}
+
+/* is_recorded(inputs): whether this thread records, and one of the inputs, tensors or None, has a gradient. */
+NR_BUILTIN(is_recorded) {
+    void *inputs[MOST_INPUTS];
+    int64_t wanted;
+    if (!nr_counted("is_recorded", 1, n)) return NULL;
+    const int64_t count = items_of("is_recorded", given[0], true, inputs);
+    if (count < 0) return NULL;
+    void *edges = nr_grad_enabled() ? edges_of(inputs, count, &wanted) : NULL;
+    if (!edges && PyErr_Occurred()) return NULL;
+    if (edges) Py_DecRef(edges);
+    return PyBool_FromLong(edges != NULL);
+}
+
+/* node_of(node_class, edges, metas, saved): a node that record() does not make. */
+NR_BUILTIN(node_of) {
+    if (!nr_counted("node_of", 4, n) || !takes_class("node_of", given[0])) return NULL;
+    nr_holder *node = make_node(given[0]);
+    void *saved = node ? Py_NewRef(given[3]) : NULL;
+    if (saved && packed && saved != NR_NONE) {
+        void *kept = PyObject_CallFunctionObjArgs(packed, saved, NULL);
+        Py_DecRef(saved);
+        saved = kept;
+    }
+    if (!saved) {
+        if (node) Py_DecRef(node);
+        return NULL;
+    }
+    set(node, NR_NODE_EDGES, Py_NewRef(given[1]));
+    set(node, NR_NODE_METAS, Py_NewRef(given[2]));
+    set(node, NR_NODE_SAVED, saved);
+    return node;
+}
+
+/* bump(x): updates the version counter of x after an in-place write. */
+NR_BUILTIN(bump) {
+    if (!nr_counted("bump", 1, n)) return NULL;
+    if (!nr_is_tensor(given[0])) return nr_refuse("bump", "a tensor", given[0]), NULL;
+    void *time = PyIter_Next(counter);
+    const bool good = time && nr_note_write((norch_tensor *)given[0], time);
+    if (time) Py_DecRef(time);
+    return good ? Py_NewRef(NR_NONE) : NULL;
+}
+
+/* ---- what gradient functions read -------------------------------------------------------------------------------- */
+
+void *nr_saved_by(nr_holder *node) {
+    static void *name;
+    return packed ? attribute(&name, "_saved", node) : Py_XNewRef(node->held[NR_NODE_SAVED]);
+}
+
+void *nr_result_of(nr_holder *node, void *saved) {
+    if (!nr_grad_enabled()) return Py_NewRef(saved);
+    norch_tensor *out = alias_of(saved);
+    if (out) set_node(out, Py_NewRef(node));
+    return out;
+}
