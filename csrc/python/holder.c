@@ -19,12 +19,34 @@ static int clear(nr_holder *self) {
     return 0;
 }
 
-static void dealloc(nr_holder *self) {
+static void free_one(nr_holder *self) {
     void *type = self->object.type;
-    PyObject_GC_UnTrack(self);
     clear(self);
     PyObject_GC_Del(self);
     Py_DecRef(type);
+}
+
+/* A holder may be the last to refer to another, as in a graph of a million nodes. Beyond this depth they wait for the
+ * outermost, so that the C stack does not overflow: in a browser CPython does not know how large that is. */
+#define DEEPEST 40
+static _Thread_local int depth;
+static _Thread_local nr_holder *waiting;
+
+static void dealloc(nr_holder *self) {
+    PyObject_GC_UnTrack(self);
+    if (depth == DEEPEST) {
+        self->next = waiting;
+        waiting = self;
+        return;
+    }
+    depth++;
+    free_one(self);
+    while (depth == 1 && waiting) {
+        nr_holder *one = waiting;
+        waiting = one->next;
+        free_one(one);
+    }
+    depth--;
 }
 
 #define FUNCTION(slot, f) {slot, (void *)(uintptr_t)(f)}

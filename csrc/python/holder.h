@@ -7,7 +7,8 @@
 #define NR_HELD 6
 typedef struct nr_holder {
     nr_object object;
-    void *held[NR_HELD]; /* or NULL */
+    void *held[NR_HELD];    /* or NULL */
+    struct nr_holder *next; /* while it waits to be freed */
 } nr_holder;
 
 /* A new class with these attributes, and up to two more type slots, such as its methods or its call; {0} is none. */

@@ -150,8 +150,13 @@ def test_nodes_are_numbered_and_empty_when_they_are_made() -> None:
     assert reference() is None
 
 
-def test_a_chain_of_nodes_ends_without_recursion() -> None:
-    y = leaf(1.0)
-    for _ in range(200_000):
-        y = y + 1
+@pytest.mark.parametrize("step", [lambda y, x: y + x, lambda y, x: y * x], ids=["edges", "saved tensors"])
+def test_a_long_chain_of_nodes_is_freed_without_recursion(step: Any) -> None:
+    x = leaf(1.0)
+    y = step(x, x)
+    first = weakref.ref(y.grad_fn)
+    for _ in range(100_000):
+        y = step(y, x)
+    assert first() is not None
     del y
+    assert first() is None
