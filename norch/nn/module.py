@@ -221,7 +221,7 @@ class Module(StateDict):
 
     def _bind(self, kind: str, name: str, value: Any) -> None:
         state = self.__dict__
-        registry = state.get(kind)
+        registry: Any = state.get(kind)
         if registry is None:
             raise AttributeError(f"cannot assign {name!r} before super().__init__() was called")
         if self._registry_of(name) is not registry:
