@@ -9,7 +9,7 @@ from .._binding.library import lib
 from .._package.typing import Any, Tensor
 from .._tensor.handle import Handle, version_counter_of
 from ..autograd.grad_mode import enable_grad, mode
-from ..autograd.inplace import check_writable
+from ..autograd.inplace import check_writable, finish_write
 from ..autograd.node import Leaf
 from ..autograd.outlive import snapshot
 from ..autograd.record import gradient_edge
@@ -18,7 +18,7 @@ from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from . import _rows
 from ._arguments import named_function, rename_errors
-from ._operand import operand
+from ._operand import kernel_operand, operand
 
 Function = Callable[..., Any]
 
@@ -41,6 +41,8 @@ def inplace_form(function: Function, is_operator: bool = False) -> Function:
 def _composed_(function: Function, is_operator: bool) -> Function:
     """The in-place form of a function whose result has the shape of its first argument, which it does not change."""
     name = function.__name__ + "_"
+    form, row, _ = getattr(function, "row", ("", "", None))
+    op = _rows.OPCODES[row] if form in ("ternary", "choice") else None
 
     def function_(self: Tensor, *arguments: Any, **named: Any) -> Any:
         if is_operator and operand(arguments[0], name) is NotImplemented:
@@ -54,6 +56,10 @@ def _composed_(function: Function, is_operator: bool) -> Function:
                     arguments = tuple([old if x is self else x for x in arguments])
                     named = {key: old if x is self else x for key, x in named.items()}
                     break
+        if op is not None and old is self and len(arguments) == 2:  # without a gradient the kernel writes it
+            lib.norch_ternary_into(self, op, self, *[kernel_operand(x, name) for x in arguments])
+            finish_write(self, None)
+            return self
         result = function(old, *arguments, **named)
         if lib.norch_shape(result) != lib.norch_shape(self):
             shapes = f"{tuple(result.shape)} and cannot be written into shape {tuple(self.shape)}"

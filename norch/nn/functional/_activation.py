@@ -26,13 +26,14 @@ from ...errors import (
 )
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
-from ...ops._arguments import rename_errors
+from ...ops._arguments import named_function, rename_errors
 from ...ops._checks import floats_of
 from ...ops._halves import composed
 from ...ops._inplace_methods import inplace_form
 from ...ops._instead import instead
 from ...ops._operand import as_operand, tensor_of
 from ...ops.composed.activation import hardshrink as hardshrink
+from ...ops.composed.activation import operands_of_threshold
 from ...ops.composed.activation import prelu as prelu
 from ...ops.composed.activation import threshold as _threshold
 from ...ops.create import empty_like
@@ -138,7 +139,9 @@ def rrelu(
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x if x > threshold or x is NaN, else value."""
-    return _apply("threshold", _threshold, inplace, input, threshold, value)
+    if inplace is False or not is_true(inplace, "threshold: inplace"):
+        return _threshold(input, threshold, value)
+    return _apply("threshold", _rows.threshold, True, *operands_of_threshold(input, threshold, value))
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -297,5 +300,17 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return one - soft.detach() + soft
 
 
-relu_, celu_, elu_, selu_ = (inplace_form(f) for f in (_relu, celu, elu, selu))
-hardtanh_, leaky_relu_, rrelu_, threshold_ = (inplace_form(f) for f in (hardtanh, leaky_relu, rrelu, _threshold))
+def _in_place_form(function: Any, signed: Any = None) -> Any:
+    """function(inplace=True), as a function. signed: what has its signature."""
+
+    def function_(input: Tensor, *arguments: Any, **named: Any) -> Tensor:
+        return function(input, *arguments, **named, inplace=True)
+
+    function_.__wrapped__ = signed or function  # type: ignore[attr-defined]
+    return rename_errors(named_function(function_, f"{function.__name__}_", f"{function.__name__}() in place."))
+
+
+relu_ = inplace_form(_relu)
+celu_, elu_, selu_, hardtanh_ = (_in_place_form(f) for f in (celu, elu, selu, hardtanh))
+leaky_relu_, rrelu_ = _in_place_form(leaky_relu), _in_place_form(rrelu)
+threshold_ = _in_place_form(threshold, _threshold)

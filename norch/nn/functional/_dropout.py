@@ -10,6 +10,7 @@ from ...errors import ArgumentError
 from ...ops._arguments import named_function, rename_errors
 from ...ops._checks import at_least
 from ...ops._operand import tensor_of
+from ...ops.create import ones_like
 from ...ops.dropout import dropped
 from ...ops.pointwise import where
 from ...ops.random import rand_like
@@ -52,9 +53,9 @@ def _dropout_channels(axes: int, shape: str) -> Any:
         if not _is_active(name, p, training):
             return input
         lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)
-        kept = _kept(input[(..., *(slice(0, 1),) * (input.ndim - lead))], p)
-        scale = 1.0 / (1.0 - p) if p < 1 else 0.0
-        result = input * (kept.to(input.dtype) * scale)
+        channels = input.detach()[(..., *(slice(0, 1),) * (input.ndim - lead))]
+        ones = ones_like(channels, dtype=None if channels.dtype.is_floating_point else float32)
+        result = input * (0.0 if p == 1 else dropped(ones, p))
         return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
 
     return named_function(function, name, f"dropout() of whole channels of input {shape} (Tompson et al. 2015).")

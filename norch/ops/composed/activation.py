@@ -18,9 +18,15 @@ __all__ = ["hardshrink", "prelu", "threshold"]
 @rename_errors
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """input where it is above the threshold (or NaN), value elsewhere."""
+    input, threshold, value = operands_of_threshold(input, threshold, value)
+    return activation.threshold(connect(input), threshold, value)
+
+
+def operands_of_threshold(input: Tensor, threshold: float, value: float) -> tuple[Tensor, float, float]:
+    """What the row takes; TypeError or DTypeError for what threshold() refuses."""
     check_numbers("threshold", threshold=threshold, value=value)
-    input = connect(numbers_of(as_operand(input, "threshold"), "threshold"))
-    return activation.threshold(input, threshold, float(value) if input.dtype.is_floating_point else int(value))
+    input = numbers_of(as_operand(input, "threshold"), "threshold")
+    return input, threshold, float(value) if input.dtype.is_floating_point else int(value)
 
 
 @method

@@ -112,5 +112,8 @@ def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     for start in starts:
         part = narrow(x, 0, start, rows - start)
         length, step = min(part.shape), sum(x.stride())
-        as_strided(part, (length,), (step,), part.storage_offset()).fill_(fill_value)
+        if x.ndim == 2:
+            _diagonal(part).fill_(fill_value)
+        else:
+            as_strided(part, (length,), (step,), part.storage_offset()).fill_(fill_value)
     return x

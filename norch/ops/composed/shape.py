@@ -113,9 +113,9 @@ def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
     taken, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
     if len(taken) != len(positions):
         raise ShapeError(f"movedim: {len(taken)} axes to {len(positions)} positions")
-    rest = iter([dim for dim in range(ndim) if dim not in taken])
-    moved = dict(zip(positions, taken))
-    order = [moved[dim] if dim in moved else next(rest) for dim in range(ndim)]
+    order = [dim for dim in range(ndim) if dim not in taken]
+    for position, dim in sorted(zip(positions, taken)):
+        order.insert(position, dim)
     return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
 
 
