@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .._binding.library import lib
 from .._package.typing import Any, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
@@ -13,11 +14,16 @@ from ..autograd.record import record
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._checks import at_least
-from ._operand import as_operand, numpy_names
+from ._operand import as_operand, numpy_names, operand
 from .copy import cast
-from .op import method
-from .pointwise import abs, ne, where
+from .op import OPCODES, method
+from .pointwise import abs, ne
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
+
+
+_ABS, _LOG, _ISFINITE, _POW, _DIV, _MUL, _WHERE, _SUM, _AMAX, _AMIN = (
+    OPCODES[name] for name in "abs log isfinite pow div mul where sum amax amin".split()
+)
 
 
 def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
@@ -61,14 +67,23 @@ def vector_norm(
         if math.isinf(ord):
             out = (amax if ord > 0 else amin)(abs(x), axes, keepdim)
         else:
-            size = abs(x)
-            extreme = amax if ord > 0 else amin  # the element of the largest power
-            top = extreme(size, axes, True) if x.numel() else size.new_ones(())
-            top = where((top > 0) & (top < math.inf), top, 1.0)  # so that no power overflows
-            out = sum((size / top).pow(ord), axes, True).pow(1 / ord) * top
-            out = out if keepdim else sum(out, axes)  # of one element each
+            out = _power_norm(x, axes, keepdim, float(ord))
     node_class = _MaxNorm if math.isinf(ord) else _VectorNorm
     return record(node_class, out, (x,), (axes, keepdim, float(ord)))
+
+
+def _power_norm(x: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
+    """sum(|x| ** p) ** (1 / p), of shares of the element of the largest power, so that no power overflows."""
+    size = lib.norch_unary(_ABS, x)
+    if not x.numel():
+        return lib.norch_reduce(_SUM, size, axes, keepdim, -1, 0.0)
+    top = lib.norch_reduce(_AMAX if p > 0 else _AMIN, size, axes, True, -1, 0.0)
+    known = lib.norch_unary(_ISFINITE, lib.norch_unary(_LOG, top))  # neither 0 nor infinite
+    top = lib.norch_ternary(_WHERE, known, top, operand(1.0))
+    powers = lib.norch_binary(_POW, lib.norch_binary(_DIV, size, top), operand(p))
+    total = lib.norch_reduce(_SUM, powers, axes, True, -1, 0.0)
+    out = lib.norch_binary(_MUL, lib.norch_binary(_POW, total, operand(1 / p)), top)
+    return out if keepdim else lib.norch_reduce(_SUM, out, axes, False, -1, 0.0)  # of one element each
 
 
 @differentiable("vector_norm", grad=lambda g, x_meta: zeros_of(x_meta, g))
