@@ -77,7 +77,7 @@ static nr_method methods[] = {{"_free", free_saved, NR_METHOD_FASTCALL, NULL},
                               {"_propagate", propagate, NR_METHOD_FASTCALL, NULL},
                               {NULL, NULL, 0, NULL}};
 
-/* node_class(counter): the base class of nodes, which are numbered by counter. */
+/* node_class(counter): the base class of nodes, one for all calls, which are numbered by counter. */
 NR_BUILTIN(node_class) {
     if (!nr_counted("node_class", 1, n)) return NULL;
 #define FIELD(name, i) \
@@ -87,6 +87,7 @@ NR_BUILTIN(node_class) {
                                   FIELD("_saved", NR_NODE_SAVED), FIELD("_stack", NR_NODE_STACK),
                                   {NULL, 0, 0, 0, NULL}};
 #undef FIELD
+    if (base_class) return Py_NewRef(base_class);
     counter = Py_NewRef(given[0]);
     base_class = nr_holder_class("norch.NodeBase", members, (nr_slot){SLOT_NEW, (void *)(uintptr_t)new_node},
                                  (nr_slot){NR_SLOT_METHODS, methods});
@@ -334,16 +335,17 @@ NR_BUILTIN(record) {
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* view_class(): the class of views, with the fields base, steps and node. */
+/* view_class(): the class of views, one for all calls, with the fields base, steps and node. */
 NR_BUILTIN(view_class) {
     static nr_member members[] = {{"base", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_BASE]), 0, NULL},
                                   {"steps", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_STEPS]), 0, NULL},
                                   {"node", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_NODE]), 0, NULL},
                                   {NULL, 0, 0, 0, NULL}};
     (void)given, (void)n;
-    view_class = nr_holder_class("norch.View", members, (nr_slot){0, NULL}, (nr_slot){0, NULL});
+    if (!view_class) view_class = nr_holder_class("norch.View", members, (nr_slot){0, NULL}, (nr_slot){0, NULL});
     return Py_XNewRef(view_class);
 }
+
 static void *new_view(norch_tensor *x, void *step, void *arguments) {
     nr_holder *view = PyType_GenericAlloc(view_class, 0);
     void *steps = view ? PyTuple_New(4) : NULL, *one = steps ? PyLong_FromLongLong(1) : NULL;

@@ -160,3 +160,10 @@ def test_a_long_chain_of_nodes_is_freed_without_recursion(step: Any) -> None:
     assert first() is not None
     del y
     assert first() is None
+
+
+def test_there_is_one_class_of_nodes_and_one_of_views() -> None:
+    x = leaf(1.0, 2.0)
+    assert lib.norch_view_class() is type((x * 1)[:1]._view)
+    before = Node().seq
+    assert lib.norch_node_class(iter(())) in Node.__mro__ and Node().seq > before
