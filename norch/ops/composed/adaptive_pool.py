@@ -26,7 +26,7 @@ def _adaptive(name: str, axes: int, x: Tensor, output_size: Any) -> tuple[tuple[
 
 def _windows(wanted: Sequence[int]) -> Window:
     """As C takes them: strides of 0 divide the last two axes into so many parts."""
-    return (1, 1, 0, 0, 0, 0, 1, 1, *wanted)  # type: ignore[return-value]
+    return (1, 1, 0, 0, 0, 0, 1, 1, *wanted)
 
 
 def _adaptive_avg(name: str, axes: int, x: Tensor, output_size: Any) -> Tensor:
