@@ -20,7 +20,6 @@ from .op import OPCODES, method
 from .pointwise import abs, ne
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
 
-
 _ABS, _LOG, _ISFINITE, _POW, _DIV, _MUL, _WHERE, _SUM, _AMAX, _AMIN = (
     OPCODES[name] for name in "abs log isfinite pow div mul where sum amax amin".split()
 )

@@ -25,7 +25,7 @@ from ._operand import as_operand, numpy_names, operand
 from ._results import aminmax_result, max_result, min_result
 from .copy import cat
 from .op import METHODS, OPCODES, method, op
-from .pointwise import isfinite, isnan, maximum, minimum, ne, where
+from .pointwise import eq, isfinite, isnan, maximum, minimum, ne, where
 from .scan import products_of_others
 
 Dims = int | Sequence[int] | None
@@ -184,10 +184,10 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
         return mean(x, dim, keepdim)  # raises the error
     if x.dtype.itemsize == 2:
         return nanmean(x.float(), dim, keepdim).to(x.dtype)
-    missing = isnan(x)
-    x = where(missing, 0, x)
-    total, count = sum(x, dim, keepdim), sum(missing.logical_not(), dim, keepdim)
-    whole = mean(x, dim, keepdim)  # finite where the sum overflows
+    there, axes = eq(x, x), axes_of(dim)
+    x = where(there, x, 0)
+    total, count = sum_over(x, axes, keepdim), sum_over(there, axes, keepdim)
+    whole = mean_over(x, axes, keepdim)  # finite where the sum overflows
     return where(isfinite(total), total / count, whole * (x.numel() / (total.numel() or 1) / count.to(x.dtype)))
 
 

@@ -61,10 +61,11 @@ def trace(input: Tensor) -> Tensor:
 
 
 def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
-    input = at_least(2, tensor_of(input, name), name)
-    rows, columns = lib.norch_shape(input)[-2:]
-    size = max(rows, columns)
-    offset = max(-size - 1, min(int64(diagonal, f"{name}: diagonal"), size + 1))
+    rows, columns = lib.norch_shape(at_least(2, input, name))[-2:]
+    size = rows if rows > columns else columns
+    offset = diagonal if type(diagonal) is int else int64(diagonal, f"{name}: diagonal")
+    if not -size <= offset <= size:
+        offset = max(-size - 1, min(int64(offset, f"{name}: diagonal"), size + 1))
     cached = size <= _SMALL and can_cache(input)
     mask = _cached_mask(rows, columns, offset, name) if cached else _mask(rows, columns, offset, name, input)
     return where(mask, input, False)

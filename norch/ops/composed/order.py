@@ -17,7 +17,7 @@ from .._results import kthvalue_result, mode_result
 from ..copy import cat
 from ..index import KINDS, on_common_device
 from ..op import OPCODES, method
-from ..pointwise import eq, isfinite, isnan, lt, mul, ne, sub, where
+from ..pointwise import eq, isfinite, lt, mul, ne, sub, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
 from ..sort import index_at, order_of, searchsorted, sort
@@ -85,7 +85,7 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
     whole = dim is None or x.ndim == 0
     line = x.reshape(-1) if whole else x.transpose(dim, -1)
     ordered = sort(line, -1).values
-    last = sum(isnan(line).logical_not(), -1, True) - 1
+    last = sum(eq(line, line), -1, True) - 1  # NaN is not equal to itself
     size = line.shape[-1]
     rank = mul(q.reshape(-1), (last.clamp(min=0) if ignore_nan else size - 1))
     if not ignore_nan:

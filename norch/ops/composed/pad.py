@@ -33,7 +33,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if not hasattr(pad, "__iter__"):
         raise TypeError(f"pad: expected a sequence of sizes, not {type(pad).__name__}")
     input = tensor_of(input, "pad")
-    ndim, given = input.ndim, [int64(n, "pad: size") for n in pad]
+    shape, given = lib.norch_shape(input), [n if type(n) is int else int64(n, "pad: size") for n in pad]
+    ndim = len(shape)
     count = len(given) // 2
     if len(given) % 2 or count > ndim:
         raise ShapeError(f"pad: sizes {tuple(given)} are no pairs for {ndim} dimensions")
@@ -47,11 +48,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         )
     ends = [(ndim - 1 - i, given[2 * i], given[2 * i + 1]) for i in range(count)]
     for dim, before, after in ends:
-        size = input.shape[dim]
-        if before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0:
+        size = shape[dim]
+        if (before < 0 or after < 0) and (before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0):
             raise ShapeError(f"pad: {before} and {after} leave a negative size of dimension {dim} of size {size}")
-        most = {"reflect": size - 1, "circular": size}.get(mode)
-        if (most is not None and max(before, after) > most) or (mode == "replicate" and size == 0):
+        if mode == "constant":
+            continue
+        if size == 0 if mode == "replicate" else max(before, after) > size - (mode == "reflect"):
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
         return padded(input, ends, 0 if value is None else value)
@@ -64,14 +66,15 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 def _grown(x: Tensor, ends: Any, mode: str) -> Tensor:
     """x with elements before and after each axis, copied from where the mode says, one axis after the other."""
-    shape = list(x.shape)
+    shape = list(lib.norch_shape(x))
     for dim, before, after in ends:
         shape[dim] += before + after
     batched = isinstance(x, BatchedBase)
     out = x.new_zeros(shape) if batched else lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
-    lib.norch_copy(_middle(out, ends), x)
-    for number, end in enumerate(ends):
-        for to, source in _copied(_middle(out, ends[number + 1 :]), end, mode):
+    *parts, middle = _regions(out, ends)
+    lib.norch_copy(middle, x)
+    for end, part in zip(ends, reversed(parts)):
+        for to, source in _copied(part, end, mode):
             lib.norch_copy(to, source)
     return record(_Grown, out, (x,), (ends, mode))
 
@@ -79,43 +82,45 @@ def _grown(x: Tensor, ends: Any, mode: str) -> Tensor:
 def _folded(g: Tensor, ends: Any, mode: str) -> Tensor:
     """The transpose of it: what was copied is added to where it came from, the last axis first."""
     whole = lib.norch_cast(g, g._dtype)
-    for number in range(len(ends) - 1, -1, -1):
-        dim, *_ = end = ends[number]
-        for added, source in reversed(_copied(_middle(whole, ends[number + 1 :]), end, mode)):
-            if source.shape != added.shape:
-                added = lib.norch_reduce(OPCODES["sum"], added, (dim,), True, -1, 0.0)
+    *parts, middle = _regions(whole, ends)
+    for end, part in zip(reversed(ends), parts):
+        for added, source in reversed(_copied(part, end, mode)):
+            if lib.norch_shape(source) != lib.norch_shape(added):  # of one element, repeated
+                added = lib.norch_reduce(OPCODES["sum"], added, end[:1], True, -1, 0.0)
             lib.norch_binary_into(source, OPCODES["add"], source, added)
-    return record(_Folded, lib.norch_contiguous(_middle(whole, ends)), (g,), (ends, mode))
+    return record(_Folded, lib.norch_contiguous(middle), (g,), (ends, mode))
 
 
 _Grown = derivative("pad", grad=lambda g, ends, mode: _folded(g, ends, mode))
 _Folded = derivative("pad_backward", grad=lambda g, ends, mode: _grown(g, ends, mode))
 
 
-def _middle(x: Tensor, ends: Any) -> Tensor:
-    """x without the elements that were added to some of its axes."""
-    for dim, before, after in ends:
-        x = lib.norch_slice(x, dim, before, x.shape[dim] - after, 1)
-    return x
+def _regions(x: Tensor, ends: Any) -> list[Tensor]:
+    """x, x without the elements that were added to the last axis of ends, and so on to x without any."""
+    parts = [x]
+    for dim, before, after in reversed(ends):
+        parts.append(lib.norch_slice(parts[-1], dim, before, lib.norch_shape(x)[dim] - after, 1))
+    return parts
 
 
 def _copied(x: Tensor, ends: tuple[int, int, int], mode: str) -> list[tuple[Tensor, Tensor]]:
     """The parts of x, whole along the axis of these ends, that are copied, and where from."""
     dim, before, after = ends
-    end = x.shape[dim] - after  # of what was there
-
-    def part(start: int, stop: int) -> Tensor:
-        """From start to stop, which may lie before it: then the start is the last."""
-        if start <= stop:
-            return lib.norch_slice(x, dim, start, stop, 1)
-        return lib.norch_slice(x, dim, start, stop if stop >= 0 else stop - x.shape[dim], -1)
-
-    first, last = {
-        "reflect": lambda: (part(2 * before, before), part(end - 2, end - 2 - after)),
-        "replicate": lambda: (part(before, before + 1), part(end - 1, end)),
-        "circular": lambda: (part(end - before, end), part(before, before + after)),
-    }[mode]()
-    return [*[(part(0, before), first)] * (before > 0), *[(part(end, end + after), last)] * (after > 0)]
+    size = lib.norch_shape(x)[dim]
+    end = size - after  # of what was there
+    if mode == "reflect":
+        low = end - 2 - after
+        first, last = (2 * before, before, -1), (end - 2, low if low >= 0 else low - size, -1)
+    elif mode == "replicate":
+        first, last = (before, before + 1, 1), (end - 1, end, 1)
+    else:
+        first, last = (end - before, end, 1), (before, before + after, 1)
+    cut, found = lib.norch_slice, []
+    if before:
+        found.append((cut(x, dim, 0, before, 1), cut(x, dim, *first)))
+    if after:
+        found.append((cut(x, dim, end, size, 1), cut(x, dim, *last)))
+    return found
 
 
 # ---- by joins ------------------------------------------------------------------------------------------------------
