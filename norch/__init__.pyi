@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from norch import accelerator as accelerator, amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, quasirandom as quasirandom, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils, version as version
 from norch._binding.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from norch._package.typing import DTypeLike, DeviceLike, Operand
-from norch._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, istft as istft, kaiser_window as kaiser_window, stft as stft
+from norch._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, kaiser_window as kaiser_window
 from norch._tensor.representation import set_printoptions as set_printoptions
 from norch._tensor.size import Size as Size
 from norch.amp.autocast_mode import autocast as autocast, clear_autocast_cache as clear_autocast_cache, get_autocast_dtype as get_autocast_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled, is_autocast_enabled as is_autocast_enabled, set_autocast_cache_enabled as set_autocast_cache_enabled, set_autocast_dtype as set_autocast_dtype, set_autocast_enabled as set_autocast_enabled
@@ -24,32 +24,26 @@ from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from norch.nn.quantization import quantize as quantize
 from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
-from norch.ops.composed.activation import prelu as prelu, threshold as threshold
+from norch.ops.composed.activation import threshold as threshold
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d
-from norch.ops.composed.diagonal import diag_embed as diag_embed, diagflat as diagflat
 from norch.ops.composed.distance import cdist as cdist, cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist
 from norch.ops.composed.grid import cartesian_prod as cartesian_prod, combinations as combinations, meshgrid as meshgrid, unravel_index as unravel_index, vander as vander
 from norch.ops.composed.numeric import gradient as gradient
-from norch.ops.composed.order import bincount as bincount
-from norch.ops.composed.pointwise import dist as dist, rsub as rsub
+from norch.ops.composed.pointwise import rsub as rsub
 from norch.ops.composed.products import bilinear as bilinear
-from norch.ops.composed.shape import as_strided_scatter as as_strided_scatter, block_diag as block_diag, broadcast_shapes as broadcast_shapes, broadcast_tensors as broadcast_tensors, diagonal_scatter as diagonal_scatter, flip as flip, repeat_interleave as repeat_interleave, roll as roll, rot90 as rot90, select_scatter as select_scatter, slice_scatter as slice_scatter, swapaxes as swapaxes, tile as tile, unflatten as unflatten
-from norch.ops.composed.split import chunk as chunk, split_with_sizes as split_with_sizes, tensor_split as tensor_split, unbind as unbind
-from norch.ops.composed.statistics import corrcoef as corrcoef, cov as cov, cumulative_trapezoid as cumulative_trapezoid, trapezoid as trapezoid
+from norch.ops.composed.shape import block_diag as block_diag, broadcast_shapes as broadcast_shapes, broadcast_tensors as broadcast_tensors
+from norch.ops.composed.statistics import cumulative_trapezoid as cumulative_trapezoid, trapezoid as trapezoid
 from norch.ops.composed.type_properties import typename as typename
 from norch.ops.conv import Sizes
 from norch.ops.create import empty_strided as empty_strided, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices
-from norch.ops.index import masked_fill as masked_fill, masked_scatter as masked_scatter
 from norch.ops.linalg import factor, householder
 from norch.ops.linalg.torch_names import svd_result, triangular_solve_result
 from norch.ops.normalization import group_norm as group_norm, layer_norm as layer_norm, rms_norm as rms_norm
-from norch.ops.pointwise import allclose as allclose, isclose as isclose
 from norch.ops.pool import Sizes, avg_pool1d as avg_pool1d
 from norch.ops.random import randint_like as randint_like
-from norch.ops.reduce import Dims, count_nonzero as count_nonzero
-from norch.ops.sort import argsort as argsort
+from norch.ops.reduce import Dims
 from norch.ops.values import as_tensor as as_tensor, asarray as asarray, from_numpy as from_numpy, frombuffer as frombuffer, tensor as tensor
-from norch.ops.view import Axes, as_strided as as_strided, broadcast_to as broadcast_to, t as t
+from norch.ops.view import Axes
 from norch.overrides import DisableTorchFunction as DisableTorchFunction, DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from norch.program.captured import capture as capture
 from norch.program.compiled import compile as compile
@@ -85,6 +79,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.complex = .
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor: """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
 def adjoint(input: Tensor) -> Tensor: """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real."""
 def all(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
+def allclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool: """Whether all of isclose."""
 def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """Dropout that keeps mean 0 and variance 1 of the output of selu(): dropped elements take the limit of selu() at -inf, and the result is scaled and shifted (Klambauer et al. 2017)."""
 def amax(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
 def amin(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
@@ -101,7 +96,10 @@ def arctan2(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tens
 def arctanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Inverse hyperbolic tangent; NaN outside [-1, 1]."""
 def argmax(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
 def argmin(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
+def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Tensor: """The indices of sort()."""
 def argwhere(input: Tensor) -> Tensor: """The indices of all elements that are not 0, a row each."""
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor: """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise."""
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor: """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Arc sine in radians; NaN outside [-1, 1]."""
 def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Inverse hyperbolic sine."""
 def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Arc tangent in radians."""
@@ -113,6 +111,7 @@ def atleast_3d(*tensors: Any) -> Any: """Views with at least 3 dimensions: of on
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor: """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor: """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0."""
 bfloat16: dtype
+def bincount(input: Tensor, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor: """How often each of 0, 1, ... occurs in input, a vector of integers that are not negative: at least minlength counts."""
 def bitwise_and(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a & b, for integers and bool."""
 def bitwise_left_shift(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a * 2**b modulo the size of the integer; 0 where b < 0."""
 def bitwise_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Each bit inverted; for bool, logical not."""
@@ -121,6 +120,7 @@ def bitwise_right_shift(input: Operand, other: Operand, *, out: Tensor | None = 
 def bitwise_xor(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a ^ b, for integers and bool."""
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor: """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
 bool: dtype
+def broadcast_to(input: Tensor, *sizes_: Any, size: Any = ...) -> Tensor: """input.expand(size)."""
 def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """searchsorted() of input among 1-d boundaries."""
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor: """The tensors joined along dim (NumPy's name: axis); all other sizes must agree, and dtypes are promoted."""
 cdouble: dtype
@@ -134,6 +134,7 @@ channels_last_3d: memory_format
 def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """linalg.cholesky() of symmetric positive definite matrices (..., N, N)."""
 def cholesky_inverse(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of A = L L^H, or of L^H L with upper, given L, input (..., N, N)."""
 def cholesky_solve(input: Tensor, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor: """X of A X = input, (..., N, K), given L, input2 (..., N, N), with A = L L^H, or A = L^H L with upper."""
+def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]: """Views of at most chunks parts along dim, all of one size but the last."""
 def clamp(input: Tensor, min: Operand | None = ..., max: Operand | None = ..., *, out: Tensor | None = ...) -> Tensor: """input limited to [min, max], which are numbers or tensors; NaN stays. With min above max, max."""
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor: """input, at most max (a number or a tensor); NaN stays."""
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor: """input, at least min (a number or a tensor); NaN stays."""
@@ -156,8 +157,11 @@ def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes = ..., output_padding: Sizes = ..., groups: builtins.int = ..., dilation: Sizes = ...) -> Tensor: """The adjoint of conv2d: input (N, C, H, W) with weight (C, O / groups, KH, KW) and bias (O)."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: Sizes = ..., padding: Sizes = ..., output_padding: Sizes = ..., groups: builtins.int = ..., dilation: Sizes = ...) -> Tensor: """The adjoint of conv3d: input (N, C, D, H, W) with weight (C, O / groups, KD, KH, KW) and bias (O)."""
 def copysign(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """|a| with the sign of b. Integers become floats."""
+def corrcoef(input: Tensor) -> Tensor: """The correlations of variables, one in each row: cov() divided by their standard deviations, and limited to [-1, 1] (complex: both parts)."""
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Cosine of x radians. Integers become floats."""
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic cosine."""
+def count_nonzero(input: Tensor, dim: Dims = ...) -> Tensor: """How many elements are not 0 (int64), of all or over the axes dim."""
+def cov(input: Tensor, *, correction: builtins.float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor: """The covariances of variables over observations: each row of input is a variable (a vector is one), each column an observation. Of complex variables the second is conjugated."""
 def cross(input: Tensor, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor: """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
 def cummax(input: Tensor, dim: builtins.int, *, out: tuple[Tensor, ...] | None = ...) -> cummax_result: """The largest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
 def cummin(input: Tensor, dim: builtins.int, *, out: tuple[Tensor, ...] | None = ...) -> cummin_result: """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
@@ -167,9 +171,13 @@ default_generator: Generator
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Degrees as radians. Integers become floats."""
 def det(input: Tensor) -> Tensor: """linalg.det()."""
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """The matrix with a vector on a diagonal, or a copy of the diagonal of a matrix."""
+def diag_embed(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor: """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
+def diagflat(input: Tensor, offset: builtins.int = ...) -> Tensor: """The matrix with all elements on a diagonal."""
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor: """The diagonal of two axes as the last axis, offset above the main diagonal (negative: below)."""
+def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor: """A copy of input whose diagonal is src."""
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor: """Each element minus the one before it along dim, repeated n times; for bool, whether they differ."""
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Derivative of lgamma; NaN at negative integers."""
+def dist(input: Tensor, other: Tensor, p: builtins.float = ...) -> Tensor: """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats and complex numbers only."""
 def div(input: Tensor, other: Operand, *, rounding_mode: str | None = ..., out: Tensor | None = ...) -> Tensor: """input / other as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
 def divide(input: Tensor, other: Operand, *, rounding_mode: str | None = ..., out: Tensor | None = ...) -> Tensor: """input / other as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor: """The sum of the products of two vectors of the same size."""
@@ -192,6 +200,7 @@ def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: dtype | None = 
 def fill(input: Tensor, value: Any) -> Tensor: """A copy of input with every element set to value, a number or a 0-d tensor."""
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x without its fraction."""
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor: """The axes from start_dim to end_dim as one."""
+def flip(input: Tensor, *dims_: Any, dims: Any = ...) -> Tensor: """A copy with the order along these axes reversed; x[::-1] is the view."""
 def fliplr(input: Tensor) -> Tensor: """flip(input, 1)."""
 def flipud(input: Tensor) -> Tensor: """flip(input, 0)."""
 float: dtype
@@ -247,6 +256,7 @@ def is_floating_point(input: Any) -> builtins.bool: """Whether the dtype of a te
 def is_nonzero(input: Tensor) -> builtins.bool: """Whether the only element is not zero; ValueError where there is not exactly one."""
 def is_same_size(input: Tensor, other: Tensor) -> builtins.bool: """Whether two tensors have one shape."""
 def is_signed(input: Tensor) -> builtins.bool: """Whether the dtype has negative numbers."""
+def isclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor: """Where |input - other| <= atol + rtol * |other|."""
 def isfinite(input: Tensor) -> Tensor: """Where x is neither infinite nor NaN."""
 def isin(elements: Operand, test_elements: Tensor, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """Whether each element is among test_elements; with invert, whether it is not. Either may be a number."""
 def isinf(input: Tensor) -> Tensor: """Where x is infinite."""
@@ -254,6 +264,7 @@ def isnan(input: Tensor) -> Tensor: """Where x is NaN."""
 def isneginf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where input is -inf."""
 def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where input is +inf."""
 def isreal(input: Tensor) -> Tensor: """Where the imaginary part is 0: everywhere in a real tensor."""
+def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor: """The signal (L) or (B, L) of which stft() with these arguments gives input, complex, as near as there is one."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """The Kronecker product: every element of input times all of other, block by block along each axis."""
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> kthvalue_result: """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest."""
 def lcm(input: Any, other: Any, *, out: Any = ...) -> Any: """The least common multiples of integers, not negative; 0 where either is 0."""
@@ -286,6 +297,8 @@ def lt(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: "
 def lu(A: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> tuple[Tensor, ...]: """linalg.lu_factor(): (LU, pivots), and info with get_infos."""
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.lu_solve() with the right side first."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: Any = ...) -> Any: """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
+def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor: """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor: """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
 def matmul(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
 def matrix_exp(input: Tensor) -> Tensor: """linalg.matrix_exp()."""
@@ -378,6 +391,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor: ""
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats."""
 def positive(input: Tensor) -> Tensor: """input itself. Not for bool."""
 def pow(input: Operand, exponent: Operand, *, out: Tensor | None = ...) -> Tensor: """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
+def prelu(input: Tensor, weight: Tensor) -> Tensor: """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
 preserve_format: memory_format
 def prod(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor: """put_() into a copy."""
@@ -396,8 +410,11 @@ def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """1 / x. 
 def relu(input: Tensor) -> Tensor: """The larger of x and 0; NaN stays."""
 def remainder(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a - b * floor(a / b): the sign of b. An integer divisor 0 raises."""
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor: """input with each part along dim whose p-norm exceeds maxnorm scaled down to maxnorm. p is positive."""
+def repeat_interleave(input: Tensor | None = ..., repeats: Operand | None = ..., dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor: """Each element along dim (without dim, of the flattened tensor), repeated as often as repeats says: one number, or one for each element."""
 def reshape(input: Tensor, *sizes_: Any, shape: Any = ...) -> Tensor: """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
 def result_type(*operands: Any, **named: Any) -> dtype: """The dtype of the result of an operation on two tensors or numbers, whatever the names of the arguments."""
+def roll(input: Tensor, shifts: Axes, dims: Axes = ...) -> Tensor: """A copy whose elements are moved by shifts along dims, from the end back to the front; without dims in the flattened tensor."""
+def rot90(input: Tensor, k: builtins.int = ..., dims: Sequence[builtins.int] = ...) -> Tensor: """A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second."""
 def round(input: Tensor, *, decimals: builtins.int = ..., out: Tensor | None = ...) -> Tensor: """input rounded to this many decimals (negative: to tens, hundreds ...), halves to the even digit."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors joined along the first axis; vectors count as rows."""
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both otherwise (Xu et al. 2015). Floats only."""
@@ -408,6 +425,7 @@ def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Operand, *
 def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """A copy of x with src[i][j] reduced into out[index[i][j]][j] for dim 0 (likewise for the others), by "sum", "prod", "mean", "amax" or "amin"; include_self says whether x's own elements take part."""
 def searchsorted(sorted_sequence: Tensor, input: Operand, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor: """The index at which each value of input belongs in the sorted last axis of sorted_sequence: before equal elements (side "left") or after them ("right")."""
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor: """The part at one index of an axis, without that axis; IndexError when out of range."""
+def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor: """A copy of input whose part select(dim, index) is src."""
 def selu(input: Tensor, inplace: builtins.bool = ...) -> Tensor: """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only."""
 def selu_(input: Tensor, inplace: builtins.bool = ...) -> Tensor: """selu() in place."""
 set_anomaly_enabled = _set_detect_anomaly
@@ -419,28 +437,35 @@ def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where the 
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Sine of x radians. Integers become floats."""
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0."""
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic sine."""
+def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor: """A copy of input whose part start:end:step along dim is src."""
 def slogdet(input: Tensor) -> Any: """linalg.slogdet()."""
 def softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = ..., *, out: Tensor | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ..., *, out: tuple[Tensor, ...] | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal elements keep their order, and NaN is the greatest."""
 def split(tensor: Tensor, split_size_or_sections: Any = ..., dim: builtins.int = ..., *, split_size: Any = ...) -> tuple[Tensor, ...]: """Views of parts of the same size along dim (the last may be smaller), or of the given sizes."""
+def split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> tuple[Tensor, ...]: """Views of parts of the given sizes along dim; the sizes must add up to its own."""
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Square root; NaN below 0. Integers become floats."""
 def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x * x."""
 def squeeze(input: Tensor, dim: Any = ...) -> Tensor: """A view without the axes of size 1: without all of them, or those in dim."""
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, axis: builtins.int | None = ..., out: Tensor | None = ...) -> Tensor: """Tensors of the same shape, joined along a new axis dim (NumPy's name: axis)."""
 def std(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ..., out: Tensor | None = ...) -> Tensor: """The standard deviation: the square root of var()."""
 def std_mean(input: Tensor, dim: Dims = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> tuple[Tensor, Tensor]: """(std(), mean())."""
+def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor: """Fourier transforms of frames of n_fft elements of input (L) or (B, L), hop_length (n_fft // 4) apart."""
 def sub(input: Operand, other: Operand, second: Any = ..., *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor: """input - alpha * other; sub(input, alpha, other) is an older form."""
 def subtract(input: Operand, other: Operand, second: Any = ..., *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor: """input - alpha * other; sub(input, alpha, other) is an older form."""
 def sum(input: Tensor, dim: Dims = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The sum over all elements, or over the axes dim. Integers and bool add up in int64."""
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> svd_result: """(U, S, V) with input = U diag(S) V^H: linalg.svd() with V in place of V^H, reduced with some. Without compute_uv U and V are zeros."""
 def svd_lowrank(A: Tensor, q: builtins.int | None = ..., niter: builtins.int | None = ..., M: Tensor | None = ...) -> svd_result: """(U, S, V) with A - M = U diag(S) V^H nearly, for the q largest singular values of matrices (..., m, n): U (..., m, q), S (..., q), V (..., n, q). M broadcasts to A (None: 0)."""
+def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor: """transpose(input, axis0, axis1)."""
 def swapdims(input: Tensor, dim0: Any, dim1: builtins.int | None = ...) -> Tensor: """A view with two axes exchanged; or, as in NumPy, with all axes in the order of the sequence dim0."""
+def t(input: Tensor) -> Tensor: """A view of a matrix, transposed; vectors and numbers are returned unchanged."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = ...) -> Tensor: """The elements of the flattened x at the given indices, in the shape of index."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor: """gather() with the other axes broadcast and negative indices allowed; without dim in the flattened x."""
 def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Tangent of x radians. Integers become floats."""
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic tangent."""
+def tensor_split(input: Tensor, indices_or_sections: Any = ..., dim: builtins.int = ..., *, indices: Any = ..., sections: Any = ...) -> tuple[Tensor, ...]: """Views of parts along dim: cut before each of the given indices, or into so many parts, the first ones longer."""
 def tensordot(a: Tensor, b: Tensor, dims: Any = ..., *, axes: Any = ..., out: Tensor | None = ...) -> Tensor: """The sum of products over some axes of a and as many of b; the result has the other axes, a's first."""
 def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor: """threshold() in place."""
+def tile(input: Tensor, *counts: Any, dims: Any = ...) -> Tensor: """repeat(), where missing numbers in front count as 1."""
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> topk_result: """The k largest (or smallest) elements along dim in order, and their indices: (values, indices)."""
 def trace(input: Tensor) -> Tensor: """The sum over the diagonal of a matrix."""
 def transpose(input: Tensor, dim0: Any, dim1: builtins.int | None = ...) -> Tensor: """A view with two axes exchanged; or, as in NumPy, with all axes in the order of the sequence dim0."""
@@ -451,6 +476,8 @@ def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ..
 def true_divide(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a / b as floats."""
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x without its fraction."""
 uint8: dtype
+def unbind(input: Tensor, dim: builtins.int = ...) -> tuple[Tensor, ...]: """Views of the parts along an axis, without that axis."""
+def unflatten(input: Tensor, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor: """A view with one axis divided into several of the given sizes, one of which may be -1."""
 @overload
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: Literal[False] = ..., return_counts: Literal[False] = ..., dim: builtins.int | None = ...) -> Tensor: ...
 @overload

@@ -7,7 +7,7 @@ from norch.dtype import dtype
 from norch.errors import LinAlgError as LinAlgError
 from norch.ops.linalg.eigen import eig_result
 from norch.ops.linalg.factor import cholesky_ex_result, lu_factor_ex_result, lu_factor_result, lu_result, qr_result
-from norch.ops.linalg.solve import inv_ex_result, matrix_exp as matrix_exp, slogdet_result, solve_ex_result
+from norch.ops.linalg.solve import inv_ex_result, slogdet_result, solve_ex_result
 from norch.ops.linalg.spectral import eigh_result, lstsq_result, svd_result
 from norch.ops.reduce import Dims
 from norch.tensor import Tensor
@@ -32,6 +32,7 @@ def lu_factor(A: Tensor, *, pivot: bool = ..., out: tuple[Tensor, ...] | None = 
 def lu_factor_ex(A: Tensor, *, pivot: bool = ..., check_errors: bool = ..., out: tuple[Tensor, ...] | None = ...) -> lu_factor_ex_result: """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0."""
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = ..., adjoint: bool = ..., out: Tensor | None = ...) -> Tensor: """X of A X = B (of X A = B without left; of A^H instead with adjoint), given lu_factor(A)."""
 def matmul(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast."""
+def matrix_exp(A: Tensor) -> Tensor: """The sums of A^k / k! over all k, for A (..., N, N)."""
 def matrix_norm(input: Tensor, ord: Any = ..., dim: tuple[int, int] = ..., keepdim: bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """A norm of the matrices along the axes dim: "fro"; the largest (inf, 1) or smallest (-inf, -1) sum of absolute values of a row (inf) or a column (1); the largest (2) or smallest (-2) singular value, or their sum ("nuc")."""
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = ...) -> Tensor: """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n. LinAlgError if there is no inverse, ShapeError if a matrix is not square."""
 def matrix_rank(A: Tensor, tol: Any = ..., *, atol: Any = ..., rtol: Any = ..., hermitian: bool = ..., out: Tensor | None = ...) -> Tensor: """How many singular values (..., int64) of A (..., M, N) exceed max(atol, rtol * the largest), as in pinv(); tol is atol with an rtol of 0. hermitian: A is symmetric, which is faster."""

@@ -2,8 +2,8 @@
 
 import builtins
 from norch._package.typing import Operand
+from norch.dtype import dtype
 from norch.ops.reduce import Dims
-from norch.ops.softmax import log_softmax as log_softmax, softmax as softmax
 from norch.tensor import Tensor
 from typing import overload
 
@@ -25,6 +25,7 @@ def i1(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The modified Be
 def i1e(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """i1(x) e**-|x|, which does not overflow."""
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """log(1 + x), exact near 0. Integers become floats."""
 def log_ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """log(ndtr(input)), exact far to the left, too, where ndtr() is 0. Integers become floats."""
+def log_softmax(input: Tensor, dim: int, dtype: dtype | None = ...) -> Tensor: """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too."""
 def logit(input: Tensor, eps: float | None = ..., *, out: Tensor | None = ...) -> Tensor: """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps]."""
 def logsumexp(input: Tensor, dim: Dims = ..., keepdim: bool = ..., *, out: Tensor | None = ...) -> Tensor: """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats."""
 def multigammaln(input: Tensor, p: int, *, out: Tensor | None = ...) -> Tensor: """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
@@ -34,6 +35,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = ...) -> Tensor: """
 def psi(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Derivative of lgamma; NaN at negative integers."""
 def round(input: Tensor, *, decimals: int = ..., out: Tensor | None = ...) -> Tensor: """input rounded to this many decimals (negative: to tens, hundreds ...), halves to the even digit."""
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0."""
+def softmax(input: Tensor, dim: int, dtype: dtype | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a * log(b), 0 where a is 0 and b no NaN. Integers become floats."""
 def zeta(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. It has no derivative by a."""

@@ -10,32 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..ops.matmul import linear
+from . import functional as F
 from .module import Module
 
-F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound=Callable[..., Any])
 _CALL = Module.__call__
+FUNCTIONS: dict[str, Any] = vars(F)  # _layer.py says why
 
 
-def takes_epilogue(forward: F) -> F:
+def takes_epilogue(forward: T) -> T:
     """Marks Linear.forward: an activation can be applied as the epilogue of its product."""
     forward.takes_epilogue = True  # type: ignore[attr-defined]
     return forward
 
 
-def epilogue(operation_of: Callable[[Any], Any]) -> Callable[[F], F]:
+def epilogue(operation_of: Callable[[Any], Any]) -> Callable[[T], T]:
     """Marks the forward of an activation. operation_of(module): its operation, a row of csrc/ops.def, or None."""
 
-    def mark(forward: F) -> F:
+    def mark(forward: T) -> T:
         forward.epilogue = operation_of  # type: ignore[attr-defined]
         return forward
 
     return mark
 
 
-def epilogue_of(linear: Module, module: Module) -> Any:
-    """The operation by which the product of `linear` replaces a call of module, or None if module must be called."""
+def epilogue_of(before: Module, module: Module) -> Any:
+    """The operation by which the product of `before`, a Linear, replaces a call of module, or None if module must be
+    called: it is a subclass or has hooks, say, or a program has patched its function."""
     operation_of = getattr(type(module).forward, "epilogue", None)
-    return operation_of(module) if operation_of and _is_plain(linear) and _is_plain(module) else None
+    if operation_of and FUNCTIONS["linear"] is linear and _is_plain(before) and _is_plain(module):
+        return operation_of(module)
+    return None
 
 
 def _is_plain(module: Module) -> bool:

@@ -23,8 +23,11 @@ from .._package.options import KW_ONLY as KW_ONLY
 from .._package.options import Compiled, Option, define
 from .._package.options import options as options
 from ..tensor import Tensor
-from ._epilogue import epilogue
+from ._epilogue import FUNCTIONS, epilogue
 from .module import Module
+
+# FUNCTIONS is nn.functional, where layers look their functions up at each call, as in PyTorch: programs patch functions
+# there, to count operations say. An item of the dict is read in a third of the time of the module's attribute.
 
 
 class Layer(Module):
@@ -34,6 +37,7 @@ class Layer(Module):
     _inputs = "input: Tensor"  # the parameters of the generated forward
     _result = "Tensor"  # what it returns
     _function: ClassVar[Callable[..., Any]]
+    _public: ClassVar[str]  # its name in nn.functional, or ""
     _epilogue: ClassVar[Any]
     _shown: tuple[str, ...] | None = None  # the attributes that extra_repr() prints; None: all options
     _unnamed = 0  # how many of these, from the first, it prints without their names
@@ -46,6 +50,7 @@ class Layer(Module):
         super().__init_subclass__(**named)
         if function is not None:
             cls._function, cls._epilogue = function, epilogue
+            cls._public = function.__name__ if FUNCTIONS.get(function.__name__) is function else ""
             cls.forward = Compiled(cls, "forward", _compile_forward)  # type: ignore[assignment]
 
     @classmethod
@@ -91,6 +96,8 @@ def _compile_forward(cls: Any, names: dict[str, Any]) -> Any:
         del left[name]
     arguments += [f"{name}=self.{name}" for name in left]
     signature = f"forward(self, {cls._inputs}) -> {cls._result}"
-    forward = define(cls, names, signature, [f"return function({', '.join(arguments)})"], function=function)
+    looked_up, given = (f"functions[{cls._public!r}]", {"functions": FUNCTIONS}) if cls._public else ("function", {})
+    call = f"return {looked_up}({', '.join(arguments)})"
+    forward = define(cls, names, signature, [call], **(given or {"function": function}))
     forward.__globals__.setdefault("Tensor", Tensor)  # in which typing.get_type_hints() looks its annotations up
     return epilogue(cls._epilogue)(forward) if vars(cls)["_epilogue"] else forward

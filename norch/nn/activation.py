@@ -15,7 +15,7 @@ from ..ops.activation import gelu, gelu_tanh, silu
 from ..ops.pointwise import relu, sigmoid, tanh
 from ..tensor import Tensor
 from . import functional as F
-from ._epilogue import epilogue
+from ._epilogue import FUNCTIONS, epilogue
 from ._layer import Layer, options
 from .module import Module
 from .parameter import Parameter
@@ -25,6 +25,9 @@ __all__ = [
     "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
     "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
 ]  # fmt: skip
+
+
+_RELU, _GELU, _SILU = F.relu, F.gelu, F.silu  # as they are before a program patches them
 
 
 @options
@@ -41,9 +44,9 @@ class ReLU(_InPlace):
     tensor([0., 2.])
     """
 
-    @epilogue(lambda module: relu)
+    @epilogue(lambda module: relu if FUNCTIONS["relu"] is _RELU else None)
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, True) if self.inplace else relu(input)
+        return relu(input) if FUNCTIONS["relu"] is _RELU and not self.inplace else F.relu(input, self.inplace)
 
 
 class Sigmoid(Layer, function=sigmoid, epilogue=lambda module: sigmoid):
@@ -58,7 +61,11 @@ _GELUS = {"none": gelu, "tanh": gelu_tanh}
 
 
 @options
-class GELU(Layer, function=F.gelu, epilogue=lambda module: _GELUS.get(str(module.approximate))):
+class GELU(
+    Layer,
+    function=F.gelu,
+    epilogue=lambda module: _GELUS.get(str(module.approximate)) if FUNCTIONS["gelu"] is _GELU else None,
+):
     """x * Phi(x), with Phi the normal distribution function; `approximate="tanh"` approximates Phi by tanh."""
 
     approximate: str = "none"
@@ -71,7 +78,7 @@ class LogSigmoid(Layer, function=F.logsigmoid):
     """log(sigmoid(x)), for any shape, without overflow."""
 
 
-class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu):
+class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu if FUNCTIONS["silu"] is _SILU else None):
     """x * sigmoid(x) (Elfwing et al. 2017), for any shape; `inplace` writes into the input."""
 
 

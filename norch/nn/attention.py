@@ -11,12 +11,10 @@ from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops._halves import composed
 from ..ops._operand import tensor_of
-from ..ops.attention import attention_mask, scaled_dot_product_attention
-from ..ops.matmul import linear
+from ..ops.attention import attention_mask
 from ..tensor import Tensor
 from . import functional as F
 from . import init
-from .functional import dropout as dropout_
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 from .parameter import add_parameters
@@ -30,7 +28,7 @@ def attended(
 ) -> tuple[Tensor, Tensor]:
     """What each query sees of v, and the weights with which it does, of each head or the mean of the heads."""
     scores = q @ k.mT * scale
-    weights = dropout_((scores if mask is None else scores + mask).softmax(-1), dropout_p, True)
+    weights = F.dropout((scores if mask is None else scores + mask).softmax(-1), dropout_p, True)
     return weights @ v, weights.mean(1) if average else weights
 
 
@@ -152,7 +150,7 @@ class MultiheadAttention(Module):
         else:
             causal = is_causal and key_padding_mask is None
             mask = None if causal else self._mask(q, k, attn_mask, key_padding_mask)
-            out = scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, causal)
+            out = F.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, causal)
         out = self.out_proj(out.permute(to_input).flatten(2))
         return out if batched else out.squeeze(0), weights
 
@@ -183,9 +181,9 @@ class MultiheadAttention(Module):
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> Iterable[Tensor]:
         """The projected query, key and value; one product if they are the same tensor."""
         if self._qkv_same_embed_dim and query is key is value:
-            return linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+            return F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        return map(linear, (query, key, value), self._in_weights(), biases)
+        return map(F.linear, (query, key, value), self._in_weights(), biases)
 
     def _mask(self, q: Tensor, k: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
         """The sum of both masks as floats, of a shape that broadcasts to the scores (N, heads, L, S)."""

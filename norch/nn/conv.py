@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 from ..dtype import dtype as DType
 from ..ops import conv as ops
-from ..ops.composed.pad import pad
 from ..ops.conv import Sizes, per_axis
-from ..ops.conv3d import conv3d, conv_transpose3d
 from ..tensor import Tensor
+from . import functional as F
 from . import init
-from ._layer import changed_options, format_options
+from ._layer import FUNCTIONS, changed_options, format_options
 from .linear import reset_bias
 from .module import Module
 from .parameter import Parameter, add_parameters
@@ -24,7 +23,7 @@ class _Conv(Module):
     """Base of all convolutions; its constructor and forward are those of Conv1d and Conv2d."""
 
     _axes: ClassVar[int]
-    _conv: ClassVar[Any]  # the operation
+    _conv: ClassVar[str]  # the function of nn.functional
     transposed = False
     _padding_modes: tuple[str, ...] = ("zeros", "reflect", "replicate", "circular")
     weight: Parameter
@@ -79,8 +78,8 @@ class _Conv(Module):
             name = type(self).__name__
             ends = ops.paddings(name, padding, self.weight, self.stride, self.dilation, self._axes)
             pairs = [pair for axis in reversed(list(zip(*ends, strict=True))) for pair in axis]
-            input, padding = pad(input, pairs, self.padding_mode), 0
-        return self._conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+            input, padding = F.pad(input, pairs, self.padding_mode), 0
+        return FUNCTIONS[self._conv](input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         zeros, ones = (0,) * self._axes, (1,) * self._axes
@@ -109,7 +108,7 @@ class Conv1d(_Conv):
     norch.Size([1, 3, 8])
     """
 
-    _axes, _conv = 1, staticmethod(ops.conv1d)
+    _axes, _conv = 1, "conv1d"
 
 
 class Conv2d(_Conv):
@@ -121,7 +120,7 @@ class Conv2d(_Conv):
     norch.Size([4, 16, 28, 28])
     """
 
-    _axes, _conv = 2, staticmethod(ops.conv2d)
+    _axes, _conv = 2, "conv2d"
 
 
 class Conv3d(_Conv):
@@ -134,7 +133,7 @@ class Conv3d(_Conv):
     norch.Size([4, 16, 8, 8, 8])
     """
 
-    _axes, _conv = 3, staticmethod(conv3d)
+    _axes, _conv = 3, "conv3d"
 
 
 class _ConvTranspose(_Conv):
@@ -162,7 +161,9 @@ class _ConvTranspose(_Conv):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
-        return self._conv(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+        return FUNCTIONS[self._conv](
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """The output_padding that gives output_size; ValueError if there is none."""
@@ -191,7 +192,7 @@ class ConvTranspose1d(_ConvTranspose):
     norch.Size([1, 2, 14])
     """
 
-    _axes, _conv = 1, staticmethod(ops.conv_transpose1d)
+    _axes, _conv = 1, "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -201,11 +202,11 @@ class ConvTranspose2d(_ConvTranspose):
     norch.Size([1, 2, 14, 14])
     """
 
-    _axes, _conv = 2, staticmethod(ops.conv_transpose2d)
+    _axes, _conv = 2, "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTranspose):
     """The adjoint of Conv3d: (N, in_channels, D, H, W) to (N, out_channels, D', H', W'); otherwise as
     ConvTranspose1d."""
 
-    _axes, _conv = 3, staticmethod(conv_transpose3d)
+    _axes, _conv = 3, "conv_transpose3d"

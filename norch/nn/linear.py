@@ -6,10 +6,9 @@ import math
 from typing import Any
 
 from ..dtype import dtype as DType
-from ..ops.matmul import linear
 from ..tensor import Tensor
 from . import init
-from ._epilogue import takes_epilogue
+from ._epilogue import FUNCTIONS, takes_epilogue
 from ._layer import Layer
 from .module import Module
 from .parameter import Parameter, add_parameters
@@ -55,7 +54,7 @@ class Linear(Layer):
 
     @takes_epilogue
     def forward(self, input: Tensor) -> Tensor:
-        return linear(input, self.weight, self.bias)
+        return FUNCTIONS["linear"](input, self.weight, self.bias)
 
 
 class NonDynamicallyQuantizableLinear(Linear):

@@ -107,7 +107,7 @@ class QuantizedConv1d(Quantized):
     """Conv1d with a weight of integers of 8 bits, which become floats in each call: it saves memory, not time."""
 
     bias: Parameter | None
-    _axes, _conv, forward = Conv1d._axes, staticmethod(Conv1d._conv), Conv1d.forward
+    _axes, _conv, forward = Conv1d._axes, Conv1d._conv, Conv1d.forward
     _options = "in_channels out_channels groups kernel_size stride padding dilation output_padding padding_mode"
 
     def __init__(self, layer: Any, packed: Tensor, scale: Tensor, shape: tuple[int, ...]) -> None:
@@ -121,7 +121,7 @@ class QuantizedConv1d(Quantized):
 class QuantizedConv2d(QuantizedConv1d):
     """Conv2d with a weight of integers, as QuantizedConv1d."""
 
-    _axes, _conv, forward = Conv2d._axes, staticmethod(Conv2d._conv), Conv2d.forward
+    _axes, _conv, forward = Conv2d._axes, Conv2d._conv, Conv2d.forward
 
 
 _LAYERS: dict[type, Any] = {

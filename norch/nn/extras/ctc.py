@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...tensor import Tensor
+from .. import functional as F
 from ..loss import _Loss
-from .ctc_loss import ctc_loss
 
 
 class CTCLoss(_Loss):
@@ -24,4 +24,4 @@ class CTCLoss(_Loss):
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
         options = self.blank, self.reduction, self.zero_infinity
-        return ctc_loss(log_probs, targets, input_lengths, target_lengths, *options)
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, *options)

@@ -18,6 +18,7 @@ from ...ops._operand import tensor_of
 from ...ops.create import arange, ones_like
 from ...ops.values import tensor
 from ...tensor import Tensor
+from .. import functional as F
 from ..embedding import Embedding
 from ..functional._embedding import embedding
 
@@ -129,7 +130,7 @@ class EmbeddingBag(Embedding):
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         options = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse
         bags = per_sample_weights, self.include_last_offset, self.padding_idx
-        return embedding_bag(input, self.weight, offsets, *options, *bags)
+        return F.embedding_bag(input, self.weight, offsets, *options, *bags)
 
     @classmethod
     def from_pretrained(  # type: ignore[override]

@@ -7,12 +7,11 @@ from typing import Any
 from ...dtype import bool_
 from ...errors import ArgumentError, ShapeError
 from ...ops._operand import tensor_of
-from ...ops.attention import attention_mask, scaled_dot_product_attention
+from ...ops.attention import attention_mask
 from ...ops.copy import cat
-from ...ops.matmul import linear
 from ...tensor import Tensor
+from .. import functional as F
 from ..attention import attended
-from ..functional import pad
 
 NAME = "multi_head_attention_forward"
 
@@ -86,7 +85,7 @@ def multi_head_attention_forward(
     if any(w is None for w in weights):
         raise ArgumentError(f"{NAME}: there are no weights of the projections")
     biases: Any = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-    q, k, v = map(linear, (query, key, value), weights, biases)
+    q, k, v = map(F.linear, (query, key, value), weights, biases)
     if bias_k is not None and bias_v is not None:
         k, v = cat([k, bias_k.expand(1, n, -1)]), cat([v, bias_v.expand(1, n, -1)])
     head = embed_dim // num_heads
@@ -108,8 +107,8 @@ def multi_head_attention_forward(
         out, seen = attended(q, k, v, mask, head**-0.5, p, average_attn_weights)
         seen = seen if batched else seen.squeeze(0)
     else:
-        out = scaled_dot_product_attention(q, k, v, mask, p)
-    out = linear(out.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
+        out = F.scaled_dot_product_attention(q, k, v, mask, p)
+    out = F.linear(out.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
     return out if batched else out.squeeze(1), seen
 
 
@@ -126,4 +125,4 @@ def _added(
     mask = mask.reshape(shapes[tuple(mask.shape)])
     if mask.dtype is bool_:
         mask = q.new_zeros(mask.shape).masked_fill_(mask, float("-inf"))
-    return pad(mask, (0, further)) if further else mask
+    return F.pad(mask, (0, further)) if further else mask

@@ -11,6 +11,7 @@ from ...ops._arguments import rename_errors, tensors_of
 from ...ops.conv import per_axis
 from ...ops.pool import Sizes
 from ...tensor import Tensor
+from .. import functional as F
 from .._layer import Layer, options
 
 
@@ -77,7 +78,7 @@ class _MaxUnpool(Layer):
     stride: Any = None
     padding: Any = 0
     _axes: ClassVar[int]
-    _unpool: ClassVar[Any]
+    _unpool: ClassVar[str]
 
     def __post_init__(self) -> None:
         self.stride = self.kernel_size if self.stride is None else self.stride
@@ -85,13 +86,13 @@ class _MaxUnpool(Layer):
             setattr(self, name, per_axis(getattr(self, name), self._axes, type(self).__name__, name))
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        return self._unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return getattr(F, self._unpool)(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpool):
     """The inverse of MaxPool1d; otherwise as MaxUnpool2d."""
 
-    _axes, _unpool = 1, staticmethod(max_unpool1d)
+    _axes, _unpool = 1, "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpool):
@@ -104,10 +105,10 @@ class MaxUnpool2d(_MaxUnpool):
     tensor(4.)
     """
 
-    _axes, _unpool = 2, staticmethod(max_unpool2d)
+    _axes, _unpool = 2, "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpool):
     """The inverse of MaxPool3d; otherwise as MaxUnpool2d."""
 
-    _axes, _unpool = 3, staticmethod(max_unpool3d)
+    _axes, _unpool = 3, "max_unpool3d"

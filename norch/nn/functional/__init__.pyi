@@ -18,7 +18,6 @@ from norch.nn.functional._pool import lp_pool1d as lp_pool1d, lp_pool2d as lp_po
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, fold as fold, interpolate as interpolate, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, unfold as unfold
 from norch.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from norch.ops.batch_norm import batch_norm as batch_norm
-from norch.ops.composed.activation import prelu as prelu
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d
 from norch.ops.composed.distance import cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist
 from norch.ops.composed.pad import pad as pad
@@ -102,6 +101,7 @@ def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., pa
 def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: bool = ...) -> Any: ...
 def max_pool3d_with_indices(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]: """max_pool3d(return_indices=True)."""
 def mish(input: Tensor, inplace: bool = ...) -> Tensor: """x * tanh(softplus(x)) (Misra 2019). Floats only."""
+def prelu(input: Tensor, weight: Tensor) -> Tensor: """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
 def relu6(input: Tensor, inplace: bool = ...) -> Tensor: """min(max(0, x), 6)."""
 def relu_(self: Tensor) -> Tensor: """relu() in place."""
 def rrelu(input: Tensor, lower: float = ..., upper: float = ..., training: bool = ..., inplace: bool = ...) -> Tensor: """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both otherwise (Xu et al. 2015). Floats only."""
