@@ -24,7 +24,7 @@ from .placeholders import passes
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
     "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
-    "register_torch_dispatch", "register_vmap",
+    "register_torch_dispatch", "register_vmap", "triton_op",
 ]  # fmt: skip
 publish(globals(), name="norch.library")
 
@@ -119,6 +119,13 @@ def custom_op(
         return made
 
     return make if fn is None else make(fn)
+
+
+def triton_op(
+    name: str, fn: Any = None, /, *, mutates_args: str | Iterable[str], schema: str | None = None
+) -> Any:  # fmt: skip
+    """custom_op() of a function that may call kernels of Triton, which run on CUDA and need Triton."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:

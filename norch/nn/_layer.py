@@ -49,8 +49,8 @@ class Layer(Module):
         """epilogue: marks forward, as _epilogue.py says."""
         super().__init_subclass__(**named)
         if function is not None:
-            cls._function, cls._epilogue = function, epilogue
-            cls._public = function.__name__ if FUNCTIONS.get(function.__name__) is function else ""
+            cls._function, cls._epilogue, name = function, epilogue, function.__name__
+            cls._public = name if FUNCTIONS.get(name) is function else ""
             cls.forward = Compiled(cls, "forward", _compile_forward)  # type: ignore[assignment]
 
     @classmethod

@@ -16,7 +16,7 @@ from .._tensor.handle import Handle
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
-from ..dtype import DTYPES, check_fits, float32, int64
+from ..dtype import DTYPES, check_fits, float32, int64, uint8
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import public
@@ -454,14 +454,25 @@ def where(condition: Tensor, input: None = ..., other: None = ...) -> tuple[Tens
 @overload
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
 def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Any:
-    """input where condition (bool) holds, other elsewhere; all broadcast. Of condition alone: nonzero(as_tuple=True).
+    """input where condition (bool, or uint8) holds, other elsewhere; all broadcast. Of condition alone: its
+    nonzero(as_tuple=True).
 
     >>> norch.where(norch.tensor([True, False]), 1.0, norch.zeros(2))
     tensor([1., 0.])
     """
     if input is None and other is None:
         return as_operand(condition, "where").nonzero(as_tuple=True)
-    return _where(condition, input, other)
+    try:
+        return _where(condition, input, other)
+    except DTypeError as error:
+        return _by_bytes(condition, input, other, error)
+
+
+def _by_bytes(condition: Any, input: Any, other: Any, error: DTypeError) -> Tensor:
+    """where() of a mask of bytes, which PyTorch had before it had bool; raises error for other dtypes."""
+    if getattr(condition, "dtype", None) is not uint8:
+        raise error
+    return _where(ne(condition, 0), input, other)
 
 
 @method(composed=True)
@@ -490,7 +501,10 @@ subtract, divide, clip = sub, div, clamp
 
 def _where_method(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
     """self where condition holds, other elsewhere."""
-    return _where(condition, self, other)
+    try:
+        return _where(condition, self, other)
+    except DTypeError as error:
+        return _by_bytes(condition, self, other, error)
 
 
 _add_, _sub_, _pow_, _div_ = inplace_form(_add), inplace_form(_sub), inplace_form(_pow), inplace_form(div)

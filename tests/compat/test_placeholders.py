@@ -116,12 +116,13 @@ def test_every_line_of_the_table_can_be_read() -> None:
 # ---- operations of programs ------------------------------------------------------------------------------------------
 
 
-def test_an_operation_with_a_derivative(torch: Any) -> None:
+@pytest.mark.parametrize("make", ["custom_op", "triton_op"])
+def test_an_operation_with_a_derivative(torch: Any, make: str) -> None:
     found = []
     for m in (norch, torch):
         library = importlib.import_module(f"{m.__name__}.library")
 
-        @library.custom_op("testing::scaled", mutates_args=())
+        @getattr(library, make)(f"testing::scaled_{make}", mutates_args=())
         def scaled(x: m.Tensor, y: m.Tensor, factor: float = 2.0) -> m.Tensor:
             return x * y * factor
 
@@ -135,7 +136,8 @@ def test_an_operation_with_a_derivative(torch: Any) -> None:
 
         scaled.register_autograd(backward, setup_context=setup)
         x, y = (m.tensor([1.0, 2.0], requires_grad=True), m.tensor([3.0, 4.0], requires_grad=True))
-        for call in (scaled, m.ops.testing.scaled, m.ops.testing.scaled.default):
+        operation = getattr(m.ops.testing, f"scaled_{make}")
+        for call in (scaled, operation, operation.default):
             call(x, y, 3.0).sum().backward()
         found.append((x.grad.tolist(), y.grad.tolist()))
     assert found[0] == found[1]

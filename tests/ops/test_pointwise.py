@@ -493,3 +493,15 @@ def test_the_exponents_of_frexp_may_be_written() -> None:
     exponent.add_(1)
     mantissa.sum().backward()
     assert x.grad.tolist() == [0.25, 1]
+
+
+def test_where_takes_a_mask_of_bytes_like_torch(torch: Any) -> None:
+    for lib in (norch, torch):
+        mask, x = lib.tensor([1, 0, 2], dtype=lib.uint8), lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        for call in (lambda lib=lib, m=mask, x=x: lib.where(m, x, -x), lambda m=mask, x=x: x.where(m, -x)):
+            x.grad = None
+            call().sum().backward()
+            assert call().tolist() == [1, -2, 3] and x.grad.tolist() == [1, -1, 1]
+        assert lib.where(mask, 1, 0).tolist() == [1, 0, 1]
+        with pytest.raises(RuntimeError):
+            lib.where(mask.to(lib.int32), x, -x)
