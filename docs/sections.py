@@ -41,7 +41,7 @@ SECTIONS = {
     "norch.ops.getitem": "Indexing",
     "norch.ops.composed.statistics": "Statistics and distances",
     "norch.ops.composed.distance": "Statistics and distances",
-    "norch._stft": "Signals",
+    "norch.fft._stft": "Signals",
     "norch.ops.complex": "Complex numbers",
     "norch.ops.composed.numeric": "Pointwise",
     "norch.ops.composed.histogram": "Statistics and distances",

@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from norch import accelerator as accelerator, amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, quasirandom as quasirandom, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils, version as version
 from norch._binding.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from norch._package.typing import DTypeLike, DeviceLike, Operand
-from norch._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, kaiser_window as kaiser_window
 from norch._tensor.representation import set_printoptions as set_printoptions
 from norch._tensor.size import Size as Size
 from norch.amp.autocast_mode import autocast as autocast, clear_autocast_cache as clear_autocast_cache, get_autocast_dtype as get_autocast_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled, is_autocast_enabled as is_autocast_enabled, set_autocast_cache_enabled as set_autocast_cache_enabled, set_autocast_dtype as set_autocast_dtype, set_autocast_enabled as set_autocast_enabled
 from norch.amp.grad_scaler import GradScaler as GradScaler
 from norch.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, set_detect_anomaly as _set_detect_anomaly
 from norch.autograd.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
+from norch.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_float32_matmul_precision as get_float32_matmul_precision, set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms
 from norch.compat.as_torch import as_torch as as_torch
-from norch.compat.backends import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_float32_matmul_precision as get_float32_matmul_precision, set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms
 from norch.compat.legacy import _TensorType
 from norch.compat.typed_storage import TypedStorage as TypedStorage
 from norch.device import device as device, get_default_device as get_default_device, set_default_device as set_default_device
 from norch.dtype import can_cast as can_cast, dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, memory_format as memory_format, promote_types as promote_types, set_default_dtype as set_default_dtype
 from norch.errors import ArgumentError as ArgumentError, BoundsError as BoundsError, CaptureError as CaptureError, DTypeError as DTypeError, DeviceError as DeviceError, DivisionError as DivisionError, Error as Error, LinAlgError as LinAlgError, MetaError as MetaError, OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError
+from norch.fft._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, kaiser_window as kaiser_window
 from norch.func import vmap as vmap
 from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle

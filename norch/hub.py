@@ -1,8 +1,60 @@
-"""``norch.hub`` at the path that scripts import it by; compat/hub.py holds it."""
+"""``norch.hub``: the folder of downloaded weights, and what is in it. norch downloads neither code nor weights."""
 
-import sys
+from __future__ import annotations
 
-from .compat import hub
-from .compat.hub import *  # noqa: F403  (for type checkers)
+import os
+import re
+from typing import Any
+from urllib.parse import urlparse as urlparse
 
-sys.modules[__name__] = hub
+from ._package.exports import publish
+from .compat.refused import refused
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+publish(globals())
+
+WHY = "norch downloads neither code nor weights; norch.load reads a file of weights, PyTorch's too"
+download_url_to_file, help, list, load = refused(  # noqa: A001
+    "norch.hub", WHY, "download_url_to_file help list load"
+)
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # of the checksum in a name such as "resnet18-5c106cde.pth"
+_directory: str | None = None
+
+
+def _get_torch_home() -> str:
+    """The folder of PyTorch's caches: of the variables TORCH_HOME and XDG_CACHE_HOME, or ~/.cache/torch."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
+
+
+def get_dir() -> str:
+    """The folder that load_state_dict_from_url() looks in: that of set_dir(), or hub below PyTorch's caches."""
+    return _directory or os.path.join(_get_torch_home(), "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Sets the folder that load_state_dict_from_url() looks in."""
+    global _directory
+    _directory = os.path.expanduser(os.fspath(d))
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = False,
+) -> Any:
+    """The weights in the file of the URL's name in get_dir()/checkpoints, or model_dir, if PyTorch or you stored it
+    there. NotImplementedError where there is none."""
+    from .serialization import load as read
+
+    name = file_name or os.path.basename(urlparse(url).path)
+    path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), name)
+    if not os.path.exists(path):
+        raise NotImplementedError(
+            f"norch.hub.load_state_dict_from_url: norch downloads neither code nor weights; store {url} as {path}"
+        )
+    return read(path, map_location)

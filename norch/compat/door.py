@@ -138,9 +138,9 @@ class Door:
         if own == "norch.serialization":
             self.set(module, "save", _saver(module.save))
             self.set(norch, "save", module.save)
-        elif own == "norch.version":
+        elif path == "version":
             self.set(module, "__version__", TorchVersion(VERSION))
-        elif own == "norch.__config__":
+        elif path == "__config__":
             show = module.show
             self.set(module, "__version__", OWN_VERSION)
             self.set(module, "show", lambda: f"torch {VERSION}: {SUMMARY}\n{show()}")

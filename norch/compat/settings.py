@@ -11,9 +11,9 @@ from typing import Any
 
 import norch
 
+from .. import backends
 from ..ops.composed.type_properties import TYPES
 from ..storage import Storage
-from . import backends
 from .typed_storage import TypedStorage
 
 _values = {"interop": 1, "warn_always": False, "warn_only": False}

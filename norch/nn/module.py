@@ -224,7 +224,7 @@ class Module(StateDict):
         registry: Any = state.get(kind)
         if registry is None:
             raise AttributeError(f"cannot assign {name!r} before super().__init__() was called")
-        if self._registry_of(name) is not registry:
+        if name not in registry:
             self._unbind(name)
         registry[name] = value
         state[name] = value

@@ -8,7 +8,7 @@ from .._package.typing import Any
 
 # Modules, relative to norch, with their functions in norch, and with the methods of Tensor that they declare.
 FUNCTIONS = {
-    "._stft": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
+    ".fft._stft": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
     ".ops.composed.activation": "hardshrink prelu threshold",
     ".ops.composed.diagonal": "diag diag_embed diagflat trace tril triu",
     ".ops.composed.distance": "cdist cosine_similarity pairwise_distance pdist renorm",
@@ -77,6 +77,6 @@ def deferred_methods() -> dict[str, DeferredMethod]:
     """The methods of Tensor that wait for the modules above."""
     declared = {name: f"norch{module}" for module, names in _METHODS.items() for name in names.split()}
     return {
-        **{name: DeferredMethod("norch._stft", name) for name in ("istft", "stft")},
+        **{name: DeferredMethod("norch.fft._stft", name) for name in ("istft", "stft")},
         **{name: _DeclaredMethod(module, name) for name, module in declared.items()},
     }

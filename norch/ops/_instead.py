@@ -11,7 +11,7 @@ from .._package.typing import Any
 from .._tensor.handle import Handle
 from ..errors import PACKAGE
 
-_FILES = ("ops", os.path.join("nn", "functional"), "fft.py", "linalg.py", "special.py", "_stft.py")
+_FILES = ("ops", os.path.join("nn", "functional"), "fft", "linalg.py", "special.py")
 _FUNCTIONS = tuple(PACKAGE + path for path in _FILES)
 
 

@@ -1,5 +1,5 @@
 """``norch.utils.model_zoo``: the older name of norch.hub's functions."""
 
-from ..compat.hub import load_state_dict_from_url as load_url
+from ..hub import load_state_dict_from_url as load_url
 
 __all__ = ["load_url"]

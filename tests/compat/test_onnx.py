@@ -510,11 +510,11 @@ def test_options_that_norch_does_not_know_are_refused(options: Any) -> None:
 
 
 def test_tensors_of_2_gb_are_refused() -> None:
-    from norch.compat import onnx_graph
+    from norch.onnx import _graph
 
-    before, onnx_graph.LIMIT = onnx_graph.LIMIT, 100
+    before, _graph.LIMIT = _graph.LIMIT, 100
     try:
         with pytest.raises(norch.onnx.OnnxExporterError, match="need 256 bytes.*2 GB"):
             norch.onnx.export(nn.Linear(8, 8), norch.ones(8))
     finally:
-        onnx_graph.LIMIT = before
+        _graph.LIMIT = before

@@ -16,22 +16,22 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._binding.numbers import int64
-from ._package.exports import publish
-from .autograd.differentiable import differentiable
-from .dtype import get_default_dtype
-from .errors import ArgumentError, BoundsError, DTypeError
-from .ops._arguments import named_function, rename_errors
-from .ops._instead import guard
-from .ops._operand import tensor_of
-from .ops._out import take_out
-from .ops.composed.pad import constant_pad_nd
-from .ops.composed.shape import roll
-from .ops.copy import cat
-from .ops.create import dtype_or_default, zeros
-from .ops.linalg.lapack import call
-from .ops.values import finished, iota
-from .tensor import Tensor
+from .._binding.numbers import int64
+from .._package.exports import publish
+from ..autograd.differentiable import differentiable
+from ..dtype import get_default_dtype
+from ..errors import ArgumentError, BoundsError, DTypeError
+from ..ops._arguments import named_function, rename_errors
+from ..ops._instead import guard
+from ..ops._operand import tensor_of
+from ..ops._out import take_out
+from ..ops.composed.pad import constant_pad_nd
+from ..ops.composed.shape import roll
+from ..ops.copy import cat
+from ..ops.create import dtype_or_default, zeros
+from ..ops.linalg.lapack import call
+from ..ops.values import finished, iota
+from ..tensor import Tensor
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",

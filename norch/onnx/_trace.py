@@ -1,9 +1,9 @@
-"""What a model computes, as lists of library calls, one for each of several sizes of its inputs: for onnx_graph.py.
+"""What a model computes, as lists of library calls, one for each of several sizes of its inputs: for _graph.py.
 
 Within `with Trace()` the inputs, parameters and buffers of the model are batched tensors of a level of its own
 (batching/level.py). Each library call that gets one comes to `Trace.notes`, which runs it on the elements and notes
 it. So the calls that norch.vmap has rules for, a closed set, are those that ONNX operators are written for
-(onnx_calls.py), and whatever is composed of them is exported without a word about it. The recordings of norch.capture
+(_calls.py), and whatever is composed of them is exported without a word about it. The recordings of norch.capture
 would not serve: their plans hold addresses, strides and sizes of one run, and views are no calls there.
 
 Sizes are plain integers while the model runs. `sizes` compares runs with other sizes of the dynamic axes, and finds the

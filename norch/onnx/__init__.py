@@ -1,6 +1,6 @@
 """``norch.onnx``: models as ONNX files, by the package onnx (``pip install "norch-dl[onnx]"``).
 
-onnx_trace.py notes the library calls of the model, onnx_calls.py has the operators of each, onnx_graph.py writes them.
+_trace.py notes the library calls of the model, _calls.py has the operators of each, _graph.py writes them.
 
 >>> norch.onnx.export(model, (x,), "model.onnx", dynamic_axes={"x": {0: "batch"}})  # doctest: +SKIP
 """
@@ -16,13 +16,13 @@ from typing import Any
 from .._package.exports import publish
 from .._tensor import handle as _handle
 from ..autograd.grad_mode import no_grad
+from ..compat.pytree import tree_flatten, tree_unflatten
 from ..errors import ArgumentError
 from ..overrides import TorchFunctionMode
-from .onnx_trace import OnnxExporterError, Symbols, Trace, same_calls
-from .pytree import tree_flatten, tree_unflatten
+from ._trace import OnnxExporterError, Symbols, Trace, same_calls
 
 __all__ = ["ONNXProgram", "OnnxExporterError", "export", "is_in_onnx_export"]
-publish(globals(), name="norch.onnx")
+publish(globals())
 
 _OPSETS = range(18, 24)
 _exporting = False
@@ -339,8 +339,8 @@ def _traces(model: Any, inputs: _Inputs) -> tuple[list[Any], Symbols]:
 
 def _made(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opset: int, folds: bool) -> Any:
     """The ModelProto."""
-    from ..version import __version__
-    from .onnx_graph import Graph, Ref
+    from .. import __version__
+    from ._graph import Graph, Ref
 
     found, symbols = _traces(model, inputs)
     traces = [one[0] for one in found]

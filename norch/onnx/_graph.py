@@ -1,4 +1,4 @@
-"""An ONNX graph of the library calls of several traces (onnx_trace.py): nodes, initializers, and sizes.
+"""An ONNX graph of the library calls of several traces (_trace.py): nodes, initializers, and sizes.
 
 A size that is the same in all traces is a number of the file; any other is computed there from the shapes of the inputs
 by the formula that gives it in all traces. A constant that differs between traces is rebuilt from such sizes: full of
@@ -13,8 +13,8 @@ from typing import Any
 
 from .._binding.library import constants, lib
 from ..dtype import DTYPES
-from .onnx_calls import ENTRIES
-from .onnx_trace import VIEWS, Call, OnnxExporterError, Symbols, Trace, Value, numbers_in
+from ._calls import ENTRIES
+from ._trace import VIEWS, Call, OnnxExporterError, Symbols, Trace, Value, numbers_in
 
 # The element types of ONNX (TensorProto.DataType) by norch's names.
 TYPES = {

@@ -14,15 +14,15 @@ from typing import Any, TypeVar, overload
 from typing import Final as Final
 
 from .._package.exports import publish
+from ..compat.refused import refused
 from ..nn.module import Module
-from .refused import refused
 
 __all__ = [
     "CompilationUnit", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "fork", "freeze",
     "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save",
     "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
-publish(globals(), name="norch.jit")
+publish(globals())
 
 
 class BroadcastingList:

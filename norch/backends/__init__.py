@@ -14,8 +14,8 @@ from typing import Any
 
 from .._binding.library import lib
 from .._package.exports import publish
-from .placeholders import OTHER_PARTS, kind
-from .sdpa import sdpa_kernel
+from ..compat.placeholders import OTHER_PARTS, kind
+from ..compat.sdpa import sdpa_kernel
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "cpu", "cuda", "cudnn", "get_float32_matmul_precision", "mkl", "mkldnn",

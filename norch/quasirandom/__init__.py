@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._package.exports import publish
-from .dtype import dtype as DType
-from .dtype import float32, get_default_dtype, int64
-from .errors import ArgumentError
-from .ops.create import arange, eye, zeros
-from .ops.random import randint
-from .ops.values import tensor
-from .random import Generator
-from .tensor import Tensor
+from .._package.exports import publish
+from ..dtype import dtype as DType
+from ..dtype import float32, get_default_dtype, int64
+from ..errors import ArgumentError
+from ..ops.create import arange, eye, zeros
+from ..ops.random import randint
+from ..ops.values import tensor
+from ..random import Generator
+from ..tensor import Tensor
 
 __all__ = ["SobolEngine"]
 

@@ -1,7 +1,7 @@
 """``norch._C``: what libraries call of PyTorch's private module. None of it changes a result, so it does nothing."""
 
-from ._package.exports import publish
-from .tensor import disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
+from .._package.exports import publish
+from ..tensor import disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
 
 
 def _log_api_usage_once(name: str) -> None:
@@ -22,4 +22,4 @@ def _jit_set_profiling_mode(enabled: bool) -> bool:
     return False
 
 
-publish(globals(), {"..overrides": "DisableTorchFunction DisableTorchFunctionSubclass"})
+publish(globals(), {"...overrides": "DisableTorchFunction DisableTorchFunctionSubclass"})

@@ -1,7 +1,7 @@
 """``norch.__config__``: how norch was built."""
 
-from . import __version__
-from ._binding.threads import get_num_threads
+from .. import __version__
+from .._binding.threads import get_num_threads
 
 
 def show() -> str:

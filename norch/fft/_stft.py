@@ -6,21 +6,21 @@ import math
 import warnings
 from typing import Any
 
-from . import fft
-from ._binding.numbers import int64
-from ._package.typing import DeviceLike
-from .autograd.levels import holds
-from .dtype import dtype as DType
-from .dtype import float64
-from .errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
-from .ops._arguments import rename_errors
-from .ops._operand import tensor_of
-from .ops.complex import view_as_real
-from .ops.composed.pad import pad
-from .ops.create import arange, dtype_or_default, ones
-from .ops.special import i0
-from .ops.values import as_asked
-from .tensor import Tensor
+from .. import fft
+from .._binding.numbers import int64
+from .._package.typing import DeviceLike
+from ..autograd.levels import holds
+from ..dtype import dtype as DType
+from ..dtype import float64
+from ..errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
+from ..ops._arguments import rename_errors
+from ..ops._operand import tensor_of
+from ..ops.complex import view_as_real
+from ..ops.composed.pad import pad
+from ..ops.create import arange, dtype_or_default, ones
+from ..ops.special import i0
+from ..ops.values import as_asked
+from ..tensor import Tensor
 
 # ---- windows ---------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The ONNX operators of each library call: one entry a call, a function of the graph, the results (Refs) and the
 arguments of the call (Refs, numbers, and Sizes), which gives the names of the results.
 
-Rows of csrc/ops.def are in onnx_rows.py. A call without an entry is refused by its name and the line of the program.
+Rows of csrc/ops.def are in _rows.py. A call without an entry is refused by its name and the line of the program.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._binding.library import constants
-from .onnx_rows import binary, reduction, ternary, unary
+from ._rows import binary, reduction, ternary, unary
 
 ENTRIES: dict[str, Callable[..., Any]] = {}
 _INT64 = constants["INT64"]
