@@ -527,8 +527,12 @@ def test_what_a_scaler_refuses() -> None:
         scaler.step(optimizer, closure=lambda: 1.0)
     with pytest.raises(norch.Error, match="is empty"):
         scaler.load_state_dict({})
-    with pytest.raises(norch.ArgumentError, match="growth_factor must be above 1"):
-        amp.GradScaler("cpu", growth_factor=1.0)
+    for wrong in ({"growth_factor": 1.0}, {"backoff_factor": 1.0}):
+        with pytest.raises(norch.ArgumentError, match="growth_factor must be above 1 and backoff_factor below"):
+            amp.GradScaler("cpu", **wrong)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not amp.GradScaler("cuda", enabled=False).is_enabled()  # without a device, too
     with pytest.raises(TypeError, match="an iterable of tensors, not float"):
         scaler.scale(1.0)
     half = ones(2, dtype=norch.float16, requires_grad=True)

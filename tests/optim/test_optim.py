@@ -55,6 +55,7 @@ CASES = [
     ("NAdam", {"lr": 0.1, "weight_decay": 0.1}),
     ("NAdam", {"lr": 0.1, "decoupled_weight_decay": True, "weight_decay": 0.1, "momentum_decay": 0.1}),
     ("RAdam", {"lr": 0.1, "betas": (0.5, 0.7)}),
+    ("RAdam", {"lr": 0.1, "betas": (0.9, 0.99)}),  # corrected from the sixth step
     ("RAdam", {"lr": 0.1, "decoupled_weight_decay": True, "weight_decay": 0.1, "betas": (0.5, 0.8)}),
     ("Rprop", {"lr": 0.1}),
     ("Rprop", {"lr": 0.1, "etas": (0.3, 1.5), "step_sizes": (0.05, 0.2), "maximize": True}),
@@ -154,10 +155,11 @@ def test_hooks_like_torch(torch):
     q.grad = torch.ones(2)
     told = hooked(norch, p)
     assert told == hooked(torch, q) and len(told) == 16, told
-    opt = optim.SGD([p])
-    opt.register_step_pre_hook(lambda *_: 1)
-    with pytest.raises(norch.Error, match="step pre-hook"):
-        opt.step()
+    for wrong in (1, ((), {}, 1)):
+        opt = optim.SGD([p])
+        opt.register_step_pre_hook(lambda *_, wrong=wrong: wrong)
+        with pytest.raises(norch.Error, match="step pre-hook"):
+            opt.step()
 
 
 def test_sgd_by_hand():
@@ -314,6 +316,8 @@ def test_load_state_dict_errors_change_nothing():
         {**good, "param_groups": [{**good["param_groups"][0], "params": [0, 1]}]},
         {**good, "param_groups": [{**good["param_groups"][0], "lr": -1.0}]},
         {**good, "state": {7: {}}},
+        None,
+        [*good.items()],
         {**good, "state": {0: {"momentum_buffer": norch.zeros(3)}}},
     ):
         with pytest.raises(ValueError):
@@ -356,6 +360,9 @@ def test_bad_arguments_raise():
     for options in ({"betas": (1.0, 0.9)}, {"betas": (0.9, -0.1)}, {"eps": -1.0}, {"lr": -1.0}):
         with pytest.raises(ValueError):
             optim.Adam([p], **options)
+    for etas in ((0.0, 1.2), (0.5, 1.0), (1.0, 1.2)):
+        with pytest.raises(ValueError, match="invalid etas"):
+            optim.Rprop([p], etas=etas)
     for rate in (-1.0, "a", None):
         with pytest.raises(ValueError, match="invalid lr value"):
             optim.LBFGS([p], lr=rate)
