@@ -20,8 +20,8 @@ from .op import OPCODES, method
 from .pointwise import abs, ne
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
 
-_ABS, _LOG, _ISFINITE, _POW, _DIV, _MUL, _WHERE, _SUM, _AMAX, _AMIN = (
-    OPCODES[name] for name in "abs log isfinite pow div mul where sum amax amin".split()
+_ABS, _LOG, _ISFINITE, _DIV, _MUL, _WHERE, _SUM, _AMAX, _AMIN = (
+    OPCODES[name] for name in "abs log isfinite div mul where sum amax amin".split()
 )
 
 
@@ -79,9 +79,9 @@ def _power_norm(x: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
     top = lib.norch_reduce(_AMAX if p > 0 else _AMIN, size, axes, True, -1, 0.0)
     known = lib.norch_unary(_ISFINITE, lib.norch_unary(_LOG, top))  # neither 0 nor infinite
     top = lib.norch_ternary(_WHERE, known, top, operand(1.0))
-    powers = lib.norch_binary(_POW, lib.norch_binary(_DIV, size, top), operand(p))
+    powers = lib.norch_binary(_DIV, size, top).pow(p)  # which multiplies for small integers
     total = lib.norch_reduce(_SUM, powers, axes, True, -1, 0.0)
-    out = lib.norch_binary(_MUL, lib.norch_binary(_POW, total, operand(1 / p)), top)
+    out = lib.norch_binary(_MUL, total.pow(1 / p), top)
     return out if keepdim else lib.norch_reduce(_SUM, out, axes, False, -1, 0.0)  # of one element each
 
 
