@@ -36,6 +36,10 @@ from norch._binding.library import lib
 from norch.ops._rows import OPCODES
 from norch.testing import assert_close
 
+says_read_only = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy before 2.1 exports no read-only array through DLPack"
+)
+
 OTHER_LAYOUTS = ("transposed", "strided", "offset", "flipped", "expanded")
 # Relative error of a few units in the last place; cases multiply it by their slack.
 TOLERANCES = {"float32": 5e-7, "float64": 2e-15}

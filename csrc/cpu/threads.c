@@ -8,7 +8,9 @@
  *   worker        look, sleep ..| join, take chunks ... leave |  look, sleep
  *
  * Both spin for a while before they sleep: in a training step the next job comes sooner than a sleeping thread
- * wakes. */
+ * wakes.
+ *
+ * WebAssembly has one thread, whatever number is set. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -21,15 +23,17 @@
 #define MAX_THREADS 256
 #define SPIN 100000 /* nanoseconds of spinning before a sleep: waking takes up to 50,000 */
 
+static int32_t wanted_threads; /* 0: not yet set */
+
+#ifndef __wasm__
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_arrived = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t spares_wanted = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t worker_left = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t one_job = PTHREAD_MUTEX_INITIALIZER;
 
-static int32_t wanted_threads; /* 0: not yet set */
-static int32_t started;        /* workers alive */
-static int32_t helpers;        /* how many workers jobs use; the others sleep; changed under the lock */
+static int32_t started; /* workers alive */
+static int32_t helpers; /* how many workers jobs use; the others sleep; changed under the lock */
 static _Thread_local int32_t thread_index;
 static _Thread_local uint64_t seen; /* the value of open_job for the last job of this worker */
 static _Thread_local bool inside_job;
@@ -172,16 +176,6 @@ static int32_t thread_count(void) {
     return count;
 }
 
-int64_t norch_num_threads(void) { return thread_count(); }
-
-int32_t norch_set_num_threads(int64_t count) {
-    if (count < 1 || count > MAX_THREADS)
-        return nr_fail(NORCH_ERROR_VALUE, "set_num_threads: %lld is not between 1 and %d", (long long)count,
-                       MAX_THREADS);
-    __atomic_store_n(&wanted_threads, (int32_t)count, __ATOMIC_RELAXED);
-    return NORCH_OK;
-}
-
 int32_t nr_threads(void) { return inside_job ? 1 : thread_count(); }
 
 /* Starts the missing workers; if that fails there are fewer, which is no error. The lock is held. */
@@ -224,4 +218,26 @@ void nr_share(int64_t chunks, void (*body)(void *context, int64_t chunk), void *
     spin_until(nobody_inside);
     sleep_until_empty();
     pthread_mutex_unlock(&one_job);
+}
+
+#else
+
+static int32_t thread_count(void) { return 1; }
+
+int32_t nr_threads(void) { return 1; }
+
+void nr_share(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context) {
+    for (int64_t chunk = 0; chunk < chunks; chunk++) body(context, chunk);
+}
+
+#endif
+
+int64_t norch_num_threads(void) { return thread_count(); }
+
+int32_t norch_set_num_threads(int64_t count) {
+    if (count < 1 || count > MAX_THREADS)
+        return nr_fail(NORCH_ERROR_VALUE, "set_num_threads: %lld is not between 1 and %d", (long long)count,
+                       MAX_THREADS);
+    __atomic_store_n(&wanted_threads, (int32_t)count, __ATOMIC_RELAXED);
+    return NORCH_OK;
 }

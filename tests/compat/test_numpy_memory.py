@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checks import says_read_only
 
 import norch
 from norch._binding.library import lib
@@ -135,6 +136,7 @@ def test_arrays_over_a_tensor_whose_elements_lie_elsewhere() -> None:
         norch.from_numpy(x.numpy().view("uint8")[1:9].view("float32"))
 
 
+@says_read_only
 @pytest.mark.host
 def test_a_long_chain_of_owners_ends() -> None:
     x = norch.ones(2)

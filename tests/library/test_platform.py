@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import norch
 from norch._files import section
 
 pytestmark = pytest.mark.host
@@ -44,6 +45,17 @@ def test_processors_are_those_that_the_process_may_use(program):
     one = min(os.sched_getaffinity(0))
     bound = subprocess.run([program], stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, {one}))
     assert bound.stdout.split()[1] == b"1"
+
+
+def test_any_number_of_threads_does_all_the_work():
+    x, before = norch.arange(1_000_000), norch.get_num_threads()
+    try:
+        for count in (1, 2, 3, 256):
+            norch.set_num_threads(count)
+            assert norch.get_num_threads() == (1 if sys.platform == "emscripten" else count)
+            assert norch.equal((x + x) // 2, x) and (-x).sort()[0][0].item() == -999_999
+    finally:
+        norch.set_num_threads(before)
 
 
 @pytest.mark.native("shared memory")

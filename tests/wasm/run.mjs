@@ -3,16 +3,14 @@
 //     node tests/wasm/run.mjs FOLDER WHEEL [arguments of pytest]
 //
 // FOLDER, which Python sees as /folder, holds the npm package pyodide (node_modules), the Python packages of the tests (site),
-// and what tests/wasm/record.py wrote (cases.norch). The status is pytest's.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+// and may hold what tests/wasm/record.py wrote (cases.norch). The status is pytest's.
+import { existsSync, readFileSync } from "node:fs";
+import { load } from "./load.mjs";
 
 const [folder, wheel, ...given] = process.argv.slice(2);
-const found = createRequire(pathToFileURL(folder + "/")).resolve("pyodide/pyodide.mjs");
-const { loadPyodide } = await import(pathToFileURL(found));
-const environment = Object.entries(process.env).filter(([name]) => name.startsWith("NORCH_TEST_"));
-const python = await loadPyodide({ env: { HOME: "/tmp", NORCH_TEST_TORCH: "0", NORCH_TEST_RECORDED: "/folder/cases.norch", ...Object.fromEntries(environment) } });
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("NORCH_TEST_")));
+if (existsSync(`${folder}/cases.norch`)) environment.NORCH_TEST_RECORDED ??= "/folder/cases.norch";
+const { python } = await load(folder, wheel, { env: { HOME: "/tmp", NORCH_TEST_TORCH: "0", ...environment } });
 // Not the checkout itself, whose package would be found before the wheel's.
 const parts = ["tests", "examples", "benchmarks", "release"].map((part) => [`/checkout/${part}`, `${process.cwd()}/${part}`]);
 for (const [at, root] of [...parts, ["/folder", folder]]) {
@@ -20,7 +18,6 @@ for (const [at, root] of [...parts, ["/folder", folder]]) {
     python.FS.mount(python.FS.filesystems.NODEFS, { root }, at);
 }
 python.FS.writeFile("/checkout/pyproject.toml", readFileSync("pyproject.toml")); // pytest's options
-python.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel", { extractDir: "/installed" });
 python.globals.set("given", python.toPy(given));
 let status = 1;
 try {
