@@ -50,11 +50,19 @@ class ReLU(_InPlace):
 
 
 class Sigmoid(Layer, function=sigmoid, epilogue=lambda module: sigmoid):
-    """1 / (1 + exp(-x)), for any shape."""
+    """1 / (1 + exp(-x)), for any shape.
+
+    >>> norch.nn.Sigmoid()(norch.zeros(1))
+    tensor([0.5000])
+    """
 
 
 class Tanh(Layer, function=tanh, epilogue=lambda module: tanh):
-    """The hyperbolic tangent, for any shape."""
+    """The hyperbolic tangent, for any shape.
+
+    >>> norch.nn.Tanh()(norch.tensor([-1.0, 0.0]))
+    tensor([-0.7616,  0.0000])
+    """
 
 
 _GELUS = {"none": gelu, "tanh": gelu_tanh}
@@ -66,7 +74,11 @@ class GELU(
     function=F.gelu,
     epilogue=lambda module: _GELUS.get(str(module.approximate)) if FUNCTIONS["gelu"] is _GELU else None,
 ):
-    """x * Phi(x), with Phi the normal distribution function; `approximate="tanh"` approximates Phi by tanh."""
+    """x * Phi(x), with Phi the normal distribution function; `approximate="tanh"` approximates Phi by tanh.
+
+    >>> norch.nn.GELU()(norch.tensor([-1.0, 1.0]))
+    tensor([-0.1587,  0.8413])
+    """
 
     approximate: str = "none"
 
@@ -79,7 +91,11 @@ class LogSigmoid(Layer, function=F.logsigmoid):
 
 
 class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu if FUNCTIONS["silu"] is _SILU else None):
-    """x * sigmoid(x) (Elfwing et al. 2017), for any shape; `inplace` writes into the input."""
+    """x * sigmoid(x) (Elfwing et al. 2017), for any shape; `inplace` writes into the input.
+
+    >>> norch.nn.SiLU()(norch.tensor([-1.0, 1.0]))
+    tensor([-0.2689,  0.7311])
+    """
 
 
 class Mish(_InPlace, function=F.mish):
@@ -87,7 +103,11 @@ class Mish(_InPlace, function=F.mish):
 
 
 class ReLU6(_InPlace, function=F.relu6):
-    """min(max(0, x), 6), for any shape; `inplace` writes into the input."""
+    """min(max(0, x), 6), for any shape; `inplace` writes into the input.
+
+    >>> norch.nn.ReLU6()(norch.tensor([-1.0, 8.0]))
+    tensor([0., 6.])
+    """
 
 
 class SELU(_InPlace, function=F.selu):
@@ -95,20 +115,32 @@ class SELU(_InPlace, function=F.selu):
 
 
 class Hardsigmoid(_InPlace, function=F.hardsigmoid):
-    """relu6(x + 3) / 6, for any shape; `inplace` writes into the input."""
+    """relu6(x + 3) / 6, for any shape; `inplace` writes into the input.
+
+    >>> norch.nn.Hardsigmoid()(norch.tensor([-4.0, 0.0]))
+    tensor([0.0000, 0.5000])
+    """
 
     _shown = ()
 
 
 class Hardswish(_InPlace, function=F.hardswish):
-    """x * relu6(x + 3) / 6, for any shape; `inplace` writes into the input."""
+    """x * relu6(x + 3) / 6, for any shape; `inplace` writes into the input.
+
+    >>> norch.nn.Hardswish()(norch.tensor([-1.0, 3.0]))
+    tensor([-0.3333,  3.0000])
+    """
 
     _shown = ()
 
 
 @options
 class LeakyReLU(Layer, function=F.leaky_relu):
-    """x if x > 0, else negative_slope * x; `inplace` writes into the input."""
+    """x if x > 0, else negative_slope * x; `inplace` writes into the input.
+
+    >>> norch.nn.LeakyReLU(0.1)(norch.tensor([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """
 
     negative_slope: float = 1e-2
     inplace: bool = False
@@ -116,7 +148,11 @@ class LeakyReLU(Layer, function=F.leaky_relu):
 
 @options
 class ELU(Layer, function=F.elu):
-    """x if x > 0, else alpha * (exp(x) - 1); `inplace` writes into the input."""
+    """x if x > 0, else alpha * (exp(x) - 1); `inplace` writes into the input.
+
+    >>> norch.nn.ELU()(norch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
 
     alpha: float = 1.0
     inplace: bool = False
@@ -162,7 +198,11 @@ class Hardtanh(Layer):
 
 @options
 class Threshold(Layer, function=F.threshold):
-    """x if x > threshold, else value; `inplace` writes into the input."""
+    """x if x > threshold, else value; `inplace` writes into the input.
+
+    >>> norch.nn.Threshold(1.0, 9.0)(norch.tensor([0.5, 2.0]))
+    tensor([9., 2.])
+    """
 
     threshold: float
     value: float
@@ -205,14 +245,22 @@ class PReLU(Layer):
 
 @options
 class Softplus(Layer, function=F.softplus):
-    """log(1 + exp(beta * x)) / beta, for any shape; x itself where beta * x > threshold."""
+    """log(1 + exp(beta * x)) / beta, for any shape; x itself where beta * x > threshold.
+
+    >>> norch.nn.Softplus()(norch.tensor([0.0, 50.0]))
+    tensor([ 0.6931, 50.0000])
+    """
 
     beta: float = 1.0
     threshold: float = 20.0
 
 
 class Softsign(Layer, function=F.softsign):
-    """x / (1 + |x|), for any shape."""
+    """x / (1 + |x|), for any shape.
+
+    >>> norch.nn.Softsign()(norch.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
 
 
 class Tanhshrink(Layer, function=F.tanhshrink):
@@ -226,11 +274,19 @@ class _Shrink(Layer):
 
 
 class Hardshrink(_Shrink, function=F.hardshrink):
-    """x if |x| > lambd, else 0."""
+    """x if |x| > lambd, else 0.
+
+    >>> norch.nn.Hardshrink()(norch.tensor([0.25, 1.0]))
+    tensor([0., 1.])
+    """
 
 
 class Softshrink(_Shrink, function=F.softshrink):
-    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0."""
+    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0.
+
+    >>> norch.nn.Softshrink()(norch.tensor([0.25, 1.0]))
+    tensor([0.0000, 0.5000])
+    """
 
 
 @options
@@ -259,7 +315,11 @@ class Softmax(_Softmax, function=F.softmax):
 
 
 class LogSoftmax(_Softmax, function=F.log_softmax):
-    """log(softmax(x)) along `dim`, without overflow; otherwise as Softmax."""
+    """log(softmax(x)) along `dim`, without overflow; otherwise as Softmax.
+
+    >>> norch.nn.LogSoftmax(1)(norch.zeros(1, 2))
+    tensor([[-0.6931, -0.6931]])
+    """
 
 
 class Softmin(_Softmax, function=F.softmin):

@@ -36,7 +36,11 @@ class Dropout1d(_Dropout, function=F.dropout1d):
 
 
 class Dropout2d(_Dropout, function=F.dropout2d):
-    """Dropout of whole channels of (N, C, H, W); otherwise as Dropout1d."""
+    """Dropout of whole channels of (N, C, H, W); otherwise as Dropout1d.
+
+    >>> norch.nn.Dropout2d(1.0)(norch.ones(1, 2, 1, 2)).tolist()
+    [[[[0.0, 0.0]], [[0.0, 0.0]]]]
+    """
 
 
 class Dropout3d(_Dropout, function=F.dropout3d):

@@ -83,7 +83,11 @@ class MSELoss(_Loss, function=F.mse_loss):
 
 @options
 class L1Loss(_Loss, function=F.l1_loss):
-    """|input - target|; otherwise as MSELoss."""
+    """|input - target|; otherwise as MSELoss.
+
+    >>> norch.nn.L1Loss()(norch.zeros(2), norch.tensor([1.0, -3.0]))
+    tensor(2.)
+    """
 
     reduction: str = "mean"
 
@@ -91,7 +95,11 @@ class L1Loss(_Loss, function=F.l1_loss):
 @options
 class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
     """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target (Girshick 2015); otherwise as
-    MSELoss."""
+    MSELoss.
+
+    >>> norch.nn.SmoothL1Loss(reduction="none")(norch.tensor([0.5, 3.0]), norch.zeros(2))
+    tensor([0.1250, 2.5000])
+    """
 
     _: KW_ONLY
     beta: float = 1.0
@@ -100,7 +108,11 @@ class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
 @options
 class HuberLoss(_Loss, function=F.huber_loss):
     """d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target (Huber 1964); otherwise as
-    MSELoss."""
+    MSELoss.
+
+    >>> norch.nn.HuberLoss("none", delta=2.0)(norch.tensor([0.5, 3.0]), norch.zeros(2))
+    tensor([0.1250, 4.0000])
+    """
 
     reduction: str = "mean"
     delta: float = 1.0
@@ -109,7 +121,12 @@ class HuberLoss(_Loss, function=F.huber_loss):
 
 @options
 class KLDivLoss(_Loss, function=F.kl_div):
-    """The Kullback-Leibler divergence, from log-probabilities. See functional.kl_div. reduction: "batchmean" too."""
+    """The Kullback-Leibler divergence, from log-probabilities. See functional.kl_div. reduction: "batchmean" too.
+
+    >>> p, q = norch.tensor([[0.5, 0.5]]), norch.tensor([[0.25, 0.75]])
+    >>> norch.nn.KLDivLoss(reduction="batchmean")(q.log(), p)
+    tensor(0.1438)
+    """
 
     _: KW_ONLY
     log_target: bool = False
@@ -122,6 +139,10 @@ class NLLLoss(_Loss, function=F.nll_loss):
 
     weight: (C), a factor for each class; samples of class ignore_index do not count. See functional.nll_loss for what
     "mean" divides by. reduction as in MSELoss.
+
+    >>> scores = norch.tensor([[0.25, 0.75]]).log()
+    >>> norch.nn.NLLLoss()(scores, norch.tensor([1]))
+    tensor(0.2877)
     """
 
     weight: Tensor | None = None
@@ -164,6 +185,9 @@ class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
 
     weight: broadcasts to the loss; pos_weight: the factor of the positive term, broadcasts as well. reduction as in
     MSELoss.
+
+    >>> norch.nn.BCEWithLogitsLoss()(norch.tensor([0.0, 100.0]), norch.tensor([1.0, 1.0]))
+    tensor(0.3466)
     """
 
     weight: Tensor | None = None
@@ -174,7 +198,11 @@ class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
 @options
 class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
     """The negative log-likelihood of a Poisson distribution. See functional.poisson_nll_loss; reduction as in
-    MSELoss."""
+    MSELoss.
+
+    >>> norch.nn.PoissonNLLLoss()(norch.zeros(1), norch.tensor([2.0]))
+    tensor(1.)
+    """
 
     log_input: bool = True
     full: bool = False
@@ -186,7 +214,11 @@ class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
 @options
 class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
     """The negative log-likelihood of normal distributions (Nix and Weigend 1994). See functional.gaussian_nll_loss;
-    reduction as in MSELoss."""
+    reduction as in MSELoss.
+
+    >>> norch.nn.GaussianNLLLoss()(norch.zeros(1), norch.tensor([2.0]), norch.ones(1))
+    tensor(2.)
+    """
 
     _: KW_ONLY
     full: bool = False
@@ -198,14 +230,22 @@ class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
 @options
 class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss):
     """Distances: small for target 1, greater than margin for target -1 (Hadsell et al. 2006). See
-    functional.hinge_embedding_loss; reduction as in MSELoss."""
+    functional.hinge_embedding_loss; reduction as in MSELoss.
+
+    >>> norch.nn.HingeEmbeddingLoss(reduction="none")(norch.tensor([0.25, 0.25]), norch.tensor([1, -1]))
+    tensor([0.2500, 0.7500])
+    """
 
     margin: float = 1.0
 
 
 @options
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
-    """log(1 + exp(-target * input)), for targets 1 and -1 of the shape of input; reduction as in MSELoss."""
+    """log(1 + exp(-target * input)), for targets 1 and -1 of the shape of input; reduction as in MSELoss.
+
+    >>> norch.nn.SoftMarginLoss()(norch.zeros(2), norch.tensor([1, -1]))
+    tensor(0.6931)
+    """
 
     reduction: str = "mean"
 
@@ -213,7 +253,11 @@ class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
 @options
 class MarginRankingLoss(_Loss, function=F.margin_ranking_loss):
     """Ranks input1 above input2 for target 1, below for -1. See functional.margin_ranking_loss; reduction as in
-    MSELoss."""
+    MSELoss.
+
+    >>> norch.nn.MarginRankingLoss()(norch.tensor([1.0]), norch.tensor([3.0]), norch.tensor([1]))
+    tensor(2.)
+    """
 
     margin: float = 0.0
     _inputs = "input1: Tensor, input2: Tensor, target: Tensor"
@@ -278,13 +322,21 @@ class TripletMarginWithDistanceLoss(_TripletLoss, function=F.triplet_margin_with
 @options
 class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
     """The classes of a sample scored above all others by 1. See functional.multilabel_margin_loss; reduction as in
-    MSELoss."""
+    MSELoss.
+
+    >>> norch.nn.MultiLabelMarginLoss()(norch.tensor([[0.5, 0.0]]), norch.tensor([[0, -1]]))
+    tensor(0.2500)
+    """
 
 
 @options
 class MultiLabelSoftMarginLoss(_Loss, function=F.multilabel_soft_margin_loss):
     """The binary cross-entropy of logits, averaged over the classes. See functional.multilabel_soft_margin_loss;
-    reduction as in MSELoss."""
+    reduction as in MSELoss.
+
+    >>> norch.nn.MultiLabelSoftMarginLoss()(norch.zeros(1, 3), norch.tensor([[1.0, 0.0, 1.0]]))
+    tensor(0.6931)
+    """
 
     weight: Tensor | None = None
 

@@ -239,6 +239,10 @@ class BatchNorm1d(_BatchNorm):
     (None: they are averages over all batches). In eval mode the running statistics are used; without
     track_running_stats there are none. num_features: C; eps: added to the variance, so that it is not 0; weight, bias:
     (C), None without affine, and the bias without `bias`. ShapeError for other numbers of dimensions.
+
+    >>> norch.nn.BatchNorm1d(1)(norch.tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
 
     _ndims = (2, 3)

@@ -33,7 +33,11 @@ class _MaxPool(Layer):
 
 
 class MaxPool1d(_MaxPool, function=F.max_pool1d):
-    """The maximum of each window along the last axis: (N, C, L) to (N, C, L'); otherwise as MaxPool2d."""
+    """The maximum of each window along the last axis: (N, C, L) to (N, C, L'); otherwise as MaxPool2d.
+
+    >>> norch.nn.MaxPool1d(2)(norch.tensor([[1.0, 5.0, 2.0, 3.0]]))
+    tensor([[5., 3.]])
+    """
 
 
 class MaxPool2d(_MaxPool, function=F.max_pool2d):
@@ -55,7 +59,11 @@ class MaxPool3d(_MaxPool, function=F.max_pool3d):
 
 @options
 class AvgPool1d(Layer, function=F.avg_pool1d):
-    """The mean of each window along the last axis: (N, C, L) to (N, C, L'); otherwise as AvgPool2d."""
+    """The mean of each window along the last axis: (N, C, L) to (N, C, L'); otherwise as AvgPool2d.
+
+    >>> norch.nn.AvgPool1d(2)(norch.tensor([[1.0, 5.0, 2.0, 3.0]]))
+    tensor([[3.0000, 2.5000]])
+    """
 
     kernel_size: Sizes
     stride: Sizes | None = None
@@ -105,7 +113,11 @@ class _AdaptivePool(Layer):
 
 
 class AdaptiveAvgPool1d(_AdaptivePool, function=F.adaptive_avg_pool1d):
-    """The means of output_size windows that cover the last axis."""
+    """The means of output_size windows that cover the last axis.
+
+    >>> norch.nn.AdaptiveAvgPool1d(2)(norch.tensor([[1.0, 5.0, 2.0, 4.0]]))
+    tensor([[3., 3.]])
+    """
 
 
 class AdaptiveAvgPool2d(_AdaptivePool, function=F.adaptive_avg_pool2d):
@@ -132,7 +144,11 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool, function=F.adaptive_max_pool1d):
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool, function=F.adaptive_max_pool2d):
     """The maxima of output_size windows that cover the last two axes; None keeps the size of an axis; return_indices as
-    in MaxPool2d."""
+    in MaxPool2d.
+
+    >>> norch.nn.AdaptiveMaxPool2d(1)(norch.arange(4.0).reshape(1, 2, 2))
+    tensor([[[3.]]])
+    """
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool, function=F.adaptive_max_pool3d):

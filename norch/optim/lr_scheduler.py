@@ -89,7 +89,16 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at each of the epochs in milestones."""
+    """The rate times gamma at each of the epochs in milestones.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.MultiStepLR(opt, [1, 3])
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.1]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -103,7 +112,16 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma every epoch."""
+    """The rate times gamma every epoch.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.ExponentialLR(opt, 0.5)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -115,7 +133,16 @@ class ExponentialLR(LRScheduler):
 
 class LinearLR(LRScheduler):
     """A warm-up: from start_factor times the initial rate to end_factor times it, in total_iters equal steps.
-    ArgumentError for factors outside [0, 1]."""
+    ArgumentError for factors outside [0, 1].
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.LinearLR(opt, 0.5, total_iters=4)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.75]
+    """
 
     def __init__(
         self,
@@ -137,7 +164,16 @@ class LinearLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The initial rate times factor, in [0, 1], for total_iters epochs, then the initial rate."""
+    """The initial rate times factor, in [0, 1], for total_iters epochs, then the initial rate.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.ConstantLR(opt, 0.5, total_iters=4)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
@@ -150,7 +186,16 @@ class ConstantLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """From the initial rate to 0 in total_iters epochs, as (1 - epoch / total_iters) ** power."""
+    """From the initial rate to 0 in total_iters epochs, as (1 - epoch / total_iters) ** power.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.PolynomialLR(opt, 4)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         check_positive(self, total_iters=total_iters)
@@ -163,7 +208,16 @@ class PolynomialLR(LRScheduler):
 
 class CosineAnnealingLR(LRScheduler):
     """From the initial rate down to eta_min along half a cosine of T_max epochs, and up again (Loshchilov and Hutter
-    2017, equation 5)."""
+    2017, equation 5).
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.CosineAnnealingLR(opt, 4)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         check_positive(self, T_max=T_max)
@@ -177,7 +231,16 @@ class CosineAnnealingLR(LRScheduler):
 
 class LambdaLR(LRScheduler):
     """The initial rate times lr_lambda(epoch); a list gives one function a group. The state holds the attributes of a
-    lr_lambda that is a callable object, and None for a function."""
+    lr_lambda that is a callable object, and None for a function.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
+    """
 
     chains = False
 
@@ -207,7 +270,16 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate of the previous epoch times lr_lambda(epoch); a list gives one function a group."""
+    """The rate of the previous epoch times lr_lambda(epoch); a list gives one function a group.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.MultiplicativeLR(opt, lambda epoch: 0.5)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.25]
+    """
 
     def rate(self, epoch: int, index: int) -> float:
         return math.prod(map(self.lr_lambdas[index], range(1, epoch + 1)), start=self.base_lrs[index])

@@ -14,7 +14,16 @@ from ..schedule import LRScheduler, attributes, check_optimizer, numbers
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Down half a cosine to eta_min in T_0 epochs, and again from the initial rate, each time T_mult times as long
-    (Loshchilov and Hutter 2017). step(epoch) takes a fraction of an epoch too; ArgumentError for a negative one."""
+    (Loshchilov and Hutter 2017). step(epoch) takes a fraction of an epoch too; ArgumentError for a negative one.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=4)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     chains = False
     _takes_epochs = True
@@ -110,6 +119,14 @@ class OneCycleLR(_Cycle):
     total_steps may be given as epochs times steps_per_epoch. max_lr: a number, or one a group. anneal_strategy: "cos",
     along half a cosine, or "linear". three_phase: the rate falls to the initial one in as many steps as it rose, and to
     the final one in the rest. ArgumentError for other values, and for a step after total_steps.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> schedule = norch.optim.lr_scheduler.OneCycleLR(opt, max_lr=1.0, total_steps=11, cycle_momentum=False)
+    >>> for _ in range(2):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.96...]
     """
 
     def __init__(

@@ -122,6 +122,16 @@ class SequentialLR(_Several):
     last_epoch: the epoch before the first one; from -1 on, the constructor takes the steps of all epochs until then.
     ValueError for schedules of different optimizers, for milestones that fall, and for another number of them than one
     less than the schedules; ReduceLROnPlateau cannot be one of the schedules.
+
+    >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
+    >>> warmup = norch.optim.lr_scheduler.LinearLR(opt, 0.5, total_iters=2)
+    >>> rest = norch.optim.lr_scheduler.ExponentialLR(opt, 0.5)
+    >>> schedule = norch.optim.lr_scheduler.SequentialLR(opt, [warmup, rest], milestones=[2])
+    >>> for _ in range(3):
+    ...     opt.step()
+    ...     schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
     """
 
     def __init__(
