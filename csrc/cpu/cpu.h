@@ -43,6 +43,11 @@ static inline void nr_parallel(int64_t chunks, void (*body)(void *context, int64
 /* 1 when nr_parallel would run everything in the caller. */
 int32_t nr_threads(void);
 
+/* Whether products of bfloat16 use the tile instructions of Intel's AMX, for which it asks the system; or what does the
+ * same in plain C, for tests (amx.c). */
+bool nr_has_tiles(void);
+bool nr_emulates_tiles(void);
+
 /* Bytes of the second cache of a core, alike in each call. */
 int64_t nr_second_cache(void);
 
@@ -109,7 +114,7 @@ typedef struct nr_isa {
     void (*fill_reduce)(nr_kernel_rows kernels);
     void (*fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
     nr_row_filler *fill_rows;
-    bool (*multiplies_bf16)(void);
+    bool (*multiplies_bf16)(void); /* called once, when the library is loaded */
     const struct nr_layer_runner *layers;
     nr_runner *run[NR_FAMILY_COUNT]; /* NULL: the family is compiled once */
 } nr_isa;

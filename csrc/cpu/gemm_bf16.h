@@ -1,19 +1,16 @@
-/* gemm_bf16: products of bfloat16 with AVX512-BF16, whose vdpbf16ps adds a0 b0 + a1 b1 to each float32 of a vector:
- * pairs along k, twice the multiplications of float32. Included by matmul_isa.c in the build for AVX-512, after gemm.h.
+/* gemm_bf16: products of bfloat16 where the processor multiplies it, with sums in float32 that are rounded once. Included
+ * by matmul_isa.c after gemm.h. A task has a block of C, whose rows of A it packs, at most BF16_BYTES; it then takes panels
+ * of B one by one. There are kernels for
  *
- * Panels of A and B are packed as for float32, with a pair (k, k + 1) in place of an element, and over all of k, so
- * that a tile is summed in registers and rounded to bfloat16 once. A task packs the rows of A that it needs, at most
- * BF16_BYTES, and then takes panels of B one by one. Sums are float32, pair by pair, and differ from those of other
- * builds, which widen first, in the last bits. The instruction flushes subnormal numbers to 0. It also rounds each
- * product, so that two that overflow with opposite signs give NaN: elements that are not finite are computed again, by
- * fused multiply-adds. */
+ *   gemm_bf16_tiles.h   AMX, of Intel's processors, and its emulation
+ *   gemm_bf16_dot.h     AVX512-BF16; and dot products of few rows with columns that are contiguous along k
+ *
+ * Sums have another order than those of other builds, which widen first, and differ from them in the last bits. The
+ * instructions take subnormal numbers as 0. Elements that are not finite are computed again, by fused multiply-adds. */
 
-#define BF16 __attribute__((target("avx512bf16")))
 #define BF16_BYTES (1 << 20)
-#define BF16_COLS 32 /* columns of a panel: two vectors of sums */
+#define BF16_COLS 32 /* columns of a panel */
 #define BF16_DOT_ROWS 4
-
-#define LANES_OF_PAIRS 16
 
 typedef uint16_t bf16_bits __attribute__((may_alias));
 typedef uint32_t bf16_both __attribute__((may_alias)); /* a pair */
@@ -23,173 +20,57 @@ INLINE uint32_t bf16_pair(const bf16_bits *from, int64_t step, int64_t left) {
     return from[0] | (left > 1 ? (uint32_t)from[step] << 16 : 0);
 }
 
-INLINE __mmask32 bf16_first(int64_t count) {
-    return count >= 32 ? 0xffffffffu : (__mmask32)((1u << (count < 0 ? 0 : count)) - 1);
+/* Computes rows i0 .. i1 and columns j0 .. j1 of C. */
+typedef void bf16_block_of(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch);
+
+/* What is packed for a block: its rows, filled up to a multiple of row_fill, and BF16_COLS columns, each of k numbers,
+ * filled up to a multiple of depth. */
+typedef struct bf16_kernel {
+    bf16_block_of *block;
+    int rows; /* blocks have a multiple of it, but for the last one */
+    int row_fill, depth;
+} bf16_kernel;
+
+#if defined(__AVX512F__) && (defined(__clang__) || __GNUC__ >= 10)
+#include "gemm_bf16_dot.h"
+#else
+static bool has_bf16_dots(void) { return false; }
+static bool has_fast_bf16_dots(void) { return false; }
+static const bf16_kernel bf16_dot_kernel; /* not used */
+static void bf16_dots(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
+    (void)p, (void)i0, (void)i1, (void)j0, (void)j1, (void)scratch;
+}
+#endif
+
+#define EMULATED
+#include "amx.h"
+#include "gemm_bf16_tiles.h"
+#undef EMULATED
+#if defined(__AVX512F__) && defined(__linux__) && (defined(__clang__) || __GNUC__ >= 11)
+#define TILE_INSTRUCTIONS
+#include "amx.h"
+#include "gemm_bf16_tiles.h"
+#endif
+
+/* Set when the library is loaded. */
+static const bf16_kernel *bf16_kernel_used; /* NULL: operands are widened */
+static bool bf16_dots_used;
+
+static bool choose_bf16(void) {
+    if (nr_emulates_tiles()) { /* for all sizes */
+        bf16_kernel_used = &emulated_kernel;
+        return true;
+    }
+#ifdef TILE_INSTRUCTIONS
+    if (nr_has_tiles()) bf16_kernel_used = &amx_kernel;
+#endif
+    if (!bf16_kernel_used && has_fast_bf16_dots()) bf16_kernel_used = &bf16_dot_kernel;
+    bf16_dots_used = bf16_kernel_used && has_bf16_dots();
+    return bf16_kernel_used != NULL;
 }
 
-/* to[q * width + i] = the pair at from + i * lane + 2 q * step, for i < lanes; 0 for other lanes, and beyond k. */
-BF16 static void bf16_pack(int width, bf16_both *to, int64_t k, const bf16_bits *from, int64_t lane, int64_t step,
-                           int lanes) {
-    const int64_t pairs = k / 2;
-    if (lane == 1) {
-        for (int64_t p = 0; p < k; p += 2, from += 2 * step, to += width)
-            for (int i = 0; i < width; i += LANES_OF_PAIRS) {
-                const __mmask16 given = (__mmask16)bf16_first(least(lanes - i, LANES_OF_PAIRS));
-                const __mmask16 written = (__mmask16)bf16_first(least(width - i, LANES_OF_PAIRS));
-                const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(given, from + i));
-                const __mmask16 second = p + 1 < k ? given : 0;
-                const __m512i high =
-                    _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(second, from + i + (p + 1 < k ? step : 0)));
-                _mm512_mask_storeu_epi32(to + i, written, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
-            }
-        return;
-    }
-    if (step == 1 && lane % 2 == 0 && (uintptr_t)from % 4 == 0) { /* a pair is moved as a float */
-        pack_float32(width, (float *)(void *)to, pairs, (const float *)(const void *)from, lane / 2, 1, lanes);
-        for (int i = 0; i < width && k % 2; i++) to[pairs * width + i] = i < lanes ? from[i * lane + k - 1] : 0;
-        return;
-    }
-    for (int64_t p = 0; p < k; p += 2, to += width)
-        for (int i = 0; i < width; i++) to[i] = i < lanes ? bf16_pair(from + i * lane + p * step, step, k - p) : 0;
-}
-
-/* Stores `count` sums, plus the bias of each column, as bfloat16. bias_step 0: one number for all columns. */
-BF16 static inline void bf16_store(bf16_bits *to, __m512 sum, int64_t count, const bf16_bits *bias, int64_t bias_step) {
-    const __mmask16 given = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
-    if (bias) {
-        const __m256i values = bias_step ? _mm256_maskz_loadu_epi16(given, bias) : _mm256_set1_epi16((short)*bias);
-        sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(values), 16)));
-    }
-    _mm256_mask_storeu_epi16(to, given, (__m256i)_mm512_cvtneps_pbh(sum));
-}
-
-/* rows x cols of C; a and b: panels of pairs. rows and vectors are constants wherever this is inlined. */
-BF16 INLINE void bf16_tile(int rows, int vectors, int64_t pairs, const bf16_both *a, const bf16_both *b, bf16_bits *c,
-                           int64_t c_row, int64_t cols, const bf16_bits *bias, int64_t bias_step) {
-    __m512 sum[TILE_ROWS][2];
-    UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = _mm512_setzero_ps(); }
-    for (int64_t q = 0; q < pairs; q++, a += rows, b += BF16_COLS) {
-        __m512bh row[2];
-        UNROLL for (int j = 0; j < vectors; j++) row[j] = (__m512bh)_mm512_loadu_si512(b + j * LANES_OF_PAIRS);
-        UNROLL for (int i = 0; i < rows; i++) {
-            const __m512bh x = (__m512bh)_mm512_set1_epi32((int)a[i]);
-            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], x, row[j]);
-        }
-    }
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < vectors; j++) {
-            const int64_t at = j * LANES_OF_PAIRS;
-            bf16_store(c + i * c_row + at, sum[i][j], cols - at, bias ? bias + at * bias_step : NULL, bias_step);
-        }
-    }
-}
-
-typedef void (*bf16_tile_of)(int64_t pairs, const bf16_both *a, const bf16_both *b, bf16_bits *c, int64_t c_row,
-                             int64_t cols, const bf16_bits *bias, int64_t bias_step);
-#define TILES_OF(rows, vectors)                                                                                        \
-    BF16 static void bf16_tile_##rows##x##vectors(int64_t pairs, const bf16_both *a, const bf16_both *b, bf16_bits *c, \
-                                                  int64_t c_row, int64_t cols, const bf16_bits *bias,                  \
-                                                  int64_t bias_step) {                                                 \
-        bf16_tile(rows, vectors, pairs, a, b, c, c_row, cols, bias, bias_step);                                        \
-    }
-#define TILES(rows) TILES_OF(rows, 1) TILES_OF(rows, 2)
-EACH_TILE_ROW(TILES)
-#undef TILES
-#undef TILES_OF
-#define TILES(rows) {bf16_tile_##rows##x1, bf16_tile_##rows##x2},
-static const bf16_tile_of bf16_tiles[TILE_ROWS][2] = {EACH_TILE_ROW(TILES)};
-#undef TILES
-
-/* rows x cols dot products of rows of A and columns of B, both contiguous along k. */
-BF16 INLINE void bf16_dot(int rows, int cols, const product *p, const bf16_bits *a, const bf16_bits *b, int64_t i,
-                          int64_t j) {
-    __m512 sum[BF16_DOT_ROWS][4];
-    UNROLL for (int r = 0; r < rows; r++) { UNROLL for (int s = 0; s < cols; s++) sum[r][s] = _mm512_setzero_ps(); }
-    for (int64_t q = 0; q < p->k; q += 32) {
-        const __mmask32 given = bf16_first(p->k - q);
-        __m512bh row[BF16_DOT_ROWS];
-        UNROLL for (int r = 0; r < rows; r++) row[r] = (__m512bh)_mm512_maskz_loadu_epi16(given, a + r * p->a_row + q);
-        UNROLL for (int s = 0; s < cols; s++) {
-            const __m512bh col = (__m512bh)_mm512_maskz_loadu_epi16(given, b + s * p->b_col + q);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][s] = _mm512_dpbf16_ps(sum[r][s], row[r], col);
-        }
-    }
-    const bf16_bits *bias = p->bias;
-    UNROLL for (int r = 0; r < rows; r++) {
-        UNROLL for (int s = 0; s < cols; s++) {
-            const __m512 total = _mm512_set1_ps(_mm512_reduce_add_ps(sum[r][s]));
-            bf16_bits *c = (bf16_bits *)p->c + (i + r) * p->c_row + j + s;
-            bf16_store(c, total, 1, bias ? bias + (j + s) * p->bias_step : NULL, 0);
-        }
-    }
-}
-
-typedef struct bf16_job {
-    const nr_matmul_plan *plan;
-    product first;
-    int64_t rows, cols;             /* of C in a task */
-    int64_t row_blocks, col_blocks; /* tasks of a product */
-    bool dots;
-    char *scratch;
-    size_t bytes; /* of a worker */
-    int64_t tasks;
-    _Atomic int64_t next; /* the next task to begin */
-} bf16_job;
-
-BF16 static void bf16_dots(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, bf16_bits *packed) {
-    const bf16_bits *a = p->a, *b = p->b;
-    if (p->a_col != 1) { /* a single row */
-        for (int64_t q = 0; q < p->k; q++) packed[q] = a[q * p->a_col];
-        a = packed;
-    }
-    for (int64_t j = j0; j < j1;) {
-        const int cols = j + 4 <= j1 ? 4 : 1;
-        for (int64_t i = i0; i < i1;) {
-            const int rows = i + BF16_DOT_ROWS <= i1 ? BF16_DOT_ROWS : 1;
-            const bf16_bits *from = a + i * p->a_row, *to = b + j * p->b_col;
-            if (rows == 1 && cols == 1)
-                bf16_dot(1, 1, p, from, to, i, j);
-            else if (rows == 1)
-                bf16_dot(1, 4, p, from, to, i, j);
-            else if (cols == 1)
-                bf16_dot(BF16_DOT_ROWS, 1, p, from, to, i, j);
-            else
-                bf16_dot(BF16_DOT_ROWS, 4, p, from, to, i, j);
-            i += rows;
-        }
-        j += cols;
-    }
-}
-
-/* Rows i0 .. i1 and columns j0 .. j1 of C. */
-BF16 static void bf16_block(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, bf16_both *scratch) {
-    const int64_t pairs = ceil_div(p->k, 2), tiles = ceil_div(i1 - i0, TILE_ROWS);
-    const int64_t least_rows = (i1 - i0) / tiles, longer = (i1 - i0) % tiles;
-    bf16_both *const panel = scratch, *const packed_a = scratch + pairs * BF16_COLS;
-    const bf16_bits *a = (const bf16_bits *)p->a + i0 * p->a_row, *b = p->b;
-    bf16_both *to = packed_a;
-    for (int64_t t = 0; t < tiles; t++) {
-        const int rows = (int)(least_rows + (t < longer));
-        bf16_pack(rows, to, p->k, a, p->a_row, p->a_col, rows);
-        a += rows * p->a_row;
-        to += rows * pairs;
-    }
-    for (int64_t j = j0; j < j1; j += BF16_COLS) {
-        const int64_t cols = least(BF16_COLS, j1 - j);
-        const bf16_bits *bias = p->bias ? (const bf16_bits *)p->bias + j * p->bias_step : NULL;
-        bf16_bits *c = (bf16_bits *)p->c + i0 * p->c_row + j;
-        bf16_pack(BF16_COLS, panel, p->k, b + j * p->b_col, p->b_col, p->b_row, (int)cols);
-        const bf16_both *from = packed_a;
-        for (int64_t t = 0; t < tiles; t++) {
-            const int64_t rows = least_rows + (t < longer);
-            bf16_tiles[rows - 1][cols > LANES_OF_PAIRS](pairs, from, panel, c, p->c_row, cols, bias, p->bias_step);
-            from += rows * pairs;
-            c += rows * p->c_row;
-        }
-    }
-}
-
-/* Computes the elements of rows i0 .. i1 and columns j0 .. j1 of C again that are infinite or NaN. */
+/* Computes the elements of rows i0 .. i1 and columns j0 .. j1 of C again that are infinite or NaN: the instructions
+ * give NaN where partial sums overflow with opposite signs. */
 static void bf16_recompute(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
     const bf16_bits *bias = p->bias;
     for (int64_t i = i0; i < i1; i++) {
@@ -208,16 +89,25 @@ static void bf16_recompute(const product *p, int64_t i0, int64_t i1, int64_t j0,
     }
 }
 
+typedef struct bf16_job {
+    const nr_matmul_plan *plan;
+    product first;
+    bf16_block_of *block;
+    int64_t rows, cols;             /* of C in a task */
+    int64_t row_blocks, col_blocks; /* tasks of a product */
+    char *scratch;
+    size_t bytes; /* of a worker */
+    int64_t tasks;
+    _Atomic int64_t next; /* the next task to begin */
+} bf16_job;
+
 static void bf16_task(const bf16_job *job, int64_t task, void *scratch) {
     const int64_t parts = job->row_blocks * job->col_blocks, part = task % parts;
     product p = job->first;
     move_to(job->plan, task / parts, sizeof(bf16_bits), &p);
     const int64_t i = part % job->row_blocks * job->rows, j = part / job->row_blocks * job->cols;
     const int64_t last_i = least(p.m, i + job->rows), last_j = least(p.n, j + job->cols);
-    if (job->dots)
-        bf16_dots(&p, i, last_i, j, last_j, scratch);
-    else
-        bf16_block(&p, i, last_i, j, last_j, scratch);
+    job->block(&p, i, last_i, j, last_j, scratch);
     bf16_recompute(&p, i, last_i, j, last_j);
 }
 
@@ -228,24 +118,30 @@ static void bf16_worker(void *context, int64_t worker) {
         bf16_task(job, task, job->scratch + (size_t)worker * job->bytes);
 }
 
+static int64_t filled_up(int64_t count, int64_t to) { return ceil_div(count, to) * to; }
+
 static int32_t run_bfloat16(const nr_call *call) {
     bf16_job job = {.plan = call->plan};
     product *p = &job.first;
     first_product(call, p);
-    const int64_t pairs = ceil_div(p->k, 2), count = batch_count(job.plan);
-    job.dots = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= 32 && p->m <= 2 * BF16_DOT_ROWS;
-    const int64_t most = greatest(BF16_BYTES / (4 * TILE_ROWS * greatest(pairs, 1)), 4) * TILE_ROWS;
-    job.row_blocks = job.dots ? 1 : ceil_div(p->m, most);
-    job.rows = ceil_div(ceil_div(p->m, job.row_blocks), TILE_ROWS) * TILE_ROWS;
+    const bf16_kernel *kernel = bf16_kernel_used;
+    const int64_t depth = filled_up(greatest(p->k, 1), kernel->depth), count = batch_count(job.plan);
+    const bool few = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= 32 && p->m <= 2 * BF16_DOT_ROWS;
+    const bool dots = bf16_dots_used && few;
+    job.block = dots ? bf16_dots : kernel->block;
+    const int64_t most = greatest(BF16_BYTES / (2 * kernel->rows * depth), 4) * kernel->rows;
+    job.row_blocks = dots ? 1 : ceil_div(p->m, most);
+    job.rows = filled_up(ceil_div(p->m, job.row_blocks), kernel->rows);
     job.row_blocks = ceil_div(p->m, job.rows);
     /* each task packs its rows of A again, so there are no more tasks than threads can use, and none of one panel */
     const double work = work_of(p) / (double)job.row_blocks;
     const bool alone = nr_threads() == 1 || work * (double)count < SERIAL_WORK;
     const int64_t wanted = alone ? 1 : greatest(1, least((int64_t)(work / CHUNK_WORK), 3 * nr_threads()));
-    job.cols = ceil_div(ceil_div(p->n, wanted), 2 * BF16_COLS) * 2 * BF16_COLS;
+    job.cols = filled_up(ceil_div(p->n, wanted), 2 * BF16_COLS);
     job.col_blocks = ceil_div(p->n, job.cols);
     job.tasks = count * job.row_blocks * job.col_blocks;
-    job.bytes = (size_t)(pairs * (BF16_COLS + least(job.rows, p->m)) + 16) * sizeof(bf16_both) / 64 * 64;
+    const int64_t lanes = BF16_COLS + filled_up(least(job.rows, p->m), kernel->row_fill);
+    job.bytes = (size_t)filled_up(depth * lanes * (int64_t)sizeof(bf16_bits) + 64, 64);
     const int64_t workers = least(nr_threads(), job.tasks);
     const size_t bytes = job.bytes * (size_t)workers;
     job.scratch = nr_scratch(bytes);
@@ -254,13 +150,4 @@ static int32_t run_bfloat16(const nr_call *call) {
     nr_parallel(workers, bf16_worker, &job);
     nr_scratch_free(job.scratch, bytes);
     return NORCH_OK;
-}
-
-/* Of AMD's processors alone: Intel's take two cycles for the instruction, so that float32, to which the operands are
- * widened, is twice as fast. */
-static bool has_bf16(void) {
-    unsigned a, b, c, d, vendor[4] = {0};
-    if (!__get_cpuid(0, &a, &vendor[0], &vendor[2], &vendor[1])) return false;
-    if (memcmp(vendor, "AuthenticAMD", 12) != 0) return false;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
 }

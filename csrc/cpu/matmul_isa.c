@@ -3,7 +3,7 @@
  *
  * This file has the block sizes, the integers and the loop over the batch. gemm.h has the algorithm for floats;
  * gemm_packed.h has those of recordings;
- * integers have plain loops; bfloat16 uses gemm_bf16.h if the processor has the instruction, and is widened
+ * integers have plain loops; bfloat16 uses gemm_bf16.h if the processor has instructions for it, and is widened
  * otherwise. */
 #if defined(__AVX512F__)
 #include <cpuid.h>
@@ -172,17 +172,17 @@ static int32_t run_integers(const nr_call *call) {
 
 /* ---- bfloat16, where the processor multiplies it ----------------------------------------------------- */
 
-#if defined(__AVX512F__) && (defined(__clang__) || __GNUC__ >= 10)
+#ifndef __wasm__
 #include "gemm_bf16.h"
 #else
-static bool has_bf16(void) { return false; }
+static bool choose_bf16(void) { return false; }
 static int32_t run_bfloat16(const nr_call *call) {
     (void)call;
     return nr_fail(NORCH_ERROR_DTYPE, "matmul: no kernel for this dtype");
 }
 #endif
 
-bool NR_ISA(nr_multiplies_bf16)(void) { return has_bf16(); }
+bool NR_ISA(nr_multiplies_bf16)(void) { return choose_bf16(); }
 
 int64_t NR_ISA(nr_matmul_depth)(const nr_call *call) {
     product p;

@@ -13,6 +13,9 @@ def check_environment(builds: list[str]) -> None:
         raise ImportError(
             f"norch: NORCH_ISA={wanted} is not a build that this machine can run; it has {', '.join(builds)}"
         )
+    wanted = os.environ.get("NORCH_AMX")
+    if wanted and wanted not in ("0", "emulated"):
+        raise ImportError(f"norch: NORCH_AMX={wanted} is neither 0 nor emulated")
     wanted = os.environ.get("NORCH_NUM_THREADS", "").strip()
     if wanted and not (wanted.isascii() and wanted.isdecimal() and wanted.strip("0")):
         raise ImportError(

@@ -1,0 +1,112 @@
+/* amx: Intel's tile instructions, as gemm_bf16_tiles.h uses them, and the same in plain C (EMULATED), by which every
+ * machine tests the kernels. Included once for each by matmul_isa.c; amx.c says which of them runs.
+ *
+ * There are 8 registers, each a tile of 16 rows of 64 bytes, of 16 float32 or 16 pairs of bfloat16. Intel's manual,
+ * volume 1, chapter 18, and volume 2, TDPBF16PS. The configuration is loaded before the first instruction, and released
+ * after the last one: registers in use make each switch between threads save 8 KB. Other libraries do the same, so that
+ * nothing is left from one call to the next. */
+#include <stdint.h>
+#include <string.h>
+
+#ifndef TILE_ROW
+#define TILE_ROW 16 /* rows, and numbers of 4 bytes in a row */
+#define TILE_CELLS (TILE_ROW * TILE_ROW)
+
+/* What LDTILECFG reads: the palette, the row to start at, from byte 16 on the bytes of a row of each register, and from
+ * byte 48 on its rows. */
+static const uint8_t tile_config[64] __attribute__((aligned(64))) = {
+    [0] = 1,   [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64, [26] = 64, [28] = 64, [30] = 64,
+    [48] = 16, [49] = 16, [50] = 16, [51] = 16, [52] = 16, [53] = 16, [54] = 16, [55] = 16,
+};
+#endif
+
+#ifdef EMULATED
+
+typedef struct emulated_tiles {
+    uint8_t rows[8];
+    uint16_t bytes[8]; /* of a row */
+    uint32_t cell[8][TILE_ROW][TILE_ROW];
+} emulated_tiles;
+
+static void emulated_begin(emulated_tiles *t, const uint8_t *config) {
+    memset(t, 0, sizeof *t);
+    for (int i = 0; i < 8 && config[0] == 1; i++) {
+        memcpy(&t->bytes[i], config + 16 + 2 * i, sizeof t->bytes[i]);
+        t->rows[i] = config[48 + i];
+    }
+}
+
+static void emulated_load(emulated_tiles *t, int to, const void *from) {
+    memset(t->cell[to], 0, sizeof t->cell[to]);
+    for (int r = 0; r < t->rows[to]; r++) memcpy(t->cell[to][r], (const char *)from + r * 64, t->bytes[to]);
+}
+
+static void emulated_store(const emulated_tiles *t, int from, void *to) {
+    for (int r = 0; r < t->rows[from]; r++) memcpy((char *)to + r * 64, t->cell[from][r], t->bytes[from]);
+}
+
+/* Subnormal numbers are 0 to the instructions, as operands and as results. */
+INLINE float flushed(float x) { return __builtin_fabsf(x) < 0x1p-126f ? 0 : x; }
+INLINE float low_half(uint32_t pair) { return flushed(nr_float_of_bits(pair << 16)); }
+INLINE float high_half(uint32_t pair) { return flushed(nr_float_of_bits(pair & 0xffff0000u)); }
+
+/* sum[m][n] += the sum over k of the products of the pairs a[m][k] and b[k][n]: first elements and second ones apart,
+ * each in the order of k. */
+static void emulated_dp_bf16(emulated_tiles *t, int sum, int a, int b) {
+    for (int m = 0; m < t->rows[sum]; m++) {
+        float first[TILE_ROW] = {0}, second[TILE_ROW] = {0};
+        for (int k = 0; k < t->bytes[a] / 4; k++) {
+            const float x = low_half(t->cell[a][m][k]), y = high_half(t->cell[a][m][k]);
+            for (int n = 0; n < TILE_ROW; n++) {
+                first[n] = flushed(first[n] + x * low_half(t->cell[b][k][n]));
+                second[n] = flushed(second[n] + y * high_half(t->cell[b][k][n]));
+            }
+        }
+        for (int n = 0; n < t->bytes[sum] / 4; n++) {
+            const float before = nr_float_of_bits(t->cell[sum][m][n]);
+            t->cell[sum][m][n] = nr_bits_of_float(flushed(before + flushed(first[n] + second[n])));
+        }
+    }
+}
+
+#define TILES emulated_tiles
+#define TILE_FUNCTION
+#define TILE_NAME(name) emulated_##name
+#define tiles_begin(t) emulated_begin(t, tile_config)
+#define tiles_end(t) ((void)(t))
+#define tile_zero(t, to) memset((t)->cell[to], 0, sizeof(t)->cell[to])
+#define tile_load(t, to, from) emulated_load(t, to, from)
+#define tile_store(t, from, to) emulated_store(t, from, to)
+#define tile_dp_bf16(t, sum, a, b) emulated_dp_bf16(t, sum, a, b)
+
+#else
+
+typedef struct amx_tiles {
+    char none; /* they are registers */
+} amx_tiles;
+
+#define TILES amx_tiles
+#define TILE_FUNCTION __attribute__((target("amx-tile,amx-bf16")))
+#define TILE_NAME(name) amx_##name
+/* gcc's intrinsics do not tell it that loads read memory: what was written before is made to be there. */
+#define WRITTEN __asm__ volatile("" ::: "memory")
+#define tiles_begin(t) ((void)(t), _tile_loadconfig(tile_config))
+#define tiles_end(t) ((void)(t), _tile_release())
+#define tile_zero(t, to) \
+    do {                 \
+        (void)(t);       \
+        _tile_zero(to);  \
+    } while (0)
+#define tile_load(t, to, from)     \
+    do {                           \
+        WRITTEN;                   \
+        _tile_loadd(to, from, 64); \
+    } while (0)
+#define tile_store(t, from, to)     \
+    do {                            \
+        _tile_stored(from, to, 64); \
+        WRITTEN;                    \
+    } while (0)
+#define tile_dp_bf16(t, sum, a, b) _tile_dpbf16ps(sum, a, b)
+
+#endif
