@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from ..._binding.numbers import flag
+from ...autograd.inplace import check_writable
 from ...autograd.outlive import outlive_writes
 from ...dtype import check_numbers
 from ...dtype import dtype as DType
@@ -141,6 +142,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """x if x > threshold or x is NaN, else value."""
     if inplace is False or not is_true(inplace, "threshold: inplace"):
         return _threshold(input, threshold, value)
+    check_writable(input, "threshold_")  # before a number becomes a tensor
     return _apply("threshold", _rows.threshold, True, *operands_of_threshold(input, threshold, value))
 
 
