@@ -157,18 +157,18 @@ def quantize(model: Module, dtype: str = "int8", group: int | None = None) -> Mo
         raise ArgumentError(f"quantize: dtype is 'int8' or 'int4', not {dtype!r}")
     if group is not None and (not isinstance(group, int) or group < BLOCK or group & (group - 1)):
         raise ArgumentError(f"quantize: group is a power of two from {BLOCK}, not {group!r}")
-    made: dict[int, Quantized] = {}
+    replacements: dict[int, Quantized] = {}
     weights: dict[tuple[int, int, int], tuple[Tensor, Tensor]] = {}
-    with no_grad():
-        for name, layer in model.named_modules():
-            if (kind := _kind_of(layer)) is not None:
-                bits = 8 if kind in (QuantizedConv1d, QuantizedConv2d) else _BITS[dtype]
-                made[id(layer)] = _replacement(kind, name, layer, bits, group, weights)
+    for name, layer in model.named_modules():
+        if (kind := _kind_of(layer)) is not None:
+            bits = 8 if kind in (QuantizedConv1d, QuantizedConv2d) else _BITS[dtype]
+            with no_grad():
+                replacements[id(layer)] = _replacement(kind, name, layer, bits, group, weights)
     for module in list(model.modules()):
         for name, child in list(module._modules.items()):
-            if id(child) in made:
-                module._modules[name] = made[id(child)]
-    return made.get(id(model), model)
+            if id(child) in replacements:
+                module._modules[name] = replacements[id(child)]
+    return replacements.get(id(model), model)
 
 
 def _is_transposed(layer: Module) -> bool:
