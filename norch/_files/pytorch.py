@@ -48,16 +48,16 @@ class Typed(Storage):
         self.dtype = dtype
 
 
-def _tensor(storage: Typed, offset: int, shape: Any, strides: Any, requires_grad: bool, *_: Any) -> Tensor:
-    return storage.seen_as(storage.dtype, shape, strides, offset).requires_grad_(requires_grad)
+def _tensor(storage: Any, offset: int, shape: Any, strides: Any, requires_grad: bool, *_: Any) -> Tensor:
+    return storage.untyped().seen_as(storage.dtype, shape, strides, offset).requires_grad_(requires_grad)
 
 
 def _meta(dtype: Any, shape: Any, strides: Any, requires_grad: bool) -> Tensor:
     return empty_strided(shape, strides, dtype=dtype, device="meta").requires_grad_(requires_grad)
 
 
-def _first_tensor(storage: Typed, offset: int, shape: Any, strides: Any) -> Tensor:
-    return storage.seen_as(storage.dtype, shape, strides, offset)
+def _first_tensor(storage: Any, offset: int, shape: Any, strides: Any) -> Tensor:
+    return storage.untyped().seen_as(storage.dtype, shape, strides, offset)
 
 
 def _parameter(data: Any, requires_grad: bool, hooks: Any) -> Parameter:
@@ -69,9 +69,9 @@ def _parameter_with_state(data: Any, requires_grad: bool, hooks: Any, attributes
 
 
 def _of_class(make: Any, cls: Any, arguments: Any, attributes: Any) -> Any:
-    if make is not _tensor or cls is not Tensor:
+    if make not in (_tensor, _meta) or cls is not Tensor:
         raise TypeError(f"{shown(cls)} made by {shown(make)}")
-    return _with_attributes(_tensor(*arguments), attributes)
+    return _with_attributes(make(*arguments), attributes)
 
 
 def _with_attributes(x: Any, attributes: Any) -> Any:
@@ -291,6 +291,25 @@ class _Stored:
         Storage(lib.norch_slice(self.storage.elements, 0, 0, self.size, 1)).write_to(file)
 
 
+def taken_apart(x: Any, stored_of: Callable[[Tensor], Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A tensor as a call of what PyTorch makes one with. stored_of: what stands for its storage there."""
+    cls, attributes, grad = type(x), vars(x), x.requires_grad
+    hooks: OrderedDict[Any, Any] = OrderedDict()  # which are not saved
+    make: Callable[..., Any] = _tensor
+    how: tuple[Any, ...]
+    if issubclass(cls, Parameter):
+        make, how = _parameter, (x.detach(), grad, hooks)
+    elif x.is_meta:
+        make, how = _meta, (x.dtype, tuple(x.shape), x.stride(), grad)
+    else:
+        if any(step < 0 for step in x.stride()):  # which PyTorch does not have
+            x = x.detach().clone()
+        how = (stored_of(x), x.storage_offset(), tuple(x.shape), x.stride(), grad, hooks)
+    if cls is Parameter and attributes:
+        return _parameter_with_state, (*how, attributes)
+    return (_of_class, (make, cls, how, attributes)) if attributes or cls not in (Tensor, Parameter) else (make, how)
+
+
 class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names up before it writes them
     """Pickles what torch.load(weights_only=True) takes. Keeps the storages that it finds."""
 
@@ -308,7 +327,7 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)
         if kind in (Tensor, Parameter):
-            return self.taken_apart(obj)
+            return taken_apart(obj, self.stored_of)
         if kind is Size:
             return Size, (tuple(obj),)
         if kind is bytes:
@@ -321,26 +340,14 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
             f"save: format='torch': {what} is no tensor, number, string or container that torch.load() takes; {more}"
         )
 
-    def taken_apart(self, x: Any) -> Any:
-        """A tensor as a call of what PyTorch makes one with."""
-        attributes = vars(x)
-        hooks: OrderedDict[Any, Any] = OrderedDict()  # which are not saved
-        if type(x) is Parameter:
-            parts = x.detach(), x.requires_grad, hooks
-            return (_parameter_with_state, (*parts, attributes)) if attributes else (_parameter, parts)
-        grad = x.requires_grad
-        if x.is_meta:
-            return _meta, (x.dtype, tuple(x.shape), x.stride(), grad)
-        if any(step < 0 for step in x.stride()):  # which PyTorch does not have
-            x = x.detach().clone()
+    def stored_of(self, x: Tensor) -> _Stored:
         storage = x.untyped_storage()
         stored = self.stored.setdefault(storage, _Stored(storage, x.dtype, str(len(self.stored))))
         if stored.dtype is not x.dtype:
             raise pickle.PicklingError(
                 f"save: format='torch' has no form for tensors of {stored.dtype} and {x.dtype} that share their memory"
             )
-        how = (stored, x.storage_offset(), tuple(x.shape), x.stride(), grad, hooks)
-        return (_of_class, (_tensor, Tensor, how, attributes)) if attributes else (_tensor, how)
+        return stored
 
     def save_global(self, obj: Any, name: Any = None) -> None:
         if obj not in NAME_OF:

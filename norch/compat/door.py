@@ -138,6 +138,9 @@ class Door:
         if own == "norch.serialization":
             self.set(module, "save", _saver(module.save))
             self.set(norch, "save", module.save)
+            self.set(module._Pickler, "reducer_override", _reduced_as_norch)  # norch's files name norch's functions
+        elif own == "norch.compat.typed_storage":
+            self.set(module.TypedStorage, "__reduce_ex__", _pickled("reduce_storage"))
         elif path == "version":
             self.set(module, "__version__", TorchVersion(VERSION))
         elif path == "__config__":
@@ -163,6 +166,7 @@ class Door:
         for cls in (dtype, memory_format, Size, Layout, Constant):
             self.set(cls, "__repr__", _saying_torch(cls.__repr__))
         self.set(dtype, "__reduce__", lambda self: self.name)  # pickled by its name, as PyTorch's
+        self.set(Tensor, "__reduce_ex__", _pickled("reduce_tensor"))
         self.set(Tensor, "type", _saying_torch(Tensor.type))
 
 
@@ -218,6 +222,22 @@ def _saying_torch(method: Callable[..., Any]) -> Callable[..., Any]:
 
     said.__name__, said.__qualname__, said.__doc__ = method.__name__, method.__qualname__, method.__doc__
     return said
+
+
+def _pickled(name: str) -> Callable[..., Any]:
+    """A __reduce_ex__ of compat/pickles.py, which is imported when something is pickled."""
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        return getattr(import_module("norch.compat.pickles"), name)(self, protocol)
+
+    return __reduce_ex__
+
+
+def _reduced_as_norch(pickler: Any, obj: Any) -> Any:
+    tensor = sys.modules["norch.tensor"].Tensor
+    if isinstance(obj, tensor) and type(obj).__reduce_ex__ is tensor.__reduce_ex__:
+        return obj.__reduce__()
+    return NotImplemented
 
 
 def _saver(save: Callable[..., None]) -> Callable[..., None]:

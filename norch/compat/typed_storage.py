@@ -19,11 +19,18 @@ class TypedStorage:
     ([0.0, 1.0, 2.0, 3.0], 4)
     """
 
-    __slots__ = ("_elements",)
+    __slots__ = ("__weakref__", "_elements")
 
-    def __init__(self, x: Any):
-        storage = x.detach().untyped_storage()
-        self._elements = storage.seen_as(x.dtype, (storage.nbytes() // x.element_size(),), (1,), 0)
+    def __init__(
+        self, x: Any = None, *, wrap_storage: Storage | None = None, dtype: Any = None, device: Any = None,
+        _internal: bool = False,
+    ):  # fmt: skip
+        """Of a tensor x, or of bytes and the dtype that they are seen as. TypeError for neither, both or a device."""
+        if (x is None) == (wrap_storage is None) or (dtype is None) != (wrap_storage is None) or device is not None:
+            raise TypeError("TypedStorage: takes a tensor, or wrap_storage and dtype, and no device")
+        if wrap_storage is None:
+            wrap_storage, dtype = x.detach().untyped_storage(), x.dtype
+        self._elements = wrap_storage.seen_as(dtype, (wrap_storage.nbytes() // dtype.itemsize,), (1,), 0)
 
     @property
     def dtype(self) -> DType:
@@ -43,6 +50,8 @@ class TypedStorage:
     def untyped(self) -> Storage:
         """The bytes."""
         return self._elements.untyped_storage()
+
+    _untyped_storage = property(untyped)
 
     def data_ptr(self) -> int:
         """The address of the first element."""

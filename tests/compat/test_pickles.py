@@ -1,0 +1,174 @@
+"""Plain pickles (pickle.dumps, joblib, copy) through the door: PyTorch reads what norch writes, and norch what PyTorch
+writes. norch runs in a process of its own; values are compared where PyTorch is."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import norch
+
+pytestmark = pytest.mark.host
+
+ROOT = Path(norch.__file__).resolve().parents[1]
+ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
+DTYPES = "float32 float64 float16 bfloat16 bool uint8 int8 int16 int32 int64 complex64 complex128".split()
+
+# Runs in norch and in PyTorch.
+MAKE = f"""
+import torch
+from torch import nn
+whole = torch.arange(12.0).view(3, 4)
+note, tag = torch.ones(2, requires_grad=True), nn.Parameter(torch.ones(2))
+note.note, tag.tag = [1], "a"
+made = dict(
+    views=(whole[1:, ::2], whole.T, whole[0]), bits=(whole, whole.view(torch.int32)), note=note, tag=tag,
+    dtypes=[torch.tensor([0, 1, 3]).to(getattr(torch, name)) for name in {DTYPES}],
+    scalar=torch.tensor(3.5), empty=torch.empty(0, 3), meta=torch.empty(2, 3, device="meta"),
+    parameter=nn.Parameter(torch.ones(2, 3)), frozen=nn.Parameter(torch.zeros(2), requires_grad=False),
+)
+"""
+
+# What there is to be compared of all that was made, in plain Python.
+SAID = """
+def said(x):
+    if isinstance(x, dict):
+        return {name: said(value) for name, value in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [said(value) for value in x]
+    values = None if x.device.type == "meta" else x.tolist()
+    facts = str(x.dtype), tuple(x.shape), tuple(x.stride()), x.storage_offset(), x.requires_grad, x.is_leaf
+    return type(x).__name__, facts, values, vars(x)
+"""
+
+
+def door(code: str) -> None:
+    command = [sys.executable, "-m", "norch", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENV)
+    assert not done.returncode, done.stderr
+
+
+def shared(x: Any) -> bool:
+    return len({part.untyped_storage().data_ptr() for part in x}) == 1
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: Any) -> Path:
+    """The folder of what norch has pickled, by each protocol."""
+    folder: Path = tmp_path_factory.mktemp("pickles")
+    door(f"""{MAKE}
+import pickle
+for protocol in range(6):
+    data = pickle.dumps(made, protocol)
+    assert b"norch" not in data, data
+    open(f"{folder}/{{protocol}}", "wb").write(data)
+""")
+    return folder
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_pytorch_reads_what_the_door_wrote(torch: Any, written: Path, protocol: int) -> None:
+    read = pickle.loads((written / str(protocol)).read_bytes())
+    names: dict[str, Any] = {}
+    exec(MAKE + SAID, names)
+    assert names["said"](read) == names["said"](names["made"])
+    assert shared(read["views"]) and shared(read["bits"])
+
+
+def test_the_door_reads_what_pytorch_wrote(torch: Any, tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(MAKE + SAID, names)
+    (tmp_path / "made").write_bytes(pickle.dumps(names["made"]))
+    (tmp_path / "said").write_bytes(pickle.dumps(names["said"](names["made"])))
+    door(f"""{SAID}
+import pickle
+made, expected = (pickle.load(open({str(tmp_path)!r} + name, "rb")) for name in ("/made", "/said"))
+assert said(made) == expected, said(made)
+""")
+
+
+OF_A_CLASS = """
+class Named(torch.Tensor): ...
+class Weight(nn.Parameter): ...
+class Own(torch.Tensor):
+    def __reduce__(self):
+        return torch.Tensor.as_subclass, (torch.full((2,), 7.0), Own)
+named = torch.ones(2, requires_grad=True).as_subclass(Named).detach().requires_grad_()
+named.name = "a"
+"""
+
+
+def test_the_door_reads_its_own(tmp_path: Path) -> None:
+    """Sharing, subclasses, attributes, copies; norch's own files keep norch's form."""
+    door(f"""{MAKE}{SAID}{OF_A_CLASS}
+import copy, io, pickle
+read = pickle.loads(pickle.dumps(made))
+assert said(read) == said(made)
+for name in ("views", "bits"):
+    assert all(x.untyped_storage() is read[name][0].untyped_storage() for x in read[name])
+for x in (named, Weight(torch.ones(2))):
+    for again in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+        assert said(again) == said(x) and type(again) is type(x), again
+assert copy.copy(whole).untyped_storage() is whole.untyped_storage()
+assert copy.deepcopy(whole).untyped_storage() is not whole.untyped_storage()
+assert pickle.loads(pickle.dumps(whole[1:].storage())).tolist() == whole.flatten().tolist()
+own = pickle.loads(pickle.dumps(torch.ones(2).as_subclass(Own)))
+assert type(own) is Own and own.tolist() == [7, 7]
+torch.save(made["views"], file := io.BytesIO(), format="norch")
+assert b"_load_from_bytes" not in file.getvalue() and b"rebuilt" in file.getvalue()
+file.seek(0)
+assert said(torch.load(file)) == said(made["views"])
+""")
+
+
+PROCESSES = """
+import multiprocessing, sys, norch
+norch.as_torch()
+import torch, torch.multiprocessing
+from torch.utils.data import DataLoader, TensorDataset
+def child(taken, given):
+    x, view = taken.get()
+    x.add_(1)
+    given.put((x.sum().item(), view[0].item(), torch.nn.Parameter(x[:2])))
+    taken.get()
+if __name__ == "__main__":
+    for module, how in (multiprocessing, "fork"), (torch.multiprocessing, "spawn"):
+        if how not in multiprocessing.get_all_start_methods():
+            continue
+        context = module.get_context(how)
+        taken, given = context.Queue(), context.Queue()
+        process = context.Process(target=child, args=(taken, given))
+        process.start()
+        x = torch.zeros(100_000)
+        if module is not multiprocessing:
+            x.share_memory_()
+        taken.put((x, x[5:]))
+        total, seen, parameter = given.get()
+        assert (total, seen, parameter.tolist()) == (100_000, 1, [1, 1]) and type(parameter) is torch.nn.Parameter
+        assert x.sum().item() == (0 if module is multiprocessing else total)
+        taken.put(None)
+        process.join()
+    batches = DataLoader(TensorDataset(torch.arange(40.0).view(20, 2)), batch_size=5, num_workers=2)
+    assert torch.cat([x for x, in batches]).tolist() == torch.arange(40.0).view(20, 2).tolist()
+"""
+
+
+def test_processes_share_memory(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROCESSES)
+    done = subprocess.run([sys.executable, tmp_path / "program.py"], capture_output=True, text=True, env=ENV)
+    assert not done.returncode, done.stderr
+
+
+def test_a_typed_storage_is_made_of_bytes_and_their_dtype() -> None:
+    whole = norch.arange(4.0)
+    bits = norch.TypedStorage(wrap_storage=whole.untyped_storage(), dtype=norch.int32)
+    assert bits.tolist() == whole.view(norch.int32).tolist() and bits.data_ptr() == whole.data_ptr()
+    for given in ({}, {"dtype": norch.int32}, {"wrap_storage": bits.untyped()}, {"x": whole, "device": "cpu"}):
+        with pytest.raises(TypeError, match="TypedStorage"):
+            norch.TypedStorage(**given)
