@@ -128,6 +128,77 @@ def test_ctc_of_halves_and_of_nothing() -> None:
     assert F.ctc_loss(x[:, :0], norch.zeros(0, 1, dtype=norch.int64), [], [], reduction="none").shape == (0,)
 
 
+REPEATED = [[1, 1, 2], [2, 1, 1]]
+LENGTHS: Any = [([7, 5], [3, 2]), ([6, 0], [2, 0]), ([7, 3], [3, 3])]  # the last: inf, where labels repeat
+
+
+def graph_size(out: Any) -> int:
+    found, ahead = set(), [out.grad_fn]
+    while ahead:
+        node = ahead.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            ahead += [following for following, _ in node.next_functions]
+    return len(found)
+
+
+def test_ctc_does_not_record_its_steps() -> None:
+    sizes = set()
+    for steps in (3, 30):
+        x = norch.zeros(steps, 2, 3, device=DEVICE, requires_grad=True)
+        sizes.add(graph_size(F.ctc_loss(x, of([[1], [2]]), [steps, 2], [1, 1])))
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("times, sizes", LENGTHS, ids=str)
+def test_ctc_has_second_derivatives(times: list[int], sizes: list[int]) -> None:
+    x = of(np.random.default_rng(0).normal(size=(7, 2, 3))).requires_grad_()
+
+    def loss(x: Any) -> Any:
+        return F.ctc_loss(x, of(REPEATED), times, sizes, reduction="sum", zero_infinity=True)
+
+    assert norch.autograd.gradcheck(loss, (x,)) and norch.autograd.gradgradcheck(loss, (x,))
+
+
+@pytest.mark.parametrize("times, sizes", LENGTHS, ids=str)
+def test_ctc_of_vmap_and_captured(times: list[int], sizes: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    xs, targets = of(rng.normal(size=(3, 7, 2, 3))), of(rng.integers(1, 3, size=(3, 2, 3)))
+
+    def loss(x: Any, target: Any) -> Any:
+        return F.ctc_loss(x.log_softmax(-1), target, times, sizes, zero_infinity=True)
+
+    for function in (loss, norch.func.grad(loss)):
+        one_by_one = norch.stack([function(x, target) for x, target in zip(xs, targets, strict=True)])
+        assert_close(norch.vmap(function)(xs, targets), one_by_one)
+        assert_close(
+            norch.vmap(function, (None, 0))(xs[0], targets), norch.stack([function(xs[0], one) for one in targets])
+        )
+        captured = norch.capture(function)
+        for i in range(3):
+            assert captured(xs[i], targets[i]).equal(one_by_one[i])
+
+
+@pytest.mark.parametrize("times, sizes", [([2, 3], [2, 2]), ([0, 3], [1, 2])], ids=str)
+def test_an_infinite_ctc_has_no_gradient(times: list[int], sizes: list[int]) -> None:
+    x = norch.zeros(3, 2, 3, device=DEVICE, requires_grad=True)
+    losses = F.ctc_loss(x.log_softmax(-1), of([[1, 1], [1, 2]]), times, sizes, reduction="none")
+    losses.sum().backward()
+    assert losses.isinf().tolist() == [True, False]
+    assert x.grad[:, 0].eq(0).all() and x.grad[:, 1].ne(0).any(-1).all()
+
+
+def test_the_gradient_of_a_long_ctc_is_accurate() -> None:
+    rng = np.random.default_rng(0)
+    logits, targets = 4 * rng.normal(size=(1000, 2, 30)), of(rng.integers(1, 30, size=(2, 80)))
+    found = []
+    for dtype in (norch.float32, norch.float64):
+        x = of(logits).to(dtype).log_softmax(-1).requires_grad_()
+        F.ctc_loss(x, targets, [1000, 1000], [80, 80], reduction="sum").backward()
+        found.append(x.grad.double())
+    assert (found[0] - found[1]).abs().max().item() < 3e-3  # PyTorch's error: 6e-3
+
+
 def test_ctc_learns_a_text() -> None:
     norch.manual_seed(0)
     logits, target = norch.nn.Parameter(norch.randn(8, 1, 4)), norch.tensor([[1, 2, 2, 3]])

@@ -1,5 +1,6 @@
 """ctc_loss(): connectionist temporal classification (Graves et al., "Connectionist Temporal
-Classification", 2006), in recorded operations on log-probabilities.
+Classification", 2006), by forward and backward variables in logarithms: a step of the recursion is a few operations on
+the states of all sequences.
 """
 
 from __future__ import annotations
@@ -7,12 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ...autograd.derivative import derivative
+from ...autograd.grad_mode import mode, no_grad
+from ...autograd.record import is_recorded, record
 from ...dtype import float32, float64, int64
 from ...errors import ArgumentError, ShapeError
 from ...ops._halves import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.pad import pad
-from ...ops.copy import stack
+from ...ops.copy import cat, stack
 from ...ops.create import arange
 from ...ops.pointwise import logaddexp, where
 from ...ops.values import as_tensor
@@ -67,26 +71,89 @@ def ctc_loss(
     longest = max(sizes, default=0)
     labels = _labels(tensor_of(targets, name), sizes, longest, unbatched).to(x.device)
     # The 2 S + 1 states of the path: a blank around each label.
-    path = labels.new_full((n, 2 * longest + 1), blank)
-    path[:, 1::2] = labels
-    emit = x.gather(2, path.expand(steps, -1, -1)).clamp(min=_LOG_ZERO).unbind(0)
-    # Skipping the blank between two labels is allowed if they differ.
-    skips = pad((path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2]), (2, 0)) if longest else path < 0
-    skip_cost = where(skips, 0.0, x.new_full((), _LOG_ZERO))
-    ends, limits = (as_tensor(lengths, dtype=int64, device=x.device) for lengths in (sizes, times))
-    # The state before the first step: the first blank.
-    alpha = pad(x.new_zeros(n, 1), (0, 2 * longest), value=_LOG_ZERO)
-    for t in range(steps if n else 0):
-        previous = pad(alpha, (2, 0), value=_LOG_ZERO)
-        new = stack([alpha, previous[:, 1:-1], previous[:, :-2] + skip_cost]).logsumexp(0) + emit[t]
-        alpha = new if t < min(times) else where((limits > t).unsqueeze(1), new, alpha)
-    last = alpha.gather(1, (2 * ends).unsqueeze(1)).squeeze(1)
-    label = alpha.gather(1, (2 * ends - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
-    loss = -logaddexp(last, where(ends > 0, label, _LOG_ZERO))
+    path = labels.new_full((2 * longest + 1, n), blank)
+    path[1::2] = labels.mT
+    emit = x.mT.gather(1, path.expand(steps, -1, -1)).clamp(min=_LOG_ZERO)
+    loss = _losses(emit, path, blank, times, sizes)
     loss = where(loss > -_LOG_ZERO / 2, 0.0 if zero_infinity else math.inf, loss).to(dtype)
     if reduction == "mean":
-        return (loss / ends.clamp(min=1)).mean()
+        return (loss / as_tensor([max(size, 1) for size in sizes], dtype=int64, device=x.device)).mean()
     return reduced(loss.squeeze(0) if unbatched else loss, reduction)
+
+
+def _losses(emit: Tensor, path: Tensor, blank: int, times: list[int], sizes: list[int]) -> Tensor:
+    """The losses (N) of the log-probabilities emit (T, L, N) of the L states of path (L, N). The recursion is not
+    recorded: its gradient is computed beside it.
+    """
+    if not emit.numel() or not is_recorded((emit,)):
+        return _loss_at_end(_forward_variables(emit, path, blank), times, sizes)
+    with no_grad():
+        loss, posteriors = _losses_and_posteriors(emit, path, blank, times, sizes)
+    return record(_CTC, loss, (emit,), (posteriors, path, blank, times, sizes))
+
+
+def _gradient(
+    g: Tensor, emit: Tensor, posteriors: Tensor, path: Tensor, blank: int, times: list[int], sizes: list[int]
+) -> Tensor:
+    if mode.enabled:  # of recorded operations, for derivatives of the gradient
+        posteriors = _losses_and_posteriors(emit, path, blank, times, sizes)[1]
+    return posteriors * -g
+
+
+_CTC = derivative("ctc_loss", ("emit",), tensors=("posteriors", "path"), grad=_gradient)
+
+
+def _forward_variables(emit: Tensor, path: Tensor, blank: int) -> list[Tensor]:
+    """The logarithms of the forward variables (equations 5 to 7) before the first step and after each: (L + 2, N), with
+    two states of probability 0 before the path. States are rows, which the steps shift without a copy.
+    """
+    nowhere = emit.new_full((2, emit.shape[2]), _LOG_ZERO)
+    # Skipping the blank between two labels is allowed if they differ.
+    skips = where((path[2:] != blank) & (path[2:] != path[:-2]), 0.0, nowhere[0])
+    skip_cost = cat([nowhere, skips])[: path.shape[0]]
+    start = emit.new_full((2 + path.shape[0], emit.shape[2]), _LOG_ZERO)
+    start[2] = 0.0  # the state before the first step: the first blank
+    variables = [start]
+    for step in emit.unbind(0):
+        alpha = variables[-1]
+        reached = logaddexp(logaddexp(alpha[2:], alpha[1:-1]), alpha[:-2] + skip_cost)
+        variables.append(cat([nowhere, reached + step]))
+    return variables
+
+
+def _loss_at_end(variables: Sequence[Tensor] | Tensor, times: list[int], sizes: list[int]) -> Tensor:
+    """-log of the sum of the last two states of each target after its last step (equation 8)."""
+    rows, columns = variables[0].shape
+    taken = sorted(set(times))
+    place = {time: i * rows for i, time in enumerate(taken)}
+    last = [(place[time] + 2 * size + 2) * columns + i for i, (time, size) in enumerate(zip(times, sizes))]
+    index = as_tensor([last, [i - columns for i in last]], dtype=int64, device=variables[0].device)
+    ends = stack([variables[time] for time in taken or [0]]).take(index)
+    return -logaddexp(ends[0], ends[1])
+
+
+def _losses_and_posteriors(
+    emit: Tensor, path: Tensor, blank: int, times: list[int], sizes: list[int]
+) -> tuple[Tensor, Tensor]:
+    """The losses, and the probability of each state at each step given the target: the product of its forward and
+    backward variables over the probability of the target, as in equations 14 to 16. The backward variables are the
+    forward variables of the sequence and the path read from their ends, and computed in the same loop.
+    """
+    steps, states, n = emit.shape
+    limits, ends = as_tensor([times, sizes], dtype=int64, device=emit.device).unbind(0)
+    time = limits - 1 - arange(steps, device=emit.device)[:, None, None]
+    state = 2 * ends - arange(states, device=emit.device)[:, None]
+    inside = (time >= 0) & (state >= 0)
+    column = state.clamp(min=0) * n + arange(n, device=emit.device)
+    mirror = time.clamp(min=0) * (states * n) + column
+    both = cat([emit, emit.take(mirror)], 2), cat([path, path.take(column)], 1)
+    variables = stack(_forward_variables(*both, blank))
+    loss = _loss_at_end(variables, times, sizes)
+    alpha, beta = variables[1:, 2:, :n], variables[1:, 2:, n:].take(mirror)
+    # Both have the emission of the step. The sum over the states is the probability of the target at each step:
+    # softmax() divides by it, and by the rounding errors that the states have in common.
+    posteriors = where(inside, alpha + beta - emit, _LOG_ZERO).softmax(1)
+    return loss, where(inside & (loss < -_LOG_ZERO / 2), posteriors, 0.0)
 
 
 def _numbers(lengths: Tensor | Sequence[int]) -> list[int]:
@@ -101,10 +168,13 @@ def _labels(targets: Tensor, sizes: list[int], longest: int, unbatched: bool) ->
     if targets.ndim == 1 and not unbatched:
         if targets.shape[0] != sum(sizes):
             raise ShapeError(f"ctc_loss: {targets.shape[0]} targets for target_lengths {sizes}")
-        parts = targets.split(sizes)
-        return stack([pad(part, (0, longest - part.shape[0])) for part in parts]) if sizes else targets.reshape(0, 0)
+        if not sizes or min(sizes) == longest:
+            return targets.reshape(len(sizes), longest)
+        return stack([pad(part, (0, longest - part.shape[0])) for part in targets.split(sizes)])
     rows = targets.unsqueeze(0) if unbatched and targets.ndim == 1 else targets
     if rows.ndim != 2 or rows.shape[0] != len(sizes) or rows.shape[1] < longest:
         raise ShapeError(f"ctc_loss: targets of shape {tuple(targets.shape)} for target_lengths {sizes}")
+    if not sizes or min(sizes) == longest:
+        return rows[:, :longest]
     ends = as_tensor(sizes, dtype=int64, device=rows.device).unsqueeze(1)
     return where(arange(longest, device=rows.device) < ends, rows[:, :longest], 0)
