@@ -23,11 +23,10 @@ from .._checks import at_least
 from .._inplace_methods import inplace_view
 from .._operand import as_operand, tensor_of
 from ..copy import cast, cat, clone, clone_for, contiguous
-from ..create import zeros
+from ..create import ones_like, zeros
 from ..index import index_select
 from ..op import METHODS, method
-from ..sort import searchsorted
-from ..values import iota, tensor
+from ..values import tensor
 from ..view import (
     END,
     Axes,
@@ -419,10 +418,12 @@ def _counts(repeats: Any, x: Tensor) -> Tensor:
 
 def _repeated(counts: Tensor) -> Tensor:
     """The indices 0 ... n - 1, each so many times."""
-    if counts.double().sum().item() >= 2.0**62:
+    total = counts.double().sum().item()  # exact for as many as fit in memory
+    if total >= 2.0**62:
         raise ArgumentError("repeat_interleave: the repeats add up to more than 2**62")
-    ends = counts.cumsum(0)
-    return searchsorted(ends, iota(int(ends[-1].item()) if ends.numel() else 0, counts), right=True)
+    ends, size = counts.cumsum(0), int(total)
+    # At each place, the number of indices whose repetitions end there or before.
+    return zeros(size + 1, dtype=int64_, device=counts.device).scatter_add(0, ends, ones_like(ends))[:size].cumsum(0)
 
 
 # ---- copies with a part replaced ------------------------------------------------------------------------------------
