@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 
 from ..._binding.library import lib
 from ..._binding.numbers import int64
@@ -50,6 +49,11 @@ def split(
     return _parts(tensor, at, _equal(size, step))
 
 
+def _spans(start: int, size: int, count: int) -> list[tuple[int, int]]:
+    """The bounds of so many parts of one size, from start on."""
+    return [(start + i * size, start + (i + 1) * size) for i in range(count)]
+
+
 def _equal(size: int, step: int) -> list[tuple[int, int]]:
     """The bounds of parts of one size; of nothing, one empty part."""
     return [(start, start + step) for start in range(0, size or 1, step or 1)]
@@ -69,9 +73,10 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     """Views of parts of the given sizes along dim; the sizes must add up to its own."""
     at, size = axis_and_size(tensor_of(input, "split_with_sizes"), dim, "split_with_sizes")
     parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
-    if sum(parts) != size or min(parts, default=0) < 0:
+    if sum(parts) != size or (parts and min(parts) < 0):
         raise ShapeError(f"split_with_sizes: sizes {parts} do not add up to {size}, the size of dimension {dim}")
-    return _parts(input, at, [(end - part, end) for part, end in zip(parts, accumulate(parts))])
+    end = 0
+    return _parts(input, at, [(end, end := end + part) for part in parts])
 
 
 @method(numpy=True)
@@ -107,18 +112,20 @@ def _cut(size: int, *given: Any) -> Iterable[tuple[int, int]]:
         count = check_count(cuts, "tensor_split: sections")
         if count < 1:
             raise ArgumentError(f"tensor_split: into {count} sections")
-        cuts = list(accumulate(size // count + (i < size % count) for i in range(count - 1)))
+        least, longer = divmod(size, count)
+        return _spans(0, least + 1, longer) + _spans(longer * (least + 1), least, count - longer)
     cuts = [int64(cut, "tensor_split: index") for cut in cuts]
     return zip([0, *cuts], [*cuts, END])
 
 
-def _split_along(name: str, least: int, about: str) -> Any:
+def _split_along(name: str, least: int, last: int, about: str) -> Any:
     def function(
         input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
     ) -> tuple[Tensor, ...]:
         x = at_least(least, tensor_of(input, name), name)
-        dim = {"hsplit": min(1, x.ndim - 1), "vsplit": 0, "dsplit": 2}[name]
-        count, size = indices_or_sections if sections is None else sections, x.shape[dim]
+        shape = lib.norch_shape(x)
+        dim = min(last, len(shape) - 1)
+        count, size = indices_or_sections if sections is None else sections, shape[dim]
         if hasattr(count, "__index__") and size % (int(count) or 1):
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
         return _parts(x, dim, _cut(size, indices_or_sections, indices, sections))
@@ -127,9 +134,9 @@ def _split_along(name: str, least: int, about: str) -> Any:
     return method(rename_errors(named_function(function, name, about)))
 
 
-hsplit = _split_along("hsplit", 1, "Views of parts along the second axis (the first of a vector)")
-vsplit = _split_along("vsplit", 2, "Views of parts along the first axis")
-dsplit = _split_along("dsplit", 3, "Views of parts along the third axis")
+hsplit = _split_along("hsplit", 1, 1, "Views of parts along the second axis (the first of a vector)")
+vsplit = _split_along("vsplit", 2, 0, "Views of parts along the first axis")
+dsplit = _split_along("dsplit", 3, 2, "Views of parts along the third axis")
 
 
 @method(numpy=True)
