@@ -138,7 +138,11 @@ class Door:
         if own == "norch.serialization":
             self.set(module, "save", _saver(module.save))
             self.set(norch, "save", module.save)
-            self.set(module._Pickler, "reducer_override", _reduced_as_norch)  # norch's files name norch's functions
+            self.set(module._Pickler, "reducer_override", _pickled("reduce_for_norch"))
+        elif own == "norch.nn.module":
+            reduce = module.Module.__reduce_ex__
+            for name in ("__copy__", "__reduce_ex__"):
+                self.set(module.Module, name, _pickled(f"module{name}", reduce))
         elif own == "norch.compat.typed_storage":
             self.set(module.TypedStorage, "__reduce_ex__", _pickled("reduce_storage"))
         elif path == "version":
@@ -165,7 +169,8 @@ class Door:
 
         for cls in (dtype, memory_format, Size, Layout, Constant):
             self.set(cls, "__repr__", _saying_torch(cls.__repr__))
-        self.set(dtype, "__reduce__", lambda self: self.name)  # pickled by its name, as PyTorch's
+        for cls in (dtype, memory_format):
+            self.set(cls, "__reduce__", lambda self: repr(self)[6:])  # pickled by its name, as PyTorch's
         self.set(Tensor, "__reduce_ex__", _pickled("reduce_tensor"))
         self.set(Tensor, "type", _saying_torch(Tensor.type))
 
@@ -224,20 +229,13 @@ def _saying_torch(method: Callable[..., Any]) -> Callable[..., Any]:
     return said
 
 
-def _pickled(name: str) -> Callable[..., Any]:
-    """A __reduce_ex__ of compat/pickles.py, which is imported when something is pickled."""
+def _pickled(name: str, *of_norch: Any) -> Callable[..., Any]:
+    """A method that is a function of compat/pickles.py, which is imported when something is pickled."""
 
-    def __reduce_ex__(self: Any, protocol: Any) -> Any:
-        return getattr(import_module("norch.compat.pickles"), name)(self, protocol)
+    def method(self: Any, *args: Any) -> Any:
+        return getattr(import_module("norch.compat.pickles"), name)(self, *of_norch, *args)
 
-    return __reduce_ex__
-
-
-def _reduced_as_norch(pickler: Any, obj: Any) -> Any:
-    tensor = sys.modules["norch.tensor"].Tensor
-    if isinstance(obj, tensor) and type(obj).__reduce_ex__ is tensor.__reduce_ex__:
-        return obj.__reduce__()
-    return NotImplemented
+    return method
 
 
 def _saver(save: Callable[..., None]) -> Callable[..., None]:
@@ -252,9 +250,16 @@ def _saver(save: Callable[..., None]) -> Callable[..., None]:
         if format is not None:
             return save(obj, f, format=format)
         try:
-            save(obj, f, format="torch")
+            return save(obj, f, format="torch")
+        except PicklingError:  # it has more than weights
+            from .._files.pytorch import Parts
+            from .._files.target import write
+            from .pickles import Whole
+        try:
+            parts = Parts(obj, Whole)
         except PicklingError:
-            save(obj, f)
+            return save(obj, f)
+        write(parts, f)
 
     save_as_pytorch.__name__ = save_as_pytorch.__qualname__ = "save"
     save_as_pytorch.__module__, save_as_pytorch.__doc__ = "torch.serialization", save.__doc__

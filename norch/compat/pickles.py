@@ -1,4 +1,4 @@
-"""Plain pickles of tensors (pickle.dump, joblib) as PyTorch has them: read and written where `torch` means norch.
+"""Plain pickles of tensors and modules (pickle.dump, joblib) as PyTorch has them, where `torch` means norch.
 
 A tensor is a call of torch._utils._rebuild_tensor_v2, and its storage a file of torch.save(), as before PyTorch 1.6, in
 a call of torch.storage._load_from_bytes. A storage that several tensors share is pickled once. multiprocessing sends
@@ -7,34 +7,31 @@ the bytes by norch's own way, through shared memory.
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 import sys
+from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import norch
 
 from .._files import pytorch, pytorch_legacy
+from ..dtype import dtype as DType  # noqa: N812
 from ..serialization import MAGIC
 from ..storage import Storage
-from ..tensor import Tensor, adopt
+from ..tensor import Size, Tensor, adopt
 from .placeholders import layout
 from .typed_storage import TypedStorage
 
-_rebuild_tensor_v2: Any = pytorch.NAMES["torch._utils", "_rebuild_tensor_v2"]
-_rebuild_tensor: Any = pytorch.NAMES["torch._utils", "_rebuild_tensor"]
-_rebuild_meta_tensor_no_storage: Any = pytorch.NAMES["torch._utils", "_rebuild_meta_tensor_no_storage"]
-_rebuild_parameter: Any = pytorch.NAMES["torch._utils", "_rebuild_parameter"]
-_rebuild_parameter_with_state: Any = pytorch.NAMES["torch._utils", "_rebuild_parameter_with_state"]
-
-MACHINE = {
-    "protocol_version": pytorch_legacy.VERSION,
-    "little_endian": True,
-    "type_sizes": {"short": 2, "int": 4, "long": 4},
-}
+for (_module, _name), _function in pytorch.NAMES.items():  # by which a pickle finds them
+    if isinstance(_function, FunctionType):
+        globals()[_name] = _function
+        _function.__module__, _function.__qualname__ = _module, _name
 
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
@@ -63,10 +60,6 @@ def _get_layout(name: str) -> Any:
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
-
-for (_module, _name), _function in pytorch.NAMES.items():  # by which a pickle finds them
-    if isinstance(_function, FunctionType):
-        _function.__module__, _function.__qualname__ = _module, _name
 
 _stored: WeakValueDictionary[Storage, TypedStorage] = WeakValueDictionary()  # what is being pickled
 
@@ -120,7 +113,7 @@ def reduce_tensor(x: Any, protocol: Any) -> Any:
 def reduce_storage(stored: TypedStorage, protocol: Any) -> Any:
     """TypedStorage.__reduce_ex__."""
     file = io.BytesIO()
-    for part in (MAGIC, pytorch_legacy.VERSION, MACHINE):
+    for part in (MAGIC, pytorch_legacy.VERSION, None):  # None: facts of the machine, which no reader asks for
         pickle.dump(part, file, 2)
     held: Any = pytorch._Stored(stored.untyped(), stored.dtype, "0")
     held.reference += (None,)  # it is no view of another storage
@@ -129,6 +122,92 @@ def reduce_storage(stored: TypedStorage, protocol: Any) -> Any:
     file.write(pytorch_legacy.COUNT.pack(held.size // stored.element_size()))
     held.write_to(file)
     return _load_from_bytes, (file.getvalue(),)
+
+
+_HOOKS = {name for name in vars(norch.nn.Module()) if name.endswith("_hooks")}
+_NESTED = ("enable_nested_tensor", "use_nested_tensor", "mask_check")
+# Attributes that PyTorch's layers have and norch's have not, of a layer and its state.
+ATTRIBUTES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
+    "_Conv": lambda layer, state: {
+        "transposed": "Transpose" in type(layer).__name__,
+        "_reversed_padding_repeated_twice": _padding(**state),
+    },
+    "RNNBase": lambda layer, state: {"_all_weights": [[None]]},  # makes PyTorch list the weights
+    "ReLU6": lambda layer, state: {"min_val": 0.0, "max_val": 6.0},
+    "Upsample": lambda layer, state: {"name": state.get("name", type(layer).__name__)},
+    "ParameterDict": lambda layer, state: {"_keys": dict.fromkeys(layer)},
+    "TransformerEncoderLayer": lambda layer, state: {"activation_relu_or_gelu": 0},  # no kernel of the whole layer
+    "TransformerEncoder": lambda layer, state: dict.fromkeys(_NESTED, False),
+}
+
+
+def _padding(padding: Any, kernel_size: Any, dilation: Any, **_: Any) -> list[int]:
+    """What F.pad() takes for a convolution: the last dimension first, the side before and the one behind it."""
+    if padding == "same":
+        whole = [step * (size - 1) for step, size in zip(dilation, kernel_size, strict=True)]
+        return [side for size in reversed(whole) for side in (size // 2, size - size // 2)]
+    sides = padding if isinstance(padding, (tuple, list)) else [0 if padding == "valid" else padding] * len(kernel_size)
+    return [side for side in reversed(sides) for _ in range(2)]
+
+
+def module__reduce_ex__(module: Any, reduce: Any, protocol: Any) -> Any:
+    """With the state that PyTorch pickles: how each hook is called in dicts of their own."""
+    reduced = reduce(module, protocol)
+    if (
+        type(reduced) is not tuple
+        or type(held := (*reduced, None, None)[2]) is not dict
+        or "_forward_hooks" not in held
+    ):
+        return reduced
+    state = {name: OrderedDict(x) if name in _HOOKS else x for name, x in held.items()}
+    for kind, ways in ("_forward_hooks", ("with_kwargs", "always_called")), ("_forward_pre_hooks", ("with_kwargs",)):
+        for at, name in enumerate((kind, *(f"{kind}_{way}" for way in ways))):
+            state[name] = OrderedDict((key, how[at]) for key, how in held.get(kind, {}).items() if not at or how[at])
+    state["_is_full_backward_hook"] = True if held.get("_backward_hooks") else None
+    for cls in type(module).__mro__:
+        if cls.__name__ in ATTRIBUTES and cls.__module__.startswith("torch."):
+            state.update(ATTRIBUTES[cls.__name__](module, state))
+    return *reduced[:2], state, *reduced[3:]
+
+
+def module__copy__(module: Any, reduce: Any) -> Any:
+    """A shallow copy shares the hooks."""
+    own: Any = type(module).__reduce_ex__
+    taken = reduce if own is norch.nn.Module.__reduce_ex__ else own
+    return getattr(copy, "_reconstruct")(module, None, *taken(module, 4))  # noqa: B009
+
+
+def reduce_for_norch(pickler: Any, obj: Any) -> Any:
+    """In a file of norch's own format: tensors by norch's functions."""
+    ours = isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__
+    return obj.__reduce__() if ours else NotImplemented
+
+
+_save_global: Any = vars(pickle._Pickler)["save_global"]
+
+
+class Whole(pytorch._Pickler):
+    """Pickles what torch.load(weights_only=False) takes; a PicklingError is for save(), which writes another format."""
+
+    dispatch: ClassVar[Any] = {
+        **pickle._Pickler.dispatch,
+        **{kind: pytorch._Pickler.dispatch[kind] for kind in (FunctionType, DType, pytorch._Kind)},
+    }
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor) and type(obj).__reduce__ is Tensor.__reduce__:
+            return pytorch.taken_apart(obj, self.stored_of)
+        if type(obj) in (norch.Generator, norch.finfo, norch.iinfo):
+            raise pickle.PicklingError  # PyTorch makes them in C, of another state
+        return (Size, (tuple(obj),)) if type(obj) is Size else NotImplemented
+
+    def save_global(self, obj: Any, name: Any = None) -> None:
+        if obj in pytorch.NAME_OF:
+            self.name(obj, pytorch.NAME_OF[obj])
+        elif (getattr(obj, "__module__", None) or "").startswith("norch."):
+            raise pickle.PicklingError  # it has none
+        else:
+            _save_global(self, obj, name)
 
 
 def _sent(stored: TypedStorage) -> Any:

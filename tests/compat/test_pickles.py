@@ -1,5 +1,5 @@
-"""Plain pickles (pickle.dumps, joblib, copy) through the door: PyTorch reads what norch writes, and norch what PyTorch
-writes. norch runs in a process of its own; values are compared where PyTorch is."""
+"""Plain pickles (pickle.dumps, joblib, copy) and files of whole objects through the door: PyTorch reads
+what norch writes, and norch what PyTorch writes. norch runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -125,6 +125,65 @@ assert b"_load_from_bytes" not in file.getvalue() and b"rebuilt" in file.getvalu
 file.seek(0)
 assert said(torch.load(file)) == said(made["views"])
 """)
+
+
+MODULES = """
+import copy, io, pickle
+import torch
+from torch import nn
+def hook(module, args, kwargs, result):
+    return result + 1
+class Falsy(list):  # a hook
+    def __call__(self, module, args, result):
+        return result * 2
+class Named(torch.Tensor): ...
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.rnn = nn.Conv1d(3, 4, 3, padding="same"), nn.LSTM(8, 4)
+        self.register_buffer("kept", torch.ones(1), persistent=False)
+        self.register_forward_hook(hook, with_kwargs=True)
+        self.my_hooks, self.conv.padding = [hook], 1  # of the program
+        self.register_forward_hook(Falsy())
+    def forward(self, x):
+        return self.rnn(self.conv(x))[0] * self.kept
+def saved(x):
+    torch.save(x, file := io.BytesIO())
+    file.seek(0)
+    return torch.load(file, weights_only=False), file.getvalue()[:2]
+net, x = Net(), torch.ones(2, 3, 8)
+"""
+
+
+def test_modules_are_copied_and_read(tmp_path: Path) -> None:
+    """Hooks, buffers and registries after each way; a shallow copy shares its hooks, as in PyTorch."""
+    (tmp_path / "program.py").write_text(
+        MODULES
+        + """
+for again in (pickle.loads(pickle.dumps(net)), copy.deepcopy(net), saved(net)[0]):
+    assert (again(x) == net(x)).all() and again.my_hooks == [hook] and len(again._forward_hooks) == 2
+    assert len(again.state_dict()) == len(net.state_dict()) == 6
+    again.conv.weight = nn.Parameter(torch.zeros(4, 3, 3))
+    assert again._modules["conv"]._parameters["weight"] is again.conv.weight and "kept" in again._buffers
+    assert pickle.loads(pickle.dumps(again)).conv.weight.sum() == 0
+assert (copy.copy(net)(x) == net(x)).all()
+net.register_forward_hook(lambda *_: None)
+assert copy.copy(net)._forward_hooks is net._forward_hooks
+assert copy.deepcopy(net)._forward_hooks is not net._forward_hooks
+named = torch.ones(2).as_subclass(Named)
+named.tag = "a"
+read, head = saved([named, nn.Linear(1, 1)])
+assert head == b"PK" and type(read[0]) is Named and read[0].tag == "a"
+views, head = saved([nn.ReLU(), (whole := torch.arange(4)), whole[1:]])
+assert head == b"PK" and views[1].untyped_storage() is views[2].untyped_storage()
+for x in (nn.LazyLinear(2), torch.Generator(), torch.finfo(torch.float32)):  # whose state is another one in PyTorch
+    read, head = saved([x])
+    assert head == b"no" and type(read[0]) is type(x)
+"""
+    )
+    command = [sys.executable, "-m", "norch", tmp_path / "program.py"]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENV)
+    assert not done.returncode, done.stderr
 
 
 PROCESSES = """

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,99 @@ def test_modules_compute_as_in_pytorch(torch: Any, name: str) -> None:
     assert repr(again) == repr(ours) and all(p.dtype is norch.float64 for p in again.parameters())
 
 
-@pytest.mark.parametrize("name", "SGD Adam AdamW RMSprop Adagrad NAdam RAdam Adadelta ASGD Rprop Adamax".split())
+WRITE = """
+import pickle, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from test_pytorch_objects import MODELS, add_named, add_one, hooked
+from torch.utils._pytree import tree_leaves
+for name, (make, arrays) in MODELS.items():
+    model = make(torch.nn).eval()
+    outputs = [x for x in tree_leaves(model(*map(torch.from_numpy, arrays))) if x is not None]
+    data = pickle.dumps((model, outputs))
+    assert b"norch" not in data, data
+    open(f"{sys.argv[2]}/{name}.pickle", "wb").write(data)
+    torch.save((model, outputs), f"{sys.argv[2]}/{name}.file")
+torch.save(hooked(torch), f"{sys.argv[2]}/hooked.file")
+packed = torch.nn.utils.rnn.pack_sequence([torch.ones(3), torch.zeros(2)])
+parameters = torch.nn.ParameterList([torch.ones(2)]), torch.nn.ParameterDict({"a": torch.ones(1)})
+torch.save((packed, *parameters, torch.nn.functional.gelu, torch.channels_last), f"{sys.argv[2]}/others.file")
+for name in OPTIMIZERS:
+    model = torch.nn.Linear(2, 2)
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.01)
+    results = []
+    for _ in range(2):
+        if results:
+            torch.save((model, optimizer), f"{sys.argv[2]}/{name}.file")
+        optimizer.zero_grad()
+        (model(torch.ones(1, 2)) ** 2).sum().backward()
+        optimizer.step()
+        results.append(model.weight.detach().clone())
+    torch.save(results[1], f"{sys.argv[2]}/{name}.result")
+"""
+OPTIMIZERS = "SGD Adam AdamW RMSprop Adagrad NAdam RAdam Adadelta ASGD Rprop Adamax".split()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: Any) -> Any:
+    """The folder of what the door has written of each model and optimizer, with what they computed."""
+    folder, code = tmp_path_factory.mktemp("written"), WRITE.replace("OPTIMIZERS", repr(OPTIMIZERS))
+    command = [sys.executable, "-m", "norch", "-c", code, str(Path(__file__).parent), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["pickle", "file"])
+@pytest.mark.parametrize("name", MODELS)
+def test_pytorch_computes_what_the_door_wrote(torch: Any, written: Any, name: str, kind: str) -> None:
+    path = written / f"{name}.{kind}"
+    model, outputs = pickle.loads(path.read_bytes()) if kind == "pickle" else torch.load(path, weights_only=False)
+    expected = MODELS[name][0](torch.nn)
+    assert type(model) is type(expected) and not model.training
+    assert list(model.state_dict()) == list(expected.state_dict())
+    for theirs, ours in zip(model.modules(), expected.modules(), strict=True):
+        assert all(hasattr(theirs, attribute) for attribute in vars(ours))
+    found = _pytree.tree_leaves(model(*map(torch.from_numpy, MODELS[name][1])))
+    for a, b in zip([x for x in found if x is not None], outputs, strict=True):
+        assert np.allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5)
+    model.train().double().register_forward_hook(add_one, prepend=True)
+
+
+def hooked(torch: Any) -> Any:
+    model = torch.nn.Linear(2, 2)
+    torch.nn.init.ones_(model.weight)
+    torch.nn.init.zeros_(model.bias)
+    model.register_forward_hook(add_one)
+    model.register_forward_pre_hook(add_named, with_kwargs=True)
+    return model
+
+
+def test_pytorch_calls_hooks_that_the_door_wrote(torch: Any, written: Any) -> None:
+    sys.modules.setdefault("test_pytorch_objects", sys.modules[__name__])  # the name of the hooks' module there
+    model = torch.load(written / "hooked.file", weights_only=False)
+    assert model(input=torch.ones(1, 2)).tolist() == hooked(torch)(input=torch.ones(1, 2)).tolist() == [[5, 5]]
+
+
+def test_pytorch_reads_other_objects_that_the_door_wrote(torch: Any, written: Any) -> None:
+    packed, parameters, named, function, order = torch.load(written / "others.file", weights_only=False)
+    assert type(packed) is torch.nn.utils.rnn.PackedSequence and packed.batch_sizes.tolist() == [2, 2, 1]
+    assert torch.nn.utils.rnn.pad_packed_sequence(packed)[0].T.tolist() == [[1, 1, 1], [0, 0, 0]]
+    assert type(parameters) is torch.nn.ParameterList and parameters[0].tolist() == [1, 1]
+    assert dict(named.items()).keys() == {"a"} and function is torch.nn.functional.gelu
+    assert order is torch.channels_last
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_pytorch_continues_optimizers_that_the_door_wrote(torch: Any, written: Any, name: str) -> None:
+    model, optimizer = torch.load(written / f"{name}.file", weights_only=False)
+    optimizer.zero_grad()
+    (model(torch.ones(1, 2)) ** 2).sum().backward()
+    optimizer.step()
+    assert np.allclose(model.weight.detach(), torch.load(written / f"{name}.result"), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_continue(torch: Any, name: str) -> None:
     def step(model: Any, optimizer: Any, ones: Any) -> Any:
         optimizer.zero_grad()
