@@ -55,6 +55,9 @@ class BuildLibrary(build_py):
             shutil.copy(ROOT / library, Path(self.build_lib) / "norch")
             if library.endswith(".dll"):
                 self.copy_licenses()
+            if "wasm32" in os.environ.get("CC", ""):  # a page waits for every byte, and checks no types
+                for stub in [*Path(self.build_lib).rglob("*.pyi"), Path(self.build_lib) / "norch" / "py.typed"]:
+                    stub.unlink()
 
     def copy_licenses(self) -> None:
         """The terms of what zig links into a DLL: the start and the threads of mingw-w64, complex functions of musl."""
