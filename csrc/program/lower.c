@@ -20,7 +20,9 @@
  * stored as planes, where the call that wrote them stood. Images are blocks of the slab like others (layout.c).
  *
  * A weight is packed, and packed again after it was written to (packed.h). So that nothing else that layers read can be
- * written in between, programs that write to memory from before the recording have no layers. */
+ * written in between, programs that write to memory from before the recording have no layers. A weight that a call
+ * computes of integers (families/quantized.h) is computed while it is packed, and the call is dead if nothing else reads
+ * the weight. */
 #include <string.h>
 
 #include "../core/error.h"
@@ -28,6 +30,7 @@
 #include "../families/batch_norm.h"
 #include "../families/conv.h"
 #include "../families/pool.h"
+#include "../families/quantized.h"
 #include "lower.h"
 #include "plans.h"
 
@@ -166,6 +169,19 @@ static bool is_float(const nr_step *step) {
     return step->call.dtype == NORCH_FLOAT32 && step->call.backend->device_type == NORCH_CPU;
 }
 
+/* Whether a call computes a weight of integers. */
+static bool is_weight(const nr_call *call) { return call->family == NR_QUANTIZED && call->op == NR_QUANTIZED_WEIGHT; }
+
+/* The call that computes the weight of integers from before the recording, and their storages; or NULL. */
+static const nr_call *find_quantized(const lowering *l, const value *weight, norch_storage *storage[2]) {
+    const nr_step *step = weight && weight->writer >= 0 ? &l->program->steps[weight->writer] : NULL;
+    if (!step || !is_weight(&step->call)) return NULL;
+    const nr_quantized_plan *p = step->call.plan;
+    storage[0] = nr_storage_read(l->program, step, &p->weight);
+    storage[1] = nr_storage_read(l->program, step, &p->scale);
+    return storage[0] && storage[1] ? &step->call : NULL;
+}
+
 static bool lower_conv(lowering *l, int64_t s) {
     nr_step *step = &l->program->steps[s];
     const nr_conv_plan *p = step->call.plan;
@@ -176,9 +192,11 @@ static bool lower_conv(lowering *l, int64_t s) {
     const int64_t xu = use_of(l, step, &p->x), wu = use_of(l, step, &p->weight), yu = use_of(l, step, &p->y);
     const nr_image like = {.batch = p->batch, .channels = p->groups * p->in, .size = {p->size[0], p->size[1]}};
     value *x = whole(l, xu, planes_bytes(&like));
-    const nr_block *weight = &l->program->blocks[l->program->uses[wu].home];
+    value *weight = whole(l, wu, p->groups * p->out * p->in * p->kernel[0] * p->kernel[1] * (int64_t)sizeof(float));
+    norch_storage *storage[2] = {nr_storage_read(l->program, step, &p->weight)};
+    const nr_call *quantized = storage[0] ? NULL : find_quantized(l, weight, storage);
     value *y = whole(l, yu, p->batch * p->groups * p->out * p->result[0] * p->result[1] * (int64_t)sizeof(float));
-    if (!y || weight->kind != NR_EXTERNAL || !weight->storage || (x && x == y)) return false;
+    if (!y || !(storage[0] || quantized) || (x && x == y)) return false;
     const bool has_image = x && x->image >= 0 && same_size(&l->images[x->image], &like);
     if (has_image && p->stride[1] > 2) return false;
     nr_lowered *lowered = new_layer(l, s);
@@ -187,7 +205,7 @@ static bool lower_conv(lowering *l, int64_t s) {
     if (has_image) join(l, lowered, x);
     if (!has_image && !from_planes) image = load(l, s, lowered, xu, &like);
     if (image < 0) need_planes(l, xu);
-    if (!(lowered->packed = nr_packed_share(weight->storage, &step->call))) {
+    if (!(lowered->packed = nr_packed_share(storage, &step->call, quantized))) {
         l->failed = true;
         nr_free(lowered);
         return false;
@@ -198,6 +216,7 @@ static bool lower_conv(lowering *l, int64_t s) {
             if (seen->halo[d] < p->padding[d]) seen->halo[d] = p->padding[d];
         lowered->layer.x = seen;
     }
+    if (quantized) weight->made = true;
     if (p->bias) need_planes(l, use_of(l, step, &p->bias));
     begin(l, s, lowered, y, add_image(l, p->batch, p->groups * p->out, p->result));
     return true;
@@ -406,9 +425,12 @@ static bool lower_stage(lowering *l, int64_t s) {
 static void keep(lowering *l, int64_t s) {
     const nr_step *step = &l->program->steps[s];
     for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
-        need_planes(l, u);
+        if (!l->program->uses[u].written) {
+            need_planes(l, u);
+            continue;
+        }
         const int32_t before = l->of_use[u] < 0 ? -1 : l->values[l->of_use[u]].before;
-        if (l->program->uses[u].written && before >= 0) l->values[before].stored = true;
+        if (before >= 0) l->values[before].stored = true;
     }
 }
 
@@ -476,6 +498,15 @@ static bool find_alone(lowering *l) {
     return any;
 }
 
+/* Marks calls as dead that compute weights which nothing reads any more. */
+static void drop_weights(const lowering *l) {
+    for (int64_t i = 0; i < l->value_count; i++) {
+        const value *v = &l->values[i];
+        nr_step *step = v->made && v->writer >= 0 ? &l->program->steps[v->writer] : NULL;
+        if (step && is_weight(&step->call)) step->dead = !v->stored && !v->outside;
+    }
+}
+
 static void lower_convs(nr_program *program) {
     lowering l = {.program = program, .runner = program->backend->layers};
     l.of_use = nr_malloc((size_t)program->use_count * sizeof *l.of_use);
@@ -490,6 +521,7 @@ static void lower_convs(nr_program *program) {
         any = lower_all(&l);
     }
     if (!l.failed && any && nr_layers_list(&l)) {
+        drop_weights(&l);
         program->images = l.images;
         l.images = NULL;
     } else {

@@ -13,7 +13,7 @@ typedef struct value {
     int32_t image;           /* the number of its image; -1: none */
     int64_t ready;           /* the call before which the image is not there */
     int64_t layer;           /* the call at which the layer begins that makes it, and that others may join; -1: none */
-    bool made;               /* by a layer, so that it is in memory only if it is stored */
+    bool made;               /* by a layer, or while a weight is packed, so that it is in memory only if it is stored */
 } value;
 
 typedef struct lowering {
@@ -29,6 +29,8 @@ typedef struct lowering {
 
 /* Makes layers of the products of a program, which writes to no memory from before the recording. */
 void nr_program_pack_products(nr_program *program);
+/* The storage from before the recording to which a field of a plan points; or NULL. */
+norch_storage *nr_storage_read(const nr_program *program, const nr_step *step, const void *field);
 /* Adds the blocks of images, and lists the uses of all calls anew. False: out of memory. */
 bool nr_layers_list(lowering *l);
 

@@ -9,14 +9,17 @@
 #include "../core/error.h"
 #include "../core/memory.h"
 #include "../core/platform.h"
+#include "../families/quantized.h"
 #include "plans.h"
 #include "program.h"
 
 struct nr_packed {
     nr_packed *next;
-    norch_storage *storage;
-    const void *weight;
-    int64_t shape[5]; /* of a convolution: groups, channels of each, kernel; of a product: sizes and strides */
+    norch_storage *storage[2];   /* of the weight, and NULL; or of its integers, and of their scales */
+    const void *weight;          /* or its integers */
+    nr_quantized_plan quantized; /* computes the weight, if there are scales */
+    /* Of a convolution: groups, channels of each, kernel, what matters of integers; of a product: sizes and strides. */
+    int64_t shape[8];
     int64_t references, version;
     _Atomic int64_t asked; /* the version when a product last asked */
     size_t bytes;
@@ -106,22 +109,41 @@ static const void *weight_of(const nr_call *call, int64_t shape[5]) {
     return p->weight;
 }
 
-nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call) {
-    int64_t shape[5];
+static bool add_ranges(norch_storage *const storage[2]) {
+    if (!add_range(storage[0])) return false;
+    if (!storage[1] || add_range(storage[1])) return true;
+    drop_range(storage[0]);
+    return false;
+}
+
+nr_packed *nr_packed_share(norch_storage *const storage[2], const nr_call *call, const nr_call *quantized) {
+    int64_t shape[8] = {0};
     const void *weight = weight_of(call, shape);
+    nr_quantized_plan plan = {0};
+    if (quantized) {
+        plan = *(const nr_quantized_plan *)quantized->plan;
+        weight = plan.weight;
+        memcpy(shape + 5, (const int64_t[3]){plan.k, plan.groups, plan.bits}, 3 * sizeof *shape);
+    }
     nr_packed *packed = all;
-    while (packed && (packed->weight != weight || memcmp(packed->shape, shape, sizeof shape))) packed = packed->next;
+    while (packed && (packed->weight != weight || packed->quantized.scale != plan.scale ||
+                      memcmp(packed->shape, shape, sizeof shape)))
+        packed = packed->next;
     if (packed) {
         packed->references++;
         return packed;
     }
     if (!(packed = nr_malloc(sizeof *packed))) return NULL;
-    if (!add_range(storage)) {
+    if (!add_ranges(storage)) {
         nr_free(packed);
         return NULL;
     }
-    *packed = (nr_packed){
-        .storage = nr_storage_retain(storage), .weight = weight, .references = 1, .version = -1, .asked = -1};
+    *packed = (nr_packed){.storage = {nr_storage_retain(storage[0]), storage[1] ? nr_storage_retain(storage[1]) : NULL},
+                          .weight = weight,
+                          .quantized = plan,
+                          .references = 1,
+                          .version = -1,
+                          .asked = -1};
     memcpy(packed->shape, shape, sizeof shape);
     packed->bytes = (size_t)call->backend->layers->packed_size(call) * sizeof(float);
     packed->next = all;
@@ -136,38 +158,76 @@ void nr_packed_release(nr_packed *packed) {
     nr_packed **at = &all;
     while (*at != packed) at = &(*at)->next;
     *at = packed->next;
-    drop_range(packed->storage);
     if (!all) nr_watch_call = NULL, nr_watch_program = NULL;
-    if (packed->numbers) packed->storage->backend->free(packed->storage->backend, packed->numbers, packed->bytes);
-    nr_storage_release(packed->storage);
+    const nr_backend *backend = packed->storage[0]->backend;
+    if (packed->numbers) backend->free(backend, packed->numbers, packed->bytes);
+    for (int i = 0; i < 2 && packed->storage[i]; i++) {
+        drop_range(packed->storage[i]);
+        nr_storage_release(packed->storage[i]);
+    }
     nr_free(packed);
 }
 
 static bool is_exposed(const nr_packed *packed) {
-    return atomic_load_explicit(&packed->storage->exposed, memory_order_relaxed);
+    bool exposed = false;
+    for (int i = 0; i < 2 && packed->storage[i]; i++)
+        exposed |= atomic_load_explicit(&packed->storage[i]->exposed, memory_order_relaxed);
+    return exposed;
+}
+
+/* Grows with each write. */
+static int64_t version_of(const nr_packed *packed) {
+    int64_t writes = 0;
+    for (int i = 0; i < 2 && packed->storage[i]; i++)
+        writes += atomic_load_explicit(&packed->storage[i]->writes, memory_order_acquire);
+    return writes;
 }
 
 bool nr_packed_is_settled(nr_packed *packed) {
     if (is_exposed(packed)) return false;
-    const int64_t version = atomic_load_explicit(&packed->storage->writes, memory_order_acquire);
+    const int64_t version = version_of(packed);
     return atomic_exchange_explicit(&packed->asked, version, memory_order_relaxed) == version;
 }
 
+static float *allocate(const nr_backend *backend, size_t bytes) {
+    float *memory = nr_allocation_fails() ? NULL : backend->alloc(backend, bytes);
+    if (!memory) nr_fail(NORCH_ERROR_MEMORY, "capture: no memory for %zu bytes of a packed weight", bytes);
+    return memory;
+}
+
+/* Computes the weight of its integers, and packs it. */
+static int32_t pack_quantized(const nr_packed *packed, const nr_call *call) {
+    const nr_backend *backend = call->backend;
+    nr_quantized_plan plan = packed->quantized;
+    nr_conv_plan conv = *(const nr_conv_plan *)call->plan;
+    const size_t bytes = (size_t)(plan.n * plan.k) * sizeof(float);
+    float *weight = allocate(backend, bytes);
+    if (!weight) return NORCH_ERROR_MEMORY;
+    plan.y = conv.weight = weight;
+    const int32_t status = backend->run[NR_QUANTIZED](&(nr_call){
+        .family = NR_QUANTIZED, .op = NR_QUANTIZED_WEIGHT, .dtype = NORCH_FLOAT32, .plan = &plan, .backend = backend});
+    nr_call of_floats = *call;
+    of_floats.plan = &conv;
+    if (status == NORCH_OK) backend->layers->pack(&of_floats, packed->numbers);
+    backend->free(backend, weight, bytes);
+    return status;
+}
+
+static int32_t pack(const nr_packed *packed, const nr_call *call) {
+    if (packed->storage[1]) return pack_quantized(packed, call);
+    call->backend->layers->pack(call, packed->numbers);
+    return NORCH_OK;
+}
+
 const float *nr_packed_numbers(nr_packed *packed, const nr_call *call) {
-    const norch_storage *storage = packed->storage;
     pthread_mutex_lock(&lock);
-    const int64_t version = atomic_load_explicit(&storage->writes, memory_order_acquire);
-    if (!packed->numbers && !nr_allocation_fails())
-        packed->numbers = storage->backend->alloc(storage->backend, packed->bytes);
-    if (!packed->numbers) {
-        pthread_mutex_unlock(&lock);
-        nr_fail(NORCH_ERROR_MEMORY, "capture: no memory for %zu bytes of a packed weight", packed->bytes);
-        return NULL;
-    }
-    if (is_exposed(packed) || version != packed->version) {
-        call->backend->layers->pack(call, packed->numbers);
-        packed->version = version;
+    const int64_t version = version_of(packed);
+    if (!packed->numbers) packed->numbers = allocate(call->backend, packed->bytes);
+    int32_t status = packed->numbers ? NORCH_OK : NORCH_ERROR_MEMORY;
+    if (status == NORCH_OK && (is_exposed(packed) || version != packed->version)) {
+        status = pack(packed, call);
+        packed->version = status == NORCH_OK ? version : -1;
     }
     pthread_mutex_unlock(&lock);
-    return packed->numbers;
+    return status == NORCH_OK ? packed->numbers : NULL;
 }

@@ -14,15 +14,16 @@
 
 typedef struct nr_packed nr_packed;
 
-/* The packed weight of a convolution or of a product, which lies in a storage; all recordings share one. NULL: out of
- * memory. */
-nr_packed *nr_packed_share(norch_storage *storage, const nr_call *call);
+/* The packed weight of a convolution or of a product; all recordings share one. storage: of the weight, and NULL; or, if
+ * the weight of a convolution is computed of integers by the call `quantized` (families/quantized.h), of these and of
+ * their scales. NULL: out of memory. */
+nr_packed *nr_packed_share(norch_storage *const storage[2], const nr_call *call, const nr_call *quantized);
 void nr_packed_release(nr_packed *packed);
 /* Whether to use the packed weight in a product, which can also run as it is: nothing has written to the weight since
  * the last product that asked, so that a weight that changes in each run is not packed in each, and others do not know
  * its address. */
 bool nr_packed_is_settled(nr_packed *packed);
-/* The numbers, packed anew if the weight was written to. NULL: out of memory. */
+/* The numbers, packed anew if the weight, or what it is computed of, was written to. NULL: out of memory. */
 const float *nr_packed_numbers(nr_packed *packed, const nr_call *call);
 
 #endif

@@ -7,12 +7,10 @@
 #include "../families/matmul.h"
 #include "lower.h"
 
-/* The storage of the weight, whose numbers no call of the program computes; or NULL. */
-static norch_storage *storage_of_weight(const nr_program *program, const nr_step *step) {
-    const nr_matmul_plan *plan = step->call.plan;
+norch_storage *nr_storage_read(const nr_program *program, const nr_step *step, const void *field) {
     for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
         const nr_use *use = &program->uses[u];
-        if (use->at != (void *)&plan->b) continue;
+        if (use->at != field) continue;
         const nr_block *block = &program->blocks[use->home];
         return use->block == use->home && block->kind == NR_EXTERNAL ? block->storage : NULL;
     }
@@ -49,13 +47,13 @@ void nr_program_pack_products(nr_program *program) {
         nr_step *step = &program->steps[s];
         const nr_call *call = &step->call;
         if (!is_product(program, step) || (!rows && ((const nr_matmul_plan *)call->plan)->m == 1)) continue;
-        norch_storage *storage = storage_of_weight(program, step);
+        norch_storage *storage = nr_storage_read(program, step, &((const nr_matmul_plan *)call->plan)->b);
         if (!storage || !runner->packed_size(call)) continue;
         nr_lowered *lowered = nr_malloc(sizeof *lowered);
         if (!lowered) return; /* the others run as they are */
         memset(lowered, 0, sizeof *lowered);
         lowered->layer.call = *call;
-        lowered->packed = nr_packed_share(storage, call);
+        lowered->packed = nr_packed_share((norch_storage *[2]){storage}, call, NULL);
         if (!lowered->packed) {
             nr_free(lowered);
             return;

@@ -104,7 +104,10 @@ class QuantizedEmbedding(Quantized):
 
 
 class QuantizedConv1d(Quantized):
-    """Conv1d with a weight of integers of 8 bits, which become floats in each call: it saves memory, not time."""
+    """Conv1d with a weight of integers of 8 bits, which become floats in each call: it saves memory, not time.
+
+    Captured inference makes floats of them once, and keeps these: it takes the time of Conv1d.
+    """
 
     bias: Parameter | None
     _axes, _conv, forward = Conv1d._axes, Conv1d._conv, Conv1d.forward
