@@ -299,6 +299,17 @@ def test_least_squares_of_no_right_side_print_nothing(driver, capfd):
     assert found.solution.shape == (2, 0) and capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (2, 0, 3), (0, 2, 2)], ids=str)
+def test_factors_of_nothing_print_nothing(shape, capfd):
+    """LAPACK is not called, whenever the matrix has become empty."""
+    A, k = norch.ones(shape), min(shape[-2:])
+    lu, pivots = norch.linalg.lu_factor(A)
+    a, tau = norch.geqrf(A)
+    assert lu.shape == a.shape == shape and pivots.shape == tau.shape == (*shape[:-2], k)
+    assert lu.dtype is a.dtype is tau.dtype is norch.float32 and pivots.dtype is norch.int32
+    assert capfd.readouterr() == ("", "")
+
+
 def test_what_has_no_derivative():
     x = norch.tensor(normal(5, 3), requires_grad=True)
     with pytest.raises(ValueError, match="no derivative for 5 x 3"):

@@ -226,19 +226,15 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     A = matrices(A, "lu_factor")
     if not pivot:
         raise ArgumentError("lu_factor: LU without pivoting is not supported on the CPU")
-    m, n = A.shape[-2:]
-    if not A.numel():
-        LU, k = A.new_empty(A.shape), min(m, n)
-        pivots = zeros((*A.shape[:-2], k), dtype="int32", device=A.device) + 1
-        info = zeros(A.shape[:-2], dtype="int32", device=A.device)
-    else:
-        getrf = routine("getrf", A.dtype.name)
+    getrf, np = routine("getrf", A.dtype.name), numpy()
 
-        def factored(a: Any) -> Any:
-            lu, rows, failed = getrf(a)
-            return lu, rows + numpy().int32(1), numpy().int32(failed)
+    def factored(a: Any) -> Any:
+        if not a.size:  # of which LAPACK prints an error; another thread may have resized A
+            return a, np.ones(min(a.shape), np.int32), np.int32(0)
+        lu, rows, failed = getrf(a)
+        return lu, rows + np.int32(1), np.int32(failed)
 
-        LU, pivots, info = call("lu_factor", lambda a: each(factored, a), A)
+    LU, pivots, info = call("lu_factor", lambda a: each(factored, a), A)
     if check_errors and occurs(info != 0):
         failed = all_samples(info).flatten()
         first = int(failed[failed != 0][0])

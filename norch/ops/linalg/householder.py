@@ -18,7 +18,7 @@ from ..copy import cat
 from ..create import eye
 from ..matmul import matmul
 from .factor import record_factors
-from .lapack import alike, call, each, matrices, routine
+from .lapack import alike, call, each, matrices, numpy, routine
 
 geqrf_result = NamedTuple("geqrf_result", [("a", Tensor), ("tau", Tensor)])
 
@@ -41,10 +41,14 @@ def geqrf(A: Tensor) -> geqrf_result:
             [4., 2.]])
     """
     A = matrices(A, "geqrf")
-    if not A.numel():
-        return geqrf_result(A.new_empty(A.shape), A.new_zeros((*A.shape[:-2], min(A.shape[-2:]))))
     geqrf = routine("geqrf", A.dtype.name)
-    outs = call("geqrf", lambda a: each(lambda one: tuple(geqrf(one)[:2]), a), A)
+
+    def factored(a: Any) -> Any:
+        if not a.size:  # of which LAPACK prints an error; another thread may have resized A
+            return a, numpy().zeros(min(a.shape), a.dtype)
+        return tuple(geqrf(a)[:2])
+
+    outs = call("geqrf", lambda a: each(factored, a), A)
     return geqrf_result(*record_factors(_Geqrf, outs, A))
 
 
