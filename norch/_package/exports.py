@@ -51,6 +51,7 @@ def publish(
     lists is imported under TYPE_CHECKING for them.
     """
     module_of = {lazy: module for module, names in (modules or {}).items() for lazy in names.split()}
+    own = namespace["__name__"]  # where `torch` means norch, that of a module of compat/ changes
 
     def listed() -> list[str]:
         if "__all__" not in namespace:
@@ -71,9 +72,9 @@ def publish(
         from importlib import import_module
 
         if (module := module_of[key]) == ".":
-            namespace[key] = import_module(f".{key}", namespace["__name__"])
+            namespace[key] = import_module(f".{key}", own)
         else:
-            namespace[key] = wrap(key, getattr(import_module(module, namespace["__name__"]), key))
+            namespace[key] = wrap(key, getattr(import_module(module, own), key))
         return _read(namespace["__name__"], key, namespace[key])
 
     namespace["__dir__"] = lambda: sorted({*listed(), *(key for key in module_of if key[0] != "_")})

@@ -254,9 +254,8 @@ def _saver(save: Callable[..., None]) -> Callable[..., None]:
         except PicklingError:  # it has more than weights
             from .._files.pytorch import Parts
             from .._files.target import write
-            from .pickles import Whole
         try:
-            parts = Parts(obj, Whole)
+            parts = Parts(obj, import_module("norch.compat.pickles").Whole)
         except PicklingError:
             return save(obj, f)
         write(parts, f)
