@@ -48,7 +48,7 @@ TESTS = {
     "norch/autograd": "anomaly autograd checkpoint derivatives function functional grad_mode graphs halves hooks"
     " inplace mixed_derivatives needed_for_gradients saved second vmap views",
     "norch/program": "capture compile",
-    "norch/amp": "amp capture compile optim",
+    "norch/amp": "amp grad_scaler capture compile optim",
     "norch/optim": "capture lr_find lr_resume lr_scheduler optim own_optim swa",
     "norch/nn": "error_notes hooks modules nn parametrize saving shared_memory",
     "norch/nn/_watch": "epilogue fx private_modules summary",

@@ -345,36 +345,7 @@ def test_modules_that_save_and_load_themselves(torch: Any) -> None:
     assert other[0].weight.tolist() == before
 
 
-# ---- initial values, sequences --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 4), (3, 2, 2), (1, 1)])
-def test_orthogonal(shape: Any) -> None:
-    from norch.nn.init import _orthonormal
-
-    w = nn.init.orthogonal_(norch.empty(*shape, dtype=norch.float64), gain=2.0).reshape(shape[0], -1) / 2
-    product = w @ w.T if shape[0] <= w.shape[1] else w.T @ w
-    np.testing.assert_allclose(product.numpy(), np.eye(len(product)), atol=1e-12)
-    a = norch.randn(6, 4, dtype=norch.float64)
-    q, r = np.linalg.qr(a.numpy())
-    np.testing.assert_allclose(_orthonormal(a).numpy(), q * np.sign(np.diag(r)), atol=1e-12)
-    with pytest.raises(norch.ShapeError, match="orthogonal_: needs at least 2 dimensions"):
-        nn.init.orthogonal_(norch.empty(3))
-
-
-def test_sparse_and_dirac(torch: Any) -> None:
-    w = nn.init.sparse_(norch.empty(7, 5), 0.3, std=2.0)
-    assert (w == 0).sum(0).tolist() == [3] * 5 and 0.5 < w[w != 0].std().item() < 4
-    for shape, groups in (((4, 2, 3), 1), ((4, 2, 3, 3), 2), ((2, 3, 2, 3, 4), 1), ((3, 3, 2), 3)):
-        ours = nn.init.dirac_(norch.empty(*shape), groups)
-        np.testing.assert_array_equal(ours.numpy(), torch.nn.init.dirac_(torch.empty(*shape), groups).numpy())
-    for call in (
-        lambda: nn.init.dirac_(norch.empty(2, 2)),
-        lambda: nn.init.dirac_(norch.empty(3, 2, 2), 2),
-        lambda: nn.init.sparse_(norch.empty(3), 0.5),
-    ):
-        with pytest.raises(norch.ShapeError):
-            call()
+# ---- sequences -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

@@ -1,0 +1,48 @@
+"""Functions of a tensor and numbers, in place: what the function computes, and nothing written where it is refused."""
+
+import pytest
+
+import norch
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("celu_", (0.7,)), ("elu_", (0.7,)), ("selu_", ()), ("hardtanh_", (-0.5, 0.75)), ("leaky_relu_", (0.1,)),
+        ("rrelu_", (0.1, 0.3)), ("threshold_", (0.2, 2.0)), ("clamp_", (-0.5, 0.75)), ("lerp_", (2.0, 0.25)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("strided", [False, True])
+def test_rows_with_parameters_write_into_the_tensor(name, arguments, recorded, strided):
+    """What the function computes, in the memory of the tensor, with its gradient and a new version."""
+    numbers = [[-2.0, -0.25, 0.0, 0.5], [float("nan"), float("inf"), -float("inf"), 3.0]]
+    x = norch.tensor(numbers, dtype=norch.float64)
+    x = x.T if strided else x
+    if name == "lerp_":
+        arguments = (norch.full(x.shape, arguments[0], dtype=x.dtype), arguments[1])
+    in_place = getattr(norch.nn.functional, name, None) or getattr(norch.Tensor, name)
+    plain = getattr(norch.nn.functional, name[:-1], None) or getattr(norch.Tensor, name[:-1])
+    leaf = x.clone().requires_grad_(recorded)
+    source = leaf.clone()
+    version, address = source._version, source.data_ptr()
+    found, expected = in_place(source, *arguments), plain(leaf, *arguments)
+    assert found is source and source._version > version and source.data_ptr() == address
+    norch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    if recorded:
+        gradients = [norch.autograd.grad(out.nan_to_num(0, 1, 1).sum(), leaf)[0] for out in (found, expected)]
+        norch.testing.assert_close(*gradients, rtol=0, atol=0, equal_nan=True)
+        with pytest.raises(norch.Error, match="leaf"):
+            in_place(leaf, *arguments)
+
+
+def test_rows_with_parameters_that_do_not_fit_write_nothing():
+    x = norch.tensor([1, 2, 3])
+    with pytest.raises(norch.DTypeError, match="clamp_"):
+        x.clamp_(0.5, 1.5)
+    y = norch.ones(3)
+    with pytest.raises(norch.ShapeError, match="clamp_"):
+        y.clamp_(norch.zeros(2, 3), norch.ones(2, 3))
+    with pytest.raises(TypeError, match="threshold"):
+        norch.nn.functional.threshold_(y, None, 1.0)
+    assert x.tolist() == [1, 2, 3] and y.tolist() == [1.0] * 3
