@@ -295,8 +295,8 @@ class _Stored:
         Storage(lib.norch_slice(self.storage.elements, 0, 0, self.size, 1)).write_to(file)
 
 
-def taken_apart(x: Any, stored_of: Callable[[Tensor], Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """A tensor as a call of what PyTorch makes one with. stored_of: what stands for its storage there."""
+def rebuild_call(x: Any, storage_of: Callable[[Tensor], Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A tensor as a call of what PyTorch makes one with. storage_of: what stands for its storage there."""
     cls, attributes, grad = type(x), vars(x), x.requires_grad
     hooks: OrderedDict[Any, Any] = OrderedDict()  # which are not saved
     make: Callable[..., Any] = _tensor
@@ -308,7 +308,7 @@ def taken_apart(x: Any, stored_of: Callable[[Tensor], Any]) -> tuple[Callable[..
     else:
         if any(step < 0 for step in x.stride()):  # which PyTorch does not have
             x = x.detach().clone()
-        how = (stored_of(x), x.storage_offset(), tuple(x.shape), x.stride(), grad, hooks)
+        how = (storage_of(x), x.storage_offset(), tuple(x.shape), x.stride(), grad, hooks)
     if cls is Parameter and attributes:
         return _parameter_with_state, (*how, attributes)
     return (_of_class, (make, cls, how, attributes)) if attributes or cls not in (Tensor, Parameter) else (make, how)
@@ -331,7 +331,7 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)
         if kind in (Tensor, Parameter):
-            return taken_apart(obj, self.stored_of)
+            return rebuild_call(obj, self.storage_of)
         if kind is Size:
             return Size, (tuple(obj),)
         if kind is bytes:
@@ -344,7 +344,7 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
             f"save: format='torch': {what} is no tensor, number, string or container that torch.load() takes; {more}"
         )
 
-    def stored_of(self, x: Tensor) -> _Stored:
+    def storage_of(self, x: Tensor) -> _Stored:
         storage = x.untyped_storage()
         stored = self.stored.setdefault(storage, _Stored(storage, x.dtype, str(len(self.stored))))
         if stored.dtype is not x.dtype:

@@ -255,7 +255,7 @@ def _saver(save: Callable[..., None]) -> Callable[..., None]:
             from .._files.pytorch import Parts
             from .._files.target import write
         try:
-            parts = Parts(obj, import_module("norch.compat.pickles").Whole)
+            parts = Parts(obj, import_module("norch.compat.pickles").ObjectPickler)
         except PicklingError:
             return save(obj, f)
         write(parts, f)

@@ -64,7 +64,7 @@ def _get_layout(name: str) -> Any:
 _stored: WeakValueDictionary[Storage, TypedStorage] = WeakValueDictionary()  # what is being pickled
 
 
-class _Seen(TypedStorage):
+class _OtherDtype(TypedStorage):
     """A storage, as a further dtype, that another one is pickled for."""
 
     __slots__ = ("first",)
@@ -85,11 +85,11 @@ class _Bytes:
         return getattr, (self.storage, "_untyped_storage")
 
 
-def _stored_of(x: Any) -> TypedStorage:
+def _storage_of(x: Any) -> TypedStorage:
     """The storage of a tensor: the same object for all that share it, so that a pickle has it once."""
     reduction = sys.modules.get("multiprocessing.reduction")
     if reduction is not None:
-        for cls in (TypedStorage, _Seen):
+        for cls in (TypedStorage, _OtherDtype):
             reduction.ForkingPickler.register(cls, _sent)
     storage = x.untyped_storage()
     first = _stored.get(storage)
@@ -97,7 +97,7 @@ def _stored_of(x: Any) -> TypedStorage:
         first = _stored[storage] = TypedStorage(wrap_storage=storage, dtype=x.dtype)
     if first.dtype is x.dtype:
         return first
-    seen = _Seen(wrap_storage=storage, dtype=x.dtype)
+    seen = _OtherDtype(wrap_storage=storage, dtype=x.dtype)
     seen.first = first
     return seen
 
@@ -106,7 +106,7 @@ def reduce_tensor(x: Any, protocol: Any) -> Any:
     """Tensor.__reduce_ex__."""
     if type(x).__reduce__ is not Tensor.__reduce__:  # of a class that has its own way
         return x.__reduce__()
-    make, how = pytorch.taken_apart(x, _stored_of)
+    make, how = pytorch.rebuild_call(x, _storage_of)
     return (_rebuild_from_type_v2 if make is pytorch._of_class else make), how
 
 
@@ -186,7 +186,7 @@ def reduce_for_norch(pickler: Any, obj: Any) -> Any:
 _save_global: Any = vars(pickle._Pickler)["save_global"]
 
 
-class Whole(pytorch._Pickler):
+class ObjectPickler(pytorch._Pickler):
     """Pickles what torch.load(weights_only=False) takes; a PicklingError is for save(), which writes another format."""
 
     dispatch: ClassVar[Any] = {
@@ -196,7 +196,7 @@ class Whole(pytorch._Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor) and type(obj).__reduce__ is Tensor.__reduce__:
-            return pytorch.taken_apart(obj, self.stored_of)
+            return pytorch.rebuild_call(obj, self.storage_of)
         if type(obj) in (norch.Generator, norch.finfo, norch.iinfo):
             raise pickle.PicklingError  # PyTorch makes them in C, of another state
         return (Size, (tuple(obj),)) if type(obj) is Size else NotImplemented
