@@ -137,13 +137,23 @@ def device_code(wanted: Any) -> tuple[int, int]:
 
 
 def set_default_device(device: Any) -> None:
-    """Sets the default device of new tensors. None is the CPU."""
+    """Sets the default device of new tensors. None is the CPU.
+
+    >>> norch.set_default_device("meta")
+    >>> norch.zeros(1).device
+    device(type='meta')
+    >>> norch.set_default_device(None)
+    """
     wanted = CPU if device is None else _named(device)
     current.default = CPU if wanted.code == CPU.code else wanted
 
 
 def get_default_device() -> device:
-    """The device of tensors that are made without one: the CPU unless changed."""
+    """The device of tensors that are made without one: the CPU unless changed.
+
+    >>> norch.get_default_device()
+    device(type='cpu')
+    """
     return current.default
 
 

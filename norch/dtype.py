@@ -128,12 +128,22 @@ _default = DTYPES[lib.norch_default_dtype()]
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of tensors of Python floats: float32 unless changed."""
+    """The dtype of tensors of Python floats: float32 unless changed.
+
+    >>> norch.get_default_dtype()
+    norch.float32
+    """
     return _default
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Sets the dtype of tensors of Python floats to d, a floating one."""
+    """Sets the dtype of tensors of Python floats to d, a floating one.
+
+    >>> norch.set_default_dtype(norch.float64)
+    >>> norch.tensor(1.5).dtype
+    norch.float64
+    >>> norch.set_default_dtype(norch.float32)
+    """
     global _default
     named = dtype_named(d)
     lib.norch_set_default_dtype(named.code)

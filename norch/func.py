@@ -100,7 +100,11 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """As grad(), but the function returns (gradient, value), or with has_aux (gradient, (value, aux))."""
+    """As grad(), but the function returns (gradient, value), or with has_aux (gradient, (value, aux)).
+
+    >>> norch.func.grad_and_value(lambda x: x * x)(norch.tensor(3.0))
+    (tensor(6.), tensor(9.))
+    """
     return _derived("grad_and_value", func, argnums, has_aux, lambda run: (run.gradient(), run.value()))
 
 
@@ -178,6 +182,10 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     """As jacrev(), but by columns, batched over the elements of the arguments: faster for few inputs and many outputs.
 
     randomness has no effect: func runs once, so its random operations draw once, even with "error".
+
+    >>> norch.func.jacfwd(lambda x: x * x)(norch.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
     """
     _check_randomness("jacfwd", randomness)
     return _derived("jacfwd", func, argnums, has_aux, lambda run: run.blocks(forward=True))

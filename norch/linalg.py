@@ -34,7 +34,11 @@ __all__ = [
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:  # PyTorch's name
-    """The diagonals (..., K) of matrices (..., M, N): norch.diagonal() of the last two axes."""
+    """The diagonals (..., K) of matrices (..., M, N): norch.diagonal() of the last two axes.
+
+    >>> norch.linalg.diagonal(norch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     return _diagonal(A, offset, dim1, dim2)
 
 

@@ -100,17 +100,33 @@ default_generator = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seeds the default generator, which draws where no other is given, and returns it."""
+    """Seeds the default generator, which draws where no other is given, and returns it.
+
+    >>> generator = norch.manual_seed(0)
+    >>> x = norch.rand(2)
+    >>> generator = norch.manual_seed(0)
+    >>> norch.equal(x, norch.rand(2))
+    True
+    """
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Gives the default generator a random seed, and returns the seed."""
+    """Gives the default generator a random seed, and returns the seed.
+
+    >>> norch.seed() == norch.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """The seed of the default generator.
+
+    >>> generator = norch.manual_seed(7)
+    >>> norch.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
@@ -127,7 +143,14 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Any) -> None:
-    """Returns the default generator to the position at which get_rng_state() was called."""
+    """Returns the default generator to the position at which get_rng_state() was called.
+
+    >>> state = norch.get_rng_state()
+    >>> x = norch.rand(2)
+    >>> norch.set_rng_state(state)
+    >>> norch.equal(x, norch.rand(2))
+    True
+    """
     default_generator.set_state(new_state)
 
 
@@ -140,7 +163,14 @@ def fork_rng(
     device_type: str | None = None,
 ) -> Iterator[None]:
     """A context that restores the default generator at its end, unless enabled is False: the one generator of all
-    devices, so that the other arguments have no effect."""
+    devices, so that the other arguments have no effect.
+
+    >>> state = norch.get_rng_state()
+    >>> with norch.random.fork_rng():
+    ...     x = norch.rand(2)
+    >>> norch.equal(norch.get_rng_state(), state)
+    True
+    """
     state = default_generator.__getstate__()
     try:
         yield

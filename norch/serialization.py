@@ -171,6 +171,13 @@ def load(
     and their bytes are not compared with their checksums. Storages that are not aligned, as in files of earlier
     versions, are read. Files of something else, or damaged, raise an Error. encoding: of strings that Python 2 wrote,
     by default "utf-8". NotImplementedError for a pickle_module other than pickle.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> norch.save({"x": norch.ones(2)}, file)
+    >>> at = file.seek(0)
+    >>> norch.load(file)
+    {'x': tensor([1., 1.])}
     """
     _check_pickle("load", pickle_module)
     unseen("load() reads a file")
@@ -238,12 +245,17 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """The classes and functions that add_safe_globals() was given."""
+    """The classes and functions that add_safe_globals() has added.
+
+    >>> with norch.serialization.safe_globals([range]):
+    ...     range in norch.serialization.get_safe_globals()
+    True
+    """
     return list(ALLOWED.values())
 
 
 def clear_safe_globals() -> None:
-    """Takes all of it back."""
+    """Removes what add_safe_globals() added."""
     ALLOWED.clear()
 
 

@@ -61,7 +61,12 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
         return adopt(cls, legacy_tensor(data)).requires_grad_(requires_grad)
 
     def as_subclass(self, cls: type[T]) -> T:
-        """An instance of cls, a subclass of Tensor, over the same elements and at the same place of the graph."""
+        """An instance of cls, a subclass of Tensor, over the same elements and at the same place of the graph.
+
+        >>> class Image(norch.Tensor): pass
+        >>> type(norch.ones(2).as_subclass(Image)) is Image
+        True
+        """
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise TypeError(f"as_subclass: expected a subclass of Tensor, not {cls!r}")
         x = alias_of(self) if type(gradient_edge(self)) is Leaf else self
@@ -104,7 +109,13 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """Adds the gradient of this tensor to the .grad of every leaf that it was computed from. A tensor of more than
-        one element needs gradient, of its shape. norch.autograd.backward explains the options and errors."""
+        one element needs gradient, of its shape. norch.autograd.backward explains the options and errors.
+
+        >>> x = norch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
         engine.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, None, inputs)
 
     def __dir__(self) -> list[str]:
@@ -117,7 +128,11 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether x is a Tensor."""
+    """Whether x is a Tensor.
+
+    >>> norch.is_tensor(norch.ones(2)), norch.is_tensor([1.0, 1.0])
+    (True, False)
+    """
     return isinstance(x, Tensor)
 
 

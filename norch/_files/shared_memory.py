@@ -83,7 +83,11 @@ def _noted(block: Block, identity: Any) -> Block:
 
 
 def is_shared(self: Any) -> bool:
-    """Whether the elements are in memory that other processes may see: after share_memory_(), or received from one."""
+    """Whether the elements are in memory that other processes may see: after share_memory_(), or received from one.
+
+    >>> norch.ones(2).is_shared()
+    False
+    """
     return self.is_cpu and lib.norch_view_storage(self)._address in _shared
 
 

@@ -22,7 +22,13 @@ class AutogradMethods(Handle):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on it are recorded. Set it on leaves."""
+        """Whether autograd records operations on this tensor. It can be set on leaves.
+
+        >>> x = norch.ones(2)
+        >>> x.requires_grad = True
+        >>> (x * 2).requires_grad
+        True
+        """
         return (self._node if self._view is None else gradient_edge(self)) is not None
 
     @requires_grad.setter
@@ -49,7 +55,12 @@ class AutogradMethods(Handle):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it was made by the user rather than computed in a graph."""
+        """Whether this tensor is a leaf of the graph: no recorded operation computed it.
+
+        >>> x = norch.ones(2, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
         node = self._node if self._view is None else gradient_edge(self)
         return node is None or type(node) is Leaf
 
@@ -63,17 +74,31 @@ class AutogradMethods(Handle):
 
     @property
     def grad_fn(self) -> Any:
-        """The node that made it; None for leaves."""
+        """The node of the operation that computed this tensor; None for leaves.
+
+        >>> x = norch.ones(2, requires_grad=True)
+        >>> x.grad_fn, (x * 2).grad_fn.name()
+        (None, 'MulBackward')
+        """
         node = gradient_edge(self)
         return None if type(node) is Leaf else node
 
     def detach(self) -> Tensor:
-        """The same elements outside any graph."""
+        """A tensor of the same memory outside any graph.
+
+        >>> norch.ones(2, requires_grad=True).detach().requires_grad
+        False
+        """
         return alias(self)
 
     @property
     def data(self) -> Tensor:
-        """The same elements outside any graph; writes to them are not noticed by autograd."""
+        """A tensor of the same memory outside any graph; autograd does not notice writes to it.
+
+        >>> x = norch.ones(2, requires_grad=True)
+        >>> x.data.mul_(3)
+        tensor([3., 3.])
+        """
         return lib.norch_alias(self)
 
     @data.setter
@@ -86,7 +111,7 @@ class AutogradMethods(Handle):
         self._version_counter = self._view = None
 
     def detach_(self: T) -> T:
-        """Leaves the graph that it was computed in."""
+        """Takes this tensor out of the graph that computed it: detach() in place."""
         if self._view is not None and self._node is not None:
             raise Error("detach_: a view cannot leave the graph of its base; use detach()")
         self._node = None
@@ -94,7 +119,13 @@ class AutogradMethods(Handle):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward() collected; None before."""
+        """The gradient that backward() has added up; None before the first.
+
+        >>> x = norch.tensor([3.0], requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor([6.])
+        """
         return lib.norch_grad_of(self) if _recording.traced else self._grad  # a recording notes that it is read
 
     @grad.setter
@@ -118,14 +149,28 @@ class AutogradMethods(Handle):
         self.grad = None
 
     def retain_grad(self) -> None:
-        """Makes backward() keep the gradient in .grad of this tensor, even if it is not a leaf."""
+        """Makes backward() keep the gradient in .grad of this tensor, even if it is not a leaf.
+
+        >>> y = norch.ones(1, requires_grad=True) * 2
+        >>> y.retain_grad()
+        >>> (y * 3).backward()
+        >>> y.grad
+        tensor([3.])
+        """
         node = self._hookable("retain_grad")
         if type(node) is not Leaf:
             if not retaining(node.hooks, self):
                 node.hooks = [*(node.hooks or ()), RetainGradHook(self)]
 
     def register_hook(self: T, hook: Callable[[T], Any]) -> RemovableHandle:
-        """Calls hook(gradient) when the gradient of this tensor is complete; a result other than None replaces it."""
+        """Calls hook(gradient) when the gradient of this tensor is complete; a result other than None replaces it.
+
+        >>> x = norch.ones(1, requires_grad=True)
+        >>> hook = x.register_hook(lambda gradient: gradient * 10)
+        >>> (x * 2).backward()
+        >>> x.grad
+        tensor([20.])
+        """
         if not callable(hook):
             raise TypeError(f"register_hook: expected a function of the gradient, not {type(hook).__name__}")
         return add_node_hook(self._hookable("register_hook"), hook)

@@ -51,25 +51,41 @@ class Handle(TensorBase):
         device = property(lib.norch_device_of, doc="The device of the elements.")
 
     def dim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        >>> norch.zeros(2, 3).dim()
+        2
+        """
         return self.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> norch.zeros(2, 3).numel()
+        6
+        """
         return self._numel
 
     nelement = numel
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the elements are on a CUDA device."""
+        """Whether the elements are on a CUDA device.
+
+        >>> norch.ones(2).is_cuda
+        False
+        """
         return self._device_type == constants["CUDA"]
 
     @property
     def is_meta(self) -> bool:
-        """Whether it is on the device "meta", and so has no elements."""
+        """Whether it is on the device "meta", and so has no elements.
+
+        >>> norch.ones(2, device="meta").is_meta
+        True
+        """
         return self._device_type == META.code
 
 

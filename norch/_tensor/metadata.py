@@ -35,7 +35,11 @@ class MetadataMethods(Handle):
     @overload
     def size(self, dim: int) -> int: ...
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of one axis."""
+        """The shape, or the size of one axis.
+
+        >>> norch.zeros(2, 3).size(), norch.zeros(2, 3).size(1)
+        (norch.Size([2, 3]), 3)
+        """
         return self.shape if dim is None else lib.norch_shape(self)[axis(dim, self.ndim, "size")]
 
     @overload
@@ -43,25 +47,46 @@ class MetadataMethods(Handle):
     @overload
     def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> Any:
-        """How many elements of memory lie between neighbours along each axis, or along one."""
+        """How many elements of memory lie between neighbours along each axis, or along one.
+
+        >>> norch.zeros(2, 3).stride(), norch.zeros(2, 3).stride(0)
+        ((3, 1), 3)
+        """
         strides = lib.norch_strides(self)
         return strides if dim is None else strides[axis(dim, self.ndim, "stride")]
 
     def untyped_storage(self) -> Storage:
-        """The bytes that it shares with its views, as an object: storages are the same where memory is shared."""
+        """The bytes that it shares with its views, as an object: storages are the same where memory is shared.
+
+        >>> x = norch.zeros(4)
+        >>> x[1:].untyped_storage() is x.untyped_storage()
+        True
+        """
         return storage_of(self)
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the elements live on the CPU."""
+        """Whether the elements live on the CPU.
+
+        >>> norch.ones(2).is_cpu
+        True
+        """
         return self._device_type == CPU.code
 
     def get_device(self) -> int:
-        """The number of the CUDA device that it lives on; -1 for the CPU."""
+        """The index of its CUDA device; -1 for the CPU.
+
+        >>> norch.ones(2).get_device()
+        -1
+        """
         return self._device_index if self._device_type not in _HOSTS else -1
 
     def storage(self: Any) -> Any:
-        """All elements behind it, in the order in which they lie in memory: a TypedStorage."""
+        """All elements behind it, in the order in which they lie in memory: a TypedStorage.
+
+        >>> norch.tensor([[1, 2], [3, 4]]).T.storage().tolist()
+        [1, 2, 3, 4]
+        """
         from ..compat.typed_storage import TypedStorage
 
         return TypedStorage(self)
@@ -71,27 +96,50 @@ class MetadataMethods(Handle):
 
     @property
     def layout(self) -> Any:
-        """norch.strided, that of all tensors."""
+        """norch.strided, the layout of every tensor.
+
+        >>> norch.ones(2).layout
+        norch.strided
+        """
         return _strided()
 
     def storage_offset(self) -> int:
-        """Where in its storage the first element lies, counted in elements."""
+        """The position of the first element in the storage, counted in elements.
+
+        >>> norch.zeros(5)[2:].storage_offset()
+        2
+        """
         return self._offset
 
     def is_set_to(self, tensor: Any) -> bool:
-        """Whether it has the memory of another tensor, in the same way: storage, offset, shape and strides."""
+        """Whether both tensors have the same storage, offset, shape and strides.
+
+        >>> x = norch.zeros(2, 3)
+        >>> x.is_set_to(x.view(2, 3)), x.is_set_to(x.T)
+        (True, False)
+        """
         if not isinstance(tensor, Handle):
             raise TypeError(f"is_set_to: expected a tensor, not {type(tensor).__name__}")
         same = self.untyped_storage() is tensor.untyped_storage() and self._offset == tensor._offset  # type: ignore[attr-defined]
         return same and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()  # type: ignore[attr-defined]
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """The address of the first element.
+
+        >>> x = norch.zeros(5)
+        >>> x[2:].data_ptr() - x.data_ptr()
+        8
+        """
         lib.norch_note_unseen("Python reads the address of a tensor")
         return 0 if self._device_type == META.code else self._data
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C)."""
+        """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C).
+
+        >>> x = norch.zeros(2, 3)
+        >>> x.is_contiguous(), x.T.is_contiguous()
+        (True, False)
+        """
         if memory_format is None:
             return self._contiguous == 1
         check_format(memory_format, "is_contiguous")
@@ -101,24 +149,44 @@ class MetadataMethods(Handle):
         return bool(self._contiguous)
 
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        >>> norch.ones(3).element_size()
+        4
+        """
         return self.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        >>> norch.ones(3).itemsize
+        4
+        """
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        >>> norch.ones(3).nbytes
+        12
+        """
         return self._numel * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating one."""
+        """Whether the dtype is a floating one.
+
+        >>> norch.ones(2).is_floating_point()
+        True
+        """
         return self.dtype.is_floating_point
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    >>> norch.numel(norch.zeros(2, 3))
+    6
+    """
     return tensor_of(input, "numel").numel()

@@ -25,16 +25,28 @@ class ProtocolMethods(Handle):
     # ---- its elements as other objects -------------------------------------------------------------------------
 
     def item(self) -> int | float | bool:
-        """The only element as a Python number; ArgumentError (a ValueError) unless there is exactly one."""
+        """The only element as a Python number; ArgumentError (a ValueError) unless there is exactly one.
+
+        >>> norch.tensor([2.5]).item()
+        2.5
+        """
         return lib.norch_item(self)
 
     def tolist(self: Any) -> Any:
-        """The elements as nested lists of Python numbers; a number for 0-d."""
+        """The elements as nested lists of Python numbers; a number for 0-d.
+
+        >>> norch.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         return lib.norch_to_list(self)
 
     def numpy(self: Any, *, force: bool = False) -> Array:
         """A NumPy array that shares memory with the tensor, or with force with its detached copy on the CPU. Error for
-        a tensor that requires grad where gradients are recorded, that is not within no_grad()."""
+        a tensor that requires grad where gradients are recorded, that is not within no_grad().
+
+        >>> norch.ones(2).numpy()
+        array([1., 1.], dtype=float32)
+        """
         x = self.detach().cpu() if force else self
         if not force and x.requires_grad and is_grad_enabled():
             raise Error("numpy: this tensor requires grad; use .detach().numpy()")
@@ -94,7 +106,11 @@ class ProtocolMethods(Handle):
     # ---- the protocols of Python -----------------------------------------------------------------------------
 
     def is_nonzero(self) -> bool:
-        """Whether the only element is not zero."""
+        """Whether the only element is not zero.
+
+        >>> norch.tensor([0.0]).is_nonzero()
+        False
+        """
         return bool(self)
 
     def __len__(self) -> int:
@@ -151,5 +167,9 @@ class ProtocolMethods(Handle):
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero; ValueError where there is not exactly one."""
+    """Whether the only element is not zero; ValueError where there is not exactly one.
+
+    >>> norch.is_nonzero(norch.tensor([0.0]))
+    False
+    """
     return bool(tensor_of(input, "is_nonzero"))

@@ -25,7 +25,11 @@ __all__ = [
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast takes this type of device: "cpu" and "cuda"."""
+    """Whether autocast takes this type of device: "cpu" and "cuda".
+
+    >>> norch.amp.is_autocast_available("cpu")
+    True
+    """
     return device_type in DEVICE_TYPES
 
 
@@ -40,14 +44,22 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> DType:
-    """The dtype that autocast casts to on this type of device: unless set, bfloat16 on the CPU and float16 on CUDA."""
+    """The dtype that autocast casts to on this type of device: unless set, bfloat16 on the CPU and float16 on CUDA.
+
+    >>> norch.get_autocast_dtype("cpu")
+    norch.bfloat16
+    """
     if device_type in ELSEWHERE:
         return ELSEWHERE[device_type]
     return state.setting.dtypes[position(device_type, "get_autocast_dtype")]
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether autocast keeps the casts of weights."""
+    """Whether autocast keeps the casts of weights.
+
+    >>> norch.is_autocast_cache_enabled()
+    True
+    """
     return state.setting.caching
 
 
@@ -56,13 +68,22 @@ def _with(values: tuple[Any, ...], i: int, value: Any) -> tuple[Any, ...]:
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Turns autocast on or off in this thread, for this type of device; `with autocast(...)` turns it off by itself."""
+    """Turns autocast on or off in this thread, for this type of device; `with autocast(...)` turns it off by itself.
+
+    >>> norch.set_autocast_enabled("cpu", True)
+    >>> norch.is_autocast_enabled("cpu")
+    True
+    >>> norch.set_autocast_enabled("cpu", False)
+    """
     i, setting = position(device_type, "set_autocast_enabled"), state.setting
     change(setting.changed(enabled=_with(setting.enabled, i, bool(enabled))))
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
-    """Sets the dtype that autocast casts to in this thread, on this type of device."""
+    """Sets the dtype that autocast casts to in this thread, on this type of device.
+
+    >>> norch.set_autocast_dtype("cpu", norch.bfloat16)
+    """
     i, setting = position(device_type, "set_autocast_dtype"), state.setting
     if not isinstance(dtype, DType):
         raise TypeError(f"set_autocast_dtype: dtype must be a norch.dtype, not {type(dtype).__name__}")
@@ -70,12 +91,18 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Sets whether autocast keeps the casts of weights in this thread."""
+    """Sets whether autocast keeps the casts of weights in this thread.
+
+    >>> norch.set_autocast_cache_enabled(True)
+    """
     change(state.setting.changed(caching=bool(enabled)))
 
 
 def clear_autocast_cache() -> None:
-    """Forgets the casts of weights that autocast keeps in this thread."""
+    """Forgets the casts of weights that autocast keeps in this thread.
+
+    >>> norch.clear_autocast_cache()
+    """
     if state.setting.cache is not None:
         state.setting.cache.clear()
 

@@ -18,7 +18,11 @@ def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleT
 
 
 def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
-    """This tensor on a device: to(), as the array API standard calls it. stream: None, the current one, alone."""
+    """This tensor on a device: to(), as the array API standard calls it. stream: None, the current one, alone.
+
+    >>> norch.ones(2).to_device("cpu").device
+    device(type='cpu')
+    """
     if stream is not None:
         raise ValueError("to_device: norch copies on the current stream; stream has to be None")
     return self.to(device)

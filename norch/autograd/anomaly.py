@@ -66,12 +66,20 @@ lib.norch_trace_nodes(current)
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on."""
+    """Whether anomaly mode is on.
+
+    >>> norch.is_anomaly_enabled()
+    False
+    """
     return current[0] is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode is on and checks for NaNs."""
+    """Whether anomaly mode is on and checks for NaNs.
+
+    >>> norch.is_anomaly_check_nan_enabled()
+    False
+    """
     return current[0] is _CHECKING
 
 

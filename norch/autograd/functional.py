@@ -143,7 +143,11 @@ def hessian(
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(func(*inputs), which must be one number; the product of v, shaped as inputs, with the Hessian of func)."""
+    """(func(*inputs), which must be one number; the product of v, shaped as inputs, with the Hessian of func).
+
+    >>> norch.autograd.functional.vhp(lambda x: (x**3).sum(), norch.tensor([1.0, 2.0]), norch.ones(2))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
     return _hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 

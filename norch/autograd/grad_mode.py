@@ -27,7 +27,12 @@ _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enable
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations of this thread are recorded."""
+    """Whether operations of this thread are recorded.
+
+    >>> with norch.no_grad():
+    ...     norch.is_grad_enabled()
+    False
+    """
     return mode.enabled
 
 

@@ -151,7 +151,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """The last argument of use_deterministic_algorithms()."""
+    """The last argument of use_deterministic_algorithms().
+
+    >>> norch.are_deterministic_algorithms_enabled()
+    False
+    """
     return _settings.deterministic
 
 
@@ -167,7 +171,11 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What products of float32 may be computed in: "high" (TF32) or "highest"."""
+    """What products of float32 may be computed in: "high" (TF32) or "highest".
+
+    >>> norch.get_float32_matmul_precision()
+    'highest'
+    """
     return "high" if cuda.matmul.allow_tf32 else "highest"
 
 

@@ -199,10 +199,13 @@ def _forms(
     def along_all(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
         return transform(f"{name}n", input, s, dim, norm)
 
+    last = {_to_complex: 6, _from_real: 4, _to_real: 10}[way]
+    example = f"\n\n>>> norch.fft.{name}%s(norch.ones(4, 6)).shape\nnorch.Size([4, {last}])\n"
+    about_all = f"{many}, along the dimensions dim: by default all, or the last len(s)."
     return (
         named_function(along_one, name, one),
-        named_function(along_two, f"{name}2", f"{many}, along two dimensions."),
-        named_function(along_all, f"{name}n", f"{many}, along the dimensions dim: by default all, or the last len(s)."),
+        named_function(along_two, f"{name}2", f"{many}, along two dimensions." + example % 2),
+        named_function(along_all, f"{name}n", about_all + example % "n"),
     )
 
 
@@ -217,7 +220,17 @@ fft, fft2, fftn = _forms(
     _to_complex,
     False,
 )
-ifft, ifft2, ifftn = _forms("ifft", "The inverse of fft().", "ifft() with sizes s", _to_complex, True)
+ifft, ifft2, ifftn = _forms(
+    "ifft",
+    """The inverse of fft().
+
+    >>> norch.fft.ifft(norch.tensor([4.0, 0.0, 0.0, 0.0])).real
+    tensor([1., 1., 1., 1.])
+    """,
+    "ifft() with sizes s",
+    _to_complex,
+    True,
+)
 rfft, rfft2, rfftn = _forms(
     "rfft",
     """The first n // 2 + 1 numbers of fft() of real numbers, of which the others are conjugates.
@@ -231,21 +244,33 @@ rfft, rfft2, rfftn = _forms(
 )
 irfft, irfft2, irfftn = _forms(
     "irfft",
-    "The inverse of rfft(): n real numbers, by default twice one less than there are.",
+    """The inverse of rfft(): n real numbers, by default twice one less than there are.
+
+    >>> norch.fft.irfft(norch.tensor([4.0, 0.0, 0.0]))
+    tensor([1., 1., 1., 1.])
+    """,
     "The inverse of rfftn() with sizes s",
     _to_real,
     True,
 )
 hfft, hfft2, hfftn = _forms(
     "hfft",
-    "fft() of the Hermitian signal whose first n // 2 + 1 numbers are given: n real numbers.",
+    """fft() of the Hermitian signal whose first n // 2 + 1 numbers are input: n real numbers.
+
+    >>> norch.fft.hfft(norch.tensor([1.0, 1.0, 1.0]))
+    tensor([4., 0., 0., 0.])
+    """,
     "fft() along the other dimensions, then hfft(), with sizes s",
     _to_real,
     False,
 )
 ihfft, ihfft2, ihfftn = _forms(
     "ihfft",
-    "The inverse of hfft(): the first n // 2 + 1 numbers of ifft() of real numbers.",
+    """The inverse of hfft(): the first n // 2 + 1 numbers of ifft() of real numbers.
+
+    >>> norch.fft.ihfft(norch.ones(4)).real
+    tensor([1., 0., 0.])
+    """,
     "The inverse of hfftn() with sizes s",
     _from_real,
     True,
@@ -311,12 +336,20 @@ def _shifted(name: str, x: Tensor, dim: Any, back: bool) -> Tensor:
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The numbers of fft() with the frequency 0 in the middle, along dim (by default all dimensions)."""
+    """The numbers of fft() with the frequency 0 in the middle, along dim (by default all dimensions).
+
+    >>> norch.fft.fftshift(norch.fft.fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
     return _shifted("fftshift", input, dim, False)
 
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The inverse of fftshift()."""
+    """The inverse of fftshift().
+
+    >>> norch.fft.ifftshift(norch.tensor([-2, -1, 0, 1]))
+    tensor([ 0,  1, -2, -1])
+    """
     return _shifted("ifftshift", input, dim, True)
 
 

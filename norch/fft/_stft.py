@@ -46,7 +46,11 @@ def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A triangle from 0 over 1 back to 0. periodic: without the last element of a window of one more, for stft()."""
+    """A triangle from 0 over 1 back to 0. periodic: without the last element of a window of one more, for stft().
+
+    >>> norch.bartlett_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     triangle = lambda n, last: 1 - (n * (2 / last) - 1).abs()  # noqa: E731
     return _window(
         "bartlett_window", triangle, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory)
@@ -70,7 +74,11 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DType | None = None,
     device: DeviceLike = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """alpha - beta cos(2 pi n / N). periodic: as for bartlett_window()."""
+    """alpha - beta cos(2 pi n / N). periodic: as for bartlett_window().
+
+    >>> norch.hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     cosine = lambda n, last: alpha - beta * (n * (2 * math.pi / last)).cos()  # noqa: E731
     return _window(
         "hamming_window", cosine, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory)
@@ -81,7 +89,11 @@ def blackman_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N). periodic: as for bartlett_window()."""
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N). periodic: as for bartlett_window().
+
+    >>> norch.blackman_window(4)[1:]
+    tensor([0.3400, 1.0000, 0.3400])
+    """
 
     def cosines(n: Any, last: int) -> Any:
         turn = n * (2 * math.pi / last)
@@ -96,7 +108,11 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType | None = None,
     device: DeviceLike = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """i0(beta sqrt(1 - (2 n / N - 1)^2)) / i0(beta). periodic: as for bartlett_window()."""
+    """i0(beta sqrt(1 - (2 n / N - 1)^2)) / i0(beta). periodic: as for bartlett_window().
+
+    >>> norch.kaiser_window(4, beta=2.0)
+    tensor([0.4387, 0.8348, 1.0000, 0.8348])
+    """
 
     def bessel(n: Any, last: int) -> Any:
         root = (1 - (n * (2 / last) - 1).square()).clamp(min=0).sqrt()

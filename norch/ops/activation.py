@@ -29,8 +29,24 @@ hardswish = function_op(
     "x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.",
     grad=lambda g, x: hardswish_backward(g, x),
 )
-softsign = function_op("softsign", "x / (1 + |x|).", grad=lambda g, x: softsign_backward(g, x))
-logsigmoid = function_op("logsigmoid", "log(sigmoid(x)). Floats only.", grad=lambda g, x: logsigmoid_backward(g, x))
+softsign = function_op(
+    "softsign",
+    """x / (1 + |x|).
+
+    >>> norch.nn.functional.softsign(norch.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """,
+    grad=lambda g, x: softsign_backward(g, x),
+)
+logsigmoid = function_op(
+    "logsigmoid",
+    """log(sigmoid(x)), without overflow. Floats only.
+
+    >>> norch.nn.functional.logsigmoid(norch.tensor([-1000.0, 0.0]))
+    tensor([-1.0000e+03, -6.9315e-01])
+    """,
+    grad=lambda g, x: logsigmoid_backward(g, x),
+)
 hardsigmoid = function_op(
     "hardsigmoid", "relu6(x + 3) / 6. Floats only.", grad=lambda g, x: hardsigmoid_backward(g, x), depends_on=1
 )

@@ -31,7 +31,11 @@ __all__ = [
 
 @method
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype of a tensor is complex."""
+    """Whether the dtype of a tensor is complex.
+
+    >>> norch.is_complex(norch.tensor([1j]))
+    True
+    """
     return tensor_of(input, "is_complex").dtype.is_complex
 
 
@@ -51,6 +55,9 @@ def view_as_complex(input: Tensor) -> Tensor:
     """A view of pairs (..., 2) of float32 or float64 as complex numbers (...): the inverse of view_as_real().
 
     ShapeError where the last size is not 2, or the pairs do not lie side by side at even places of memory.
+
+    >>> norch.view_as_complex(norch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([1.+2.j, 3.+4.j])
     """
     x = tensor_of(input, "view_as_complex")
     return record_view(_AsComplex, lib.norch_view_as_complex(x), x, view_as_complex, ())
@@ -66,13 +73,21 @@ def _paired(parts: Tensor) -> Tensor:
 
 
 def real(input: Tensor) -> Tensor:
-    """The real parts, a view; of a real tensor the tensor itself."""
+    """The real parts, a view; of a real tensor the tensor itself.
+
+    >>> norch.real(norch.tensor([1 + 2j]))
+    tensor([1.])
+    """
     x = as_operand(input, "real")
     return select(view_as_real(x), -1, 0) if x.is_complex() else x
 
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary parts, a view. DTypeError for a real tensor."""
+    """The imaginary parts, a view. DTypeError for a real tensor.
+
+    >>> norch.imag(norch.tensor([1 + 2j]))
+    tensor([2.])
+    """
     x = tensor_of(input, "imag")
     if not x.is_complex():
         raise DTypeError(f"imag: expected complex numbers, not {x.dtype.name}")
@@ -115,20 +130,32 @@ _conj: Any = function_op("conj", grad=lambda g: _conj(g) if g.is_complex() else 
 
 @method
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugates, a new tensor; a real tensor itself."""
+    """The complex conjugates, a new tensor; a real tensor itself.
+
+    >>> norch.conj(norch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     x = tensor_of(input, "conj")
     return _conj(x) if x.is_complex() else x
 
 
 @method(inplace=True)
 def conj_physical(input: Tensor) -> Tensor:
-    """conj(), which computes at once."""
+    """conj(), which computes at once.
+
+    >>> norch.conj_physical(norch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     return conj(input)
 
 
 @method
 def angle(input: Tensor) -> Tensor:
-    """The angle in radians, in (-pi, pi]: atan2 of the parts; of a real number 0 or pi, and NaN of NaN."""
+    """The angle in radians, in (-pi, pi]: atan2 of the parts; of a real number 0 or pi, and NaN of NaN.
+
+    >>> norch.angle(norch.tensor([1.0, -1.0, 1j]))
+    tensor([0.0000, 3.1416, 1.5708])
+    """
     x = as_operand(input, "angle")
     if x.is_complex():
         return atan2(imag(x), real(x))

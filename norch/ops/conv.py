@@ -338,6 +338,9 @@ conv_transpose1d = transposed_convolution(
     """The adjoint of conv1d: input (N, C, L) with weight (C, O / groups, K) and bias (O) gives (N, O, L').
 
     L' = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
+
+    >>> norch.nn.functional.conv_transpose1d(norch.tensor([[1.0, 2.0]]), norch.ones(1, 1, 2))
+    tensor([[1., 3., 2.]])
     """,
 )
 conv_transpose2d = transposed_convolution(

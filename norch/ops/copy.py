@@ -29,7 +29,12 @@ _Cast = derivative("cast", grad=lambda g: g, shares_grad=True)  # to another dty
 
 @method
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, C-ordered; the gradient passes through."""
+    """A copy, C-ordered; the gradient passes through.
+
+    >>> x = norch.ones(2)
+    >>> norch.clone(x).add_(1), x
+    (tensor([2., 2.]), tensor([1., 1.]))
+    """
     if memory_format is not None:
         check_format(memory_format, "clone")
     return record(_Clone, lib.norch_clone(input), (input,))
@@ -45,7 +50,11 @@ def clone_for(x: Tensor, *values: Any) -> Tensor:
 
 @method
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
-    """x itself when its elements lie in C order, else a clone."""
+    """x itself when its elements lie in C order, else a clone.
+
+    >>> norch.zeros(2, 3).T.contiguous().stride()
+    (2, 1)
+    """
     if memory_format is not None:
         check_format(memory_format, "contiguous")
     return x if x._contiguous else clone(x)
@@ -212,7 +221,12 @@ _Cat = derivative("cat", (), backward=_cat_grad, layout=("metas", "dim"), shares
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors of the same shape, joined along a new axis dim (NumPy's name: axis)."""
+    """Tensors of the same shape, joined along a new axis dim (NumPy's name: axis).
+
+    >>> norch.stack((norch.tensor([1, 2]), norch.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "stack")  # C checks each
     dim = dim if axis is None else axis
     return record_sequence(_Stack, lib.norch_stack(listed, dim), listed, dim)
@@ -269,7 +283,11 @@ def result_type(*operands: Any, **named: Any) -> DType:
 
 
 def is_floating_point(input: Any) -> bool:
-    """Whether the dtype of a tensor is a float."""
+    """Whether the dtype of a tensor is a float.
+
+    >>> norch.is_floating_point(norch.tensor([1]))
+    False
+    """
     return tensor_of(input, "is_floating_point").dtype.is_floating_point
 
 
@@ -278,7 +296,11 @@ def is_floating_point(input: Any) -> bool:
 
 @method
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """In the dtype of other."""
+    """In the dtype of other.
+
+    >>> norch.tensor([1, 2]).type_as(norch.ones(1))
+    tensor([1., 2.])
+    """
     return cast(self, tensor_of(other, "type_as").dtype)
 
 
@@ -288,7 +310,7 @@ def _to_dtype(name: str, dtype: str) -> Any:
             check_format(memory_format, name)
         return cast(self, dtype_named(dtype))
 
-    return named_function(function, name, f"In dtype {dtype}.")
+    return named_function(function, name, f"In dtype {dtype}.\n\n>>> norch.ones(2).{name}().dtype\nnorch.{dtype}\n")
 
 
 _DTYPE_OF = {
@@ -310,14 +332,22 @@ METHODS.update({name: _to_dtype(name, dtype) for name, dtype in _DTYPE_OF.items(
 
 @method
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """On the CPU; itself if it is there."""
+    """On the CPU; itself if it is there.
+
+    >>> norch.ones(2).cpu().device
+    device(type='cpu')
+    """
     check_format(memory_format, "cpu")
     return to(self, "cpu")
 
 
 @method
 def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """On a CUDA device, the current one unless another is named; itself if it is there. See to()."""
+    """On a CUDA device, the current one unless another is named; itself if it is there. See to().
+
+    >>> norch.ones(2).cuda().device  # doctest: +SKIP
+    device(type='cuda', index=0)
+    """
     check_format(memory_format, "cuda")
     return to(self, "cuda" if device is None else device, non_blocking=non_blocking)
 
@@ -344,5 +374,9 @@ def record_stream(self: Any, s: Any) -> None:
 
 @method
 def is_pinned(self: Tensor, device: DeviceLike = None) -> bool:
-    """Whether its memory is that of pin_memory()."""
+    """Whether its memory is that of pin_memory().
+
+    >>> norch.ones(2).is_pinned()
+    False
+    """
     return bool(lib.norch_is_pinned(tensor_of(self, "is_pinned")))

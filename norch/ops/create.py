@@ -19,6 +19,7 @@ from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import named_function, public, rename_errors
+from ._examples import with_example
 from ._operand import tensor_of
 from .values import Tensor, as_asked, common_dtype, finished, tensor
 from .view import sizes
@@ -85,7 +86,11 @@ def empty(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of undefined elements: whatever the memory held."""
+    """A tensor of undefined elements: whatever the memory held.
+
+    >>> norch.empty(2, 3).shape
+    norch.Size([2, 3])
+    """
     if memory_format is not None:
         check_format(memory_format, "empty")
     out = lib.norch_empty(sizes(shape, size), dtype_or_default(dtype).code, device_code(device))
@@ -105,7 +110,11 @@ def empty_strided(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of undefined elements with the given strides, which must not be negative."""
+    """A tensor of undefined elements with the given strides, which must not be negative.
+
+    >>> norch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     steps = [int64(step, "empty_strided: stride") for step in stride]
     if min(steps, default=0) < 0:
         raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
@@ -156,7 +165,11 @@ def scalar_tensor(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A number as a 0-d tensor, of the default dtype unless given."""
+    """A number as a 0-d tensor, of the default dtype unless given.
+
+    >>> norch.scalar_tensor(2)
+    tensor(2.)
+    """
     return full(
         (),
         s,
@@ -168,7 +181,7 @@ def scalar_tensor(
     )
 
 
-def _constant(name: str, value: int, about: str) -> Any:
+def _constant(name: str, value: int, what: str) -> Any:
     """zeros() or ones()."""
     real = float(value)
 
@@ -190,19 +203,10 @@ def _constant(name: str, value: int, about: str) -> Any:
         asked = requires_grad or pin_memory or layout is not None
         return as_asked(out, requires_grad, layout, pin_memory) if asked else out
 
-    return named_function(constant, name, about)
+    return named_function(constant, name, with_example(name, f"{what}, of the default dtype unless given."))
 
 
-zeros = _constant(
-    "zeros",
-    0,
-    """Zeros, of the default dtype unless given.
-
-    >>> norch.zeros(2, 3).shape
-    norch.Size([2, 3])
-    """,
-)
-ones = _constant("ones", 1, "Ones, of the default dtype unless given.")
+zeros, ones = _constant("zeros", 0, "Zeros"), _constant("ones", 1, "Ones")
 
 
 def full_like(
@@ -284,7 +288,8 @@ def _filled_like(name: str, value: int, what: str) -> Any:
             return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
         return _constant_like(name, input, value, dtype, device, requires_grad, memory_format, layout, pin_memory)
 
-    return named_function(filled_like, name, f"{what} in the shape and dtype of input, on its device.")
+    about = f"{what} in the shape and dtype of input, on its device."
+    return named_function(filled_like, name, with_example(name, about))
 
 
 zeros_like, ones_like = _filled_like("zeros_like", 0, "Zeros"), _filled_like("ones_like", 1, "Ones")
@@ -300,7 +305,11 @@ def empty_like(
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Undefined elements in the shape and dtype of input, on its device."""
+    """Undefined elements in the shape and dtype of input, on its device.
+
+    >>> norch.empty_like(norch.ones(2, 3)).shape
+    norch.Size([2, 3])
+    """
     plain = type(input) is _handle.result_class and dtype is device is layout is memory_format is None
     if plain and input._contiguous:
         out = lib.norch_empty(lib.norch_shape(input), input._dtype, (input._device_type, input._device_index))
@@ -485,7 +494,12 @@ def eye(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """An (n, m) matrix with ones on its diagonal; m is n unless given."""
+    """An (n, m) matrix with ones on its diagonal; m is n unless given.
+
+    >>> norch.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     out = zeros(n, n if m is None else m, dtype=dtype, device=device)
     out.diagonal().fill_(1)
     return (
@@ -528,7 +542,12 @@ def triu_indices(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row."""
+    """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row.
+
+    >>> norch.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     offset = _offset("triu_indices", row, col, offset)
     total = row * col - _triangle_size(row, col, offset - 1)
     found = lib.norch_triangle_indices(total, 0, col, offset, True)

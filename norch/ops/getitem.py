@@ -288,7 +288,11 @@ def index_put_(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False
 
 @method
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """index_put_() into a copy."""
+    """index_put_() into a copy.
+
+    >>> norch.index_put(norch.zeros(3), (norch.tensor([0, 2]),), norch.tensor([5.0, 6.0]))
+    tensor([5., 0., 6.])
+    """
     return index_put_(clone_for(as_operand(input, "index_put"), values, *indices), indices, values, accumulate)
 
 

@@ -266,7 +266,11 @@ index_copy, index_copy_ = map(
     _write_along(
         "index_copy",
         KINDS["COPY"],
-        "A copy of x with the parts at the given indices (1-d) of an axis replaced by those of source.",
+        """A copy of x with the parts at the indices (1-d) of an axis replaced by those of source.
+
+        >>> norch.index_copy(norch.zeros(3), 0, norch.tensor([2, 0]), norch.tensor([5.0, 6.0]))
+        tensor([6., 0., 5.])
+        """,
     ),
 )
 _index_add, _index_add_ = _write_along("index_add", KINDS["ADD"], "")
@@ -274,7 +278,11 @@ _index_add, _index_add_ = _write_along("index_add", KINDS["ADD"], "")
 
 @method
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """A copy of x with alpha times the parts of source added to the parts at the given indices (1-d) of an axis."""
+    """A copy of x with alpha times the parts of source added to the parts at the given indices (1-d) of an axis.
+
+    >>> norch.index_add(norch.zeros(3), 0, norch.tensor([1, 1]), norch.tensor([5.0, 6.0]))
+    tensor([ 0., 11.,  0.])
+    """
     return _index_add(input, dim, index, _scaled(source, alpha))
 
 
@@ -351,7 +359,12 @@ def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
 
 @method
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """put_() into a copy."""
+    """put_() into a copy.
+
+    >>> norch.put(norch.zeros(2, 2), norch.tensor([3]), norch.tensor([5.0]))
+    tensor([[0., 0.],
+            [0., 5.]])
+    """
     return put_(clone_for(as_operand(input, "put"), index, source), index, as_operand(source, "put"), accumulate)
 
 
@@ -367,7 +380,11 @@ def _mask(mask: Tensor, name: str) -> Tensor:
 
 @method(moves=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
+    """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast.
+
+    >>> norch.masked_fill(norch.tensor([1, 2, 3]), norch.tensor([False, True, False]), 0)
+    tensor([1, 0, 3])
+    """
     x = as_operand(input, "masked_fill")
     return where(_mask(mask, "masked_fill"), _fill_value(value, x, "masked_fill"), x)
 
@@ -405,7 +422,12 @@ _MaskedFill = write_derivative(
 
 @method(moves=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
+    """The elements of x where mask (bool) holds, in one axis; x and mask broadcast.
+
+    >>> x = norch.tensor([1, 2, 3])
+    >>> norch.masked_select(x, x > 1)
+    tensor([2, 3])
+    """
     x, mask = as_operand(input, "masked_select"), _mask(mask, "masked_select")
     on_one_device("masked_select", x, mask)
     if x.shape != mask.shape:
@@ -423,7 +445,12 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
 
 @method(moves=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
+    """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds.
+
+    >>> mask = norch.tensor([True, False, True])
+    >>> norch.masked_scatter(norch.zeros(3), mask, norch.tensor([5.0, 6.0]))
+    tensor([5., 0., 6.])
+    """
     x, mask = as_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
     whole = clone_for(where(mask, x, x), source)
     return masked_scatter_(whole, mask, source)
@@ -468,7 +495,12 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @method
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of all elements that are not 0, a row each."""
+    """The indices of all elements that are not 0, one row for each.
+
+    >>> norch.argwhere(norch.tensor([[0, 5], [6, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return nonzero(input)
 
 

@@ -191,33 +191,54 @@ _Linear = derivative(
 
 @method
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices, (M, K) and (K, N)."""
+    """The product of two matrices, (M, K) and (K, N).
+
+    >>> norch.mm(norch.tensor([[1, 2], [3, 4]]), norch.tensor([[1], [1]]))
+    tensor([[3],
+            [7]])
+    """
     a, b = as_operand(input, "mm"), as_operand(mat2, "mm")
     return record(_Matmul, lib.norch_product(_MM, a, b), (a, b))
 
 
 @method
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
+    """Products of matrices pair by pair, (B, M, K) and (B, K, N).
+
+    >>> norch.bmm(norch.ones(5, 2, 3), norch.ones(5, 3, 4)).shape
+    norch.Size([5, 2, 4])
+    """
     a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
     return record(_Matmul, lib.norch_product(_BMM, a, b), (a, b))
 
 
 @method
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """A matrix (M, K) times a vector (K)."""
+    """A matrix (M, K) times a vector (K).
+
+    >>> norch.mv(norch.tensor([[1, 2], [3, 4]]), norch.tensor([1, 1]))
+    tensor([3, 7])
+    """
     return _with_vector(_MV, as_operand(input, "mv"), as_operand(vec, "mv"))
 
 
 @method
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of two vectors of the same size."""
+    """The sum of the products of two vectors of the same size.
+
+    >>> norch.dot(norch.tensor([1, 2]), norch.tensor([3, 4]))
+    tensor(11)
+    """
     return _with_vector(_DOT, as_operand(input, "dot"), as_operand(tensor, "dot"))
 
 
 @method
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """dot() with input conjugated."""
+    """dot() with input conjugated.
+
+    >>> norch.vdot(norch.tensor([1j]), norch.tensor([1j]))
+    tensor(1.+0.j)
+    """
     a, b = as_operand(input, "vdot"), as_operand(other, "vdot")
     return _with_vector(_VDOT, a.conj() if a.is_complex() else a, b)
 

@@ -16,13 +16,21 @@ def _options_of(x: Tensor, more: dict[str, Any]) -> dict[str, Any]:
 
 @method
 def new(self: Any, *data: Any, size: Any = ()) -> Tensor:
-    """Tensor(*data), of sizes or values, in this dtype and on this device: the older new_tensor()."""
+    """Tensor(*data), of sizes or values, in this dtype and on this device: the older new_tensor().
+
+    >>> norch.ones(2).new([5, 6])
+    tensor([5., 6.])
+    """
     return legacy_tensor(data or tuple(size), self.dtype).to(self.device)
 
 
 @method
 def new_tensor(self: Tensor, data: Any, **more: Any) -> Tensor:
-    """The values in data, in this dtype and on this device; see norch.tensor."""
+    """The values in data, in this dtype and on this device; see norch.tensor.
+
+    >>> norch.ones(2).new_tensor([5, 6])
+    tensor([5., 6.])
+    """
     return tensor(data, **_options_of(self, more))
 
 
@@ -35,6 +43,7 @@ def _new(make: Any, what: str) -> Any:
         return make(*shape, size=size, **_options_of(self, more))
 
     about = f"{what} in the given shape, in this dtype and on this device unless given."
+    about += f"\n\n>>> norch.tensor([5]).new_{make.__name__}(2, 3).shape\nnorch.Size([2, 3])\n"
     return method(rename_errors(named_function(new, f"new_{make.__name__}", about)))
 
 
@@ -43,11 +52,19 @@ new_empty, new_zeros, new_ones = _new(empty, "Undefined elements"), _new(zeros, 
 
 @method(moves=True)
 def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
-    """fill_value in the given shape, in this dtype and on this device unless given."""
+    """fill_value in the given shape, in this dtype and on this device unless given.
+
+    >>> norch.ones(2).new_full((3,), 7)
+    tensor([7., 7., 7.])
+    """
     return full(size, fill_value, **_options_of(self, more))
 
 
 @method
 def new_empty_strided(self: Tensor, size: Any, stride: Any, **more: Any) -> Tensor:
-    """Undefined elements in the given shape and strides, in this dtype and on this device unless given."""
+    """Undefined elements in the given shape and strides, in this dtype and on this device unless given.
+
+    >>> norch.ones(2).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     return empty_strided(size, stride, **_options_of(self, more))

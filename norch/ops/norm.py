@@ -120,6 +120,9 @@ def matrix_norm(
 ) -> Tensor:
     """A norm of the matrices along the axes dim: "fro"; the largest (inf, 1) or smallest (-inf, -1) sum of absolute
     values of a row (inf) or a column (1); the largest (2) or smallest (-2) singular value, or their sum ("nuc").
+
+    >>> norch.linalg.matrix_norm(norch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
     """
     x = _floats(input, "matrix_norm", dtype)
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:

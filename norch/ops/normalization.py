@@ -206,6 +206,10 @@ def instance_norm(
 
     The running statistics (unless None) move towards the mean of those of the samples; they serve instead of them
     unless use_input_stats.
+
+    >>> norch.nn.functional.instance_norm(norch.tensor([[[1.0, 3.0], [10.0, 20.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
     """
     others = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     shape = channels("instance_norm", input, 3, **others)

@@ -19,6 +19,7 @@ from .._package.typing import Any, Operation, TypeVar, overload
 from ..autograd.derivative import derivative
 from . import _halves, _rows
 from ._arguments import named_function, rename_errors
+from ._examples import EXAMPLES, with_example
 from ._inplace_methods import inplace_form
 from ._operand import numpy_names
 from ._rows import OPCODES
@@ -110,6 +111,8 @@ def method(
 
 def _declared(function: Any, name: str = "", aliases: tuple[str, ...] = (), inplace: bool = False) -> Any:
     names = (name or function.__name__, *aliases)
+    if names[0] in EXAMPLES:
+        function.__doc__ = with_example(names[0], function.__doc__)
     METHODS.update(dict.fromkeys(names, function))
     if inplace:
         METHODS.update(dict.fromkeys([name + "_" for name in names], inplace_form(function)))

@@ -260,7 +260,8 @@ bitwise_left_shift = op("bitwise_left_shift", "a * 2**b modulo the size of the i
 bitwise_right_shift = op("bitwise_right_shift", "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
 zeta: Any = function_op(
     "zeta",
-    "Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. It has no derivative by a.",
+    "Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. It has no derivative by a.\n\n"
+    ">>> norch.special.zeta(norch.tensor([2.0]), norch.tensor([1.0]))  # pi**2 / 6\ntensor([1.6449])\n",
     grad_a=None,
     grad_b=lambda g, a, b: -g * (a * zeta(a + 1, b)),
 )

@@ -162,7 +162,14 @@ def _max_pool(axes: int, about: str) -> Any:
     return composed(named_function(function, name, about))
 
 
-max_pool1d = _max_pool(1, "The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d.")
+max_pool1d = _max_pool(
+    1,
+    """The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d.
+
+    >>> norch.nn.functional.max_pool1d(norch.tensor([[1.0, 2.0, 4.0, 3.0]]), 2)
+    tensor([[2., 4.]])
+    """,
+)
 max_pool2d = _max_pool(
     2,
     """The largest of each window of input (N, C, H, W) or (C, H, W); NaN wins. stride: kernel_size unless given.
@@ -175,7 +182,12 @@ max_pool2d = _max_pool(
     """,
 )
 max_pool3d = _max_pool(
-    3, "The largest of each window of input (N, C, D, H, W) or (C, D, H, W); as max_pool2d, indices in volumes."
+    3,
+    """The largest of each window of input (N, C, D, H, W) or (C, D, H, W); as max_pool2d, indices in volumes.
+
+    >>> norch.nn.functional.max_pool3d(norch.ones(1, 4, 6, 8), 2).shape
+    norch.Size([1, 2, 3, 4])
+    """,
 )
 
 
@@ -211,7 +223,11 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of each window along the last axis of input (N, C, L) or (C, L); as avg_pool2d."""
+    """The mean of each window along the last axis of input (N, C, L) or (C, L); as avg_pool2d.
+
+    >>> norch.nn.functional.avg_pool1d(norch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
+    tensor([[2., 6.]])
+    """
     return avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -243,4 +259,11 @@ avg_pool2d = _avg_pool_of_planes(
     tensor([[[2.5000]]])
     """,
 )
-avg_pool3d = _avg_pool_of_planes(3, "The mean of each window of input (N, C, D, H, W) or (C, D, H, W); as avg_pool2d.")
+avg_pool3d = _avg_pool_of_planes(
+    3,
+    """The mean of each window of input (N, C, D, H, W) or (C, D, H, W); as avg_pool2d.
+
+    >>> norch.nn.functional.avg_pool3d(norch.ones(1, 4, 6, 8), 2).shape
+    norch.Size([1, 2, 3, 4])
+    """,
+)

@@ -84,8 +84,23 @@ def _of_shape(name: str, about: str) -> Any:
     return named_function(draw, name, about)
 
 
-rand = _of_shape("rand", "Numbers drawn uniformly from [0, 1).")
-randn = _of_shape("randn", "Numbers drawn from the normal distribution of mean 0 and variance 1.")
+rand = _of_shape(
+    "rand",
+    """Numbers drawn uniformly from [0, 1).
+
+    >>> x = norch.rand(2, 3)
+    >>> x.shape, (x < 1).all()
+    (norch.Size([2, 3]), tensor(True))
+    """,
+)
+randn = _of_shape(
+    "randn",
+    """Numbers drawn from the normal distribution of mean 0 and variance 1.
+
+    >>> norch.randn(2, 3).shape
+    norch.Size([2, 3])
+    """,
+)
 
 
 def _of_shape_of(name: str) -> Any:
@@ -108,6 +123,7 @@ def _of_shape_of(name: str) -> Any:
         return _strided_like(input, out, memory_format)
 
     about = f"{name}() in the shape and dtype of input, on its device."
+    about += f"\n\n>>> norch.{name}_like(norch.ones(2, 3)).shape\nnorch.Size([2, 3])\n"
     return rename_errors(named_function(draw_like, f"{name}_like", about))
 
 
@@ -134,7 +150,12 @@ def randint(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size)."""
+    """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size).
+
+    >>> x = norch.randint(0, 10, (2, 3))
+    >>> x.shape, x.dtype
+    (norch.Size([2, 3]), norch.int64)
+    """
     if size is None:
         if isinstance(high, int):
             raise TypeError(f"randint: the size is a sequence, as in randint(0, 10, (3,)), not {high}")
@@ -202,7 +223,11 @@ def _most_below(x: float, dtype: DType) -> float:
 
 @rename_errors
 def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format: Any = None, **more: Any) -> Tensor:
-    """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high)."""
+    """randint() in the shape and dtype of input: randint_like(input, low, high) or randint_like(input, high).
+
+    >>> norch.randint_like(norch.ones(2, 3), 10).shape
+    norch.Size([2, 3])
+    """
     more["dtype"], more["device"] = options_like(
         "randint_like", input, more.get("dtype"), more.get("device"), memory_format
     )
@@ -222,7 +247,11 @@ def randperm(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """The integers 0, 1, ... n - 1 in random order; int64 unless given."""
+    """The integers 0, 1, ... n - 1 in random order; int64 unless given.
+
+    >>> norch.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
     out: Any = lib.norch_randperm(state_of(generator), n, device_code(device))
     if n > 0:
@@ -278,7 +307,11 @@ def normal(
 
 @method
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0."""
+    """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0.
+
+    >>> norch.bernoulli(norch.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     if p is None:
         return lib.norch_bernoulli(state_of(generator), tensor_of(input, "bernoulli"))
     return _ones_with_probability("bernoulli", tensor_of(input, "bernoulli"), p, generator)
@@ -343,6 +376,9 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     By inversion: the probabilities of the outcomes are subtracted from a uniform number, from the likeliest outcome
     outwards, until it is negative. Rates above 10 million take rounded normal numbers. DTypeError for integers,
     ArgumentError for rates that are negative or not finite.
+
+    >>> norch.poisson(norch.tensor([0.0, 5.0])).shape
+    norch.Size([2])
     """
     dtype = tensor_of(input, "poisson").dtype
     given: Any = cast(input.detach(), float64)

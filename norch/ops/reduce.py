@@ -154,7 +154,11 @@ def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
 
 @method(numpy=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum of the elements that are not NaN, over all or over the axes dim."""
+    """The sum of the elements that are not NaN, over all or over the axes dim.
+
+    >>> norch.nansum(norch.tensor([1.0, norch.nan, 3.0]))
+    tensor(4.)
+    """
     x = as_operand(input, "nansum")
     if x.dtype.kind != "f" or (dtype is not None and dtype_named(dtype).kind != "f"):
         return sum(where(isnan(x), 0, x) if x.is_complex() else x, dim, keepdim, dtype=dtype)
@@ -176,7 +180,11 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType
 
 @method(numpy=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none."""
+    """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none.
+
+    >>> norch.nanmean(norch.tensor([1.0, norch.nan, 3.0]))
+    tensor(2.)
+    """
     x = as_operand(input, "nanmean")
     if dtype is not None:
         x = x.to(dtype)
@@ -193,7 +201,11 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
 
 @method(numpy=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
+    """The product over all elements, or over the axis dim. Integers and bool multiply in int64.
+
+    >>> norch.prod(norch.tensor([2, 3, 4]))
+    tensor(24)
+    """
     x = as_operand(input, "prod")
     if isinstance(dim, (tuple, list)):
         raise TypeError(f"prod: dim is one axis, not {dim}")
@@ -222,7 +234,11 @@ def _complex_prod(x: Any, dim: int | None, keepdim: bool) -> Any:
 
 @method(numpy=True)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements are not 0 (int64), of all or over the axes dim."""
+    """How many elements are not 0 (int64), of all or over the axes dim.
+
+    >>> norch.count_nonzero(norch.tensor([0, 5, 6]))
+    tensor(2)
+    """
     return sum(ne(as_operand(input, "count_nonzero"), 0), dim)
 
 
@@ -231,32 +247,52 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 @method(numpy=True)
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
+    """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN).
+
+    >>> norch.amax(norch.tensor([[1, 2], [3, 0]]), dim=1)
+    tensor([2, 3])
+    """
     return _amax(as_operand(input, "amax"), axes_of(dim), keepdim)
 
 
 @method(numpy=True)
 def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN)."""
+    """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN).
+
+    >>> norch.amin(norch.tensor([[1, 2], [3, 0]]), dim=1)
+    tensor([1, 0])
+    """
     return _amin(as_operand(input, "amin"), axes_of(dim), keepdim)
 
 
 @method(numpy=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> aminmax_result:
-    """(min, max): amin() and amax(), of all or over the axis dim."""
+    """(min, max): amin() and amax(), of all or over the axis dim.
+
+    >>> norch.aminmax(norch.tensor([3, 1, 2]))
+    aminmax_result(min=tensor(1), max=tensor(3))
+    """
     x = as_operand(input, "aminmax")
     return aminmax_result(amin(x, axes_of(dim), keepdim), amax(x, axes_of(dim), keepdim))
 
 
 @method(numpy=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals."""
+    """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals.
+
+    >>> norch.argmax(norch.tensor([1, 5, 2]))
+    tensor(1)
+    """
     return _argmax(as_operand(input, "argmax"), axes_of(dim), keepdim)
 
 
 @method(numpy=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals."""
+    """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals.
+
+    >>> norch.argmin(norch.tensor([1, 5, 0]))
+    tensor(2)
+    """
     return _argmin(as_operand(input, "argmin"), axes_of(dim), keepdim)
 
 
@@ -288,7 +324,12 @@ def min(input: Tensor, dim: Tensor) -> Tensor: ...
 def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 @method(numpy=True)
 def min(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The smallest element; with dim, (values, indices) along it; with a tensor in place of dim, minimum()."""
+    """The smallest element; with dim, (values, indices) along it; with a tensor in place of dim, minimum().
+
+    >>> values, indices = norch.min(norch.tensor([[1, 2], [3, 0]]), dim=1)
+    >>> values, indices
+    (tensor([1, 0]), tensor([0, 1]))
+    """
     return _extreme(input, dim, keepdim, other, "min", min_result)
 
 
@@ -316,13 +357,21 @@ def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> A
 
 @method(numpy=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether one element is non-zero, over all or the axes dim. uint8 gives uint8."""
+    """Whether one element is non-zero, over all or the axes dim. uint8 gives uint8.
+
+    >>> norch.any(norch.tensor([0, 5])), norch.any(norch.tensor([0, 0]))
+    (tensor(True), tensor(False))
+    """
     return _truth(input, _any, dim, keepdim)
 
 
 @method(numpy=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8."""
+    """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8.
+
+    >>> norch.all(norch.tensor([1, 5])), norch.all(norch.tensor([0, 5]))
+    (tensor(True), tensor(False))
+    """
     return _truth(input, all_over, dim, keepdim)
 
 
@@ -368,14 +417,28 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
         out = moment(x, dim, unbiased, keepdim, correction=correction)
         return out, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
-    both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).")
+    example = f">>> norch.{name}_mean(norch.tensor([1.0, 2.0, 3.0]))\n(tensor(1.), tensor(2.))\n"
+    both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).\n\n{example}")
     return method(numpy_names(named_function(moment, name, about))), numpy_names(composed(both))
 
 
 var, var_mean = _moment(
-    _var, "The variance over all elements, or over the axes dim: the sum of squared deviations / (n - correction)."
+    _var,
+    """The variance over all elements, or over the axes dim: the sum of squared deviations / (n - correction).
+
+    >>> x = norch.tensor([2.0, 4.0])
+    >>> norch.var(x), norch.var(x, correction=0)
+    (tensor(2.), tensor(1.))
+    """,
 )
-std, std_mean = _moment(_std, "The standard deviation: the square root of var().")
+std, std_mean = _moment(
+    _std,
+    """The standard deviation: the square root of var().
+
+    >>> norch.std(norch.tensor([2.0, 4.0]), correction=0)
+    tensor(1.)
+    """,
+)
 
 
 @method(numpy=True)

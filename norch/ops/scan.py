@@ -153,7 +153,11 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 @method(numpy=True)
 @composed
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype."""
+    """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype.
+
+    >>> norch.cumprod(norch.tensor([1, 2, 3, 4]), dim=0)
+    tensor([ 1,  2,  6, 24])
+    """
     return _running(_cumprod, "cumprod", input, dim, dtype)
 
 
@@ -161,7 +165,11 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 @composed
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its
-    own."""
+    own.
+
+    >>> norch.logcumsumexp(norch.zeros(2), dim=0)
+    tensor([0.0000, 0.6931])
+    """
     return _logcumsumexp(as_operand(input, "logcumsumexp"), dim, False)
 
 
@@ -179,7 +187,12 @@ def cummax(input: Tensor, dim: int) -> cummax_result:
 
 @method(numpy=True)
 def cummin(input: Tensor, dim: int) -> cummin_result:
-    """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins."""
+    """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins.
+
+    >>> values, indices = norch.cummin(norch.tensor([3, 1, 2]), dim=0)
+    >>> values, indices
+    (tensor([3, 1, 1]), tensor([0, 1, 1]))
+    """
     x = as_operand(input, "cummin")
     indices = lib.norch_scan(constants["SCAN_MIN"], x, dim, False)
     return cummin_result(x.gather(dim, indices), indices)

@@ -28,7 +28,12 @@ from .view import slice_
 @method
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = x[index[i][j]][j] for dim 0, likewise for the others; the result has the shape of index
-    (integers)."""
+    (integers).
+
+    >>> norch.gather(norch.tensor([[1, 2], [3, 4]]), 1, norch.tensor([[1], [0]]))
+    tensor([[2],
+            [3]])
+    """
     x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, check_index(index, "gather"))
     return record(Gather, out, (x,), (index, dim))
@@ -43,7 +48,13 @@ Gather = derivative("gather", layout=("x_meta", "index", "dim"), tensors=("index
 
 @method(moves=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """gather() with the other axes broadcast and negative indices allowed; without dim in the flattened x."""
+    """gather() with the other axes broadcast and negative indices allowed; without dim in the flattened x.
+
+    >>> x = norch.tensor([[3, 1], [2, 4]])
+    >>> norch.take_along_dim(x, x.argsort(1), dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     x, indices = as_operand(input, "take_along_dim"), check_index(indices, "take_along_dim")
     if indices.dtype is not int64:
         raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
@@ -143,7 +154,11 @@ def scatter_(
 
 @method
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
-    """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, likewise for the others."""
+    """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, likewise for the others.
+
+    >>> norch.scatter_add(norch.zeros(3), 0, norch.tensor([1, 1, 2]), norch.tensor([5.0, 6.0, 7.0]))
+    tensor([ 0., 11.,  7.])
+    """
     return _scatter(as_operand(input, "scatter_add"), dim, index, src, True, False, "scatter_add")
 
 
@@ -253,7 +268,11 @@ def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """A copy of x with the parts of source reduced into the parts at the given indices (1-d) of an axis, by "prod",
-    "mean", "amax" or "amin"; include_self says whether x's own parts take part."""
+    "mean", "amax" or "amin"; include_self says whether x's own parts take part.
+
+    >>> norch.index_reduce(norch.ones(2), 0, norch.tensor([1, 1]), norch.tensor([2.0, 5.0]), "prod")
+    tensor([ 1., 10.])
+    """
     x, source = as_operand(input, "index_reduce"), as_operand(source, "index_reduce")
     flag(include_self, "index_reduce: include_self")
     if reduce == "sum":

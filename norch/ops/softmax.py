@@ -28,6 +28,9 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too.
 
     Integers become floats.
+
+    >>> norch.log_softmax(norch.tensor([0.0, 0.0]), dim=0)
+    tensor([-0.6931, -0.6931])
     """
     return _softmax(input, dim, dtype, True)
 

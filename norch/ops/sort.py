@@ -59,14 +59,23 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 
 @method(numpy=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The indices of sort()."""
+    """The indices of sort().
+
+    >>> norch.argsort(norch.tensor([30, 10, 20]))
+    tensor([1, 2, 0])
+    """
     flag(stable, "argsort: stable")
     return order_of(as_operand(input, "argsort"), dim, -1, descending)
 
 
 @method
 def msort(input: Tensor) -> Tensor:
-    """The values of sort() along the first axis."""
+    """The values of sort() along the first axis.
+
+    >>> norch.msort(norch.tensor([[3, 1], [2, 4]]))
+    tensor([[2, 1],
+            [3, 4]])
+    """
     return sort(input, 0).values
 
 
@@ -107,7 +116,11 @@ def nanmedian(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ..
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> nanmedian_result: ...
 @method(numpy=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """median() of the elements that are not NaN."""
+    """median() of the elements that are not NaN.
+
+    >>> norch.nanmedian(norch.tensor([1.0, norch.nan, 3.0, 2.0]))
+    tensor(2.)
+    """
     return _median(as_operand(input, "nanmedian"), dim, keepdim, True, nanmedian_result)
 
 
@@ -182,7 +195,11 @@ def searchsorted(
 
 @rename_errors
 def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """searchsorted() of input among 1-d boundaries."""
+    """searchsorted() of input among 1-d boundaries.
+
+    >>> norch.bucketize(norch.tensor([1, 4, 9]), norch.tensor([2, 5]))
+    tensor([0, 1, 2])
+    """
     if isinstance(boundaries, Handle) and boundaries.ndim != 1:
         raise ShapeError(f"bucketize: boundaries are 1-d, not of {boundaries.ndim} dimensions")
     return _search("bucketize", boundaries, input, out_int32, right, None, None)

@@ -74,26 +74,58 @@ def _i1e_grad(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
 
 i0: Operation = op(
     "i0",
-    "The modified Bessel function of the first kind, of order 0. Integers become floats.",
+    """The modified Bessel function of the first kind, of order 0. Integers become floats.
+
+    >>> norch.i0(norch.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """,
     grad=lambda g, x: g * i1(x),
 )
-i0e: Operation = function_op("i0e", "i0(x) e**-|x|, which does not overflow.", grad=_i0e_grad)
+i0e: Operation = function_op(
+    "i0e",
+    """i0(x) e**-|x|, which does not overflow.
+
+    >>> norch.special.i0e(norch.tensor([0.0, 1000.0]))
+    tensor([1.0000, 0.0126])
+    """,
+    grad=_i0e_grad,
+)
 i1: Operation = function_op(
     "i1",
-    "The modified Bessel function of the first kind, of order 1. Integers become floats.",
+    """The modified Bessel function of the first kind, of order 1. Integers become floats.
+
+    >>> norch.special.i1(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """,
     grad=lambda g, x, out: g * (i0(x) - _over(out, x)),
 )
-i1e: Operation = function_op("i1e", "i1(x) e**-|x|, which does not overflow.", grad=_i1e_grad)
+i1e: Operation = function_op(
+    "i1e",
+    """i1(x) e**-|x|, which does not overflow.
+
+    >>> norch.special.i1e(norch.tensor([0.0, 1000.0]))
+    tensor([0.0000, 0.0126])
+    """,
+    grad=_i1e_grad,
+)
 igamma = op(
     "igamma",
-    "Regularised lower incomplete gamma function P(a, x), in [0, 1]; NaN where an argument is negative. Differentiable "
-    "by x.",
+    """Regularised lower incomplete gamma function P(a, x), in [0, 1]; NaN where an argument is negative. Differentiable
+    by x.
+
+    >>> norch.igamma(norch.tensor([1.0]), norch.tensor([1.0]))  # 1 - 1 / e
+    tensor([0.6321])
+    """,
     grad_a=_grad_of_first,
     grad_b=lambda g, a, b: g * _density(a, b),
 )
 igammac = op(
     "igammac",
-    "Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where small. Differentiable by x.",
+    """Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where small. Differentiable by x.
+
+    >>> norch.igammac(norch.tensor([1.0]), norch.tensor([1.0]))  # 1 / e
+    tensor([0.3679])
+    """,
     grad_a=_grad_of_first,
     grad_b=lambda g, a, b: -g * _density(a, b),
 )
@@ -114,12 +146,20 @@ def _entr(x: Tensor) -> Tensor:
 
 
 def ndtr(input: Tensor) -> Tensor:
-    """The distribution function of the standard normal distribution, exact far to the left, too."""
+    """The distribution function of the standard normal distribution, exact far to the left, too.
+
+    >>> norch.special.ndtr(norch.tensor([0.0, 1.96]))
+    tensor([0.5000, 0.9750])
+    """
     return erfc(as_operand(input, "ndtr") * -math.sqrt(0.5)) / 2
 
 
 def xlog1py(input: Operand, other: Operand) -> Tensor:
-    """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
+    """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats.
+
+    >>> norch.special.xlog1py(norch.tensor([0.0, 2.0]), norch.tensor([-1.0, 1.0]))
+    tensor([0.0000, 1.3863])
+    """
     return _xlog1py(as_operand(input, "xlog1py"), as_operand(other, "xlog1py"))
 
 

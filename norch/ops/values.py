@@ -289,6 +289,12 @@ def from_numpy(array: Any) -> Tensor:
     A read-only array is shared too, with a warning: writes to the tensor are undefined. TypeError for what is no
     array, as a NumPy scalar; ArgumentError for arrays whose strides are no multiples of the element size; DTypeError
     for dtypes that norch lacks.
+
+    >>> import numpy
+    >>> a = numpy.zeros(2)
+    >>> x = norch.from_numpy(a).add_(1)
+    >>> a
+    array([1., 1.])
     """
     made = lib.norch_from_array(array)
     if made is not None:
@@ -349,7 +355,12 @@ def _over_array(array: Any) -> Tensor:
 
 def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """data as a tensor, which shares memory with a tensor or a NumPy array if dtype and device allow (with a warning if
-    the array is read-only)."""
+    the array is read-only).
+
+    >>> x = norch.ones(2)
+    >>> norch.as_tensor(x) is x
+    True
+    """
     return _as_tensor(data, dtype, device, "as_tensor")
 
 
@@ -375,7 +386,11 @@ def asarray(
     requires_grad: bool | None = None,
 ) -> Tensor:
     """obj as a tensor, which shares memory with obj where possible (copy None), never (True), or always (False, with an
-    ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False."""
+    ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False.
+
+    >>> norch.asarray([1, 2])
+    tensor([1, 2])
+    """
     if isinstance(obj, Storage):
         obj = obj.elements.detach()
     if copy is not None and flag(copy, "asarray: copy") and not isinstance(obj, Handle):

@@ -73,13 +73,23 @@ def view(x: Tensor, *shape: Any, size: Any = None, dtype: DType | None = None) -
 
 @method
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """view(other.shape)."""
+    """view(other.shape).
+
+    >>> norch.arange(4).view_as(norch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return view(self, tuple(tensor_of(other, "view_as").shape))
 
 
 @method
 def reshape(input: Tensor, *sizes_: Any, shape: Any = None) -> Tensor:
-    """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy."""
+    """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy.
+
+    >>> norch.reshape(norch.arange(4), (2, -1))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     wanted = sizes(sizes_, shape)
     return _reshaped(lib.norch_reshape(input, wanted), input, reshape, (wanted,))
 
@@ -98,26 +108,43 @@ Reshape = view_derivative("reshape", grad=lambda g, x_meta: reshape_to(g, x_meta
 
 @method
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """reshape(other.shape)."""
+    """reshape(other.shape).
+
+    >>> norch.arange(4).reshape_as(norch.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return reshape(self, tuple(tensor_of(other, "reshape_as").shape))
 
 
 @method
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """A view without the axes of size 1: without all of them, or those in dim."""
+    """A view without the axes of size 1: without all of them, or those in dim.
+
+    >>> norch.squeeze(norch.zeros(1, 2, 1)).shape
+    norch.Size([2])
+    """
     dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     return record_view(Reshape, lib.norch_squeeze(input, dims), input, squeeze, (dim,))
 
 
 @method
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """With a new axis of size 1 at dim."""
+    """With a new axis of size 1 at dim.
+
+    >>> norch.unsqueeze(norch.zeros(2, 3), 1).shape
+    norch.Size([2, 1, 3])
+    """
     return record_view(Reshape, lib.norch_unsqueeze(input, dim), input, unsqueeze, (dim,))
 
 
 @method
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from start_dim to end_dim as one."""
+    """The axes from start_dim to end_dim as one.
+
+    >>> norch.flatten(norch.zeros(2, 3, 4), 1).shape
+    norch.Size([2, 12])
+    """
     out = lib.norch_flatten(tensor_of(input, "flatten"), start_dim, end_dim)
     if input.ndim == 1:
         return input
@@ -129,7 +156,11 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @method
 def permute(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
-    """The axes in another order."""
+    """The axes in another order.
+
+    >>> norch.permute(norch.zeros(2, 3, 4), (2, 0, 1)).shape
+    norch.Size([4, 2, 3])
+    """
     wanted = sizes(dims_, dims)
     return record_view(Permute, lib.norch_permute(input, wanted), input, permute, (wanted,))
 
@@ -147,7 +178,13 @@ Permute = view_derivative("permute", grad=lambda g, arguments: permute(g, _inver
 
 @method
 def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
-    """A view with two axes exchanged; or, as in NumPy, with all axes in the order of the sequence dim0."""
+    """A view with two axes exchanged; or, as in NumPy, with all axes in the order of the sequence dim0.
+
+    >>> norch.transpose(norch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1)
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     if dim1 is None and isinstance(dim0, (tuple, list)):
         return permute(input, dim0)
     return record_view(_Transpose, lib.norch_transpose(input, dim0, dim1), input, transpose, (dim0, dim1))
@@ -157,7 +194,13 @@ _Transpose = view_derivative("transpose", grad=lambda g, arguments: transpose(g,
 
 
 def reversed_axes(x: Tensor) -> Tensor:
-    """The axes in reverse order."""
+    """The axes in reverse order.
+
+    >>> norch.tensor([[1, 2, 3], [4, 5, 6]]).T
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     return record_view(_Reversed, lib.norch_reverse_axes(x), x, reversed_axes, ())
 
 
@@ -166,7 +209,13 @@ _Reversed = view_derivative("permute", grad=lambda g: reversed_axes(g))
 
 @method(moves=True)
 def t(input: Tensor) -> Tensor:
-    """A view of a matrix, transposed; vectors and numbers are returned unchanged."""
+    """A view of a matrix, transposed; vectors and numbers are returned unchanged.
+
+    >>> norch.t(norch.tensor([[1, 2, 3], [4, 5, 6]]))
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     out = reversed_axes(input)
     if out.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(out.shape)[::-1]}; use transpose() or mT")
@@ -175,20 +224,35 @@ def t(input: Tensor) -> Tensor:
 
 @method
 def expand(x: Tensor, *shape: Any, size: Any = None) -> Tensor:
-    """Sizes of 1 (and new leading axes) broadcast to shape, by stride 0; -1 keeps a size."""
+    """Sizes of 1 (and new leading axes) broadcast to shape, by stride 0; -1 keeps a size.
+
+    >>> norch.tensor([[1], [2]]).expand(-1, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     wanted = sizes(shape, size)
     return record_view(Expand, lib.norch_expand(x, wanted), x, expand, (wanted,))
 
 
 @method(moves=True)
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
-    """x broadcast to the shape of other."""
+    """x broadcast to the shape of other.
+
+    >>> norch.tensor([[1], [2]]).expand_as(norch.zeros(2, 3))
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return expand(x, tuple(tensor_of(other, "expand_as").shape))
 
 
 @method(moves=True)
 def broadcast_to(input: Tensor, *sizes_: Any, size: Any = None) -> Tensor:
-    """input.expand(size)."""
+    """input.expand(size).
+
+    >>> norch.broadcast_to(norch.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return expand(input, *sizes_, size=size)
 
 
@@ -227,7 +291,11 @@ Region = view_derivative(
 
 @method
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The part at one index of an axis, without that axis; IndexError when out of range."""
+    """The part at one index of an axis, without that axis; IndexError when out of range.
+
+    >>> norch.select(norch.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
     return record_view(Region, lib.norch_select(input, dim, index), input, select, (dim, index))
 
 
@@ -244,21 +312,35 @@ _Flip = view_derivative("flip", grad=lambda g, arguments: slice_(g, *arguments))
 
 @method
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """length elements of an axis, from start on."""
+    """length elements of an axis, from start on.
+
+    >>> norch.narrow(norch.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
     start, length = int64(start, "narrow: start"), int64(length, "narrow: length")
     return record_view(Region, lib.norch_narrow(input, dim, start, length), input, narrow, (dim, start, length))
 
 
 @method
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two axes as the last axis, offset above the main diagonal (negative: below)."""
+    """The diagonal of two axes as the last axis, offset above the main diagonal (negative: below).
+
+    >>> norch.diagonal(norch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     out = lib.norch_diagonal(input, offset, dim1, dim2)
     return record_view(Region, out, input, diagonal, (offset, dim1, dim2))
 
 
 @method
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of size elements along an axis, step apart, as a new last axis."""
+    """Windows of size elements along an axis, step apart, as a new last axis.
+
+    >>> norch.arange(5).unfold(0, 3, 1)
+    tensor([[0, 1, 2],
+            [1, 2, 3],
+            [2, 3, 4]])
+    """
     return record_view(_Unfold, lib.norch_unfold(x, dimension, size, step), x, unfold, (dimension, size, step))
 
 

@@ -32,6 +32,11 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     the result shall be; None: where the array is. copy: True always copies, False never does (ArgumentError where a
     device asks for it), None where it is needed. A read-only array is shared too, with a warning: writes to the tensor
     are undefined. TypeError for other objects; DTypeError for dtypes that norch lacks; DeviceError for other devices.
+
+    >>> x = norch.ones(2)
+    >>> y = norch.from_dlpack(x).mul_(3)
+    >>> x
+    tensor([3., 3.])
     """
     if hasattr(ext_tensor, "__dlpack__"):
         ext_tensor = _capsule_of(ext_tensor)
@@ -66,7 +71,11 @@ def _capsule_of(array: Any) -> Any:
 
 
 def to_dlpack(tensor: Any) -> Any:
-    """A DLPack capsule over the elements of a tensor, of the form before DLPack 1.0, for one consumer."""
+    """A DLPack capsule over the elements of a tensor, of the form before DLPack 1.0, for one consumer.
+
+    >>> norch.from_dlpack(norch.to_dlpack(norch.ones(2)))
+    tensor([1., 1.])
+    """
     return __dlpack__(tensor_of(tensor, "to_dlpack"))
 
 

@@ -10,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from typing import Any
 import pytest
 
 import norch
+from norch.ops._deferred import DeferredMethod
 
 pytestmark = pytest.mark.host  # what is printed names no device
 
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MODULES = ["norch"] + [m.name for m in pkgutil.walk_packages(norch.__path__, "norch.") if "libnorch" not in m.name]
 
@@ -136,10 +139,56 @@ def test_examples_in_docstrings(name: str) -> None:
     found = doctest.testmod(
         importlib.import_module(name),
         extraglobs={"norch": norch},
-        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
+        optionflags=FLAGS,
     )
     norch.set_default_dtype(default)
     assert not found.failed, f"{found.failed} examples of {name} give something else"
+
+
+# Public names with no example: what they do is seen in another process or device alone, or has one line to say.
+WITHOUT_EXAMPLE = set(
+    """
+    Tensor.is_ipu Tensor.is_maia Tensor.is_mkldnn Tensor.is_mps Tensor.is_mtia Tensor.is_nested Tensor.is_quantized
+    Tensor.is_sparse Tensor.is_sparse_csr Tensor.is_vulkan Tensor.is_xla Tensor.is_xpu Tensor.ndim Tensor.device
+    Tensor.dtype Tensor.shape Tensor.pin_memory Tensor.record_stream
+    """.split()
+)
+ROOMS = "norch nn.functional linalg fft special Tensor"
+
+
+def _documented(room: str) -> dict[str, str]:
+    """The docstrings of the public functions of a module, or of the methods and properties of Tensor, by name."""
+    of: Any = norch
+    for part in room.split(".") if room != "norch" else ():
+        of = getattr(of, part)
+    found = {}
+    for name in dir(of):
+        if name[0] == "_" or not hasattr(of, name):
+            continue
+        thing = inspect.getattr_static(of, name) if room == "Tensor" else getattr(of, name)
+        thing = thing.function() if isinstance(thing, DeferredMethod) else thing
+        elsewhere = getattr(thing, "__module__", "") == "norch.overrides"
+        is_kind = elsewhere or isinstance(thing, (type, types.ModuleType))
+        if not is_kind and (callable(thing) or inspect.isdatadescriptor(thing)):
+            found[name] = inspect.getdoc(thing) or ""
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("room", ROOMS.split())
+def test_each_public_function_has_an_example_that_runs(room: str) -> None:
+    """Those too that another function has made, which doctest does not look for. In-place forms and methods may leave
+    it to the function of that name."""
+    docs, functions = _documented(room), _documented("norch")
+    without = {name for name, text in docs.items() if ">>>" not in text and name[-1] != "_"}
+    without -= {name for name in without if room == "Tensor" and ">>>" in functions.get(name, "")}
+    assert len(docs) > 20 and {f"{room}.{name}" for name in without} <= WITHOUT_EXAMPLE
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS)
+    default = norch.get_default_dtype()
+    for text, name in {text: name for name, text in docs.items() if ">>>" in text}.items():
+        runner.run(parser.get_doctest(text, {"norch": norch}, f"{room}.{name}", None, None))
+    norch.set_default_dtype(default)
+    assert runner.tries > len(docs) / 3 and not runner.failures
 
 
 @pytest.mark.parametrize("module", ["nn", "optim", "optim.lr_scheduler", "optim.swa_utils"])

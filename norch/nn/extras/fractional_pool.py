@@ -92,7 +92,11 @@ def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """fractional_max_pool2d() over three axes: of input (N, C, D, H, W) or (C, D, H, W), with samples (N, C, 3)."""
+    """fractional_max_pool2d() over three axes: of input (N, C, D, H, W) or (C, D, H, W), with samples (N, C, 3).
+
+    >>> norch.nn.functional.fractional_max_pool3d(norch.ones(1, 1, 8, 8, 8), 2, output_ratio=0.7).shape
+    norch.Size([1, 1, 5, 5, 5])
+    """
     name = "fractional_max_pool3d"
     return _pool(name, 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 

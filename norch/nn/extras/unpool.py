@@ -40,7 +40,12 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """The inverse of max_pool1d() along the last axis of (N, C, L) or (C, L); as max_unpool2d()."""
+    """The inverse of max_pool1d() along the last axis of (N, C, L) or (C, L); as max_unpool2d().
+
+    >>> x = norch.tensor([[1.0, 2.0, 4.0, 3.0]])
+    >>> norch.nn.functional.max_unpool1d(*norch.nn.functional.max_pool1d(x, 2, return_indices=True), 2)
+    tensor([[0., 2., 4., 0.]])
+    """
     return _unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -68,7 +73,12 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """The inverse of max_pool3d() of (N, C, D, H, W) or (C, D, H, W); as max_unpool2d()."""
+    """The inverse of max_pool3d() of (N, C, D, H, W) or (C, D, H, W); as max_unpool2d().
+
+    >>> values, indices = norch.nn.functional.max_pool3d(norch.ones(1, 4, 4, 4), 2, return_indices=True)
+    >>> norch.nn.functional.max_unpool3d(values, indices, 2).sum()
+    tensor(8.)
+    """
     return _unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 

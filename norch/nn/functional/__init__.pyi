@@ -78,7 +78,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = ..., running_var:
 def leaky_relu(input: Tensor, negative_slope: float = ..., inplace: bool = ...) -> Tensor: """x if x > 0, else negative_slope * x. Floats only."""
 def leaky_relu_(input: Tensor, negative_slope: float = ..., inplace: bool = ...) -> Tensor: """leaky_relu() in place."""
 def log_softmax(input: Tensor, dim: int | None = ..., _stacklevel: int = ..., dtype: dtype | None = ...) -> Tensor: """log(softmax(x)) along dim, computed as x - logsumexp(x): finite for finite x of any size."""
-def logsigmoid(input: Tensor) -> Tensor: """log(sigmoid(x)). Floats only."""
+def logsigmoid(input: Tensor) -> Tensor: """log(sigmoid(x)), without overflow. Floats only."""
 @overload
 def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = ..., padding: Sizes = ..., dilation: Sizes = ..., ceil_mode: bool = ..., return_indices: Literal[False] = ...) -> Tensor: ...
 @overload

@@ -80,7 +80,11 @@ def _apply(name: str, function: Any, inplace: bool, input: Tensor, *arguments: A
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(0, x); NaN stays NaN."""
+    """max(0, x); NaN stays NaN.
+
+    >>> norch.nn.functional.relu(norch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     try:
         return _relu(input) if inplace is False or not is_true(inplace, "relu: inplace") else relu_(input)
     except TypeError as error:
@@ -88,12 +92,20 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(0, x), 6)."""
+    """min(max(0, x), 6).
+
+    >>> norch.nn.functional.relu6(norch.tensor([-1.0, 2.0, 9.0]))
+    tensor([0., 2., 6.])
+    """
     return hardtanh(input, 0.0, 6.0, is_true(inplace, "relu6: inplace"))
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """min(max(min_val, x), max_val); the gradient is 0 at the bounds. ArgumentError if min_val > max_val."""
+    """min(max(min_val, x), max_val); the gradient is 0 at the bounds. ArgumentError if min_val > max_val.
+
+    >>> norch.nn.functional.hardtanh(norch.tensor([-3.0, 0.5, 3.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     input = as_operand(input, "hardtanh")
     try:
         crossed = min_val > max_val
@@ -127,7 +139,11 @@ def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both
-    otherwise (Xu et al. 2015). Floats only."""
+    otherwise (Xu et al. 2015). Floats only.
+
+    >>> norch.nn.functional.rrelu(norch.tensor([-1.0, 2.0]), lower=0.2, upper=0.3)
+    tensor([-0.2500,  2.0000])
+    """
     check_numbers("rrelu", lower=lower, upper=upper)
     if lower > upper:
         raise ArgumentError(f"rrelu: lower {lower} is above upper {upper}")
@@ -139,7 +155,11 @@ def rrelu(
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x if x > threshold or x is NaN, else value."""
+    """x if x > threshold or x is NaN, else value.
+
+    >>> norch.nn.functional.threshold(norch.tensor([1.0, 3.0]), 2.0, 0.0)
+    tensor([0., 3.])
+    """
     if inplace is False or not is_true(inplace, "threshold: inplace"):
         return _threshold(input, threshold, value)
     check_writable(input, "threshold_")  # before a number becomes a tensor
@@ -147,7 +167,11 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0. Floats only; ArgumentError if lambd < 0."""
+    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0. Floats only; ArgumentError if lambd < 0.
+
+    >>> norch.nn.functional.softshrink(norch.tensor([-2.0, 0.3, 2.0]))
+    tensor([-1.5000,  0.0000,  1.5000])
+    """
     check_numbers("softshrink", lambd=lambd)
     if not lambd >= 0:
         raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
@@ -158,12 +182,20 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2015). Floats only."""
+    """x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2015). Floats only.
+
+    >>> norch.nn.functional.elu(norch.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
     return _apply("elu", _rows.elu, inplace, floats_of(input, "elu"), alpha)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017). Floats only; DivisionError if alpha is 0."""
+    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017). Floats only; DivisionError if alpha is 0.
+
+    >>> norch.nn.functional.celu(norch.tensor([-2.0, 2.0]), alpha=2.0)
+    tensor([-1.2642,  2.0000])
+    """
     check_numbers("celu", alpha=alpha)
     if alpha == 0:
         raise DivisionError("celu: alpha cannot be 0")
@@ -171,7 +203,11 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only."""
+    """scale * elu(x, alpha), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017). Floats only.
+
+    >>> norch.nn.functional.selu(norch.tensor([-1.0, 1.0]))
+    tensor([-1.1113,  1.0507])
+    """
     return _apply("selu", _rows.selu, inplace, floats_of(input, "selu"))
 
 
@@ -205,22 +241,38 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * sigmoid(x). Floats and complex numbers."""
+    """x * sigmoid(x). Floats and complex numbers.
+
+    >>> norch.nn.functional.silu(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """
     return _apply("silu", _rows.silu, inplace, input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * tanh(softplus(x)) (Misra 2019). Floats only."""
+    """x * tanh(softplus(x)) (Misra 2019). Floats only.
+
+    >>> norch.nn.functional.mish(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8651])
+    """
     return _apply("mish", _rows.mish, inplace, input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """relu6(x + 3) / 6. Floats only."""
+    """relu6(x + 3) / 6. Floats only.
+
+    >>> norch.nn.functional.hardsigmoid(norch.tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
     return _apply("hardsigmoid", _rows.hardsigmoid, inplace, floats_of(input, "hardsigmoid"))
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only."""
+    """x * relu6(x + 3) / 6 (Howard et al. 2019). Floats only.
+
+    >>> norch.nn.functional.hardswish(norch.tensor([0.0, 1.5, 4.0]))
+    tensor([0.0000, 1.1250, 4.0000])
+    """
     return _apply("hardswish", _rows.hardswish, inplace, input)
 
 
@@ -244,7 +296,11 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 @composed
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    >>> norch.nn.functional.tanhshrink(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2384])
+    """
     input = as_operand(input, "tanhshrink")
     if input.is_complex():
         return sub(input, tanh(input))
@@ -275,12 +331,20 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 @rename_errors
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
-    """softmax(-x) along dim."""
+    """softmax(-x) along dim.
+
+    >>> norch.nn.functional.softmin(norch.tensor([1.0, 1.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
     return _softmax.softmax(-input, _softmax_dim("softmin", input, dim), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
-    """log(softmax(x)) along dim, computed as x - logsumexp(x): finite for finite x of any size."""
+    """log(softmax(x)) along dim, computed as x - logsumexp(x): finite for finite x of any size.
+
+    >>> norch.nn.functional.log_softmax(norch.tensor([1000.0, 1000.0]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
     dim = _softmax_dim("log_softmax", input, dim)
     return _softmax.log_softmax(input, dim, dtype)
 
@@ -290,6 +354,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """A sample softmax((logits + noise) / tau) along dim, with Gumbel noise: differentiable in the logits.
 
     hard: the result is one-hot, with the gradient of the soft sample (Jang et al. 2016). eps is ignored.
+
+    >>> norch.nn.functional.gumbel_softmax(norch.zeros(2, 3), dim=1).shape
+    norch.Size([2, 3])
     """
     logits = floats_of(logits, "gumbel_softmax")
     check_numbers("gumbel_softmax", tau=tau)

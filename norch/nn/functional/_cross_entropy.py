@@ -244,6 +244,9 @@ def binary_cross_entropy(
 
     input, target: the same shape, ShapeError otherwise; weight broadcasts to it. ArgumentError for an input outside
     [0, 1].
+
+    >>> norch.nn.functional.binary_cross_entropy(norch.tensor([0.5, 0.5]), norch.tensor([1.0, 0.0]))
+    tensor(0.6931)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = _of_one_shape("binary_cross_entropy", input, target)

@@ -32,7 +32,11 @@ def _is_active(name: str, p: float, training: bool) -> bool:
 @rename_errors
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p); otherwise
-    returns its input (Srivastava et al. 2014)."""
+    returns its input (Srivastava et al. 2014).
+
+    >>> norch.nn.functional.dropout(norch.ones(3), p=0.5, training=False)
+    tensor([1., 1., 1.])
+    """
     tensor_of(input, "dropout")
     if not _is_active("dropout", p, training):
         return input
@@ -58,7 +62,10 @@ def _dropout_channels(axes: int, shape: str) -> Any:
         result = input * (0.0 if p == 1 else dropped(ones, p))
         return input.copy_(result) if is_true(inplace, f"{name}: inplace") else result
 
-    return named_function(function, name, f"dropout() of whole channels of input {shape} (Tompson et al. 2015).")
+    about = f"dropout() of whole channels of input {shape} (Tompson et al. 2015)."
+    sizes = ", ".join("4" * (axes + 2))
+    about += f"\n\n>>> norch.nn.functional.{name}(norch.ones({sizes})).shape\nnorch.Size([{sizes}])\n"
+    return named_function(function, name, about)
 
 
 dropout1d = _dropout_channels(1, "(N, C, L) or (C, L)")
@@ -76,12 +83,20 @@ def _alpha_dropout(name: str, input: Tensor, p: float, training: bool, inplace: 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps mean 0 and variance 1 of the output of selu(): dropped elements take the limit of selu() at
-    -inf, and the result is scaled and shifted (Klambauer et al. 2017)."""
+    -inf, and the result is scaled and shifted (Klambauer et al. 2017).
+
+    >>> norch.nn.functional.alpha_dropout(norch.ones(3), training=True).shape
+    norch.Size([3])
+    """
     return _alpha_dropout("alpha_dropout", input, p, training, inplace, tensor_of(input, "alpha_dropout"))
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """alpha_dropout() of whole channels of input (N, C, ...)."""
+    """alpha_dropout() of whole channels of input (N, C, ...).
+
+    >>> norch.nn.functional.feature_alpha_dropout(norch.ones(2, 3), training=True).shape
+    norch.Size([2, 3])
+    """
     name = "feature_alpha_dropout"
     channels = at_least(2, input, name)[(..., *(slice(0, 1),) * (input.ndim - 2))]
     return _alpha_dropout(name, input, p, training, inplace, channels)

@@ -129,7 +129,11 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """|input - target|; shapes and weight as in mse_loss()."""
+    """|input - target|; shapes and weight as in mse_loss().
+
+    >>> norch.nn.functional.l1_loss(norch.tensor([1.0, 5.0]), norch.tensor([2.0, 2.0]))
+    tensor(2.)
+    """
     reduction = legacy_reduction(reduction, size_average, reduce)
     loss = _difference("l1_loss", input, target).abs()
     return reduced(loss, reduction) if weight is None else _weighted(loss, weight, input, reduction)
@@ -163,7 +167,11 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """delta * smooth_l1_loss() with beta=delta (Huber 1964). weight: a factor for each element; it broadcasts."""
+    """delta * smooth_l1_loss() with beta=delta (Huber 1964). weight: a factor for each element; it broadcasts.
+
+    >>> norch.nn.functional.huber_loss(norch.tensor([1.0]), norch.tensor([4.0]), delta=2.0)
+    tensor(4.)
+    """
     if not delta > 0:
         raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
     difference = _difference("huber_loss", input, target)
@@ -218,6 +226,9 @@ def poisson_nll_loss(
 
     Without log_input, input is the rate: input - target * log(input + eps). full adds Stirling's approximation of
     log(target!) where target > 1.
+
+    >>> norch.nn.functional.poisson_nll_loss(norch.tensor([0.0]), norch.tensor([3.0]))
+    tensor(1.)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = (real_of(as_operand(x, "poisson_nll_loss"), "poisson_nll_loss") for x in (input, target))
@@ -237,6 +248,10 @@ def gaussian_nll_loss(
 
     var: a number, or a tensor of the shape of input, of that shape with one axis of size 1, or of that shape without
     the last axis. ArgumentError for another shape and for negative elements.
+
+    >>> one = norch.tensor([1.0])
+    >>> norch.nn.functional.gaussian_nll_loss(one, norch.tensor([3.0]), one)
+    tensor(2.)
     """
     input, target = tensor_of(input, "gaussian_nll_loss"), tensor_of(target, "gaussian_nll_loss")
     if not isinstance(var, Tensor):
@@ -268,7 +283,11 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """input where target is 1, max(0, margin - input) where target is -1."""
+    """input where target is 1, max(0, margin - input) where target is -1.
+
+    >>> norch.nn.functional.hinge_embedding_loss(norch.tensor([0.2, 0.2]), norch.tensor([1, -1]), reduction="none")
+    tensor([0.2000, 0.8000])
+    """
     reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = tensor_of(input, "hinge_embedding_loss"), tensor_of(target, "hinge_embedding_loss")
     dissimilar = where(target == 1, 0.0, (margin - input).clamp(min=0))
@@ -283,7 +302,11 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    """log(1 + exp(-target * input)), for targets 1 and -1.
+
+    >>> norch.nn.functional.soft_margin_loss(norch.tensor([0.0]), norch.tensor([1.0]))
+    tensor(0.6931)
+    """
     reduction = legacy_reduction(reduction, size_average, reduce)
     return reduced(-logsigmoid(target * input), reduction)
 
@@ -301,6 +324,10 @@ def margin_ranking_loss(
     """max(0, margin - target * (input1 - input2)): target 1 ranks input1 higher, -1 ranks input2 higher.
 
     All three have the same number of dimensions: ShapeError otherwise.
+
+    >>> x, y = norch.tensor([1.0]), norch.tensor([3.0])
+    >>> norch.nn.functional.margin_ranking_loss(x, y, norch.tensor([1.0]))
+    tensor(2.)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     input1, input2, target = (tensor_of(x, "margin_ranking_loss") for x in (input1, input2, target))
@@ -322,6 +349,10 @@ def cosine_embedding_loss(
     """1 - cos where target is 1, max(0, cos - margin) where target is -1, with cos the cosine between the inputs.
 
     input1, input2: (N, D) with target (N), or (D) with target (). ShapeError otherwise.
+
+    >>> x = norch.tensor([[1.0, 0.0]])
+    >>> norch.nn.functional.cosine_embedding_loss(x, norch.tensor([[0.0, 1.0]]), norch.tensor([1]))
+    tensor(1.)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     input1, input2, target = (tensor_of(x, "cosine_embedding_loss") for x in (input1, input2, target))
@@ -351,6 +382,10 @@ def triplet_margin_loss(
 
     swap: min(d(anchor, negative), d(positive, negative)) replaces d(anchor, negative) (Balntas et al. 2016).
     margin must be positive: ArgumentError otherwise.
+
+    >>> x = norch.tensor([[0.0, 0.0]])
+    >>> norch.nn.functional.triplet_margin_loss(x, x, norch.tensor([[3.0, 4.0]]), margin=7.0)
+    tensor(2.0000)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
 
@@ -373,7 +408,13 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """triplet_margin_loss() with another distance; pairwise_distance() by default."""
+    """triplet_margin_loss() with another distance; pairwise_distance() by default.
+
+    >>> x, y = norch.tensor([[0.0]]), norch.tensor([[2.0]])
+    >>> distance = lambda a, b: (a - b).abs().sum(-1)
+    >>> norch.nn.functional.triplet_margin_with_distance_loss(x, x, y, distance_function=distance, margin=5.0)
+    tensor(3.)
+    """
     if margin <= 0:
         raise ArgumentError(f"margin must be positive, got {margin}")
     name = "triplet_margin_with_distance_loss"
@@ -401,6 +442,9 @@ def multilabel_soft_margin_loss(
     """The binary cross-entropy of logits (..., C) with targets 0 and 1, times weight (C), averaged over the classes.
 
     Where target broadcasts, the sum over the last axis of input is divided by the C of input, as in PyTorch.
+
+    >>> norch.nn.functional.multilabel_soft_margin_loss(norch.zeros(1, 2), norch.tensor([[1.0, 0.0]]))
+    tensor(0.6931)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     name = "multilabel_soft_margin_loss"
@@ -458,6 +502,9 @@ def multi_margin_loss(
 
     x is input (N, C) or (C), y is target, integers (N) or (); weight: (C); p: 1 or 2. ArgumentError, DTypeError or
     ShapeError otherwise.
+
+    >>> norch.nn.functional.multi_margin_loss(norch.tensor([[0.0, 3.0]]), norch.tensor([0]))
+    tensor(2.)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     one_of("p", p, (1, 2))

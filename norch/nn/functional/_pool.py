@@ -44,7 +44,11 @@ def _lp_pool(axes: int, input: Tensor, p: float, kernel_size: Any, stride: Any, 
 
 @composed
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """(sum of x^p)^(1 / p) of each window of input (N, C, L) or (C, L), with p = norm_type; see lp_pool2d()."""
+    """(sum of x^p)^(1 / p) of each window of input (N, C, L) or (C, L), with p = norm_type; see lp_pool2d().
+
+    >>> norch.nn.functional.lp_pool1d(norch.tensor([[3.0, 4.0]]), 2, 2)
+    tensor([[5.]])
+    """
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -64,7 +68,11 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 @composed
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(sum of x^p)^(1 / p) of each window of input (N, C, D, H, W) or (C, D, H, W), with p = norm_type; see
-    lp_pool2d()."""
+    lp_pool2d().
+
+    >>> norch.nn.functional.lp_pool3d(norch.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
+    tensor([[[[5.]]]])
+    """
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -72,7 +80,15 @@ def _with_indices(pool: Any) -> Any:
     def function(input: Tensor, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
         return pool(input, *arguments, **{**named, "return_indices": True})
 
-    return named_function(function, f"{pool.__name__}_with_indices", f"{pool.__name__}(return_indices=True).")
+    name = f"{pool.__name__}_with_indices"
+    sizes = ", ".join("2" * (int(pool.__name__[-2]) + 1))
+    about = f"""{pool.__name__}(return_indices=True).
+
+    >>> values, indices = norch.nn.functional.{name}(norch.ones({sizes}), 2)
+    >>> indices.dtype
+    norch.int64
+    """
+    return named_function(function, name, about)
 
 
 max_pool1d_with_indices, max_pool2d_with_indices = _with_indices(max_pool1d), _with_indices(max_pool2d)

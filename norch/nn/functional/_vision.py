@@ -247,7 +247,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @rename_errors
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(..., C, H * r, W * r) to (..., C * r^2, H, W), with r = downscale_factor: the inverse of pixel_shuffle()."""
+    """(..., C, H * r, W * r) to (..., C * r^2, H, W), with r = downscale_factor: the inverse of pixel_shuffle().
+
+    >>> norch.nn.functional.pixel_unshuffle(norch.zeros(1, 4, 6), 2).shape
+    norch.Size([4, 2, 3])
+    """
     shape, r = tuple(tensor_of(input, "pixel_unshuffle").shape), downscale_factor
     if len(shape) < 3 or r < 1 or shape[-1] % r or shape[-2] % r:
         raise ShapeError(f"pixel_unshuffle: shape {shape} and factor {r}; height and width must be multiples of it")
@@ -262,6 +266,9 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Reorders the channels of (N, C, ...): channel i of group g moves to position i * groups + g (Zhang et al. 2018).
 
     ShapeError if C is not a multiple of groups.
+
+    >>> norch.nn.functional.channel_shuffle(norch.arange(4).reshape(1, 4, 1), 2).flatten()
+    tensor([0, 2, 1, 3])
     """
     shape = tuple(tensor_of(input, "channel_shuffle").shape)
     if len(shape) < 3 or groups < 1 or shape[1] % groups:
@@ -272,19 +279,31 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """interpolate() under its former name."""
+    """interpolate() under its former name.
+
+    >>> norch.nn.functional.upsample(norch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate() with mode "nearest"."""
+    """interpolate() with mode "nearest".
+
+    >>> norch.nn.functional.upsample_nearest(norch.ones(1, 1, 2, 2), scale_factor=2).shape
+    norch.Size([1, 1, 4, 4])
+    """
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor)
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate() with mode "bilinear" and align_corners."""
+    """interpolate() with mode "bilinear" and align_corners.
+
+    >>> norch.nn.functional.upsample_bilinear(norch.tensor([[[[0.0, 4.0]]]]), size=(1, 3))
+    tensor([[[[0., 2., 4.]]]])
+    """
     _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, "bilinear", True)
 

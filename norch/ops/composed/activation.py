@@ -17,7 +17,11 @@ __all__ = ["hardshrink", "prelu", "threshold"]
 
 @rename_errors
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """input where it is above the threshold (or NaN), value elsewhere."""
+    """input where it is above the threshold (or NaN), value elsewhere.
+
+    >>> norch.threshold(norch.tensor([1.0, 3.0]), 2.0, 0.0)
+    tensor([0., 3.])
+    """
     input, threshold, value = operands_of_threshold(input, threshold, value)
     return activation.threshold(connect(input), threshold, value)
 
@@ -31,13 +35,21 @@ def operands_of_threshold(input: Tensor, threshold: float, value: float) -> tupl
 
 @method
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """input, but 0 where |input| <= lambd. Floats only."""
+    """input, but 0 where |input| <= lambd. Floats only.
+
+    >>> norch.hardshrink(norch.tensor([-1.0, 0.2, 0.7]))
+    tensor([-1.0000,  0.0000,  0.7000])
+    """
     return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 
 @method(composed=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
+    """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only.
+
+    >>> norch.prelu(norch.tensor([-2.0, 3.0]), norch.tensor([0.25]))
+    tensor([-0.5000,  3.0000])
+    """
     input, weight = (floats_of(as_operand(x, "prelu"), "prelu") for x in (input, weight))
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")

@@ -47,7 +47,11 @@ def _adaptive_avg(name: str, axes: int, x: Tensor, output_size: Any) -> Tensor:
 
 @composed
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    """input (N, C, L) or (C, L): means of windows that divide the last axis into output_size parts."""
+    """input (N, C, L) or (C, L): means of windows that divide the last axis into output_size parts.
+
+    >>> norch.nn.functional.adaptive_avg_pool1d(norch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
+    tensor([[2., 6.]])
+    """
     return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
 
 
@@ -65,7 +69,11 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 @composed
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """input (N, C, D, H, W) or (C, D, H, W): means of windows as those of adaptive_avg_pool2d."""
+    """input (N, C, D, H, W) or (C, D, H, W): means of windows as those of adaptive_avg_pool2d.
+
+    >>> norch.nn.functional.adaptive_avg_pool3d(norch.ones(3, 8, 8, 8), 2).shape
+    norch.Size([3, 2, 2, 2])
+    """
     return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
 
 
@@ -94,7 +102,14 @@ def _adaptive_max_pool(axes: int, shapes: str) -> Any:
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         return _adaptive_max(name, axes, input, output_size, return_indices)
 
-    about = f"input {shapes}: the largest of windows as those of adaptive_avg_pool{axes}d."
+    sizes, wanted = ", ".join("8" * axes), ", ".join("2" * axes)
+    about = f"""input {shapes}: the largest of windows as those of adaptive_avg_pool{axes}d.
+
+    return_indices adds their indices in the plane (int64).
+
+    >>> norch.nn.functional.adaptive_max_pool{axes}d(norch.ones(3, {sizes}), 2).shape
+    norch.Size([3, {wanted}])
+    """
     return composed(named_function(function, name, about))
 
 

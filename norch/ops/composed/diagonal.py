@@ -36,13 +36,23 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @method(moves=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The matrix with all elements on a diagonal."""
+    """The matrix with all elements on a diagonal.
+
+    >>> norch.diagflat(norch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     return diag_embed(reshape(tensor_of(input, "diagflat"), -1), offset)
 
 
 @method(moves=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere."""
+    """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere.
+
+    >>> norch.diag_embed(norch.tensor([[1, 2]]))
+    tensor([[[1, 0],
+             [0, 2]]])
+    """
     input = at_least(1, tensor_of(input, "diag_embed"), "diag_embed")
     shape = list(input.shape)
     at = sorted(axes((dim1, dim2), len(shape) + 1, "diag_embed"))
@@ -56,7 +66,11 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @method
 def trace(input: Tensor) -> Tensor:
-    """The sum over the diagonal of a matrix."""
+    """The sum over the diagonal of a matrix.
+
+    >>> norch.trace(norch.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
     return _diagonal(with_ndim(tensor_of(input, "trace"), "trace", 2)).sum()
 
 
@@ -99,7 +113,13 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @method(inplace=True, moves=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangle of matrices, from a diagonal on; zeros below."""
+    """The upper triangle of matrices, from a diagonal on; zeros below.
+
+    >>> norch.triu(norch.ones(3, 3))
+    tensor([[1., 1., 1.],
+            [0., 1., 1.],
+            [0., 0., 1.]])
+    """
     return _triangle(input, diagonal, "triu")
 
 

@@ -149,7 +149,11 @@ def cdist(
 
 @composed
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last axis; two numbers count as vectors of one."""
+    """The p-norm of x1 - x2 + eps along the last axis; two numbers count as vectors of one.
+
+    >>> norch.pairwise_distance(norch.tensor([[0.0, 0.0]]), norch.tensor([[3.0, 4.0]]))
+    tensor([5.0000])
+    """
     difference = as_float(x1, "pairwise_distance") - as_float(x2, "pairwise_distance") + eps
     return _norm(difference, p, keepdim) if difference.ndim else vector_norm(difference, p)
 
@@ -203,7 +207,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 @method(inplace=True, composed=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """input with each part along dim whose p-norm exceeds maxnorm scaled down to maxnorm. p is positive."""
+    """input with each part along dim whose p-norm exceeds maxnorm scaled down to maxnorm. p is positive.
+
+    >>> norch.renorm(norch.tensor([[3.0, 4.0], [0.3, 0.4]]), p=2, dim=0, maxnorm=1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
     x = at_least(2, as_operand(input, "renorm"), "renorm")
     x = x if x.is_complex() else floats_of(x, "renorm")
     if not (p > 0 and maxnorm >= 0):

@@ -60,7 +60,11 @@ def _between(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
 def nanquantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """quantile() of the elements that are not NaN."""
+    """quantile() of the elements that are not NaN.
+
+    >>> norch.nanquantile(norch.tensor([1.0, norch.nan, 3.0]), 0.5)
+    tensor(2.)
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
@@ -126,7 +130,12 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kth
 
 @method(numpy=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
-    """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices)."""
+    """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices).
+
+    >>> values, indices = norch.mode(norch.tensor([3, 1, 3, 2]))
+    >>> values, indices
+    (tensor(3), tensor(2))
+    """
     x = as_operand(input, "mode")
     dim = axis(dim, x.ndim, "mode")
     if x.ndim and not x.shape[dim]:
@@ -171,7 +180,11 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements without those that equal their predecessor, in order (1-d), or with dim the slices along it."""
+    """The elements without those that equal their predecessor, in order (1-d), or with dim the slices along it.
+
+    >>> norch.unique_consecutive(norch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
     return _distinct(as_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
 
 

@@ -179,7 +179,11 @@ def _edge(x: Tensor, dim: int, index: int, count: int) -> Tensor:
 
 
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
-    """pad(input, pad, "constant", value)."""
+    """pad(input, pad, "constant", value).
+
+    >>> norch.constant_pad_nd(norch.ones(2), (1, 2))
+    tensor([0., 1., 1., 0., 0.])
+    """
     return _pad(input, pad, "constant", value)
 
 

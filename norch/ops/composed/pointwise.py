@@ -32,7 +32,11 @@ from ..reduce import all_over
 
 @method
 def positive(input: Tensor) -> Tensor:
-    """input itself. Not for bool."""
+    """input itself. Not for bool.
+
+    >>> norch.positive(norch.tensor([-1, 2]))
+    tensor([-1,  2])
+    """
     return numbers_of(input, "positive")
 
 
@@ -52,25 +56,41 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
 
 @method(inplace=True)
 def frac(input: Tensor) -> Tensor:
-    """input - trunc(input). Floats only."""
+    """input - trunc(input). Floats only.
+
+    >>> norch.frac(norch.tensor([-1.25, 2.5]))
+    tensor([-0.2500,  0.5000])
+    """
     return rows._frac(floats_of(input, "frac"))
 
 
 @method(inplace=True)
 def deg2rad(input: Tensor) -> Tensor:
-    """Degrees as radians. Integers become floats."""
+    """Degrees as radians. Integers become floats.
+
+    >>> norch.deg2rad(norch.tensor([90.0, 180.0]))
+    tensor([1.5708, 3.1416])
+    """
     return rows.mul(real_of(input, "deg2rad"), math.pi / 180)
 
 
 @method(inplace=True)
 def rad2deg(input: Tensor) -> Tensor:
-    """Radians as degrees. Integers become floats."""
+    """Radians as degrees. Integers become floats.
+
+    >>> norch.rad2deg(norch.tensor([norch.pi]))
+    tensor([180.])
+    """
     return rows.mul(real_of(input, "rad2deg"), 180 / math.pi)
 
 
 @method(inplace=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps]."""
+    """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps].
+
+    >>> norch.logit(norch.tensor([0.5, 0.9]))
+    tensor([0.0000, 2.1972])
+    """
     if eps is not None:
         check_numbers("logit", eps=eps)
         input = as_operand(input, "logit")
@@ -100,19 +120,31 @@ def nan_to_num(
 
 @method
 def isposinf(input: Tensor) -> Tensor:
-    """Where input is +inf."""
+    """Where input is +inf.
+
+    >>> norch.isposinf(norch.tensor([norch.inf, -norch.inf]))
+    tensor([ True, False])
+    """
     return rows.eq(real_of(input, "isposinf"), math.inf)
 
 
 @method
 def isneginf(input: Tensor) -> Tensor:
-    """Where input is -inf."""
+    """Where input is -inf.
+
+    >>> norch.isneginf(norch.tensor([norch.inf, -norch.inf]))
+    tensor([False,  True])
+    """
     return rows.eq(real_of(input, "isneginf"), -math.inf)
 
 
 @method
 def isreal(input: Tensor) -> Tensor:
-    """Where the imaginary part is 0: everywhere in a real tensor."""
+    """Where the imaginary part is 0: everywhere in a real tensor.
+
+    >>> norch.isreal(norch.tensor([1 + 0j, 1 + 1j]))
+    tensor([ True, False])
+    """
     input = as_operand(input, "isreal")
     if input.is_complex():
         return rows.eq(input.imag, 0)
@@ -120,7 +152,11 @@ def isreal(input: Tensor) -> Tensor:
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats."""
+    """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats.
+
+    >>> norch.polygamma(1, norch.tensor([1.0]))
+    tensor([1.6449])
+    """
     if not isinstance(n, int) or n < 0:
         raise ArgumentError(f"polygamma: n is an integer from 0 on, not {n!r}")
     if n == 0:
@@ -131,7 +167,11 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 @method(inplace=True, composed=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p. Integers become floats."""
+    """The logarithm of the multivariate gamma function of dimension p. Integers become floats.
+
+    >>> norch.mvlgamma(norch.tensor([3.0]), p=2)
+    tensor([1.5502])
+    """
     if check_count(p, "mvlgamma: p", 1 << 16) < 1:
         raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
     x = as_operand(input, "mvlgamma")
@@ -195,7 +235,11 @@ def _scaled(x: Tensor, power: Tensor) -> Tensor:
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
-    """A copy of input with every element set to value, a number or a 0-d tensor."""
+    """A copy of input with every element set to value, a number or a 0-d tensor.
+
+    >>> norch.fill(norch.zeros(2), 7)
+    tensor([7., 7.])
+    """
     input = as_operand(input, "fill")
     if type(value) in (int, float) and gradient_edge(input) is None:
         return full_like(input, value)
@@ -207,13 +251,21 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 @composed
 def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """other - alpha * input."""
+    """other - alpha * input.
+
+    >>> norch.rsub(norch.tensor([1, 2]), 10)
+    tensor([9, 8])
+    """
     return rows._sub(other, input) if alpha == 1 else rows.with_factor(rows._sub, "rsub", alpha, other, input)
 
 
 @method(composed=True)
 def float_power(input: Tensor, exponent: Operand) -> Tensor:
-    """input ** exponent in float64, or complex128."""
+    """input ** exponent in float64, or complex128.
+
+    >>> norch.float_power(norch.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=norch.float64)
+    """
     a, b = as_operand(input, "float_power"), as_operand(exponent, "float_power")
     wide = complex128 if a.is_complex() or b.is_complex() else float64
     return rows._pow(a.to(wide), b.to(wide))
@@ -221,7 +273,11 @@ def float_power(input: Tensor, exponent: Operand) -> Tensor:
 
 @method(inplace=True, composed=True)
 def ldexp(input: Tensor, other: Operand) -> Tensor:
-    """input * 2**other, as floats: of input's dtype, where other is of integers."""
+    """input * 2**other, as floats; in the dtype of input where other holds integers.
+
+    >>> norch.ldexp(norch.tensor([1.0, 3.0]), norch.tensor([2, 3]))
+    tensor([ 4., 24.])
+    """
     x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
     if power.dtype.is_floating_point:
         return _ldexp(x, power)
@@ -237,7 +293,11 @@ def _ldexp(x: Tensor, power: Tensor) -> Tensor:
 
 @method(inplace=True, composed=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is an older form."""
+    """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is an older form.
+
+    >>> norch.addcmul(norch.ones(2), norch.tensor([2.0, 3.0]), norch.tensor([4.0, 5.0]), value=10)
+    tensor([ 81., 151.])
+    """
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
     if value == 1:
@@ -247,7 +307,11 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
 
 @method(inplace=True, composed=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is an older form."""
+    """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is an older form.
+
+    >>> norch.addcdiv(norch.ones(2), norch.tensor([4.0, 6.0]), norch.tensor([2.0, 3.0]), value=10)
+    tensor([21., 21.])
+    """
     if third is not None:
         tensor1, tensor2, value = tensor2, third, tensor1
     if value == 1:
@@ -257,14 +321,22 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
 
 @method(composed=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats and complex numbers only."""
+    """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats and complex numbers only.
+
+    >>> norch.dist(norch.tensor([0.0, 0.0]), norch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
     difference = rows._sub(input, other)
     return vector_norm(difference if difference.is_complex() else floats_of(difference, "dist"), p)
 
 
 @method
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and the same elements; NaN equals nothing."""
+    """Whether both have the same shape and the same elements; NaN equals nothing.
+
+    >>> norch.equal(norch.ones(2), norch.tensor([1.0, 1.0]))
+    True
+    """
     for x in (input, other):
         if not isinstance(x, Handle):
             raise TypeError(f"equal: expected two tensors, got {type(x).__name__}")
@@ -282,7 +354,11 @@ _FEW = 4096  # elements that are compared first
 
 
 _polygamma = method(
-    named_function(lambda self, n: polygamma(n, self), "polygamma", "The n-th derivative of digamma at self.")
+    named_function(
+        lambda self, n: polygamma(n, self),
+        "polygamma",
+        "The n-th derivative of digamma at self.\n\n>>> norch.tensor([1.0]).polygamma(1)\ntensor([1.6449])\n",
+    )
 )
 _polygamma_, _float_power_ = inplace_form(_polygamma), inplace_form(float_power)
 

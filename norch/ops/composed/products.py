@@ -113,7 +113,11 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha
 @method(inplace=True)
 @composed
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
-    """beta * input + alpha * (mat @ vec), as addmm()."""
+    """beta * input + alpha * (mat @ vec), as addmm().
+
+    >>> norch.addmv(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]), norch.tensor([1.0, 1.0]))
+    tensor([4., 8.])
+    """
     return _added(input, _blas(mv(mat, vec), alpha), beta, alpha, "addmv")
 
 
@@ -121,14 +125,23 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: 
 @_in_one_pass(3)
 @composed
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
+    """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm().
+
+    >>> norch.baddbmm(norch.zeros(5, 2, 4), norch.ones(5, 2, 3), norch.ones(5, 3, 4)).shape
+    norch.Size([5, 2, 4])
+    """
     return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
 
 
 @method(inplace=True)
 @composed
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
-    """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm()."""
+    """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm().
+
+    >>> norch.addbmm(norch.zeros(2, 2), norch.ones(5, 2, 3), norch.ones(5, 3, 2))
+    tensor([[15., 15.],
+            [15., 15.]])
+    """
     products = bmm(batch1, batch2)
     return _added(input, _blas(sum_(products, 0, dtype=products.dtype), alpha), beta, alpha, "addbmm")
 
@@ -136,7 +149,12 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, 
 @method(inplace=True)
 @composed
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted."""
+    """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted.
+
+    >>> norch.addr(norch.zeros(2, 2), norch.tensor([1.0, 2.0]), norch.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     given = [as_operand(x, "addr") for x in (input, vec1, vec2)]
     dtype = DTYPES[lib.norch_result_type(given)]
     for factor in (beta, alpha):
@@ -196,7 +214,12 @@ def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:
 
 @method(aliases=("ger",), moves=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """out[i][j] = input[i] * vec2[j] for two vectors."""
+    """out[i][j] = input[i] * vec2[j] for two vectors.
+
+    >>> norch.outer(norch.tensor([1, 2]), norch.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
     a, b = as_operand(input, "outer"), as_operand(vec2, "outer")
     if not a.ndim == b.ndim == 1:
         raise ShapeError(f"outer: expected 1 dimension, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
@@ -211,6 +234,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sum of products over the last axis of both; with a number, or a tensor of no axis, the product.
 
     Shapes (..., K) and (...', K) give (..., ...').
+
+    >>> norch.inner(norch.tensor([1, 2]), norch.tensor([3, 4]))
+    tensor(11)
     """
     a, b = as_operand(input, "inner"), as_operand(other, "inner")
     if a.ndim == 0 or b.ndim == 0:
@@ -282,6 +308,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """out[..., o] = sum of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o].
 
     Shapes (..., I), (..., J), (O, I, J) and (O) give (..., O).
+
+    >>> norch.bilinear(norch.tensor([1.0, 2.0]), norch.tensor([3.0, 4.0]), norch.ones(1, 2, 2))
+    tensor([21.])
     """
     a, b, weight = (
         as_operand(input1, "bilinear"),
@@ -316,7 +345,11 @@ def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 @composed
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The sum of products along an axis, x conjugated; the others broadcast."""
+    """The sum of products along an axis, x conjugated; the others broadcast.
+
+    >>> norch.linalg.vecdot(norch.tensor([1.0, 2.0]), norch.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     x, y = as_operand(x, "vecdot"), as_operand(y, "vecdot")
     if x.dtype.kind not in "fc" or x.dtype is not y.dtype:
         raise DTypeError(
@@ -344,7 +377,11 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 @method(composed=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The cross product of vectors of three elements along dim (default: the first axis of size 3)."""
+    """The cross product of vectors of three elements along dim (default: the first axis of size 3).
+
+    >>> norch.cross(norch.tensor([1, 0, 0]), norch.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
     a, b = as_operand(input, "cross"), as_operand(other, "cross")
     if dim is None:
         dim = next((k for k, size in enumerate(a.shape) if size == 3), None)
@@ -381,7 +418,11 @@ linalg_cross = composed(linalg_cross)
 
 @composed
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices, multiplied in the order that costs least."""
+    """The product of several matrices, multiplied in the order that costs least.
+
+    >>> norch.chain_matmul(norch.ones(2, 30), norch.ones(30, 4), norch.ones(4, 5)).shape
+    norch.Size([2, 5])
+    """
     if not matrices:
         raise ArgumentError("chain_matmul: needs at least one matrix")
     listed = [as_operand(x, "chain_matmul") for x in matrices]

@@ -63,7 +63,11 @@ concat = concatenate = cat
 
 @method
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one axis: a view of a contiguous tensor, else a copy."""
+    """All elements in one axis: a view of a contiguous tensor, else a copy.
+
+    >>> norch.ravel(norch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return view(contiguous(tensor_of(input, "ravel")), -1)
 
 
@@ -93,7 +97,11 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 @method(moves=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """transpose(input, axis0, axis1)."""
+    """transpose(input, axis0, axis1).
+
+    >>> norch.swapaxes(norch.zeros(2, 3, 4), 0, 2).shape
+    norch.Size([4, 3, 2])
+    """
     return transpose(input, axis0, axis1)
 
 
@@ -123,12 +131,21 @@ moveaxis = movedim
 
 @method
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real."""
+    """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real.
+
+    >>> norch.adjoint(norch.tensor([[1 + 2j, 3j]]))
+    tensor([[1.-2.j],
+            [0.-3.j]])
+    """
     return _last_two(tensor_of(input, "adjoint")).conj()
 
 
 def _last_two(x: Tensor) -> Tensor:
-    """The last two axes exchanged; a 0-d tensor stays as it is."""
+    """The last two axes exchanged; a 0-d tensor stays as it is.
+
+    >>> norch.zeros(2, 3, 4).mT.shape
+    norch.Size([2, 4, 3])
+    """
     try:
         return transpose(x, -2, -1)
     except BoundsError:
@@ -155,7 +172,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 @rename_errors
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views of the tensors, all broadcast to one shape."""
+    """Views of the tensors, all broadcast to one shape.
+
+    >>> norch.broadcast_tensors(norch.tensor([1, 2]), norch.tensor([[0], [0]]))
+    (tensor([[1, 2],
+            [1, 2]]), tensor([[0, 0],
+            [0, 0]]))
+    """
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     listed = tensors_of(given, "broadcast_tensors")
     shape = broadcast_shapes(*map(lib.norch_shape, listed))
@@ -169,7 +192,8 @@ def _at_least(ndim: int, name: str, function: Any) -> Any:
             return tuple(map(at_least, tensors_of(listed, name)))
         return function(tensors[0], tensors[0].ndim)
 
-    about = f"Views with at least {ndim} dimensions: of one tensor, or a tuple of those of several."
+    about = f"Views with at least {ndim} axes: of one tensor, or a tuple of those of several."
+    about += f"\n\n>>> norch.{name}(norch.zeros(2)).shape\nnorch.Size([{('2', '1, 2', '1, 2, 1')[ndim - 1]}])\n"
     return named_function(at_least, name, about)
 
 
@@ -183,14 +207,23 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 
 @rename_errors
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors joined along the second axis (vectors: along the first)."""
+    """The tensors joined along the second axis (vectors: along the first).
+
+    >>> norch.hstack((norch.tensor([1, 2]), norch.tensor([3])))
+    tensor([1, 2, 3])
+    """
     listed = [x if x.ndim else atleast_1d(x) for x in tensors_of(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
 @rename_errors
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors joined along the first axis; vectors count as rows."""
+    """The tensors joined along the first axis; vectors count as rows.
+
+    >>> norch.vstack((norch.tensor([1, 2]), norch.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return cat([x if x.ndim > 1 else atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
 
 
@@ -199,13 +232,23 @@ row_stack = vstack
 
 @rename_errors
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors joined along the third axis."""
+    """The tensors joined along the third axis.
+
+    >>> norch.dstack((norch.tensor([1, 2]), norch.tensor([3, 4])))
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
 
 
 @rename_errors
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors joined along the second axis; vectors count as columns."""
+    """The tensors joined along the second axis; vectors count as columns.
+
+    >>> norch.column_stack((norch.tensor([1, 2]), norch.tensor([3, 4])))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
 
 
@@ -263,19 +306,34 @@ def _flipped(x: Tensor, dims: Sequence[int]) -> Tensor:
 
 @method
 def fliplr(input: Tensor) -> Tensor:
-    """flip(input, 1)."""
+    """flip(input, 1).
+
+    >>> norch.fliplr(norch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     return flip(at_least(2, tensor_of(input, "fliplr"), "fliplr"), 1)
 
 
 @method
 def flipud(input: Tensor) -> Tensor:
-    """flip(input, 0)."""
+    """flip(input, 0).
+
+    >>> norch.flipud(norch.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     return flip(at_least(1, tensor_of(input, "flipud"), "flipud"), 0)
 
 
 @method(moves=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    """A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second.
+
+    >>> norch.rot90(norch.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     if not hasattr(dims, "__len__"):
         raise TypeError(f"rot90: expected two axes, not {type(dims).__name__}")
     input = tensor_of(input, "rot90")
@@ -440,7 +498,12 @@ def _replaced(input: Tensor, src: Tensor, name: str, take: Any) -> Tensor:
 
 @method(moves=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy of input whose part select(dim, index) is src."""
+    """A copy of input whose part select(dim, index) is src.
+
+    >>> norch.select_scatter(norch.zeros(2, 2), norch.ones(2), dim=0, index=1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
     return _replaced(input, src, "select_scatter", lambda x: select(x, dim, index))
 
 
@@ -448,7 +511,11 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy of input whose part start:end:step along dim is src."""
+    """A copy of input whose part start:end:step along dim is src.
+
+    >>> norch.slice_scatter(norch.zeros(4), norch.ones(2), start=1, end=3)
+    tensor([0., 1., 1., 0.])
+    """
     bounds = 0 if start is None else int64(start, "start"), END if end is None else int64(end, "end")
     if int64(step, "step") < 1:
         raise ArgumentError(f"slice_scatter: the step must be positive, not {step}")
@@ -457,13 +524,22 @@ def slice_scatter(
 
 @method(moves=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy of input whose diagonal is src."""
+    """A copy of input whose diagonal is src.
+
+    >>> norch.diagonal_scatter(norch.zeros(2, 2), norch.tensor([1.0, 2.0]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     return _replaced(input, src, "diagonal_scatter", lambda x: diagonal(x, offset, dim1, dim2))
 
 
 @method(moves=True)
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src."""
+    """A copy of input whose elements that as_strided(size, stride, storage_offset) would show are those of src.
+
+    >>> norch.as_strided_scatter(norch.zeros(4), norch.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
     out = clone_for(as_operand(input, "as_strided_scatter"), src)
     as_strided(out, size, stride, storage_offset).copy_(src)
     return out
@@ -474,7 +550,11 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 @method
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """The tensor summed to a shape that broadcasts to its own."""
+    """The tensor summed to a shape that broadcasts to its own.
+
+    >>> norch.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
     sizes = sizes if size is None else (size,)
     sizes = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
     shape, dtype = tuple(self.shape), self.dtype
@@ -489,7 +569,12 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
 
 
 def _hermitian(x: Tensor) -> Tensor:
-    """A matrix transposed, and conjugated."""
+    """A matrix transposed, and conjugated.
+
+    >>> norch.tensor([[1 + 2j, 3j]]).H
+    tensor([[1.-2.j],
+            [0.-3.j]])
+    """
     out = reversed_axes(x)
     if out.ndim not in (0, 2):
         raise ShapeError(f"H: takes a matrix, got {out.ndim} dimensions")

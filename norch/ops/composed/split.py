@@ -70,7 +70,11 @@ def axis_and_size(x: Tensor, dim: int, name: str, error: type[Error] = ShapeErro
 
 @method(moves=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts of the given sizes along dim; the sizes must add up to its own."""
+    """Views of parts of the given sizes along dim; the sizes must add up to its own.
+
+    >>> norch.split_with_sizes(norch.arange(5), [2, 3])
+    (tensor([0, 1]), tensor([2, 3, 4]))
+    """
     at, size = axis_and_size(tensor_of(input, "split_with_sizes"), dim, "split_with_sizes")
     parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
     if sum(parts) != size or (parts and min(parts) < 0):
@@ -81,7 +85,11 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 
 @method(numpy=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of at most chunks parts along dim, all of one size but the last."""
+    """Views of at most chunks parts along dim, all of one size but the last.
+
+    >>> norch.chunk(norch.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     at, size = axis_and_size(tensor_of(input, "chunk"), dim, "chunk")
     if check_count(chunks, "chunk: chunks") < 1:
         raise ArgumentError(f"chunk: into {chunks} chunks")
@@ -130,18 +138,48 @@ def _split_along(name: str, least: int, last: int, about: str) -> Any:
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
         return _parts(x, dim, _cut(size, indices_or_sections, indices, sections))
 
-    about += ", into equal sections or cut before indices."
     return method(rename_errors(named_function(function, name, about)))
 
 
-hsplit = _split_along("hsplit", 1, 1, "Views of parts along the second axis (the first of a vector)")
-vsplit = _split_along("vsplit", 2, 0, "Views of parts along the first axis")
-dsplit = _split_along("dsplit", 3, 2, "Views of parts along the third axis")
+hsplit = _split_along(
+    "hsplit",
+    1,
+    1,
+    """Views of parts along the second axis (the first of a vector), into equal sections or cut before indices.
+
+    >>> norch.hsplit(norch.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """,
+)
+vsplit = _split_along(
+    "vsplit",
+    2,
+    0,
+    """Views of parts along the first axis, into equal sections or cut before indices.
+
+    >>> norch.vsplit(norch.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """,
+)
+dsplit = _split_along(
+    "dsplit",
+    3,
+    2,
+    """Views of parts along the third axis, into equal sections or cut before indices.
+
+    >>> [x.shape for x in norch.dsplit(norch.zeros(2, 3, 4), [1])]
+    [norch.Size([2, 3, 1]), norch.Size([2, 3, 3])]
+    """,
+)
 
 
 @method(numpy=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of the parts along an axis, without that axis."""
+    """Views of the parts along an axis, without that axis.
+
+    >>> norch.unbind(norch.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     at, size = axis_and_size(tensor_of(input, "unbind"), dim, "unbind", BoundsError)
     check_count(size, "unbind: the number of parts")
     return tuple([record_view(Region, lib.norch_select(input, at, i), input, select, (at, i)) for i in range(size)])

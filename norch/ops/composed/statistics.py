@@ -78,7 +78,12 @@ def cov(
 @method(composed=True)
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, one in each row: cov() divided by their standard deviations, and limited to
-    [-1, 1] (complex: both parts)."""
+    [-1, 1] (complex: both parts).
+
+    >>> norch.corrcoef(norch.tensor([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]))
+    tensor([[ 1.0000, -1.0000],
+            [-1.0000,  1.0000]])
+    """
     input = as_operand(input, "corrcoef")
     c = cov(input)
     if c.ndim == 0:
@@ -111,7 +116,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
 
 @composed
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """trapezoid() up to the second sample, up to the third, and so on."""
+    """trapezoid() up to the second sample, up to the third, and so on.
+
+    >>> norch.cumulative_trapezoid(norch.tensor([0.0, 2.0, 4.0]))
+    tensor([1., 4.])
+    """
     parts, dtype = _trapezoids(y, x, dx, dim, "cumulative_trapezoid")
     return parts.cumsum(dim).to(dtype)
 

@@ -26,19 +26,31 @@ TYPES = dict(
 
 @method
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
+    """Whether two tensors have one shape.
+
+    >>> norch.is_same_size(norch.ones(2, 3), norch.zeros(2, 3))
+    True
+    """
     a, b = as_operand(input, "is_same_size"), as_operand(other, "is_same_size")
     return lib.norch_shape(a) == lib.norch_shape(b)
 
 
 @method
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    >>> norch.is_signed(norch.tensor([1], dtype=norch.uint8))
+    False
+    """
     return as_operand(input, "is_signed").dtype.is_signed
 
 
 def typename(obj: Operand) -> str:
-    """The name of the type of anything, with its module's."""
+    """The name of the type of anything, with its module's.
+
+    >>> norch.typename(norch.ones(2))
+    'norch.Tensor'
+    """
     kind = type(obj)
     return f"norch.{kind.__name__}" if isinstance(obj, Handle) else f"{kind.__module__}.{kind.__qualname__}"
 
@@ -48,30 +60,52 @@ def typename(obj: Operand) -> str:
 
 @method(aliases=("is_neg", "is_inference"))
 def is_conj(self: Tensor) -> bool:
-    """False, as for every tensor here: conj() computes the conjugate at once."""
+    """False, as for every tensor here: conj() computes the conjugate at once.
+
+    >>> norch.tensor([1j]).conj().is_conj()
+    False
+    """
     return False
 
 
 @method(aliases=("resolve_neg",))
 def resolve_conj(self: Tensor) -> Tensor:
-    """The tensor itself, as no conjugate waits to be computed."""
+    """The tensor itself, as no conjugate waits to be computed.
+
+    >>> norch.tensor([1j]).conj().resolve_conj()
+    tensor([0.-1.j])
+    """
     return self
 
 
 @method
 def to_dense(self: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, as all tensors are dense, or in another dtype."""
+    """The tensor itself, as all tensors are dense, or in another dtype.
+
+    >>> norch.ones(2).to_dense()
+    tensor([1., 1.])
+    """
     return self if dtype is None else self.to(dtype)
 
 
 @method
 def dequantize(self: Tensor) -> Tensor:
-    """The tensor in float32, as for one that is not quantised."""
+    """The tensor in float32, as for one that is not quantised.
+
+    >>> norch.ones(2, dtype=norch.float16).dequantize().dtype
+    norch.float32
+    """
     return self.to(float32)
 
 
 def _retains_grad(self: Tensor) -> bool:
-    """Whether backward() leaves the gradient of this computed tensor in .grad."""
+    """Whether backward() leaves the gradient of this computed tensor in .grad.
+
+    >>> y = norch.ones(1, requires_grad=True) * 2
+    >>> y.retain_grad()
+    >>> y.retains_grad
+    True
+    """
     return bool(retaining(getattr(self.grad_fn, "hooks", None), self))
 
 
@@ -80,7 +114,11 @@ def _type(self: Tensor, dtype: None = ..., non_blocking: bool = ...) -> str: ...
 @overload
 def _type(self: Tensor, dtype: DType | str | type[Any], non_blocking: bool = ...) -> Tensor: ...
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The tensor in another dtype; without one the name of its type, as "norch.FloatTensor"."""
+    """The tensor in another dtype; without one the name of its type, as "norch.FloatTensor".
+
+    >>> norch.ones(2).type(), norch.ones(2).type(norch.int64)
+    ('norch.FloatTensor', tensor([1, 1]))
+    """
     if dtype is None:
         return f"norch.{TYPES[self.dtype.name]}Tensor"
     text = (dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")).rpartition(".")[2]

@@ -54,7 +54,11 @@ def eig(A: Tensor) -> eig_result:
 
 
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig()."""
+    """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig().
+
+    >>> norch.linalg.eigvals(norch.tensor([[3.0, 1.0], [0.0, 2.0]])).real.sort().values
+    tensor([2., 3.])
+    """
     A = square(A, "eigvals")
     if is_grad_enabled() and A.requires_grad:
         return eig(A).eigenvalues

@@ -175,6 +175,11 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     """(L, info) as cholesky(), which for a matrix that is not positive definite raises with check_errors only.
 
     info (...) is the order of the first leading minor that is not positive, else 0; such a matrix's L is NaN.
+
+    >>> factor, info = norch.linalg.cholesky_ex(norch.tensor([[4.0, 0.0], [0.0, 9.0]]))
+    >>> factor, info
+    (tensor([[2., 0.],
+            [0., 3.]]), tensor(0, dtype=norch.int32))
     """
     A = square(A, "cholesky_ex")
     if check_errors:
@@ -222,7 +227,11 @@ _LuFactor = derivative("lu_factor", ("A",), grad=_lu_grad, tensors=("pivots",))
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
-    """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0."""
+    """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0.
+
+    >>> norch.linalg.lu_factor_ex(norch.eye(2)).info
+    tensor(0, dtype=norch.int32)
+    """
     A = matrices(A, "lu_factor")
     if not pivot:
         raise ArgumentError("lu_factor: LU without pivoting is not supported on the CPU")
@@ -247,7 +256,12 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     """(LU, pivots) of A = P L U with partial pivoting, A (..., M, N). LU (..., M, N) holds U and, below its diagonal, L
     without its unit diagonal. pivots, int32 (..., min(M, N)): the row that each step swapped, counted from 1.
-    LinAlgError if U has a zero on its diagonal; lu_factor_ex() and lu() return such factors."""
+    LinAlgError if U has a zero on its diagonal; lu_factor_ex() and lu() return such factors.
+
+    >>> LU, pivots = norch.linalg.lu_factor(norch.tensor([[0.0, 1.0], [2.0, 0.0]]))
+    >>> pivots
+    tensor([2, 2], dtype=norch.int32)
+    """
     LU, pivots, _ = lu_factor_ex(A, pivot=pivot, check_errors=True)
     return lu_factor_result(LU, pivots)
 
@@ -275,7 +289,13 @@ def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
+    """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data.
+
+    >>> P, L, U = norch.lu_unpack(*norch.lu(norch.tensor([[0.0, 1.0], [2.0, 0.0]])))
+    >>> P
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
     m = matrices(LU_data, "lu_unpack").shape[-2]
     k = min(LU_data.shape[-2:])
     empty = LU_data.new_empty(0)

@@ -77,7 +77,11 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> solve_ex_result:
     """(result, info) as solve(), which for a singular matrix raises with check_errors only: its solution is NaN, and
-    its info (...) the first k of which U[k - 1, k - 1] of its LU factors is 0; else info is 0."""
+    its info (...) the first k of which U[k - 1, k - 1] of its LU factors is 0; else info is 0.
+
+    >>> norch.linalg.solve_ex(norch.tensor([[2.0, 0.0], [0.0, 4.0]]), norch.tensor([2.0, 4.0])).result
+    tensor([1., 1.])
+    """
     A, info, failed = _replaced(square(A, "solve_ex"), check_errors)
     X = solve(A, B, left=left)
     return solve_ex_result(
@@ -111,7 +115,11 @@ def inv(A: Tensor) -> Tensor:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
-    """(inverse, info) as inv(); see solve_ex() for singular matrices."""
+    """(inverse, info) as inv(); see solve_ex() for singular matrices.
+
+    >>> norch.linalg.inv_ex(norch.zeros(2, 2)).info
+    tensor(1, dtype=norch.int32)
+    """
     A, info, failed = _replaced(square(A, "inv_ex"), check_errors)
     X = _inv(A)
     return inv_ex_result(X if failed is None else X.where(~failed[..., None, None], math.nan), info)
@@ -119,7 +127,11 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B: A is taken as a matrix of B.numel() rows, after its axes dims moved to the
-    end."""
+    end.
+
+    >>> norch.linalg.tensorsolve(2 * norch.eye(6).reshape(2, 3, 6), norch.ones(2, 3))
+    tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
+    """
     tensor_of(A, "tensorsolve"), tensor_of(B, "tensorsolve")
     if dims is not None:
         A = A.movedim(dims, [*range(A.ndim - len(dims), A.ndim)])
@@ -130,7 +142,11 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
 
 
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of tensordot with A, taken as a matrix whose rows are its first ind axes."""
+    """The inverse of tensordot with A, taken as a matrix whose rows are its first ind axes.
+
+    >>> norch.linalg.tensorinv(norch.eye(6).reshape(2, 3, 6), ind=2).shape
+    norch.Size([6, 2, 3])
+    """
     rows, columns = tensor_of(A, "tensorinv").shape[:ind], A.shape[ind:]
     if ind <= 0 or math.prod(rows) != math.prod(columns):
         raise ShapeError(f"tensorinv: A of {tuple(A.shape)} is no square matrix when cut at axis {ind}")

@@ -92,7 +92,11 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh()."""
+    """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh().
+
+    >>> norch.linalg.eigvalsh(norch.tensor([[3.0, 0.0], [0.0, 2.0]]))
+    tensor([2., 3.])
+    """
     if isinstance(UPLO, str) and UPLO.upper() in ("L", "U") and not _has_gradient(A):
         return call("eigh", lambda a: numpy().linalg.eigvalsh(a, UPLO.upper()), square(A, "eigh"), finite=True)[0]
     return eigh(A, UPLO).eigenvalues
@@ -164,7 +168,11 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """The singular values (..., K) of A (..., M, N), descending; as svd()."""
+    """The singular values (..., K) of A (..., M, N), descending; as svd().
+
+    >>> norch.linalg.svdvals(norch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor([4., 3.])
+    """
     if driver is None and not _has_gradient(A):
         return call("svd", lambda a: numpy().linalg.svd(a, compute_uv=False), matrices(A, "svd"), finite=True)[0]
     return svd(A, full_matrices=False, driver=driver).S

@@ -22,7 +22,12 @@ triangular_solve_result = NamedTuple("triangular_solve_result", [("solution", Te
 
 
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """linalg.cholesky() of symmetric positive definite matrices (..., N, N)."""
+    """linalg.cholesky() of symmetric positive definite matrices (..., N, N).
+
+    >>> norch.cholesky(norch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
     return factor.cholesky(input, upper=upper)
 
 
@@ -40,76 +45,142 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A = L L^H, or of L^H L with upper, given L, input (..., N, N)."""
+    """The inverse of A = L L^H, or of L^H L with upper, given L, input (..., N, N).
+
+    >>> norch.cholesky_inverse(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.0625]])
+    """
     unit = eye(square(input, "cholesky_inverse").shape[-1], dtype=input.dtype, device=input.device)
     return cholesky_solve(unit, input, upper)
 
 
 def det(input: Tensor) -> Tensor:
-    """linalg.det()."""
+    """linalg.det().
+
+    >>> norch.det(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor(8.)
+    """
     return solve.det(input)
 
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of det(): NaN where that is negative, -inf where it is 0."""
+    """The logarithm of det(): NaN where that is negative, -inf where it is 0.
+
+    >>> norch.logdet(norch.eye(2))
+    tensor(0.)
+    """
     return solve.logdet(input)
 
 
 def slogdet(input: Tensor) -> Any:
-    """linalg.slogdet()."""
+    """linalg.slogdet().
+
+    >>> norch.slogdet(norch.tensor([[-1.0, 0.0], [0.0, 1.0]]))
+    slogdet_result(sign=tensor(-1.), logabsdet=tensor(0.))
+    """
     return solve.slogdet(input)
 
 
 def matrix_exp(input: Tensor) -> Tensor:
-    """linalg.matrix_exp()."""
+    """linalg.matrix_exp().
+
+    >>> norch.matrix_exp(norch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return solve.matrix_exp(input)
 
 
 def inverse(input: Tensor) -> Tensor:
-    """linalg.inv()."""
+    """linalg.inv().
+
+    >>> norch.inverse(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return solve.inv(input)
 
 
 def geqrf(input: Tensor) -> householder.geqrf_result:
     """(a, tau) of the QR decomposition of input (..., M, N): R in the upper triangle of a, and below it the reflections
-    whose product is Q, with the factors tau. householder_product() and ormqr() take both; linalg.qr() gives Q and R."""
+    whose product is Q, with the factors tau. householder_product() and ormqr() take both; linalg.qr() gives Q and R.
+
+    >>> a, tau = norch.geqrf(norch.ones(3, 2))
+    >>> a.shape, tau.shape
+    (norch.Size([3, 2]), norch.Size([2]))
+    """
     return householder.geqrf(input)
 
 
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
-    """linalg.householder_product()."""
+    """linalg.householder_product().
+
+    >>> a, tau = norch.geqrf(norch.ones(3, 2))
+    >>> norch.orgqr(a, tau).shape
+    norch.Size([3, 2])
+    """
     return householder.householder_product(input, input2)
 
 
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q input3, or input3 Q without left, of the Q that geqrf() gives as input and input2; of Q^H with transpose."""
+    """Q input3, or input3 Q without left, of the Q that geqrf() gives as input and input2; of Q^H with transpose.
+
+    >>> a, tau = norch.geqrf(norch.ones(3, 2))
+    >>> norch.ormqr(a, tau, norch.ones(3, 4)).shape
+    norch.Size([3, 4])
+    """
     return householder.ormqr(input, input2, input3, left, transpose)
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """linalg.lu_factor(): (LU, pivots), and info with get_infos."""
+    """linalg.lu_factor(): (LU, pivots), and info with get_infos.
+
+    >>> LU, pivots = norch.lu(norch.tensor([[0.0, 1.0], [2.0, 0.0]]))
+    >>> pivots
+    tensor([2, 2], dtype=norch.int32)
+    """
     found = lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
     return tuple(found) if get_infos else (found.LU, found.pivots)
 
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """linalg.lu_solve() with the right side first."""
+    """linalg.lu_solve() with the right side first.
+
+    >>> norch.lu_solve(norch.ones(2, 1), *norch.lu(norch.tensor([[2.0, 0.0], [0.0, 4.0]])))
+    tensor([[0.5000],
+            [0.2500]])
+    """
     return factor.lu_solve(LU_data, LU_pivots, input)
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """linalg.pinv() with singular values up to rcond times the largest taken as 0."""
+    """linalg.pinv() with singular values up to rcond times the largest taken as 0.
+
+    >>> norch.pinverse(norch.tensor([[2.0, 0.0], [0.0, 0.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.0000]])
+    """
     return spectral.pinv(input, rtol=rcond)
 
 
 def qr(input: Tensor, some: bool = True) -> factor.qr_result:
-    """linalg.qr(): "reduced", or "complete" without some."""
+    """linalg.qr(): "reduced", or "complete" without some.
+
+    >>> Q, R = norch.qr(norch.ones(3, 2))
+    >>> Q.shape, R.shape
+    (norch.Size([3, 2]), norch.Size([2, 2]))
+    """
     return factor.qr(input, "reduced" if some else "complete")
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result:
     """(U, S, V) with input = U diag(S) V^H: linalg.svd() with V in place of V^H, reduced with some. Without
-    compute_uv U and V are zeros."""
+    compute_uv U and V are zeros.
+
+    >>> norch.svd(norch.tensor([[3.0, 0.0], [0.0, 4.0]])).S
+    tensor([4., 3.])
+    """
     U, S, Vh = spectral.svd(input, full_matrices=not some)
     if not compute_uv:
         m, n = input.shape[-2:]
@@ -120,7 +191,12 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> triangular_solve_result:
-    """(solution, A) of A X = input, or A^T X = input with transpose; linalg.solve_triangular() has the other order."""
+    """(solution, A) of A X = input, or A^T X = input with transpose; linalg.solve_triangular() has the other order.
+
+    >>> norch.triangular_solve(norch.ones(2, 1), norch.tensor([[2.0, 0.0], [0.0, 4.0]])).solution
+    tensor([[0.5000],
+            [0.2500]])
+    """
     A = square(A, "triangular_solve")
     solution = solve_triangular(A.mT if transpose else A, input, upper=upper != transpose, unitriangular=unitriangular)
     return triangular_solve_result(solution, A.clone())
@@ -132,6 +208,10 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
 
     The range of A is found by niter steps of subspace iteration from random vectors (Halko, Martinsson and Tropp,
     Finding Structure with Randomness, SIAM Review 53, 2011, algorithms 4.4 and 5.1). ArgumentError for q beyond m or n.
+
+    >>> U, S, V = norch.svd_lowrank(norch.ones(4, 3), q=1)
+    >>> U.shape, S.shape, V.shape
+    (norch.Size([4, 1]), norch.Size([1]), norch.Size([3, 1]))
     """
     A = matrices(A, "svd_lowrank")
     wide = A.shape[-2] < A.shape[-1]
