@@ -40,22 +40,39 @@ def memory_stats() -> dict[str, int]:
 
 
 def memory_allocated() -> int:
-    """Bytes that tensors use, in whole blocks."""
+    """Bytes that tensors use, in whole blocks.
+
+    >>> x = norch.zeros(1000)
+    >>> norch.memory.memory_allocated() >= x.nbytes
+    True
+    """
     return memory_stats()["allocated_bytes"]
 
 
 def max_memory_allocated() -> int:
-    """The peak of memory_allocated() since the import or reset_peak_memory_stats()."""
+    """The peak of memory_allocated() since the import or reset_peak_memory_stats().
+
+    >>> norch.memory.max_memory_allocated() >= norch.memory.memory_allocated()
+    True
+    """
     return memory_stats()["max_allocated_bytes"]
 
 
 def memory_reserved() -> int:
-    """Bytes taken from the system: those that tensors use, and cached ones."""
+    """Bytes taken from the system: those that tensors use, and cached ones.
+
+    >>> norch.memory.memory_reserved() >= norch.memory.memory_allocated()
+    True
+    """
     return memory_stats()["reserved_bytes"]
 
 
 def max_memory_reserved() -> int:
-    """The peak of memory_reserved()."""
+    """The peak of memory_reserved().
+
+    >>> norch.memory.max_memory_reserved() >= norch.memory.memory_reserved()
+    True
+    """
     return memory_stats()["max_reserved_bytes"]
 
 

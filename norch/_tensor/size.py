@@ -6,7 +6,11 @@ from .._package.typing import Any, SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
-    """A shape: a tuple that knows its number of elements."""
+    """A shape: a tuple that knows its number of elements.
+
+    >>> norch.zeros(2, 3).shape.numel()
+    6
+    """
 
     __slots__ = ()
 

@@ -145,7 +145,13 @@ class no_grad(_Within):  # PyTorch's name
 
 
 class enable_grad(_Within):  # PyTorch's name
-    """Operations inside are recorded, also within no_grad()."""
+    """Operations inside are recorded, also within no_grad().
+
+    >>> x = norch.ones(1, requires_grad=True)
+    >>> with norch.no_grad(), norch.enable_grad():
+    ...     (x * 2).requires_grad
+    True
+    """
 
     enabled = True
 

@@ -16,7 +16,12 @@ from .distribution import sum_rightmost
 
 
 class ComposeTransform(Transform):
-    """The transforms in parts, the first one first."""
+    """The transforms in parts, the first one first.
+
+    >>> exp, double = norch.distributions.ExpTransform(), norch.distributions.AffineTransform(0.0, 2.0)
+    >>> norch.distributions.ComposeTransform([exp, double])(norch.tensor([0.0]))
+    tensor([2.])
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)
@@ -89,7 +94,12 @@ def _widened(end: Any, parts: list[tuple[Any, Any]]) -> Any:
 
 
 class IndependentTransform(Transform):
-    """base_transform for events of reinterpreted_batch_ndims more axes, over which log_abs_det_jacobian() sums."""
+    """base_transform for events of reinterpreted_batch_ndims more axes, over which log_abs_det_jacobian() sums.
+
+    >>> transform = norch.distributions.IndependentTransform(norch.distributions.ExpTransform(), 1)
+    >>> transform.log_abs_det_jacobian(norch.tensor([1.0, 2.0]), None)
+    tensor(3.)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size)
@@ -138,7 +148,11 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Events of shape in_shape as events of out_shape, which has as many elements."""
+    """Events of shape in_shape as events of out_shape, which has as many elements.
+
+    >>> norch.distributions.ReshapeTransform((4,), (2, 2))(norch.zeros(3, 4)).shape
+    norch.Size([3, 2, 2])
+    """
 
     bijective = True
 
@@ -199,7 +213,12 @@ class _Parts(Transform):
 
 
 class CatTransform(_Parts):
-    """The transforms tseq of parts of a tensor along dim, of these lengths, in a way that fits norch.cat()."""
+    """The transforms tseq of parts of a tensor along dim, of these lengths, in a way that fits norch.cat().
+
+    >>> exp, same = norch.distributions.ExpTransform(), norch.distributions.identity_transform
+    >>> norch.distributions.CatTransform([exp, same])(norch.tensor([0.0, 3.0]))
+    tensor([1., 3.])
+    """
 
     def __init__(
         self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
@@ -249,7 +268,12 @@ class CatTransform(_Parts):
 
 
 class StackTransform(_Parts):
-    """The transforms tseq of the slices of a tensor along dim, in a way that fits norch.stack()."""
+    """The transforms tseq of the slices of a tensor along dim, in a way that fits norch.stack().
+
+    >>> exp, same = norch.distributions.ExpTransform(), norch.distributions.identity_transform
+    >>> norch.distributions.StackTransform([exp, same])(norch.tensor([0.0, 3.0]))
+    tensor([1., 3.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)

@@ -35,7 +35,11 @@ publish(globals())
 
 
 class AffineTransform(Transform):
-    """loc + scale x. loc, scale: numbers or tensors; event_dim: how many last axes belong to one event."""
+    """loc + scale x. loc, scale: numbers or tensors; event_dim: how many last axes belong to one event.
+
+    >>> norch.distributions.AffineTransform(loc=1.0, scale=2.0)(norch.tensor([0.0, 3.0]))
+    tensor([1., 7.])
+    """
 
     bijective = True
 
@@ -71,7 +75,11 @@ class AffineTransform(Transform):
 
 
 class ExpTransform(Increasing):
-    """exp(x)."""
+    """exp(x).
+
+    >>> norch.distributions.ExpTransform().inv(norch.tensor([1.0]))
+    tensor([0.])
+    """
 
     codomain = constraints.positive
 
@@ -86,7 +94,11 @@ class ExpTransform(Increasing):
 
 
 class PowerTransform(Transform):
-    """x^exponent of positive x."""
+    """x^exponent of positive x.
+
+    >>> norch.distributions.PowerTransform(norch.tensor(2.0))(norch.tensor([3.0]))
+    tensor([9.])
+    """
 
     bijective = True
 
@@ -122,7 +134,11 @@ def _clipped(p: Tensor) -> Tensor:
 
 
 class SigmoidTransform(Increasing):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> norch.distributions.SigmoidTransform()(norch.tensor([0.0]))
+    tensor([0.5000])
+    """
 
     codomain = constraints.unit_interval
 
@@ -140,7 +156,11 @@ class SigmoidTransform(Increasing):
 
 
 class SoftplusTransform(Increasing):
-    """log(1 + exp(x))."""
+    """log(1 + exp(x)).
+
+    >>> norch.distributions.SoftplusTransform()(norch.tensor([0.0]))
+    tensor([0.6931])
+    """
 
     codomain = constraints.positive
 
@@ -155,7 +175,11 @@ class SoftplusTransform(Increasing):
 
 
 class TanhTransform(Increasing):
-    """tanh(x)."""
+    """tanh(x).
+
+    >>> norch.distributions.TanhTransform()(norch.tensor([0.0]))
+    tensor([0.])
+    """
 
     codomain = constraints.interval(-1.0, 1.0)
 
@@ -171,7 +195,11 @@ class TanhTransform(Increasing):
 
 
 class AbsTransform(Transform):
-    """|x|, whose inverse is taken to be y."""
+    """|x|, whose inverse is taken to be y.
+
+    >>> norch.distributions.AbsTransform()(norch.tensor([-1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     codomain = constraints.positive
 
@@ -189,7 +217,11 @@ def _with_axes(shape: Sequence[int], count: int, name: str) -> Sequence[int]:
 
 
 class SoftmaxTransform(Transform):
-    """softmax(x) along the last axis; the inverse is log(y), of the x that give y one."""
+    """softmax(x) along the last axis; the inverse is log(y), of the x that give y one.
+
+    >>> norch.distributions.SoftmaxTransform()(norch.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -207,7 +239,11 @@ class SoftmaxTransform(Transform):
 
 class StickBreakingTransform(Transform):
     """Vectors of n numbers to n + 1 probabilities: each is the part sigmoid(x - log(numbers left)) of what those before
-    it leave of 1, so that 0 gives equal ones."""
+    it leave of 1, so that 0 gives equal ones.
+
+    >>> norch.distributions.StickBreakingTransform()(norch.zeros(1))
+    tensor([0.5000, 0.5000])
+    """
 
     bijective = True
 
@@ -243,7 +279,12 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangular ones with a positive diagonal, exp() of theirs."""
+    """Square matrices to lower triangular ones with a positive diagonal, exp() of theirs.
+
+    >>> norch.distributions.LowerCholeskyTransform()(norch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
@@ -255,7 +296,12 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Square matrices to L L^T, with the L of LowerCholeskyTransform."""
+    """Square matrices to L L^T, with the L of LowerCholeskyTransform.
+
+    >>> norch.distributions.PositiveDefiniteTransform()(norch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
@@ -271,7 +317,12 @@ class PositiveDefiniteTransform(Transform):
 
 class CorrCholeskyTransform(Transform):
     """Vectors of n (n - 1) / 2 numbers to the lower triangular factors (n, n) of correlation matrices: tanh(x) are
-    partial correlations, row by row (Lewandowski, Kurowicka and Joe 2009)."""
+    partial correlations, row by row (Lewandowski, Kurowicka and Joe 2009).
+
+    >>> norch.distributions.CorrCholeskyTransform()(norch.zeros(1))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     bijective = True
 
@@ -311,7 +362,12 @@ class CorrCholeskyTransform(Transform):
 
 
 class CumulativeDistributionTransform(Increasing):
-    """The cumulative distribution function of a distribution."""
+    """The cumulative distribution function of a distribution.
+
+    >>> uniform = norch.distributions.Uniform(norch.tensor(0.0), norch.tensor(4.0))
+    >>> norch.distributions.CumulativeDistributionTransform(uniform)(norch.tensor([1.0]))
+    tensor([0.2500])
+    """
 
     codomain = constraints.unit_interval
 

@@ -87,7 +87,11 @@ class GELU(
 
 
 class LogSigmoid(Layer, function=F.logsigmoid):
-    """log(sigmoid(x)), for any shape, without overflow."""
+    """log(sigmoid(x)), for any shape, without overflow.
+
+    >>> norch.nn.LogSigmoid()(norch.tensor([0.0]))
+    tensor([-0.6931])
+    """
 
 
 class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu if FUNCTIONS["silu"] is _SILU else None):
@@ -99,7 +103,11 @@ class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu if FUNCTIONS[
 
 
 class Mish(_InPlace, function=F.mish):
-    """x * tanh(softplus(x)), for any shape; `inplace` writes into the input."""
+    """x * tanh(softplus(x)), for any shape; `inplace` writes into the input.
+
+    >>> norch.nn.Mish()(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8651])
+    """
 
 
 class ReLU6(_InPlace, function=F.relu6):
@@ -111,7 +119,11 @@ class ReLU6(_InPlace, function=F.relu6):
 
 
 class SELU(_InPlace, function=F.selu):
-    """scale * ELU(x), with constants that keep mean 0 and variance 1; `inplace` writes into the input."""
+    """scale * ELU(x), with constants that keep mean 0 and variance 1; `inplace` writes into the input.
+
+    >>> norch.nn.SELU()(norch.tensor([-1.0, 1.0]))
+    tensor([-1.1113,  1.0507])
+    """
 
 
 class Hardsigmoid(_InPlace, function=F.hardsigmoid):
@@ -160,7 +172,11 @@ class ELU(Layer, function=F.elu):
 
 @options
 class CELU(Layer, function=F.celu):
-    """x if x > 0, else alpha * (exp(x / alpha) - 1); `inplace` writes into the input."""
+    """x if x > 0, else alpha * (exp(x / alpha) - 1); `inplace` writes into the input.
+
+    >>> norch.nn.CELU(alpha=2.0)(norch.tensor([-2.0, 2.0]))
+    tensor([-1.2642,  2.0000])
+    """
 
     alpha: float = 1.0
     inplace: bool = False
@@ -212,7 +228,11 @@ class Threshold(Layer, function=F.threshold):
 @options
 class RReLU(Layer, function=F.rrelu):
     """LeakyReLU with random slopes in training, uniform in [lower, upper), and with their mean otherwise; `inplace`
-    writes into the input."""
+    writes into the input.
+
+    >>> norch.nn.RReLU(0.2, 0.3).eval()(norch.tensor([-1.0, 2.0]))
+    tensor([-0.2500,  2.0000])
+    """
 
     lower: float = 1.0 / 8
     upper: float = 1.0 / 3
@@ -264,7 +284,11 @@ class Softsign(Layer, function=F.softsign):
 
 
 class Tanhshrink(Layer, function=F.tanhshrink):
-    """x - tanh(x), for any shape."""
+    """x - tanh(x), for any shape.
+
+    >>> norch.nn.Tanhshrink()(norch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2384])
+    """
 
 
 @options
@@ -323,11 +347,19 @@ class LogSoftmax(_Softmax, function=F.log_softmax):
 
 
 class Softmin(_Softmax, function=F.softmin):
-    """softmax(-x) along `dim`; otherwise as Softmax."""
+    """softmax(-x) along `dim`; otherwise as Softmax.
+
+    >>> norch.nn.Softmin(dim=0)(norch.tensor([1.0, 1.0]))
+    tensor([0.5000, 0.5000])
+    """
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of images (N, C, H, W) or (C, H, W); ShapeError for other numbers of dimensions."""
+    """Softmax over the channels of images (N, C, H, W) or (C, H, W); ShapeError for other numbers of dimensions.
+
+    >>> norch.nn.Softmax2d()(norch.ones(4, 1, 2))[:, 0, 0]
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(with_ndim(input, "Softmax2d", 3, 4), -3)

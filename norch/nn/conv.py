@@ -207,6 +207,10 @@ class ConvTranspose2d(_ConvTranspose):
 
 class ConvTranspose3d(_ConvTranspose):
     """The adjoint of Conv3d: (N, in_channels, D, H, W) to (N, out_channels, D', H', W'); otherwise as
-    ConvTranspose1d."""
+    ConvTranspose1d.
+
+    >>> norch.nn.ConvTranspose3d(4, 2, kernel_size=2, stride=2)(norch.ones(1, 4, 3, 3, 3)).shape
+    norch.Size([1, 2, 6, 6, 6])
+    """
 
     _axes, _conv = 3, "conv_transpose3d"

@@ -31,7 +31,11 @@ class PairwiseDistance(Layer):
 
 @options
 class CosineSimilarity(Layer, function=F.cosine_similarity):
-    """The cosine of the angle between x1 and x2 along dim; lengths count as eps at least."""
+    """The cosine of the angle between x1 and x2 along dim; lengths count as eps at least.
+
+    >>> norch.nn.CosineSimilarity(dim=0)(norch.tensor([1.0, 0.0]), norch.tensor([0.0, 2.0]))
+    tensor(0.)
+    """
 
     dim: int = 1
     eps: float = 1e-8

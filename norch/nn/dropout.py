@@ -32,7 +32,11 @@ class Dropout(_Dropout, function=F.dropout):
 
 
 class Dropout1d(_Dropout, function=F.dropout1d):
-    """Dropout of whole channels of (N, C, L) or (C, L) (Tompson et al. 2015)."""
+    """Dropout of whole channels of (N, C, L) or (C, L) (Tompson et al. 2015).
+
+    >>> norch.nn.Dropout1d(0.2)(norch.ones(2, 3, 4)).shape
+    norch.Size([2, 3, 4])
+    """
 
 
 class Dropout2d(_Dropout, function=F.dropout2d):
@@ -44,12 +48,24 @@ class Dropout2d(_Dropout, function=F.dropout2d):
 
 
 class Dropout3d(_Dropout, function=F.dropout3d):
-    """Dropout of whole channels of (N, C, D, H, W); otherwise as Dropout1d."""
+    """Dropout of whole channels of (N, C, D, H, W); otherwise as Dropout1d.
+
+    >>> norch.nn.Dropout3d(0.2)(norch.ones(2, 3, 4, 4, 4)).shape
+    norch.Size([2, 3, 4, 4, 4])
+    """
 
 
 class AlphaDropout(_Dropout, function=F.alpha_dropout):
-    """Dropout that keeps mean 0 and variance 1 of the output of SELU (Klambauer et al. 2017)."""
+    """Dropout that keeps mean 0 and variance 1 of the output of SELU (Klambauer et al. 2017).
+
+    >>> norch.nn.AlphaDropout(0.2).eval()(norch.ones(3))
+    tensor([1., 1., 1.])
+    """
 
 
 class FeatureAlphaDropout(_Dropout, function=F.feature_alpha_dropout):
-    """AlphaDropout of whole channels of (N, C, ...)."""
+    """AlphaDropout of whole channels of (N, C, ...).
+
+    >>> norch.nn.FeatureAlphaDropout(0.2)(norch.ones(2, 3, 4)).shape
+    norch.Size([2, 3, 4])
+    """

@@ -63,7 +63,11 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Identity(Module):
-    """Returns its input. The constructor ignores its arguments, so that Identity can replace any layer."""
+    """Returns its input. The constructor ignores its arguments, so that Identity can replace any layer.
+
+    >>> norch.nn.Identity()(norch.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

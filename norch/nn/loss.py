@@ -305,7 +305,13 @@ class TripletMarginLoss(_TripletLoss, function=F.triplet_margin_loss):
 @options
 class TripletMarginWithDistanceLoss(_TripletLoss, function=F.triplet_margin_with_distance_loss):
     """TripletMarginLoss with another distance: distance_function(x1, x2), of tensors (N, D), gives (N); by default
-    PairwiseDistance()."""
+    PairwiseDistance().
+
+    >>> loss = norch.nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(-1), margin=5.0)
+    >>> x, y = norch.tensor([[0.0]]), norch.tensor([[2.0]])
+    >>> loss(x, x, y)
+    tensor(3.)
+    """
 
     _: KW_ONLY
     distance_function: Any = None

@@ -259,7 +259,11 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalization of (N, C, D, H, W); otherwise as BatchNorm1d."""
+    """Batch normalization of (N, C, D, H, W); otherwise as BatchNorm1d.
+
+    >>> norch.nn.BatchNorm3d(3)(norch.ones(2, 3, 4, 4, 4)).shape
+    norch.Size([2, 3, 4, 4, 4])
+    """
 
     _ndims = (5,)
 
@@ -292,18 +296,30 @@ class InstanceNorm1d(_InstanceNorm):
     """(x - mean) / sqrt(variance + eps) for each channel of each sample of (N, C, L) or (C, L) (Ulyanov et al. 2016).
 
     By default without weight, bias and running statistics; otherwise as BatchNorm1d.
+
+    >>> norch.nn.InstanceNorm1d(2)(norch.tensor([[[1.0, 3.0], [10.0, 20.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
     """
 
     _ndims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalization of (N, C, H, W) or (C, H, W); otherwise as InstanceNorm1d."""
+    """Instance normalization of (N, C, H, W) or (C, H, W); otherwise as InstanceNorm1d.
+
+    >>> norch.nn.InstanceNorm2d(3)(norch.ones(2, 3, 4, 4)).shape
+    norch.Size([2, 3, 4, 4])
+    """
 
     _ndims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalization of (N, C, D, H, W) or (C, D, H, W); otherwise as InstanceNorm1d."""
+    """Instance normalization of (N, C, D, H, W) or (C, D, H, W); otherwise as InstanceNorm1d.
+
+    >>> norch.nn.InstanceNorm3d(3)(norch.ones(2, 3, 4, 4, 4)).shape
+    norch.Size([2, 3, 4, 4, 4])
+    """
 
     _ndims = (4, 5)

@@ -61,11 +61,20 @@ class ConstantPad1d(_ConstantPad, axes=1):
 
 
 class ConstantPad2d(_ConstantPad, axes=2):
-    """Pads the last two axes with `value`; padding: (left, right, top, bottom), or one size."""
+    """Pads the last two axes with `value`; padding: (left, right, top, bottom), or one size.
+
+    >>> norch.nn.ConstantPad2d((1, 0, 0, 1), 9.0)(norch.tensor([[[1.0, 2.0]]]))
+    tensor([[[9., 1., 2.],
+             [9., 9., 9.]]])
+    """
 
 
 class ConstantPad3d(_ConstantPad, axes=3):
-    """Pads the last three axes with `value`; padding: (left, right, top, bottom, front, back), or one size."""
+    """Pads the last three axes with `value`; padding: (left, right, top, bottom, front, back), or one size.
+
+    >>> norch.nn.ConstantPad3d(1, 9.0)(norch.ones(1, 2, 3, 4)).shape
+    norch.Size([1, 4, 5, 6])
+    """
 
 
 class _ZeroPad(_ConstantPad):
@@ -76,15 +85,28 @@ class _ZeroPad(_ConstantPad):
 
 
 class ZeroPad1d(_ZeroPad, ConstantPad1d):
-    """Pads the last axis with zeros; padding: (left, right), or one size."""
+    """Pads the last axis with zeros; padding: (left, right), or one size.
+
+    >>> norch.nn.ZeroPad1d((1, 2))(norch.tensor([[1.0, 2.0]]))
+    tensor([[0., 1., 2., 0., 0.]])
+    """
 
 
 class ZeroPad2d(_ZeroPad, ConstantPad2d):
-    """Pads the last two axes with zeros; padding: (left, right, top, bottom), or one size."""
+    """Pads the last two axes with zeros; padding: (left, right, top, bottom), or one size.
+
+    >>> norch.nn.ZeroPad2d((1, 0, 0, 1))(norch.tensor([[[1.0, 2.0]]]))
+    tensor([[[0., 1., 2.],
+             [0., 0., 0.]]])
+    """
 
 
 class ZeroPad3d(_ZeroPad, ConstantPad3d):
-    """Pads the last three axes with zeros; padding: (left, right, top, bottom, front, back), or one size."""
+    """Pads the last three axes with zeros; padding: (left, right, top, bottom, front, back), or one size.
+
+    >>> norch.nn.ZeroPad3d(1)(norch.ones(1, 2, 3, 4)).shape
+    norch.Size([1, 4, 5, 6])
+    """
 
 
 class ReflectionPad1d(_Pad, axes=1, mode="reflect"):
@@ -96,32 +118,64 @@ class ReflectionPad1d(_Pad, axes=1, mode="reflect"):
 
 
 class ReflectionPad2d(_Pad, axes=2, mode="reflect"):
-    """Reflects the last two axes; padding: (left, right, top, bottom), or one size."""
+    """Reflects the last two axes; padding: (left, right, top, bottom), or one size.
+
+    >>> norch.nn.ReflectionPad2d((1, 1, 0, 0))(norch.tensor([[[1.0, 2.0, 3.0]]]))
+    tensor([[[2., 1., 2., 3., 2.]]])
+    """
 
 
 class ReflectionPad3d(_Pad, axes=3, mode="reflect"):
-    """Reflects the last three axes; padding: (left, right, top, bottom, front, back), or one size."""
+    """Reflects the last three axes; padding: (left, right, top, bottom, front, back), or one size.
+
+    >>> norch.nn.ReflectionPad3d(1)(norch.ones(1, 2, 3, 4)).shape
+    norch.Size([1, 4, 5, 6])
+    """
 
 
 class ReplicationPad1d(_Pad, axes=1, mode="replicate"):
-    """Pads the last axis with its first and last element; padding: (left, right), or one size."""
+    """Pads the last axis with its first and last element; padding: (left, right), or one size.
+
+    >>> norch.nn.ReplicationPad1d(1)(norch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[1., 1., 2., 3., 3.]])
+    """
 
 
 class ReplicationPad2d(_Pad, axes=2, mode="replicate"):
-    """Replicates the outer elements of the last two axes; padding: (left, right, top, bottom), or one size."""
+    """Replicates the outer elements of the last two axes; padding: (left, right, top, bottom), or one size.
+
+    >>> norch.nn.ReplicationPad2d((1, 1, 0, 0))(norch.tensor([[[1.0, 2.0, 3.0]]]))
+    tensor([[[1., 1., 2., 3., 3.]]])
+    """
 
 
 class ReplicationPad3d(_Pad, axes=3, mode="replicate"):
-    """Replicates the outer elements of the last three axes; padding: six sizes, or one."""
+    """Replicates the outer elements of the last three axes; padding: six sizes, or one.
+
+    >>> norch.nn.ReplicationPad3d(1)(norch.ones(1, 2, 3, 4)).shape
+    norch.Size([1, 4, 5, 6])
+    """
 
 
 class CircularPad1d(_Pad, axes=1, mode="circular"):
-    """Pads the last axis with the elements of its other end; padding: (left, right), or one size."""
+    """Pads the last axis with the elements of its other end; padding: (left, right), or one size.
+
+    >>> norch.nn.CircularPad1d(1)(norch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
 
 class CircularPad2d(_Pad, axes=2, mode="circular"):
-    """Pads the last two axes circularly; padding: (left, right, top, bottom), or one size."""
+    """Pads the last two axes circularly; padding: (left, right, top, bottom), or one size.
+
+    >>> norch.nn.CircularPad2d((1, 1, 0, 0))(norch.tensor([[[1.0, 2.0, 3.0]]]))
+    tensor([[[3., 1., 2., 3., 1.]]])
+    """
 
 
 class CircularPad3d(_Pad, axes=3, mode="circular"):
-    """Pads the last three axes circularly; padding: six sizes, or one."""
+    """Pads the last three axes circularly; padding: six sizes, or one.
+
+    >>> norch.nn.CircularPad3d(1)(norch.ones(1, 2, 3, 4)).shape
+    norch.Size([1, 4, 5, 6])
+    """

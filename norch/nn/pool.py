@@ -54,7 +54,11 @@ class MaxPool2d(_MaxPool, function=F.max_pool2d):
 
 
 class MaxPool3d(_MaxPool, function=F.max_pool3d):
-    """The maximum of each window: (N, C, D, H, W) to (N, C, D', H', W'); otherwise as MaxPool2d."""
+    """The maximum of each window: (N, C, D, H, W) to (N, C, D', H', W'); otherwise as MaxPool2d.
+
+    >>> norch.nn.MaxPool3d(2)(norch.ones(1, 4, 6, 8)).shape
+    norch.Size([1, 2, 3, 4])
+    """
 
 
 @options
@@ -103,7 +107,11 @@ class AvgPool2d(_AvgPool, function=F.avg_pool2d):
 
 
 class AvgPool3d(_AvgPool, function=F.avg_pool3d):
-    """The mean of each window: (N, C, D, H, W) to (N, C, D', H', W'); otherwise as AvgPool2d."""
+    """The mean of each window: (N, C, D, H, W) to (N, C, D', H', W'); otherwise as AvgPool2d.
+
+    >>> norch.nn.AvgPool3d(2)(norch.ones(1, 4, 6, 8)).shape
+    norch.Size([1, 2, 3, 4])
+    """
 
 
 @options
@@ -129,7 +137,11 @@ class AdaptiveAvgPool2d(_AdaptivePool, function=F.adaptive_avg_pool2d):
 
 
 class AdaptiveAvgPool3d(_AdaptivePool, function=F.adaptive_avg_pool3d):
-    """The means of output_size windows that cover the last three axes; None keeps the size of an axis."""
+    """The means of output_size windows that cover the last three axes; None keeps the size of an axis.
+
+    >>> norch.nn.AdaptiveAvgPool3d(2)(norch.ones(3, 8, 8, 8)).shape
+    norch.Size([3, 2, 2, 2])
+    """
 
 
 @options
@@ -139,7 +151,11 @@ class _AdaptiveMaxPool(_AdaptivePool):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool, function=F.adaptive_max_pool1d):
-    """The maxima of output_size windows that cover the last axis; return_indices as in MaxPool2d."""
+    """The maxima of output_size windows that cover the last axis; return_indices as in MaxPool2d.
+
+    >>> norch.nn.AdaptiveMaxPool1d(2)(norch.tensor([[1.0, 3.0, 7.0, 5.0]]))
+    tensor([[3., 7.]])
+    """
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool, function=F.adaptive_max_pool2d):
@@ -152,7 +168,11 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool, function=F.adaptive_max_pool2d):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool, function=F.adaptive_max_pool3d):
-    """The maxima of output_size windows that cover the last three axes; otherwise as AdaptiveMaxPool2d."""
+    """The maxima of output_size windows that cover the last three axes; otherwise as AdaptiveMaxPool2d.
+
+    >>> norch.nn.AdaptiveMaxPool3d(2)(norch.ones(3, 8, 8, 8)).shape
+    norch.Size([3, 2, 2, 2])
+    """
 
 
 @options
@@ -165,7 +185,11 @@ class _LPPool(Layer):
 
 class LPPool1d(_LPPool, function=F.lp_pool1d):
     """(sum of x^p)^(1 / p) of each window along the last axis, with p = norm_type: (N, C, L) to (N, C, L'); otherwise
-    as MaxPool2d."""
+    as MaxPool2d.
+
+    >>> norch.nn.LPPool1d(2, kernel_size=2)(norch.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
 
 
 class LPPool2d(_LPPool, function=F.lp_pool2d):
@@ -178,4 +202,8 @@ class LPPool2d(_LPPool, function=F.lp_pool2d):
 
 class LPPool3d(_LPPool, function=F.lp_pool3d):
     """(sum of x^p)^(1 / p) of each window, with p = norm_type: (N, C, D, H, W) to (N, C, D', H', W'); otherwise as
-    MaxPool2d."""
+    MaxPool2d.
+
+    >>> norch.nn.LPPool3d(2, kernel_size=2)(norch.ones(1, 4, 6, 8)).shape
+    norch.Size([1, 2, 3, 4])
+    """

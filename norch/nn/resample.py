@@ -34,14 +34,22 @@ class Upsample(Layer, function=F.interpolate):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Upsample with mode "nearest"."""
+    """Upsample with mode "nearest".
+
+    >>> norch.nn.UpsamplingNearest2d(scale_factor=2)(norch.ones(1, 1, 2, 2)).shape
+    norch.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor)
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Upsample with mode "bilinear" and align_corners."""
+    """Upsample with mode "bilinear" and align_corners.
+
+    >>> norch.nn.UpsamplingBilinear2d(size=(1, 3))(norch.tensor([[[[0.0, 4.0]]]]))
+    tensor([[[[0., 2., 4.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)
@@ -63,7 +71,11 @@ class Unfold(Layer, function=F.unfold):
 
 @options
 class Fold(Layer, function=F.fold):
-    """Sums patches to images of output_size: the adjoint of Unfold. See functional.fold."""
+    """Sums patches to images of output_size: the adjoint of Unfold. See functional.fold.
+
+    >>> norch.nn.Fold(output_size=(4, 4), kernel_size=2, stride=2)(norch.ones(1, 12, 4)).shape
+    norch.Size([1, 3, 4, 4])
+    """
 
     output_size: Any
     kernel_size: Any

@@ -91,7 +91,13 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Sequence[Callable[..., Any]], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """The functions (or the layers of a Sequential) in sequence, in segments, each but the last a checkpoint."""
+    """The functions (or the layers of a Sequential) in sequence, in segments, each but the last a checkpoint.
+
+    >>> model = norch.nn.Sequential(norch.nn.Linear(3, 3), norch.nn.ReLU(), norch.nn.Linear(3, 1))
+    >>> x = norch.ones(2, 3, requires_grad=True)
+    >>> norch.utils.checkpoint.checkpoint_sequential(model, 2, x).shape
+    norch.Size([2, 1])
+    """
 
     def through(layers: list[Callable[..., Any]], x: Any) -> Any:
         for layer in layers:

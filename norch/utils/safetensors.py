@@ -149,7 +149,12 @@ def save_file(tensors: Mapping[str, Tensor], filename: Any, metadata: Mapping[st
 
 
 def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
-    """The bytes of the file that save_file() writes."""
+    """The bytes of the file that save_file() writes.
+
+    >>> data = norch.utils.safetensors.save({"x": norch.ones(2)})
+    >>> norch.utils.safetensors.load(data)
+    {'x': tensor([1., 1.])}
+    """
     file = io.BytesIO()
     write(Parts(tensors, metadata), file)
     return file.getvalue()
@@ -284,7 +289,11 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
 
 
 def load(data: bytes) -> dict[str, Tensor]:
-    """The tensors, by name, of the bytes of a file."""
+    """The tensors, by name, of the bytes of a file.
+
+    >>> norch.utils.safetensors.load(norch.utils.safetensors.save({"x": norch.ones(2)}))
+    {'x': tensor([1., 1.])}
+    """
     source = Source(io.BytesIO(data))
     return read(source, source.read(SIZE.size), None, len(data), len(data))
 

@@ -126,4 +126,8 @@ class FractionalMaxPool2d(_FractionalMaxPool, function=fractional_max_pool2d):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool, function=fractional_max_pool3d):
-    """As FractionalMaxPool2d, over three axes: (N, C, D, H, W) to (N, C, D', H', W')."""
+    """As FractionalMaxPool2d, over three axes: (N, C, D, H, W) to (N, C, D', H', W').
+
+    >>> norch.nn.FractionalMaxPool3d(2, output_size=4)(norch.ones(1, 1, 9, 9, 9)).shape
+    norch.Size([1, 1, 4, 4, 4])
+    """

@@ -85,7 +85,12 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Makes module.<name> a parameter again, with its current value. ValueError if there is no such hook."""
+    """Makes module.<name> a parameter again, with its current value. ValueError if there is no such hook.
+
+    >>> layer = norch.nn.utils.weight_norm(norch.nn.Linear(3, 2))
+    >>> norch.nn.utils.remove_weight_norm(layer).weight.shape
+    norch.Size([2, 3])
+    """
     return _remove(module, "weight_norm", name)
 
 
@@ -118,5 +123,10 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Makes module.<name> a parameter again, with its current value. ValueError if there is no such hook."""
+    """Makes module.<name> a parameter again, with its current value. ValueError if there is no such hook.
+
+    >>> layer = norch.nn.utils.spectral_norm(norch.nn.Linear(3, 2))
+    >>> norch.nn.utils.remove_spectral_norm(layer).weight.shape
+    norch.Size([2, 3])
+    """
     return _remove(module, "spectral_norm", name)

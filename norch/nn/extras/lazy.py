@@ -116,23 +116,53 @@ class LazyConv1d(_LazyConv, Conv1d, becomes=Conv1d, size="in_channels"):
 
 
 class LazyConv2d(_LazyConv, Conv2d, becomes=Conv2d, size="in_channels"):
-    """A Conv2d whose in_channels are those of its first input."""
+    """A Conv2d whose in_channels are those of its first input.
+
+    >>> layer = norch.nn.LazyConv2d(8, kernel_size=3)
+    >>> y = layer(norch.ones(1, 3, 5, 5))
+    >>> layer.weight.shape
+    norch.Size([8, 3, 3, 3])
+    """
 
 
 class LazyConv3d(_LazyConv, Conv3d, becomes=Conv3d, size="in_channels"):
-    """A Conv3d whose in_channels are those of its first input."""
+    """A Conv3d whose in_channels are those of its first input.
+
+    >>> layer = norch.nn.LazyConv3d(8, kernel_size=3)
+    >>> y = layer(norch.ones(1, 2, 5, 5, 5))
+    >>> layer.weight.shape
+    norch.Size([8, 2, 3, 3, 3])
+    """
 
 
 class LazyConvTranspose1d(_LazyConv, ConvTranspose1d, becomes=ConvTranspose1d, size="in_channels"):
-    """A ConvTranspose1d whose in_channels are those of its first input."""
+    """A ConvTranspose1d whose in_channels are those of its first input.
+
+    >>> layer = norch.nn.LazyConvTranspose1d(8, kernel_size=3)
+    >>> y = layer(norch.ones(1, 2, 5))
+    >>> layer.weight.shape
+    norch.Size([2, 8, 3])
+    """
 
 
 class LazyConvTranspose2d(_LazyConv, ConvTranspose2d, becomes=ConvTranspose2d, size="in_channels"):
-    """A ConvTranspose2d whose in_channels are those of its first input."""
+    """A ConvTranspose2d whose in_channels are those of its first input.
+
+    >>> layer = norch.nn.LazyConvTranspose2d(8, kernel_size=3)
+    >>> y = layer(norch.ones(1, 2, 5, 5))
+    >>> layer.weight.shape
+    norch.Size([2, 8, 3, 3])
+    """
 
 
 class LazyConvTranspose3d(_LazyConv, ConvTranspose3d, becomes=ConvTranspose3d, size="in_channels"):
-    """A ConvTranspose3d whose in_channels are those of its first input."""
+    """A ConvTranspose3d whose in_channels are those of its first input.
+
+    >>> layer = norch.nn.LazyConvTranspose3d(8, kernel_size=3)
+    >>> y = layer(norch.ones(1, 2, 5, 5, 5))
+    >>> layer.weight.shape
+    norch.Size([2, 8, 3, 3, 3])
+    """
 
 
 class _LazyBatchNorm(LazyModuleMixin):
@@ -152,11 +182,23 @@ class LazyBatchNorm1d(_LazyBatchNorm, BatchNorm1d, becomes=BatchNorm1d, size="nu
 
 
 class LazyBatchNorm2d(_LazyBatchNorm, BatchNorm2d, becomes=BatchNorm2d, size="num_features"):
-    """A BatchNorm2d whose num_features are the channels of its first input."""
+    """A BatchNorm2d whose num_features are the channels of its first input.
+
+    >>> layer = norch.nn.LazyBatchNorm2d()
+    >>> y = layer(norch.ones(2, 3, 4, 4))
+    >>> layer.num_features
+    3
+    """
 
 
 class LazyBatchNorm3d(_LazyBatchNorm, BatchNorm3d, becomes=BatchNorm3d, size="num_features"):
-    """A BatchNorm3d whose num_features are the channels of its first input."""
+    """A BatchNorm3d whose num_features are the channels of its first input.
+
+    >>> layer = norch.nn.LazyBatchNorm3d()
+    >>> y = layer(norch.ones(2, 3, 4, 4, 4))
+    >>> layer.num_features
+    3
+    """
 
 
 class _LazyInstanceNorm(LazyModuleMixin):
@@ -182,12 +224,30 @@ class _LazyInstanceNorm(LazyModuleMixin):
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d, becomes=InstanceNorm1d, size="num_features"):
     """An InstanceNorm1d whose num_features are the channels of its first input; by default, unlike an InstanceNorm1d,
-    with weight, bias and running statistics."""
+    with weight, bias and running statistics.
+
+    >>> layer = norch.nn.LazyInstanceNorm1d()
+    >>> y = layer(norch.ones(2, 3, 4))
+    >>> layer.num_features
+    3
+    """
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d, becomes=InstanceNorm2d, size="num_features"):
-    """An InstanceNorm2d whose num_features are the channels of its first input; otherwise as LazyInstanceNorm1d."""
+    """An InstanceNorm2d whose num_features are the channels of its first input; otherwise as LazyInstanceNorm1d.
+
+    >>> layer = norch.nn.LazyInstanceNorm2d()
+    >>> y = layer(norch.ones(2, 3, 4, 4))
+    >>> layer.num_features
+    3
+    """
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d, becomes=InstanceNorm3d, size="num_features"):
-    """An InstanceNorm3d whose num_features are the channels of its first input; otherwise as LazyInstanceNorm1d."""
+    """An InstanceNorm3d whose num_features are the channels of its first input; otherwise as LazyInstanceNorm1d.
+
+    >>> layer = norch.nn.LazyInstanceNorm3d()
+    >>> y = layer(norch.ones(2, 3, 4, 4, 4))
+    >>> layer.num_features
+    3
+    """

@@ -80,7 +80,12 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin):
-    """A Buffer whose shape a lazy layer sets at its first forward; requires_grad, device and dtype as in `empty()`."""
+    """A Buffer whose shape a lazy layer sets at its first forward; requires_grad, device and dtype as in `empty()`.
+
+    >>> buffer = norch.nn.UninitializedBuffer()
+    >>> norch.nn.parameter.is_lazy(buffer)
+    True
+    """
 
     __slots__ = ()
     cls_to_become = Tensor

@@ -100,7 +100,12 @@ class _MaxUnpool(Layer):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """The inverse of MaxPool1d; otherwise as MaxUnpool2d."""
+    """The inverse of MaxPool1d; otherwise as MaxUnpool2d.
+
+    >>> pool, unpool = norch.nn.MaxPool1d(2, return_indices=True), norch.nn.MaxUnpool1d(2)
+    >>> unpool(*pool(norch.tensor([[1.0, 2.0, 4.0, 3.0]])))
+    tensor([[0., 2., 4., 0.]])
+    """
 
     _axes, _unpool = 1, "max_unpool1d"
 
@@ -119,6 +124,11 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """The inverse of MaxPool3d; otherwise as MaxUnpool2d."""
+    """The inverse of MaxPool3d; otherwise as MaxUnpool2d.
+
+    >>> pool, unpool = norch.nn.MaxPool3d(2, return_indices=True), norch.nn.MaxUnpool3d(2)
+    >>> unpool(*pool(norch.ones(1, 1, 4, 4, 4))).sum()
+    tensor(8.)
+    """
 
     _axes, _unpool = 3, "max_unpool3d"

@@ -21,7 +21,13 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """The inverse: makes the parameters views of vec. ShapeError if its length is not their number of elements;
-    DTypeError if it holds integers and a parameter requires grad."""
+    DTypeError if it holds integers and a parameter requires grad.
+
+    >>> layer = norch.nn.Linear(2, 1)
+    >>> norch.nn.utils.vector_to_parameters(norch.tensor([1.0, 2.0, 3.0]), layer.parameters())
+    >>> layer.bias.data
+    tensor([3.])
+    """
     listed = list(parameters)
     counts = [param.numel() for param in listed]
     if tuple(vec.shape) != (sum(counts),):

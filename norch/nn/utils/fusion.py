@@ -78,6 +78,11 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """One linear layer that computes bn(linear(x)) in eval mode; as fuse_conv_bn_eval().
 
     bn must have as many features as linear, or one.
+
+    >>> layer, norm = norch.nn.Linear(3, 2).eval(), norch.nn.BatchNorm1d(2).eval()
+    >>> x = norch.ones(1, 3)
+    >>> norch.allclose(norch.nn.utils.fuse_linear_bn_eval(layer, norm)(x), norm(layer(x)))
+    True
     """
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise FusionError(f"fuse_linear_bn_eval: {bn.num_features} features after {linear.out_features}")

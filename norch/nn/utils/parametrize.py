@@ -185,7 +185,11 @@ def _check_result(original: Tensor, result: Any, name: str) -> None:
 
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
-    """Whether module has parametrized parameters or buffers, or one of this name."""
+    """Whether module has parametrized parameters or buffers, or one of this name.
+
+    >>> norch.nn.utils.parametrize.is_parametrized(norch.nn.Linear(3, 2))
+    False
+    """
     lists = module.__dict__.get("parametrizations")
     if not isinstance(lists, ModuleDict) or type(module) is type_before_parametrizations(module):
         return False

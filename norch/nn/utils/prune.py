@@ -148,7 +148,14 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but adds the mask."""
+    """Prunes nothing, but adds the mask.
+
+    >>> layer = norch.nn.Linear(2, 2)
+    >>> pruned = norch.nn.utils.prune.Identity.apply(layer, "weight")
+    >>> layer.weight_mask
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -254,13 +261,24 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Any, name: str) -> Any:
-    """Adds a mask of ones."""
+    """Adds a mask of ones.
+
+    >>> layer = norch.nn.utils.prune.identity(norch.nn.Linear(2, 2), "weight")
+    >>> layer.weight_mask
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Any, name: str, amount: float) -> Any:
-    """Prunes amount elements of module.<name>, at random."""
+    """Prunes amount elements of module.<name>, at random.
+
+    >>> layer = norch.nn.utils.prune.random_unstructured(norch.nn.Linear(2, 2), "weight", amount=0.25)
+    >>> layer.weight_mask.sum()
+    tensor(3.)
+    """
     RandomUnstructured.apply(module, name, amount)
     return module
 
@@ -277,7 +295,12 @@ def l1_unstructured(module: Any, name: str, amount: float, importance_scores: Te
 
 
 def random_structured(module: Any, name: str, amount: float, dim: int) -> Any:
-    """Prunes amount channels of module.<name> along an axis, at random."""
+    """Prunes amount channels of module.<name> along an axis, at random.
+
+    >>> layer = norch.nn.utils.prune.random_structured(norch.nn.Linear(4, 2), "weight", amount=1, dim=0)
+    >>> layer.weight_mask.sum()
+    tensor(4.)
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
@@ -285,13 +308,23 @@ def random_structured(module: Any, name: str, amount: float, dim: int) -> Any:
 def ln_structured(
     module: Any, name: str, amount: float, n: Any, dim: int, importance_scores: Tensor | None = None
 ) -> Any:
-    """Prunes the amount channels of module.<name> along an axis with the least n-norms, of it or importance_scores."""
+    """Prunes the amount channels of module.<name> along an axis with the least n-norms, of it or importance_scores.
+
+    >>> layer = norch.nn.utils.prune.ln_structured(norch.nn.Linear(4, 2), "weight", amount=1, n=2, dim=0)
+    >>> layer.weight_mask.sum()
+    tensor(4.)
+    """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
-    """Prunes module.<name> where mask is 0."""
+    """Prunes module.<name> where mask is 0.
+
+    >>> layer = norch.nn.utils.prune.custom_from_mask(norch.nn.Linear(2, 1), "weight", norch.tensor([[1, 0]]))
+    >>> layer.weight[0, 1].item() == 0
+    True
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -331,7 +364,13 @@ def global_unstructured(
 
 
 def remove(module: Any, name: str) -> Any:
-    """Makes module.<name> a parameter again, with its current, pruned value. ValueError if it is not pruned."""
+    """Makes module.<name> a parameter again, with its current, pruned value. ValueError if it is not pruned.
+
+    >>> layer = norch.nn.utils.prune.l1_unstructured(norch.nn.Linear(2, 2), "weight", amount=0.5)
+    >>> layer = norch.nn.utils.prune.remove(layer, "weight")
+    >>> norch.count_nonzero(layer.weight)
+    tensor(2)
+    """
     for key, hook in _hooks(module, name):
         hook.remove(module)
         del module._forward_pre_hooks[key]
@@ -340,5 +379,9 @@ def remove(module: Any, name: str) -> Any:
 
 
 def is_pruned(module: Any) -> bool:
-    """Whether a parameter of module or of a submodule is pruned."""
+    """Whether a parameter of module or of a submodule is pruned.
+
+    >>> norch.nn.utils.prune.is_pruned(norch.nn.Linear(2, 2))
+    False
+    """
     return any(True for each in module.modules() for _ in _hooks(each))

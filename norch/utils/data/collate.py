@@ -75,7 +75,12 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """A sample without a batch: NumPy arrays become tensors, also within mappings and sequences."""
+    """A sample without a batch: NumPy arrays become tensors, also within mappings and sequences.
+
+    >>> import numpy
+    >>> norch.utils.data.default_convert({"x": numpy.ones(2), "name": "a"})
+    {'x': tensor([1., 1.], dtype=norch.float64), 'name': 'a'}
+    """
     if type(data).__module__ == "numpy":
         return as_tensor(data)
     return _within(default_convert, data)

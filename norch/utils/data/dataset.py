@@ -61,7 +61,14 @@ class IterableDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[T_co]):
-    """The concatenation of several iterable data sets."""
+    """The concatenation of several iterable data sets.
+
+    >>> class Count(norch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([1, 2])
+    >>> list(norch.utils.data.ChainDataset([Count(), Count()]))
+    [1, 2, 1, 2]
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
@@ -158,7 +165,12 @@ def taker(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """The concatenation of several data sets."""
+    """The concatenation of several data sets.
+
+    >>> data = norch.utils.data.ConcatDataset([[1, 2], [3]])
+    >>> len(data), data[2]
+    (3, 3)
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)

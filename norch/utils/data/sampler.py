@@ -62,7 +62,14 @@ def positive(value: Any, name: str) -> int:
 
 
 class Sampler(Generic[T_co]):
-    """Base: a subclass defines `__iter__`, which gives the indices of one epoch, and `__len__`."""
+    """Base: a subclass defines `__iter__`, which gives the indices of one epoch, and `__len__`.
+
+    >>> class Evens(norch.utils.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([0, 2])
+    >>> list(norch.utils.data.DataLoader([5, 6, 7, 8], sampler=Evens(), batch_size=None))
+    [5, 7]
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__} defines no __iter__()")
