@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -21,6 +22,15 @@ ADDRESSES = 4 << 30  # bytes; a sanitizer needs more
 SANITIZED = "san" in os.environ.get("LD_PRELOAD", "")
 
 pytestmark = [pytest.mark.host, pytest.mark.resident]
+
+
+def test_the_page_on_reliability_states_how_many_are_called() -> None:
+    page = ROOT / "docs" / "reliability.md"
+    if not page.exists():
+        pytest.skip("the docs are not here")
+    (stated,) = re.findall(r"calls of everything public, ([\d,]+) functions", page.read_text())
+    count = len(importlib.import_module("walker").callables())
+    assert abs(int(stated.replace(",", "")) - count) < 0.05 * count, (stated, count)
 
 
 def limit() -> None:
