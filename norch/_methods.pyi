@@ -477,7 +477,7 @@ class DeclaredMethods(Handle):
     def quantile(input, q: Operand, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor: """The q-th quantiles of all elements or along dim, NaN if there is a NaN; q is a number or a vector in [0, 1]."""
     def rad2deg(input) -> Tensor: """Radians as degrees. Integers become floats."""
     def rad2deg_(input) -> Self: """rad2deg() in place."""
-    def random_(self, from_: builtins.int | None = ..., to: Any = ..., *, generator: Generator | None = ...) -> Tensor: """Fills with integers from [from_, to), or from [0, from_) without to. The upper bound None, which is the default, stands for the largest integer up to which the dtype holds all integers."""
+    def random_(self, from_: builtins.int | None = ..., to: Any = ..., *, generator: Generator | None = ...) -> Tensor: """Fills with integers from [from_, to), or from [0, from_) without to. None, the default upper bound, is the largest integer up to which the dtype holds all integers."""
     def ravel(input) -> Tensor: """All elements in one axis: a view of a contiguous tensor, else a copy."""
     @property
     def real(self) -> Tensor: ...

@@ -77,7 +77,7 @@ BY_NAME: dict[str, dtype] = {one.name: one for one in DTYPES}
 
 
 class memory_format:  # PyTorch's name
-    """A memory layout that some operations accept. Copies are in C order, whichever is asked for.
+    """A memory layout that some operations accept. Copies are in C order, whichever one is passed.
 
     >>> norch.contiguous_format
     norch.contiguous_format

@@ -60,7 +60,7 @@ class LinAlgError(Error, ArithmeticError):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Memory that a device has not got."""
+    """More memory is asked for than there is."""
 
 
 REFUSALS = (ArgumentError, DTypeError, ShapeError, TypeError)  # errors about what the arguments are

@@ -233,7 +233,7 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Lets load() with weights_only=True take these classes and functions from files, too, and call them.
+    """Lets load() with weights_only=True read these classes and functions from files, and call them.
 
     Each is a class or function, or a pair of it and the name, "module.name", that files have for it.
     """
@@ -245,7 +245,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """The classes and functions that add_safe_globals() has added.
+    """The classes and functions that add_safe_globals() added.
 
     >>> with norch.serialization.safe_globals([range]):
     ...     range in norch.serialization.get_safe_globals()

@@ -102,7 +102,7 @@ def share_memory_(self: Any) -> Any:
     """Moves the elements to shared memory: processes that get the tensor, or are forked later, see each other's writes.
     Does nothing to tensors of other devices, and to what is shared already.
 
-    Error where other tensors see the same memory: they would be left behind.
+    Error if other tensors use the same memory: they would keep the old one.
 
     >>> x = norch.ones(3).share_memory_()
     >>> x.is_shared(), x[1:].is_shared()

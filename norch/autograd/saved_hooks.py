@@ -103,7 +103,7 @@ def _install() -> None:
 
 
 class saved_tensors_hooks:  # PyTorch's name
-    """Within it, pack_hook(x) is kept in place of each tensor that an operation saves for backward(), and
+    """A context in which pack_hook(x) is kept in place of each tensor that an operation saves for backward(), and
     unpack_hook(what it returned) gives the tensor back when it is needed. Hooks may be nested: the innermost count.
 
     >>> kept = []
@@ -133,8 +133,8 @@ def are_active() -> bool:
 
 
 class save_on_cpu(saved_tensors_hooks):  # PyTorch's name
-    """Within it, what operations on another device save for backward() lies in the memory of the host. pin_memory is
-    taken, and has no effect.
+    """A context in which tensors that operations on another device save for backward() are kept in the memory of
+    the host. pin_memory is accepted, and has no effect.
 
     >>> with norch.autograd.graph.save_on_cpu():
     ...     y = norch.ones(3, requires_grad=True).exp()
@@ -145,7 +145,7 @@ class save_on_cpu(saved_tensors_hooks):  # PyTorch's name
 
 
 class disable_saved_tensors_hooks:  # PyTorch's name
-    """Within it, saved_tensors_hooks() raises an Error with this message."""
+    """A context in which saved_tensors_hooks() raises an Error with this message."""
 
     def __init__(self, error_message: str) -> None:
         self.message = error_message

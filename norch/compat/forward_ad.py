@@ -34,14 +34,14 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Leaves the level: its tangents are gone."""
+    """Leaves the level and drops its tangents."""
     if not _levels:
         raise RuntimeError("exit_dual_level: no level is entered")
     _levels.pop()
 
 
 class dual_level:  # PyTorch's name
-    """Within it there are dual numbers.
+    """A context in which there are dual numbers.
 
     >>> fwd = norch.autograd.forward_ad
     >>> with fwd.dual_level():

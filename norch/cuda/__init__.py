@@ -87,7 +87,7 @@ def set_device(device: Any) -> None:
 
 
 class device:  # PyTorch's name
-    """A context in which a device is the current one: ``with norch.cuda.device(1): ...``."""
+    """A context in which a device is current: ``with norch.cuda.device(1): ...``."""
 
     def __init__(self, device: Any):
         self.index = _place(device)[1]

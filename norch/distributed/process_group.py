@@ -112,7 +112,7 @@ class GroupMember:
 
 
 class group:  # noqa: N801  (PyTorch's name)
-    """`group.WORLD`: None, which stands for the group of all."""
+    """`group.WORLD` is None, the group of all ranks."""
 
     WORLD = None
 
@@ -315,7 +315,7 @@ def new_group(
     pg_options: Any = None,
 ) -> Any:
     """A group of some of the ranks, None: of all. Every process calls it, also those that are none of them, which get
-    GroupMember.NON_GROUP_MEMBER. ArgumentError for ranks that do not exist, or stand twice.
+    GroupMember.NON_GROUP_MEMBER. ArgumentError for ranks that do not exist, or occur twice.
 
     timeout: as of init_process_group(), by default the world's. The backend is the world's.
     """

@@ -21,7 +21,7 @@ class ContinuousBernoulli(ByProbs, ExponentialFamily):
     """The density C probs^x (1 - probs)^(1 - x) for x in [0, 1], C = l / tanh(l / 2) with the logit l. probs or logits:
     a number or a tensor.
 
-    Near l = 0 the sums of powers of l stand for the formulas. lims is PyTorch's, which has other limits for that, and
+    Near l = 0 power series in l replace the formulas. lims is PyTorch's, which has other limits for that, and
     has no effect.
 
     >>> norch.distributions.ContinuousBernoulli(0.5).mean

@@ -279,7 +279,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangular ones with a positive diagonal, exp() of theirs.
+    """Square matrices to lower triangular ones whose diagonal is exp() of theirs, and so positive.
 
     >>> norch.distributions.LowerCholeskyTransform()(norch.zeros(2, 2))
     tensor([[1., 0.],

@@ -564,8 +564,8 @@ def bernoulli_(self: Tensor, p: Operand = 0.5, *, generator: Generator | None = 
 
 @method
 def random_(self: Tensor, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None) -> Tensor:
-    """Fills with integers from [from_, to), or from [0, from_) without to. The upper bound None, which is the
-    default, stands for the largest integer up to which the dtype holds all integers."""
+    """Fills with integers from [from_, to), or from [0, from_) without to. None, the default upper bound,
+    is the largest integer up to which the dtype holds all integers."""
     low, high = (0, from_) if to is ... else (from_ or 0, to)
     dtype = self.dtype
     if high is None:  # one beyond the largest integer

@@ -286,9 +286,9 @@ def _is_ndarray(data: Any) -> bool:
 def from_numpy(array: Any) -> Tensor:
     """A tensor over the memory of a NumPy array: writes go both ways, and each keeps the memory alive.
 
-    A read-only array is shared too, with a warning: writes to the tensor are undefined. TypeError for what is no
-    array, as a NumPy scalar; ArgumentError for arrays whose strides are no multiples of the element size; DTypeError
-    for dtypes that norch lacks.
+    A read-only array is shared too, with a warning: writes to the tensor are undefined. TypeError for anything but an
+    array, such as a NumPy scalar; ArgumentError for arrays whose strides are no multiples of the element size;
+    DTypeError for dtypes that norch lacks.
 
     >>> import numpy
     >>> a = numpy.zeros(2)

@@ -18,7 +18,7 @@ class _Marked(type(Tensor)):  # type: ignore[misc]
 
 class Buffer(Tensor, metaclass=_Marked):
     """A buffer of a Module: `self.mean = Buffer(data)` is `self.register_buffer("mean", data)`. It is a plain tensor
-    that shares the memory of data and has a mark, for which isinstance() looks.
+    that shares the memory of data and has a mark that isinstance() looks for.
 
     data: a tensor, by default an empty one; TypeError for anything else. persistent: whether state_dict() has it.
 
