@@ -34,7 +34,7 @@ def ndtri(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The inverse 
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats."""
 def psi(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Derivative of lgamma; NaN at negative integers."""
 def round(input: Tensor, *, decimals: int = ..., out: Tensor | None = ...) -> Tensor: """input rounded to this many decimals (negative: to tens, hundreds ...), halves to the even digit."""
-def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0."""
+def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0. Integers become floats."""
 def softmax(input: Tensor, dim: int, dtype: dtype | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a * log(b), 0 where a is 0 and b no NaN. Integers become floats."""

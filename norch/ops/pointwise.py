@@ -66,9 +66,9 @@ acos = arccos = op(
     aliases=("arccos",),
 )
 atan = arctan = op("atan", "Arc tangent in radians.", grad=lambda g, x: g / (x * x + 1), aliases=("arctan",))
-sinh = op("sinh", "Hyperbolic sine.", grad=lambda g, x: g * x.cosh())
-cosh = op("cosh", "Hyperbolic cosine.", grad=lambda g, x: g * x.sinh())
-tanh = op("tanh", "Hyperbolic tangent.", grad=lambda g, out: tanh_backward(g, out))
+sinh = op("sinh", "Hyperbolic sine. Integers become floats.", grad=lambda g, x: g * x.cosh())
+cosh = op("cosh", "Hyperbolic cosine. Integers become floats.", grad=lambda g, x: g * x.sinh())
+tanh = op("tanh", "Hyperbolic tangent. Integers become floats.", grad=lambda g, out: tanh_backward(g, out))
 asinh = arcsinh = op(
     "asinh", "Inverse hyperbolic sine.", grad=lambda g, x: g * (x * x + 1).rsqrt(), aliases=("arcsinh",)
 )
@@ -91,7 +91,7 @@ erfinv: Any = op(
 )
 lgamma = op("lgamma", "Logarithm of the absolute value of the gamma function.", grad=lambda g, x: g * x.digamma())
 digamma = op("digamma", "Derivative of lgamma; NaN at negative integers.", grad=lambda g, x: g * x.polygamma(1))
-sinc = op("sinc", "sin(pi x) / (pi x), 1 at 0.", grad=lambda g, x: g * slope_of_sinc(x))
+sinc = op("sinc", "sin(pi x) / (pi x), 1 at 0. Integers become floats.", grad=lambda g, x: g * slope_of_sinc(x))
 sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda g, out: sigmoid_backward(g, out))
 relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1)
 floor = op("floor", "The largest integer not above x.", grad=_zeros)

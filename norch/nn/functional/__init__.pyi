@@ -114,7 +114,7 @@ def softmax(input: Tensor, dim: int | None = ..., _stacklevel: int = ..., dtype:
 def softplus(input: Tensor, beta: float = ..., threshold: float = ...) -> Tensor: """log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold. Floats only."""
 def softshrink(input: Tensor, lambd: float = ...) -> Tensor: """x - lambd if x > lambd, x + lambd if x < -lambd, else 0. Floats only; ArgumentError if lambd < 0."""
 def softsign(input: Tensor) -> Tensor: """x / (1 + |x|)."""
-def tanh(input: Tensor) -> Tensor: """Hyperbolic tangent."""
+def tanh(input: Tensor) -> Tensor: """Hyperbolic tangent. Integers become floats."""
 def tanhshrink(input: Tensor) -> Tensor: """x - tanh(x)."""
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = ...) -> Tensor: """x if x > threshold or x is NaN, else value."""
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor: """threshold() in place."""
