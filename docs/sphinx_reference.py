@@ -89,14 +89,27 @@ def _source_pages(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield f"source/{path}", {"title": path, "body": body, "parents": []}, "page.html"
 
 
+def _share_tree(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """One navigation tree for all source files at a depth, which takes longer than all else of a page."""
+    if page.startswith("source/"):
+        tree, trees, depth = context["toctree"], app.norch_trees, page.count("/")
+        context["toctree"] = lambda **options: trees.get(depth) or trees.setdefault(depth, tree(**options))
+
+
 def _outdated(app: Any, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
     """Pages that named files which are gone."""
     return [page for page, named in env.norch_sources.items() if not all((ROOT / path).is_file() for path in named)]
 
 
 def _begin(app: Any) -> None:
+    app.norch_trees = {}
     if not hasattr(app.env, "norch_sources"):
         app.env.norch_sources = {}  # of each page, the files that it names
+
+
+def _merge(app: Any, env: Any, pages: set[str], read: Any) -> None:
+    """What another process has read of pages."""
+    env.norch_sources |= {page: read.norch_sources[page] for page in pages}
 
 
 def source(thing: Any) -> str | None:
@@ -154,8 +167,10 @@ def _signature(
 def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", _begin)
     app.connect("env-get-outdated", _outdated)
+    app.connect("env-merge-info", _merge)
     app.connect("doctree-read", _link)
     app.connect("html-collect-pages", _source_pages)
+    app.connect("html-page-context", _share_tree, priority=400)  # before the theme asks for the tree
     app.connect("autodoc-process-docstring", _say_source, priority=900)  # after what conf.py makes of the text
     app.connect("autodoc-process-signature", _signature)
-    return {"parallel_read_safe": False}
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
