@@ -55,7 +55,7 @@ TESTS = {
     "norch/nn/quantization": "quantization",
     "norch/distributed": "distributed differ",
     "csrc/program": "capture compile",
-    "csrc/python": "capture dlpack getitem grad_mode lib profiler vmap",
+    "csrc/python": "amp capture dlpack getitem grad_mode lib profiler vmap",
     "": "conditions torch_behaviours",
 }
 ACCEPTED = ROOT / "tests" / "mutants.txt"

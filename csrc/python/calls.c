@@ -9,6 +9,7 @@
 #include "../core/tensor.h"
 #include "abi.h"
 #include "calls.h"
+#include "modes.h"
 #include "node.h"
 #include "object.h"
 #include "recording.h"
@@ -150,19 +151,22 @@ static void *py_dtypes_seen(void *self, void *const *given, nr_ssize n) { /* by 
 
 /* ---- rows of ops.def as functions: the call and, if a gradient is wanted, the node ------------------------- */
 
-enum { ROW_OP, ROW_CLASS, ROW_SELECTIONS };
+enum { ROW_OP, ROW_CLASS, ROW_SELECTIONS, ROW_CASTS };
 
 /* The call of a form of row on `inputs` tensors and further arguments, with its node. converts: the caller converts what
- * is no tensor, and calls again; it gets NotImplemented. */
+ * is no tensor, or what autocast casts, and calls again; it gets NotImplemented. */
 static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *given,
                              nr_ssize n) {
     void *arguments[6] = {row->held[ROW_OP]};
+    const int modes = nr_modes();
     if (n < inputs || n > 5) return nr_counted("operation", inputs, n), NULL;
+    if (converts && modes & NR_CASTING && modes & PyLong_AsLongLong(row->held[ROW_CASTS]))
+        return Py_NewRef(NR_NOT_IMPLEMENTED);
     for (int64_t i = 0; converts && i < inputs; i++)
         if (((const nr_object *)given[i])->type != nr_tensor_class) return Py_NewRef(NR_NOT_IMPLEMENTED);
     for (int64_t i = 0; i < n; i++) arguments[i + 1] = given[i];
     norch_tensor *out = call(NULL, arguments, n + 1);
-    if (!out || row->held[ROW_CLASS] == NR_NONE) return out;
+    if (!out || row->held[ROW_CLASS] == NR_NONE || modes & NR_UNRECORDED) return out;
     return nr_record(out, row->held[ROW_CLASS], row->held[ROW_SELECTIONS], given, inputs, given + inputs, n - inputs,
                      inputs > 1 && out->mixed);
 }
@@ -184,14 +188,15 @@ static nr_method forms[][2] = {
 #undef FORM
 };
 
-/* operation(form, op, node_class or None, its selections): two functions of a row. The first gives NotImplemented where
- * an input is not a tensor of the class of results, for the caller to convert; the second takes what was converted. */
+/* operation(form, op, node_class or None, its selections, the modes of autocast in which it casts): two functions of a
+ * row. The first gives NotImplemented where an input is not a tensor of the class of results, or autocast may cast it, for the
+ * caller to convert; the second takes what was converted. */
 NR_BUILTIN(operation) {
     static void *class;
     static nr_member none[] = {{NULL, 0, 0, 0, NULL}};
     int64_t form = 0;
     const int64_t count = sizeof forms / sizeof *forms;
-    if (!nr_counted("operation", 4, n)) return NULL;
+    if (!nr_counted("operation", 5, n)) return NULL;
     const char *name = PyUnicode_AsUTF8AndSize(given[0], NULL);
     while (name && form < count && strcmp(name, forms[form][0].name) != 0) form++;
     if (!name || form == count) return name ? nr_refuse("operation", "a form", given[0]), NULL : NULL;
@@ -200,7 +205,7 @@ NR_BUILTIN(operation) {
     if (!class && !(class = nr_holder_class("norch.Row", none, (nr_slot){0, NULL}, (nr_slot){0, NULL}))) return NULL;
     nr_holder *row = PyType_GenericAlloc(class, 0);
     void *both = row ? PyTuple_New(2) : NULL;
-    for (int i = 0; row && i < 3; i++) row->held[i] = Py_NewRef(given[i + 1]);
+    for (int i = 0; row && i <= ROW_CASTS; i++) row->held[i] = Py_NewRef(given[i + 1]);
     for (int i = 0; both && i < 2; i++) {
         void *function = PyCFunction_NewEx(&forms[form][i], row, NULL);
         if (function && PyTuple_SetItem(both, i, function) == 0) continue;

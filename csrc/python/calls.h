@@ -51,8 +51,8 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * from_array(a): arrays of NumPy (arrays.c). region(x, index): a view, or None if the index holds more than integers,
  * slices, ... and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor, whether its memory is
  * read-only).
- * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). grad_mode()
- * (grad_mode.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(): calls.c. set_batched(),
+ * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). modes()
+ * (modes.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(): calls.c. set_batched(),
  * sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c.
  * mpi_all_reduce(): mpi.c. */
 #define NR_TENSOR_CALLS(ROW) \
@@ -73,7 +73,7 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(from_dlpack)         \
     ROW(guard_class)         \
     ROW(call_locked)         \
-    ROW(grad_mode)           \
+    ROW(modes)               \
     ROW(node_class)          \
     ROW(bind_views)          \
     ROW(trace_nodes)         \

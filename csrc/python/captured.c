@@ -5,17 +5,12 @@
 #include "holder.h"
 #include "recording.h"
 
-static bool in_autocast; /* of a thread: Python must look up the recording for the setting */
-static bool with_hooks;  /* on saved tensors, of a thread: Python must see whether of this one */
+static bool with_hooks; /* on saved tensors, of a thread: Python must see whether of this one */
 
-/* captured_slow_path(whether a thread has autocast on, or None): while one has, all calls go to _call_slow_path(). None:
- * from now on, as saved_tensors_hooks() was used. */
+/* captured_slow_path(): from now on all calls go to _call_slow_path(), as saved_tensors_hooks() was used. */
 NR_BUILTIN(captured_slow_path) {
-    if (!nr_counted("captured_slow_path", 1, n)) return NULL;
-    if (given[0] == NR_NONE)
-        with_hooks = true;
-    else
-        in_autocast = PyObject_IsTrue(given[0]) == 1;
+    if (!nr_counted("captured_slow_path", 0, n)) return NULL;
+    with_hooks = true;
     return Py_NewRef(NR_NONE);
 }
 
@@ -40,7 +35,9 @@ static void *replayed(nr_holder *self, void *program, void *out, void *arguments
 
 static void *call(nr_holder *self, void *arguments, void *named) {
     void *latest = self->held[0], *program = self->held[1]; /* NULL before the first reset() */
-    if (!latest || !program || latest == NR_NONE || in_autocast || with_hooks || (named && PyDict_Size(named)))
+    if (!latest || !program || latest == NR_NONE || with_hooks || (named && PyDict_Size(named)))
+        return call_slow_path(self, arguments, named);
+    if (nr_modes() & NR_CASTING) /* Python looks up the recording for the setting */
         return call_slow_path(self, arguments, named);
     nr_recording *r = nr_recording_of("call", latest);
     if (!r) return NULL;

@@ -6,7 +6,7 @@
 
 #include "../core/tensor.h"
 #include "calls.h"
-#include "grad_mode.h"
+#include "modes.h"
 
 #define SLOT_NEW 65 /* Py_tp_new */
 #define IS_CLASS (1u << 31)
@@ -280,7 +280,6 @@ norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, v
                         void *const *others, int64_t others_count, bool broadcast) {
     int64_t wanted;
     nr_ssize count = 0;
-    if (!nr_grad_enabled()) return out;
     void *edges = edges_of(inputs, n, &wanted), *metas = NULL, *saved = NULL;
     if (!edges && !PyErr_Occurred()) return out;
     nr_holder *node = edges ? make_node(node_class) : NULL;
@@ -330,6 +329,7 @@ NR_BUILTIN(record) {
     const int64_t others_count = n < 4 ? 0 : count < 0 ? -1 : items_of("record", given[3], false, others);
     if (count < 0 || others_count < 0) return NULL;
     const bool broadcast = n == 5 && PyObject_IsTrue(given[4]) == 1;
+    if (!nr_grad_enabled()) return Py_NewRef(given[1]);
     return nr_record(Py_NewRef(given[1]), given[0], NULL, inputs, count, others, others_count, broadcast);
 }
 
@@ -384,7 +384,7 @@ NR_BUILTIN(record_view) {
     norch_tensor *x = (norch_tensor *)given[2], *out = Py_NewRef(given[1]);
     const bool is_view = n == 5 || PyObject_IsTrue(given[5]) == 1;
     if (is_view && !nr_share_version(x, out)) return NULL;
-    out = nr_record(out, given[0], NULL, given + 2, 1, given + 3, 2, false);
+    if (nr_grad_enabled()) out = nr_record(out, given[0], NULL, given + 2, 1, given + 3, 2, false);
     if (!out || !is_view) return out;
     void *view = view_now(x, given[3], given[4]), *before = out->view;
     if (!view) {

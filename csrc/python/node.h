@@ -13,7 +13,7 @@ enum { NR_NODE_EDGES, NR_NODE_SEQ, NR_NODE_HOOKS, NR_NODE_METAS, NR_NODE_SAVED, 
 #define NR_SAVES_META 64
 #define NR_SAVES_RESULT 127
 
-/* out, with a node of node_class if this thread records and a gradient is wanted; on failure NULL, and out is released.
+/* In a thread that records: out, with a node of node_class if a gradient is wanted; on failure NULL, and out is released.
  * inputs: n tensors or None; others: the other values that the class's SavePlan names. selections: the class's, or NULL.
  * broadcast: the engine sums and casts the gradients back to the inputs' shapes and dtypes. */
 norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, void *const *inputs, int64_t n,

@@ -5,7 +5,7 @@
 #include "../program/program.h"
 #include "abi.h"
 #include "calls.h"
-#include "grad_mode.h"
+#include "modes.h"
 #include "object.h"
 
 typedef enum nr_grad_rule {

@@ -5,7 +5,7 @@
 
 #include "../core/device.h"
 #include "../core/memory.h"
-#include "grad_mode.h"
+#include "modes.h"
 #include "node.h"
 #include "recording.h"
 

@@ -1,4 +1,4 @@
-"""Entries: code that functions begin with while autocast casts, or __torch_function__ may override them.
+"""Entries: code that functions begin with while __torch_function__ may override them.
 
 An entry replaces the __code__ of a function. So the function stays the same object, under all names that programs have
 imported, and costs nothing more while nobody needs its entry.
@@ -18,14 +18,13 @@ NOTHING = object()  # what an override gives where there is none
 
 
 @cache
-def _template(cells: int, casting: bool) -> CodeType:
+def _template(cells: int) -> CodeType:
     """The code of an entry; texts stand for its constants. It has as many free variables as the code it replaces."""
     names = ", ".join(f"cell{i}" for i in range(cells))
-    quick = """
-        if not named and 'are_plain'('map'('type', arguments)): return 'original'(*arguments)"""
     text = f"""
 def around({names}):
-    def begin(*arguments, **named):{"" if casting else quick}
+    def begin(*arguments, **named):
+        if not named and 'are_plain'('map'('type', arguments)): return 'original'(*arguments)
         return 'entry'.run(arguments, named); {names}
     return begin
 """
@@ -40,12 +39,10 @@ class Entry:
     """A function and what it begins with.
 
     original    the function as it is without an entry
-    cast        None, or what autocast does with a call: cast(arguments, named)
     override    None, or override(arguments, named), which gives NOTHING where the call is not overridden
     """
 
-    __slots__ = ("cast", "function", "original", "override")
-    cast: Any
+    __slots__ = ("function", "original", "override")
     override: Any
 
     def __init__(self, function: FunctionType):
@@ -56,22 +53,21 @@ class Entry:
         for name in ("__kwdefaults__", "__annotations__", "__doc__", "__module__", "__qualname__"):
             setattr(self.original, name, getattr(function, name))
         self.original.__dict__.update(function.__dict__)
-        self.cast = self.override = None
+        self.override = None
 
-    def change(self, **stages: Any) -> None:
-        """Sets cast or override."""
-        for name, stage in stages.items():
-            setattr(self, name, stage)
+    def change(self, override: Any) -> None:
+        """Sets override."""
+        self.override = override
         code: CodeType = self.original.__code__
         attributes = vars(self.function)
-        if self.cast is self.override is None:
+        if override is None:
             self.function.__code__ = code
             if attributes.get("__wrapped__") is self.original:
                 del attributes["__wrapped__"]
             return
         attributes.setdefault("__wrapped__", self.original)  # where inspect finds the signature
         constants = {"entry": self, "are_plain": PLAIN.issuperset, "map": map, "type": type, "original": self.original}
-        template = _template(len(code.co_freevars), self.cast is not None)
+        template = _template(len(code.co_freevars))
         self.function.__code__ = template.replace(
             co_consts=tuple([constants.get(x, x) if type(x) is str else x for x in template.co_consts]),
             co_name=code.co_name,
@@ -81,13 +77,8 @@ class Entry:
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A call of the function through its entry."""
-        if self.override is not None:
-            found = self.override(arguments, named)
-            if found is not NOTHING:
-                return found
-        if self.cast is not None:
-            return self.cast(arguments, named)
-        return self.original(*arguments, **named)
+        found = self.override(arguments, named)
+        return self.original(*arguments, **named) if found is NOTHING else found
 
 
 _entries: dict[int, Entry] = {}  # by the id of the function, which the entry keeps

@@ -9,19 +9,34 @@ from typing import Any, TypeVar, overload
 
 from .._package.exports import publish
 from .._tensor.handle import Handle
+from ..autograd.autocast import DEVICE_TYPES, current, using
+from ..autograd.grad_mode import mode
 from ..cuda import is_available
 from ..dtype import bfloat16, float16, float64
 from ..dtype import dtype as DType
-from .entries import change, using
-from .state import DEVICE_TYPES, ELSEWHERE, position, state
+from ..errors import DeviceError
 
 F = TypeVar("F", bound=Callable[..., Any])
+# Types of device of PyTorch alone, for which autocast is off, and to which dtype PyTorch casts there.
+_ELSEWHERE = {
+    **dict.fromkeys(("ipu", "mps", "mtia", "privateuseone", "xpu"), float16),
+    **dict.fromkeys(("hpu", "maia", "xla"), bfloat16),
+}
 
 __all__ = [
     "autocast", "clear_autocast_cache", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available",
     "is_autocast_cache_enabled", "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype",
     "set_autocast_enabled",
 ]  # fmt: skip
+
+
+def _position(device_type: str, name: str) -> int:
+    """The index of a type of device in a Setting. ValueError if it is no str, DeviceError for an unknown type."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"{name}: device_type must be a str, not {type(device_type).__name__}")
+    if device_type not in DEVICE_TYPES:
+        raise DeviceError(f"{name}: there is no autocast for device_type {device_type!r}, only for 'cpu' and 'cuda'")
+    return DEVICE_TYPES.index(device_type)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -40,7 +55,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     ...     print(norch.is_autocast_enabled("cpu"))
     True
     """
-    return device_type not in ELSEWHERE and state.setting.enabled[position(device_type, "is_autocast_enabled")]
+    return device_type not in _ELSEWHERE and current().enabled[_position(device_type, "is_autocast_enabled")]
 
 
 def get_autocast_dtype(device_type: str) -> DType:
@@ -49,9 +64,9 @@ def get_autocast_dtype(device_type: str) -> DType:
     >>> norch.get_autocast_dtype("cpu")
     norch.bfloat16
     """
-    if device_type in ELSEWHERE:
-        return ELSEWHERE[device_type]
-    return state.setting.dtypes[position(device_type, "get_autocast_dtype")]
+    if device_type in _ELSEWHERE:
+        return _ELSEWHERE[device_type]
+    return current().dtypes[_position(device_type, "get_autocast_dtype")]
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -60,7 +75,7 @@ def is_autocast_cache_enabled() -> bool:
     >>> norch.is_autocast_cache_enabled()
     True
     """
-    return state.setting.caching
+    return current().caching
 
 
 def _with(values: tuple[Any, ...], i: int, value: Any) -> tuple[Any, ...]:
@@ -75,8 +90,8 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     True
     >>> norch.set_autocast_enabled("cpu", False)
     """
-    i, setting = position(device_type, "set_autocast_enabled"), state.setting
-    change(setting.changed(enabled=_with(setting.enabled, i, bool(enabled))))
+    i, setting = _position(device_type, "set_autocast_enabled"), current()
+    mode.autocast = setting.changed(enabled=_with(setting.enabled, i, bool(enabled)))
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
@@ -84,10 +99,10 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
 
     >>> norch.set_autocast_dtype("cpu", norch.bfloat16)
     """
-    i, setting = position(device_type, "set_autocast_dtype"), state.setting
+    i, setting = _position(device_type, "set_autocast_dtype"), current()
     if not isinstance(dtype, DType):
         raise TypeError(f"set_autocast_dtype: dtype must be a norch.dtype, not {type(dtype).__name__}")
-    change(setting.changed(dtypes=_with(setting.dtypes, i, dtype)))
+    mode.autocast = setting.changed(dtypes=_with(setting.dtypes, i, dtype))
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
@@ -95,7 +110,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
     >>> norch.set_autocast_cache_enabled(True)
     """
-    change(state.setting.changed(caching=bool(enabled)))
+    mode.autocast = current().changed(caching=bool(enabled))
 
 
 def clear_autocast_cache() -> None:
@@ -103,8 +118,8 @@ def clear_autocast_cache() -> None:
 
     >>> norch.clear_autocast_cache()
     """
-    if state.setting.cache is not None:
-        state.setting.cache.clear()
+    if (cache := current().cache) is not None:
+        cache.clear()
 
 
 class autocast(using):  # noqa: N801  (PyTorch's name)
@@ -132,9 +147,9 @@ class autocast(using):  # noqa: N801  (PyTorch's name)
     def __init__(
         self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None
     ):
-        self._position = position(device_type, "autocast")
+        self._position = _position(device_type, "autocast")
         self.device = device_type
-        self.fast_dtype = state.setting.dtypes[self._position] if dtype is None else dtype
+        self.fast_dtype = current().dtypes[self._position] if dtype is None else dtype
         if not isinstance(self.fast_dtype, DType):
             raise TypeError(f"autocast: dtype must be a norch.dtype, not {type(dtype).__name__}")
         if enabled and self.fast_dtype not in (bfloat16, float16):
@@ -146,11 +161,11 @@ class autocast(using):  # noqa: N801  (PyTorch's name)
             warnings.warn("autocast: there is no CUDA device; it is off here", stacklevel=2)
             enabled = False
         self._enabled = bool(enabled)
-        self._caching = state.setting.caching if cache_enabled is None else bool(cache_enabled)
+        self._caching = current().caching if cache_enabled is None else bool(cache_enabled)
         self._restores = []
 
     def __enter__(self) -> Any:
-        before, i = state.setting, self._position
+        before, i = current(), self._position
         setting = before.changed(  # not kept here: its casts go with the last `with` that has it
             enabled=_with(before.enabled, i, self._enabled),
             dtypes=_with(before.dtypes, i, self.fast_dtype),
@@ -215,7 +230,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: DType | None =
     ...     Product.apply(norch.ones(2, 2), norch.ones(2, 2)).dtype
     norch.float32
     """
-    position(device_type, "custom_fwd")
+    _position(device_type, "custom_fwd")
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -239,7 +254,7 @@ def custom_bwd(bwd: None = ..., *, device_type: str) -> Callable[[F], F]: ...
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorates backward(ctx, ...) of a norch.autograd.Function: it runs with autocast as forward did, which
     custom_fwd decorates."""
-    position(device_type, "custom_bwd")
+    _position(device_type, "custom_bwd")
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 

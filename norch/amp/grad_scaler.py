@@ -8,6 +8,7 @@ from typing import Any
 
 from .._package.exports import publish
 from ..autograd import no_grad
+from ..autograd.autocast import DEVICE_TYPES
 from ..cuda import is_available
 from ..device import device as Device
 from ..dtype import float16, float32, int32
@@ -17,7 +18,6 @@ from ..ops.create import full
 from ..ops.pointwise import isfinite, where
 from ..optim import Optimizer
 from ..tensor import Tensor
-from .state import DEVICE_TYPES
 
 __all__ = ["GradScaler"]
 

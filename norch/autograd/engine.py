@@ -21,6 +21,7 @@ from .._tensor.handle import Handle, full_of
 from ..dtype import complex64
 from ..errors import DTypeError, Error, ShapeError
 from .anomaly import current as anomaly_mode
+from .autocast import autocast_off, current
 from .broadcast import unbroadcast
 from .grad_mode import mode, set_grad_enabled
 from .halves import HALVES
@@ -151,6 +152,9 @@ def walk(
 ) -> None:
     """Walks back from roots, (node, gradient) pairs, and adds to the .grad of the leaves that it reaches. With targets
     it collects their gradients instead, in targets.found, and no .grad of a leaf changes."""
+    if mode.casting and current().active:
+        with autocast_off():
+            return walk(roots, retain_graph, create_graph, targets)
     if create_graph:
         from .reachable import open_all  # lazy: few programs take second derivatives
 

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
     class _Mode:
         enabled: bool
+        autocast: Any
+        casting: bool
 
 
-mode: _Mode = lib.norch_grad_mode()  # `enabled` belongs to each thread (csrc/python/grad_mode.c)
+# Of each thread: enabled, and autocast, its setting (autocast.py). Of the process: whether a thread casts.
+mode: _Mode = lib.norch_modes()  # csrc/python/modes.c
 # Setters without Python code, as Guard.__exit__ must not be interrupted.
 _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}
 

@@ -22,6 +22,7 @@ from ..autograd.differentiable import differentiable
 from ..dtype import get_default_dtype
 from ..errors import ArgumentError, BoundsError, DTypeError
 from ..ops._arguments import named_function, rename_errors
+from ..ops._autocast import autocast
 from ..ops._instead import guard
 from ..ops._operand import tensor_of
 from ..ops._out import take_out
@@ -202,11 +203,13 @@ def _forms(
     last = {_to_complex: 6, _from_real: 4, _to_real: 10}[way]
     example = f"\n\n>>> norch.fft.{name}%s(norch.ones(4, 6)).shape\nnorch.Size([4, {last}])\n"
     about_all = f"{many}, along the dimensions dim: by default all, or the last len(s)."
-    return (
+    made = (
         named_function(along_one, name, one),
         named_function(along_two, f"{name}2", f"{many}, along two dimensions." + example % 2),
         named_function(along_all, f"{name}n", about_all + example % "n"),
     )
+    first, second, third = map(autocast("float32 -"), made)
+    return first, second, third
 
 
 fft, fft2, fftn = _forms(

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError, one_of
+from ..ops._autocast import autocast
 from ..ops._checks import check_count, with_ndim
 from ..ops.copy import cat, stack
 from ..ops.matmul import linear
@@ -31,18 +32,22 @@ State = tuple[Tensor, ...]  # (h,), or (h, c) of an LSTM
 Step = Callable[[Tensor, State, Tensor, Tensor | None], State]
 
 
+@autocast("- lower")
 def _tanh(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
     return ((gates + linear(state[0], weight, bias)).tanh(),)
 
 
+@autocast("- lower")
 def _relu(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
     return ((gates + linear(state[0], weight, bias)).relu(),)
 
 
+@autocast("- lower")
 def _lstm(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
     return _fused(gates, state[0], state[1], weight, bias) or lstm_step(gates, state, weight, bias)
 
 
+@autocast("- lower")
 def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
     return _fused(gates, state[0], None, weight, bias) or gru_step(gates, state, weight, bias)
 

@@ -4,9 +4,12 @@ functions made at run time. _operand.py has the helpers of all operations."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from .._package.typing import Any, Tensor, TypeVar, cast
+from .._package.typing import Any, Tensor, TypeVar, overload
 from .._tensor.handle import Handle
+from ..autograd.grad_mode import mode
+from ._autocast import in_autocast, policy
 from ._instead import instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error, tensor_of
 
@@ -20,11 +23,19 @@ def tensors_of(values: Any, name: str) -> list[Tensor]:
     return [tensor_of(x, name) for x in values]
 
 
-def rename_errors(function: F) -> F:
+@overload
+def rename_errors(function: F) -> F: ...
+@overload
+def rename_errors(*, autocast: str) -> Callable[[F], F]: ...
+def rename_errors(function: Any = None, *, autocast: str = "") -> Any:
     """Makes the errors of a composed function name it."""
+    if function is None:
+        return partial(rename_errors, autocast=autocast)
 
     @wraps(function)
     def composed(*arguments: Any, **named: Any) -> Any:
+        if mode.casting and autocast and (out := in_autocast(composed, *arguments, **named)) is not None:
+            return out
         try:
             return function(*arguments, **named)
         except RENAMED_ERRORS as error:
@@ -32,7 +43,7 @@ def rename_errors(function: F) -> F:
                 composed, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
             )
 
-    return cast(F, composed)
+    return policy(autocast)(composed)
 
 
 def named_function(function: F, name: str, about: str) -> F:

@@ -8,11 +8,14 @@ autograd/derivative.py applies it to gradient functions of more than one operati
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from .._binding.library import constants
-from .._package.typing import Any, TypeVar, cast
+from .._package.typing import Any, TypeVar, overload
 from .._tensor.handle import Handle
+from ..autograd.grad_mode import mode
 from ..autograd.halves import HALVES, widened
+from ._autocast import in_autocast, policy
 from ._instead import instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error
 
@@ -21,12 +24,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 _WIDE = tuple(constants[name] for name in ("FLOAT32", "FLOAT64"))
 
 
-def composed(function: F, mixed: bool = False) -> F:
+@overload
+def composed(function: F) -> F: ...
+@overload
+def composed(*, mixed: bool = ..., autocast: str = ...) -> Callable[[F], F]: ...
+def composed(function: Any = None, *, mixed: bool = False, autocast: str = "") -> Any:
     """rename_errors() of a function that computes: of halves in float32, rounded once. mixed: also beside other
     floats, by which halves are otherwise promoted, or refused."""
+    if function is None:
+        return partial(composed, mixed=mixed, autocast=autocast)
 
     @wraps(function)
     def once(*arguments: Any, **named: Any) -> Any:
+        if mode.casting and autocast and (out := in_autocast(once, *arguments, **named)) is not None:
+            return out
         try:
             if (arguments and getattr(arguments[0], "_dtype", -1) in _WIDE) or (
                 kind := _halves_among((*arguments, *named.values()), mixed)
@@ -39,7 +50,7 @@ def composed(function: F, mixed: bool = False) -> F:
                 once, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
             )
 
-    return cast(F, once)
+    return policy(autocast)(once)
 
 
 def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from .._binding.library import lib
 from .._package.typing import Any, Tensor
 from .._tensor.handle import Handle, version_counter_of
+from ..autograd.autocast import autocast_off, current
 from ..autograd.grad_mode import enable_grad, mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.node import Leaf
@@ -47,6 +48,9 @@ def _composed_(function: Function, is_operator: bool) -> Function:
     def function_(self: Tensor, *arguments: Any, **named: Any) -> Any:
         if is_operator and operand(arguments[0], name) is NotImplemented:
             return NotImplemented
+        if mode.casting and current().active:
+            with autocast_off():
+                return function_(self, *arguments, **named)
         check_writable(self, name)
         old = self
         if mode.enabled:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
-from .._package.typing import Any, Operand, Tensor, TypeVar, cast
+from .._package.typing import Any, Operand, Tensor, TypeVar, overload
 from .._tensor.handle import Handle
+from ..autograd.grad_mode import mode
 from ..errors import Error, rename_error
+from ._autocast import in_autocast, policy
 from ._instead import instead, others, wraps
 from ._out import written
 from .values import number_or_array
@@ -100,8 +103,14 @@ def refused(function: Any, name: str, is_operator: bool, *given: Any) -> Any:
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 
-def numpy_names(function: F) -> F:
+@overload
+def numpy_names(function: F) -> F: ...
+@overload
+def numpy_names(*, autocast: str) -> Callable[[F], F]: ...
+def numpy_names(function: Any = None, *, autocast: str = "") -> Any:
     """Makes function take NumPy's names of its arguments too, as PyTorch's do, and out=."""
+    if function is None:
+        return partial(numpy_names, autocast=autocast)
 
     @wraps(function)
     def renamed(*arguments: Any, **named: Any) -> Any:
@@ -111,6 +120,8 @@ def numpy_names(function: F) -> F:
             for theirs, ours in _NUMPY_NAMES.items():
                 if theirs in named:
                     named[ours] = named.pop(theirs)
+        if mode.casting and autocast and (out := in_autocast(renamed, *arguments, **named)) is not None:
+            return out
         try:
             return function(*arguments, **named)
         except RENAMED_ERRORS as error:
@@ -119,4 +130,4 @@ def numpy_names(function: F) -> F:
             )
 
     renamed.has_out = True  # for take_out()
-    return cast(F, renamed)
+    return policy(autocast)(renamed)

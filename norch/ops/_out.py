@@ -13,6 +13,7 @@ from types import CellType, FunctionType
 from .._binding.library import lib
 from .._package.typing import TYPE_CHECKING, Any
 from .._tensor.handle import Handle
+from ..autograd.autocast import autocast_off, current
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge
@@ -252,6 +253,9 @@ def signature_with_out(known: Signature) -> Signature:
 
 def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
     """out, a tensor or a tuple of them, with what function gives in it. Nothing is written where an error is raised."""
+    if mode.casting and current().active:
+        with autocast_off():
+            return written(function, arguments, named, out)
     name = function.__name__
     given = (out,) if isinstance(out, Handle) else tuple(out) if isinstance(out, (tuple, list)) else (None,)
     for x in given:

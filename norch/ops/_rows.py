@@ -17,6 +17,7 @@ from ..autograd.inplace import check_writable, finish_write
 from ..autograd.outlive import snapshot
 from ..autograd.record import gradient_edge
 from ..dtype import get_default_dtype
+from ._autocast import casts_of, in_autocast
 from ._operand import kernel_operand, operand, refused
 
 OPCODES = {name: op for op, name in enumerate(listed(lib.norch_op_name))}
@@ -27,10 +28,11 @@ REDUCTION_LAYOUT: tuple[str, ...] = ("x", "out", "x_meta", "axes", "keepdim", "p
 REDUCTION_OTHERS = ("axes", "keepdim", "dtype", "param")
 
 
-def _calls(form: str, name: str, node_class: type[OpNode] | None) -> Any:
-    """Two functions that call a row and record it. The first gives NotImplemented where an input is no Tensor."""
+def _calls(form: str, name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any:
+    """Two functions that call a row and record it. The first gives NotImplemented where an input is no Tensor, and in
+    a thread that casts if there is a policy."""
     selections = None if node_class is None else node_class.selections
-    return lib.norch_operation(form, OPCODES[name], node_class, selections)
+    return lib.norch_operation(form, OPCODES[name], node_class, selections, casts_of(autocast))
 
 
 def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, ...]]:
@@ -43,13 +45,15 @@ def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, .
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 
-def unary(name: str, node_class: type[OpNode] | None) -> Any:
+def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any:
     """The function of a UNARY row. node_class: that of its derivative, or None."""
-    call, converted = _calls("unary", name, node_class)
+    call, converted = _calls("unary", name, node_class, autocast)
 
     def function(input: Tensor) -> Tensor:  # PyTorch's name
         out = call(input)
         if out is not NotImplemented:
+            return out
+        if mode.casting and (out := in_autocast(function, input)) is not None:
             return out
         if (x := operand(input, name)) is NotImplemented:
             return refused(function, name, False, input)
@@ -83,14 +87,16 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
 
-def binary(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
+def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is_operator: bool = False) -> Any:
     """The function of a BINARY row. As an operator it gives NotImplemented for what is no tensor, number or array."""
-    call, converted = _calls("binary", name, node_class)
+    call, converted = _calls("binary", name, node_class, autocast)
     is_comparison = name in ("eq", "ne", "lt", "le", "gt", "ge")
 
     def function(input: Any, other: Any) -> Tensor:
         out = call(input, other)
         if out is not NotImplemented:
+            return out
+        if mode.casting and (out := in_autocast(function, input, other)) is not None:
             return out
         if (a := operand(input, name)) is NotImplemented:
             return refused(function, name, is_operator, input, other)

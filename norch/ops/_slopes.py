@@ -51,3 +51,14 @@ def over_square(g: Any, a: Any, b: Any) -> Any:
     a, b = a.to(g.dtype), b.to(g.dtype)
     norm = a * a + b * b
     return g * (a / norm.where(norm != 0, math.inf))
+
+
+def flat(g: Tensor) -> Tensor:
+    """The gradient of a step function: 0 wherever it exists."""
+    return g.new_zeros(g.shape)
+
+
+def grad_of_sgn(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    """(g - out Re(conj(g) out)) / |x|: the part of g that is tangential to the unit circle at out. 0 at x = 0."""
+    size = x.abs().where(x != 0, 1)  # a quotient by 0 has no derivative, even where it is left out
+    return ((g - out * (g.conj() * out).real) / size).where(x != 0, 0)

@@ -19,6 +19,7 @@ from ..dtype import bool_, finfo, float32
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..random import Generator
+from ._autocast import in_autocast, policy
 from ._halves import composed
 from ._operand import tensor_of
 from .composed.shape import broadcast_shapes
@@ -196,6 +197,7 @@ def _cast_mask(mask: Tensor, dtype: DType) -> Tensor:
     return mask.to(dtype)
 
 
+@policy("lower")
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -217,6 +219,10 @@ def scaled_dot_product_attention(
     >>> norch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]
     tensor([1., 0.])
     """
+    if mode.casting:
+        options = attn_mask, dropout_p, is_causal, scale, enable_gqa
+        if (out := in_autocast(scaled_dot_product_attention, query, key, value, *options)) is not None:
+            return out
     name = "scaled_dot_product_attention"
     for what, x in (("query", query), ("key", key), ("value", value)):
         if not isinstance(x, Handle):

@@ -13,9 +13,11 @@ from .._binding.library import lib
 from .._package.typing import Any, Tensor
 from ..autograd.derivative import view_derivative
 from ..autograd.differentiable import differentiable
+from ..autograd.grad_mode import mode
 from ..autograd.record import record_view
 from ..errors import DTypeError
 from ._arguments import rename_errors
+from ._autocast import in_autocast, policy
 from ._checks import floats_of
 from ._operand import as_operand, tensor_of
 from .copy import stack
@@ -51,6 +53,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return record_view(_AsReal, lib.norch_view_as_real(tensor_of(input, "view_as_real")), input, view_as_real, ())
 
 
+@policy("float32 -")
 def view_as_complex(input: Tensor) -> Tensor:
     """A view of pairs (..., 2) of float32 or float64 as complex numbers (...): the inverse of view_as_real().
 
@@ -59,6 +62,8 @@ def view_as_complex(input: Tensor) -> Tensor:
     >>> norch.view_as_complex(norch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([1.+2.j, 3.+4.j])
     """
+    if mode.casting and (out := in_autocast(view_as_complex, input)) is not None:
+        return out
     x = tensor_of(input, "view_as_complex")
     return record_view(_AsComplex, lib.norch_view_as_complex(x), x, view_as_complex, ())
 
@@ -113,7 +118,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     return view_as_complex(stack((re, im), -1))
 
 
-@rename_errors
+@rename_errors(autocast="float32 -")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """abs e**(i angle): complex numbers of absolute values and angles in radians.
 

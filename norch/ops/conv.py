@@ -214,9 +214,9 @@ def _all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> b
     return True
 
 
-def _rounding(axes: int) -> Callable[[Any], Any]:
+def _entry(axes: int) -> Callable[[Any], Any]:
     """The library rounds halves once; over three axes several calls of it are summed."""
-    return composed if axes == 3 else rename_errors
+    return composed(autocast="lower") if axes == 3 else rename_errors(autocast="lower")
 
 
 def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
@@ -241,7 +241,7 @@ def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
         before, after = paddings(name, padding, weight, steps, dilations, axes)
         return run(name, axes, input, weight, bias, (steps, before, after, dilations, groups))
 
-    return _rounding(axes)(named_function(function, name, about))
+    return _entry(axes)(named_function(function, name, about))
 
 
 def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
@@ -268,7 +268,7 @@ def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) ->
         size, after = _transposed_sizes(name, input, weight, steps, before, dilations, output_padding)
         return run(name, axes, input, weight, bias, (steps, before, after, dilations, groups), size)
 
-    return _rounding(axes)(named_function(function, name, about))
+    return _entry(axes)(named_function(function, name, about))
 
 
 def _transposed_sizes(

@@ -19,12 +19,13 @@ from ..dtype import DTYPES, check_fits, check_format, dtype_named, fits, iinfo
 from ..dtype import dtype as DType
 from ..errors import ArgumentError
 from ._arguments import named_function, tensors_of
+from ._autocast import in_autocast, policy
+from ._cast import Cast, cast
 from ._operand import as_operand, kernel_operand, operand, tensor_of
 from .op import METHODS, method
 from .view import select, slice_
 
 _Clone = derivative("clone", grad=lambda g: g, shares_grad=True)
-_Cast = derivative("cast", grad=lambda g: g, shares_grad=True)  # to another dtype or device; the engine casts back
 
 
 @method
@@ -58,14 +59,6 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     if memory_format is not None:
         check_format(memory_format, "contiguous")
     return x if x._contiguous else clone(x)
-
-
-def cast(x: Tensor, dtype: DType) -> Tensor:
-    """x in another dtype; x itself if it has it. Between floats and complex dtypes the gradient passes, cast back."""
-    if x.dtype is dtype:
-        return x
-    out = lib.norch_cast(x, dtype.code)
-    return record(_Cast, out, (x,), (), True) if dtype.kind in "fc" else out
 
 
 def parse_to(
@@ -129,7 +122,7 @@ def to(
     if device is not None:
         out = lib.norch_to_device(x, device_code(device), non_blocking)
         if out is not x:
-            record(_Cast, out, (x,), (), True)
+            record(Cast, out, (x,), (), True)
     if dtype is not None:
         out = cast(out, dtype_named(dtype))
     return clone(out) if copy and out is x else out
@@ -193,12 +186,15 @@ def zero_(x: Tensor) -> Tensor:
     return x
 
 
+@policy("widest -")
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """The tensors joined along dim (NumPy's name: axis); all other sizes must agree, and dtypes are promoted.
 
     >>> norch.cat([norch.zeros(1), norch.ones(2)])
     tensor([0., 1., 1.])
     """
+    if mode.casting and (out := in_autocast(cat, tensors, dim, axis=axis)) is not None:
+        return out
     listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "cat")  # C checks each
     dim = dim if axis is None else axis
     out = lib.norch_cat(listed, dim)
@@ -220,6 +216,7 @@ def _cat_grad(g: Tensor, needs_input_grad: tuple[bool, ...], metas: Any, dim: in
 _Cat = derivative("cat", (), backward=_cat_grad, layout=("metas", "dim"), shares_grad=True)
 
 
+@policy("widest -")
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of the same shape, joined along a new axis dim (NumPy's name: axis).
 
@@ -227,6 +224,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -
     tensor([[1, 2],
             [3, 4]])
     """
+    if mode.casting and (out := in_autocast(stack, tensors, dim, axis=axis)) is not None:
+        return out
     listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, "stack")  # C checks each
     dim = dim if axis is None else axis
     return record_sequence(_Stack, lib.norch_stack(listed, dim), listed, dim)

@@ -20,12 +20,14 @@ from .._binding.library import lib
 from .._binding.numbers import flag
 from .._package.typing import Any, Index, Operand, Tensor
 from .._tensor.handle import Handle
+from ..autograd.grad_mode import mode
 from ..autograd.levels import BatchedBase
 from ..autograd.record import record_view
 from ..autograd.view_history import same_history
 from ..dtype import bool_
 from ..dtype import int64 as int64_
 from ..errors import BoundsError, Error, rename_error, stacklevel_of_user
+from ._autocast import in_autocast, policy
 from ._operand import as_operand
 from .copy import check_scalar, clone_for, copy_, fill_
 from .index import (
@@ -287,12 +289,15 @@ def index_put_(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False
 
 
 @method
+@policy("- widest")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """index_put_() into a copy.
 
     >>> norch.index_put(norch.zeros(3), (norch.tensor([0, 2]),), norch.tensor([5.0, 6.0]))
     tensor([5., 0., 6.])
     """
+    if mode.casting and (out := in_autocast(index_put, input, indices, values, accumulate)) is not None:
+        return out
     return index_put_(clone_for(as_operand(input, "index_put"), values, *indices), indices, values, accumulate)
 
 

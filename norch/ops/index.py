@@ -12,6 +12,7 @@ from .._binding.numbers import flag
 from .._package.typing import Any, Literal, Operand, Tensor, overload
 from .._tensor.handle import Handle
 from ..autograd.derivative import derivative, write_derivative
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import BatchedBase, zeros_of
 from ..autograd.record import record, record_write
@@ -19,6 +20,7 @@ from ..autograd.saved import TensorHolder
 from ..dtype import bool_
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._arguments import named_function
+from ._autocast import in_autocast, policy
 from ._checks import on_one_device
 from ._operand import as_operand, kernel_operand
 from .copy import cast, check_scalar, clone_for, copy_, to
@@ -253,6 +255,8 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
         return x if in_place else without_axis(out, x)
 
     def function(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+        if mode.casting and (out := in_autocast(function, input, dim, index, source)) is not None:
+            return out
         return write(as_operand(input, name), dim, index, source, False)
 
     def function_(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -261,18 +265,16 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
     return named_function(function, name, about), named_function(function_, name + "_", f"{name}() in place.")
 
 
-index_copy, index_copy_ = map(
-    method,
-    _write_along(
-        "index_copy",
-        KINDS["COPY"],
-        """A copy of x with the parts at the indices (1-d) of an axis replaced by those of source.
+index_copy, index_copy_ = _write_along(
+    "index_copy",
+    KINDS["COPY"],
+    """A copy of x with the parts at the indices (1-d) of an axis replaced by those of source.
 
-        >>> norch.index_copy(norch.zeros(3), 0, norch.tensor([2, 0]), norch.tensor([5.0, 6.0]))
-        tensor([6., 0., 5.])
-        """,
-    ),
+    >>> norch.index_copy(norch.zeros(3), 0, norch.tensor([2, 0]), norch.tensor([5.0, 6.0]))
+    tensor([6., 0., 5.])
+    """,
 )
+index_copy, index_copy_ = method(policy("widest -")(index_copy)), method(index_copy_)
 _index_add, _index_add_ = _write_along("index_add", KINDS["ADD"], "")
 
 

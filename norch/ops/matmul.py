@@ -10,6 +10,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
 from ..autograd.record import is_recorded, record
 from ..errors import ShapeError
+from ._autocast import in_autocast, policy
 from ._instead import instead
 from ._operand import as_operand, operand
 from .op import METHODS, method
@@ -32,8 +33,11 @@ def matmul(input: Operand, other: Operand) -> Tensor:  # PyTorch's name
     return product(as_operand(input, "matmul"), as_operand(other, "matmul"))
 
 
+@policy("lower")
 def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
+    if mode.casting and (out := in_autocast(product, a, b, transpose_a, transpose_b)) is not None:
+        return out
     out = lib.norch_matmul(a, b, transpose_a, transpose_b)
     if a._node is b._node is None and a._view is b._view is None:  # no history, as the call of record() would find too
         return out
@@ -115,6 +119,7 @@ def _grad_of_right(g: Tensor, a: Tensor, ta: bool, tb: bool) -> Tensor:
 _TransposedVectorMatmul = derivative("matmul", ("a", "b"), grad_a=_grad_of_left, grad_b=_grad_of_right)
 
 
+@policy("lower")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N).
 
@@ -123,6 +128,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> norch.nn.functional.linear(norch.ones(2, 3), norch.ones(4, 3)).shape
     norch.Size([2, 4])
     """
+    if mode.casting and (out := in_autocast(linear, input, weight, bias)) is not None:
+        return out
     x = input
     try:
         out = lib.norch_linear(x, weight, bias, _NO_EPILOGUE)
@@ -144,11 +151,14 @@ def _linear_of_other_shapes(x: Tensor, weight: Tensor, bias: Tensor | None, refu
     return out
 
 
+@policy("lower")
 def linear_with_epilogue(function: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """function(linear(x, weight, bias)) for the function of a UNARY row with a derivative, in one pass.
 
     The graph is the same. If the derivative of function needs the product itself, as gelu's does, there are two passes.
     """
+    if mode.casting and (out := in_autocast(linear_with_epilogue, function, x, weight, bias)) is not None:
+        return out
     node_class = function.node_class
     if mode.enabled and "x" in node_class.save_plan.needed[0]:
         return function(linear(x, weight, bias))
@@ -190,6 +200,7 @@ _Linear = derivative(
 
 
 @method
+@policy("lower")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, (M, K) and (K, N).
 
@@ -197,48 +208,62 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     tensor([[3],
             [7]])
     """
+    if mode.casting and (out := in_autocast(mm, input, mat2)) is not None:
+        return out
     a, b = as_operand(input, "mm"), as_operand(mat2, "mm")
     return record(_Matmul, lib.norch_product(_MM, a, b), (a, b))
 
 
 @method
+@policy("lower")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of matrices pair by pair, (B, M, K) and (B, K, N).
 
     >>> norch.bmm(norch.ones(5, 2, 3), norch.ones(5, 3, 4)).shape
     norch.Size([5, 2, 4])
     """
+    if mode.casting and (out := in_autocast(bmm, input, mat2)) is not None:
+        return out
     a, b = as_operand(input, "bmm"), as_operand(mat2, "bmm")
     return record(_Matmul, lib.norch_product(_BMM, a, b), (a, b))
 
 
 @method
+@policy("given lower")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix (M, K) times a vector (K).
 
     >>> norch.mv(norch.tensor([[1, 2], [3, 4]]), norch.tensor([1, 1]))
     tensor([3, 7])
     """
+    if mode.casting and (out := in_autocast(mv, input, vec)) is not None:
+        return out
     return _with_vector(_MV, as_operand(input, "mv"), as_operand(vec, "mv"))
 
 
 @method
+@policy("given widest")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors of the same size.
 
     >>> norch.dot(norch.tensor([1, 2]), norch.tensor([3, 4]))
     tensor(11)
     """
+    if mode.casting and (out := in_autocast(dot, input, tensor)) is not None:
+        return out
     return _with_vector(_DOT, as_operand(input, "dot"), as_operand(tensor, "dot"))
 
 
 @method
+@policy("given widest")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """dot() with input conjugated.
 
     >>> norch.vdot(norch.tensor([1j]), norch.tensor([1j]))
     tensor(1.+0.j)
     """
+    if mode.casting and (out := in_autocast(vdot, input, other)) is not None:
+        return out
     a, b = as_operand(input, "vdot"), as_operand(other, "vdot")
     return _with_vector(_VDOT, a.conj() if a.is_complex() else a, b)
 

@@ -34,7 +34,7 @@ def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
     return x
 
 
-@numpy_names
+@numpy_names(autocast="- float32")
 def vector_norm(
     input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -109,7 +109,7 @@ _MaxNorm = derivative("max_norm", grad=lambda g, x, out, axes, keepdim, p: max_n
 _VectorNorm = derivative("vector_norm", grad=vector_norm_grad)
 
 
-@numpy_names
+@numpy_names(autocast="- float32")
 def matrix_norm(
     input: Tensor,
     ord: Any = "fro",
@@ -177,7 +177,7 @@ def linalg_norm(
     return matrix_norm(x, ord, (-2, -1) if axes is None else axes, keepdim)
 
 
-@method(numpy=True)
+@method(numpy=True, autocast="- float32")
 def norm(
     input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:

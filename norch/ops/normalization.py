@@ -5,7 +5,6 @@ of channels, are one call (csrc/ops/normalize.c), of halves too; batches are ano
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from .._binding.library import constants, lib
@@ -20,6 +19,7 @@ from ..autograd.record import record
 from ..dtype import finfo, float32
 from ..errors import REFUSALS, ArgumentError, DTypeError, Error, ShapeError
 from ._arguments import rename_errors
+from ._autocast import in_autocast, policy
 from ._halves import composed
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
@@ -67,7 +67,7 @@ def _normalize_backward(
     return grad_x if to_x else None, grad_weight, grad_bias
 
 
-@partial(composed, mixed=True)
+@composed(mixed=True)
 def _normalize_formula(x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
     """normalized(), composed of recorded operations."""
     shape, dims = x.shape, tuple(range(-axes, 0))
@@ -111,7 +111,7 @@ def _check_end(name: str, x: Tensor, wanted: tuple[int, ...]) -> None:
         raise ShapeError(f"{name}: normalized_shape {wanted} is not how shape {shape} ends")
 
 
-@rename_errors
+@rename_errors(autocast="- float32")
 def layer_norm(
     input: Tensor,
     normalized_shape: int | Sequence[int],
@@ -136,7 +136,7 @@ def layer_norm(
     return out
 
 
-@rename_errors
+@rename_errors(autocast="- float32")
 def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -164,7 +164,7 @@ def rms_norm(
 # ---- channels --------------------------------------------------------------------------------------------------------
 
 
-@rename_errors
+@rename_errors(autocast="- float32")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -192,6 +192,7 @@ def group_norm(
     return normalized(input, weight, bias, -num_groups, eps, True)
 
 
+@policy("- given")
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -211,6 +212,10 @@ def instance_norm(
     tensor([[[-1.0000,  1.0000],
              [-1.0000,  1.0000]]])
     """
+    if mode.casting:
+        options = running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+        if (out := in_autocast(instance_norm, input, *options)) is not None:
+            return out
     others = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     shape = channels("instance_norm", input, 3, **others)
     if not use_input_stats:

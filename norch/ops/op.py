@@ -19,6 +19,8 @@ from .._package.typing import Any, Operation, TypeVar, overload
 from ..autograd.derivative import derivative
 from . import _halves, _rows
 from ._arguments import named_function, rename_errors
+from ._autocast import autocast as autocast_first
+from ._autocast import policy
 from ._examples import EXAMPLES, with_example
 from ._inplace_methods import inplace_form
 from ._operand import numpy_names
@@ -48,6 +50,7 @@ def op(
     aliases: tuple[str, ...] = (),
     is_method: bool = True,
     inplace: bool = True,
+    autocast: str = "",
     **declared: Any,
 ) -> Operation:
     """The function of a row of csrc/ops.def, differentiable if gradients are given.
@@ -56,6 +59,7 @@ def op(
     aliases     other names of the method
     is_method   whether Tensor has it as a method
     inplace     whether Tensor has the in-place method name_ too
+    autocast    its policy (_autocast.py), for rows of one or two inputs
     declared    grad=, grad_a= ... and the other options of autograd.derivative.derivative()
     """
     row = row or name
@@ -63,7 +67,8 @@ def op(
     make, inputs, layout = _FORMS[form]
     others = _rows.REDUCTION_OTHERS if form == "reduce" else ()
     node_class = derivative(name, inputs, layout=layout, others=others, **declared) if declared else None
-    function = named_function(make(row, node_class), name, doc)
+    made = make(row, node_class, autocast) if autocast else make(row, node_class)
+    function = named_function(policy(autocast)(made), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
     function.row = form, row, node_class
     function.__annotations__["return"] = "Tensor"
@@ -96,16 +101,26 @@ def backward_op(name: str, **declared: Any) -> Operation:
 @overload
 def method(function: F, *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...) -> F: ...
 @overload
-def method(*, composed: bool = ..., moves: bool = ..., numpy: bool = ..., **declared: Any) -> Callable[[F], F]: ...
 def method(
-    function: Any = None, *, composed: bool = False, moves: bool = False, numpy: bool = False, **declared: Any
+    *, composed: bool = ..., moves: bool = ..., numpy: bool = ..., autocast: str = ..., **declared: Any
+) -> Callable[[F], F]: ...
+def method(
+    function: Any = None,
+    *,
+    composed: bool = False,
+    moves: bool = False,
+    numpy: bool = False,
+    autocast: str = "",
+    **declared: Any,
 ) -> Any:
     """Decorates a function, or a property, that is a method of Tensor too. name: that of the method, if it differs;
     inplace: Tensor has the in-place method name_ too; composed: of operations that compute (_halves.py), moves: of such
-    as move elements, numpy: after numpy_names()."""
+    as move elements, numpy: after numpy_names(); autocast: its policy (_autocast.py)."""
     if function is None:
-        wrap = _halves.composed if composed else rename_errors if moves else numpy_names if numpy else None
-        return lambda function: _declared(wrap(function) if wrap else function, **declared)
+        wrap: Any = _halves.composed if composed else rename_errors if moves else numpy_names if numpy else None
+        if wrap is None:
+            return lambda function: _declared(autocast_first(autocast)(function) if autocast else function, **declared)
+        return lambda function: _declared(wrap(function, autocast=autocast), **declared)
     return _declared(function, **declared)
 
 

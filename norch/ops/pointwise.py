@@ -20,54 +20,58 @@ from ..dtype import DTYPES, check_fits, float32, int64, uint8
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import public
+from ._autocast import in_autocast, policy
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
-from ._slopes import grad_of_base, grad_of_exponent, over_square, slope_of_acosh, slope_of_sinc
+from ._slopes import flat, grad_of_base, grad_of_exponent, grad_of_sgn, over_square, slope_of_acosh, slope_of_sinc
 from .op import METHODS, backward_op, function_op, method, op
 from .operators import operator, operators
-
-
-def _zeros(g: Tensor) -> Tensor:
-    """The gradient of a step function: 0 wherever it exists."""
-    return g.new_zeros(g.shape)
 
 
 def _grad_of_abs(g: Tensor, x: Tensor) -> Tensor:
     return g * sgn(x)
 
 
+# The column of functions that grow fast, or lose digits: they take float32 on CUDA.
+_WIDE: Any = {"autocast": "- float32"}
+
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 neg = negative = op("neg", "-x. Not for bool.", grad=lambda g: -g, aliases=("negative",))
 abs = absolute = op("abs", "|x|.", grad=_grad_of_abs, aliases=("absolute",))
-sign = op("sign", "-1, 0 or 1; 0 for NaN.", grad=_zeros)
-square = op("square", "x * x.", grad=lambda g, x: g * (x * 2))
-reciprocal = op("reciprocal", "1 / x. Integers become floats.", grad=lambda g, out: -g * (out * out))
+sign = op("sign", "-1, 0 or 1; 0 for NaN.", grad=flat)
+square = op("square", "x * x.", grad=lambda g, x: g * (x * 2), **_WIDE)
+reciprocal = op("reciprocal", "1 / x. Integers become floats.", grad=lambda g, out: -g * (out * out), **_WIDE)
 sqrt = op("sqrt", "Square root; NaN below 0. Integers become floats.", grad=lambda g, out: g / (out * 2))
-rsqrt = op("rsqrt", "1 / sqrt(x). Integers become floats.", grad=lambda g, out: g * (out * out * out * -0.5))
-exp = op("exp", "e**x. Integers become floats.", grad=lambda g, out: g * out)
+rsqrt = op("rsqrt", "1 / sqrt(x). Integers become floats.", grad=lambda g, out: g * (out * out * out * -0.5), **_WIDE)
+exp = op("exp", "e**x. Integers become floats.", grad=lambda g, out: g * out, **_WIDE)
 exp2 = op("exp2", "2**x. Integers become floats.", grad=lambda g, out: g * out * math.log(2))
-expm1 = op("expm1", "e**x - 1, exact near 0. Integers become floats.", grad=lambda g, out: g * (out + 1))
-log = op("log", "Natural logarithm; -inf at 0, NaN below. Integers become floats.", grad=lambda g, x: g / x)
-log2 = op("log2", "Logarithm to base 2. Integers become floats.", grad=lambda g, x: g / (x * math.log(2)))
-log10 = op("log10", "Logarithm to base 10. Integers become floats.", grad=lambda g, x: g / (x * math.log(10)))
-log1p = op("log1p", "log(1 + x), exact near 0. Integers become floats.", grad=lambda g, x: g / (x + 1))
+expm1 = op("expm1", "e**x - 1, exact near 0. Integers become floats.", grad=lambda g, out: g * (out + 1), **_WIDE)
+log = op("log", "Natural logarithm; -inf at 0, NaN below. Integers become floats.", grad=lambda g, x: g / x, **_WIDE)
+log2 = op("log2", "Logarithm to base 2. Integers become floats.", grad=lambda g, x: g / (x * math.log(2)), **_WIDE)
+log10 = op("log10", "Logarithm to base 10. Integers become floats.", grad=lambda g, x: g / (x * math.log(10)), **_WIDE)
+log1p = op("log1p", "log(1 + x), exact near 0. Integers become floats.", grad=lambda g, x: g / (x + 1), **_WIDE)
 sin = op("sin", "Sine of x radians. Integers become floats.", grad=lambda g, x: g * x.cos())
 cos = op("cos", "Cosine of x radians. Integers become floats.", grad=lambda g, x: -g * x.sin())
-tan = op("tan", "Tangent of x radians. Integers become floats.", grad=lambda g, out: g * (out * out + 1))
+tan = op("tan", "Tangent of x radians. Integers become floats.", grad=lambda g, out: g * (out * out + 1), **_WIDE)
 asin = arcsin = op(
-    "asin", "Arc sine in radians; NaN outside [-1, 1].", grad=lambda g, x: g * (1 - x * x).rsqrt(), aliases=("arcsin",)
+    "asin",
+    "Arc sine in radians; NaN outside [-1, 1].",
+    grad=lambda g, x: g * (1 - x * x).rsqrt(),
+    aliases=("arcsin",),
+    **_WIDE,
 )
 acos = arccos = op(
     "acos",
     "Arc cosine in radians; NaN outside [-1, 1].",
     grad=lambda g, x: -g * (1 - x * x).rsqrt(),
     aliases=("arccos",),
+    **_WIDE,
 )
 atan = arctan = op("atan", "Arc tangent in radians.", grad=lambda g, x: g / (x * x + 1), aliases=("arctan",))
-sinh = op("sinh", "Hyperbolic sine. Integers become floats.", grad=lambda g, x: g * x.cosh())
-cosh = op("cosh", "Hyperbolic cosine. Integers become floats.", grad=lambda g, x: g * x.sinh())
+sinh = op("sinh", "Hyperbolic sine. Integers become floats.", grad=lambda g, x: g * x.cosh(), **_WIDE)
+cosh = op("cosh", "Hyperbolic cosine. Integers become floats.", grad=lambda g, x: g * x.sinh(), **_WIDE)
 tanh = op("tanh", "Hyperbolic tangent. Integers become floats.", grad=lambda g, out: tanh_backward(g, out))
 asinh = arcsinh = op(
     "asinh", "Inverse hyperbolic sine.", grad=lambda g, x: g * (x * x + 1).rsqrt(), aliases=("arcsinh",)
@@ -88,18 +92,19 @@ erfinv: Any = op(
     "erfinv",
     "The number whose erf is x; infinite at -1 and 1, NaN beyond.",
     grad=lambda g, x: g * (erfinv(x).square().exp() * (math.sqrt(math.pi) / 2)),
+    **_WIDE,
 )
 lgamma = op("lgamma", "Logarithm of the absolute value of the gamma function.", grad=lambda g, x: g * x.digamma())
 digamma = op("digamma", "Derivative of lgamma; NaN at negative integers.", grad=lambda g, x: g * x.polygamma(1))
 sinc = op("sinc", "sin(pi x) / (pi x), 1 at 0. Integers become floats.", grad=lambda g, x: g * slope_of_sinc(x))
 sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda g, out: sigmoid_backward(g, out))
 relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1)
-floor = op("floor", "The largest integer not above x.", grad=_zeros)
-ceil = op("ceil", "The smallest integer not below x.", grad=_zeros)
+floor = op("floor", "The largest integer not above x.", grad=flat)
+ceil = op("ceil", "The smallest integer not below x.", grad=flat)
 _frac = op(  # x without its whole part
     "frac", grad=lambda g: g, is_method=False, shares_grad=True
 )
-trunc = fix = op("trunc", "x without its fraction.", grad=_zeros, aliases=("fix",))
+trunc = fix = op("trunc", "x without its fraction.", grad=flat, aliases=("fix",))
 isnan = op("isnan", "Where x is NaN.", inplace=False)
 isinf = op("isinf", "Where x is infinite.", inplace=False)
 isfinite = op("isfinite", "Where x is neither infinite nor NaN.", inplace=False)
@@ -109,7 +114,7 @@ bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
 _root = function_op("pow", row="sqrt", grad=lambda g, x: g / (sqrt(x) * 2))  # x ** 0.5, which may be written to
 _inverse = function_op("pow", row="reciprocal", grad=lambda g, x: -g * reciprocal(x).square())  # and so may x ** -1
 _cube = function_op("cube", grad=lambda g, x: g * (x.square() * 3))
-_round = function_op("round", grad=_zeros)
+_round = function_op("round", grad=flat)
 _logit = function_op(  # NaN outside [0, 1], infinite at its ends
     "logit", grad=lambda g, x: (g * (1 / x + 1 / (1 - x))).where((x >= 0) & (x <= 1), math.nan)
 )
@@ -122,13 +127,7 @@ def sgn(input: Tensor) -> Tensor:
     return _sgn(x) if x.is_complex() else sign(x)
 
 
-def _grad_of_sgn(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
-    """(g - out Re(conj(g) out)) / |x|: the part of g that is tangential to the unit circle at out. 0 at x = 0."""
-    size = x.abs().where(x != 0, 1)  # a quotient by 0 has no derivative, even where it is left out
-    return ((g - out * (g.conj() * out).real) / size).where(x != 0, 0)
-
-
-_sgn = function_op("sgn", grad=_grad_of_sgn, holomorphic=False)
+_sgn = function_op("sgn", grad=grad_of_sgn, holomorphic=False)
 
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
@@ -142,8 +141,8 @@ true_divide = method(
 )
 floor_divide = op("floor_divide", "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
 # As in PyTorch, floor_divide() has no gradient, and div() with a rounding_mode has one of zeros.
-_floor_divide = function_op("floor_divide", grad_a=_zeros, grad_b=_zeros)
-_trunc_divide = function_op("trunc_divide", grad_a=_zeros, grad_b=_zeros)
+_floor_divide = function_op("floor_divide", grad_a=flat, grad_b=flat)
+_trunc_divide = function_op("trunc_divide", grad_a=flat, grad_b=flat)
 remainder = op(
     "remainder",
     "a - b * floor(a / b): the sign of b. An integer divisor 0 raises.",
@@ -160,7 +159,7 @@ fmod = op(
 )
 
 
-_pow = function_op("pow", grad_a=grad_of_base, grad_b=grad_of_exponent)
+_pow = function_op("pow", grad_a=grad_of_base, grad_b=grad_of_exponent, **_WIDE)
 
 
 atan2 = arctan2 = op(
@@ -169,6 +168,7 @@ atan2 = arctan2 = op(
     grad_a=lambda g, a, b: over_square(g, b, a),
     grad_b=lambda g, a, b: over_square(-g, a, b),
     aliases=("arctan2",),
+    autocast="- widest",
 )
 hypot = op(
     "hypot",
@@ -180,7 +180,7 @@ copysign = op(
     "copysign",
     "|a| with the sign of b. Integers become floats.",
     grad_a=lambda g, a, out: g * (out / a.where(a != 0, math.inf)),
-    grad_b=_zeros,
+    grad_b=flat,
 )
 xlogy = op(
     "xlogy",
@@ -391,8 +391,11 @@ def div(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> T
 
 
 @method
+@policy("- float32")
 def pow(input: Operand, exponent: Operand) -> Tensor:
     """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
+    if mode.casting and (out := in_autocast(pow, input, exponent)) is not None:
+        return out
     if (type(exponent) is int or type(exponent) is float) and exponent in _POWERS:
         input = as_operand(input, "pow")
         if input.dtype.kind in "fc":
@@ -402,7 +405,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     return _pow(input, _legal_power(input, exponent))
 
 
-@differentiable("pow", grad=_zeros)
+@differentiable("pow", grad=flat)
 def _one(x: Tensor) -> Tensor:
     """x ** 0, 1 also where x is NaN."""
     return lib.norch_full_like(x, -1, 1.0, 1)
@@ -578,7 +581,10 @@ operators(and_=bitwise_and, or_=bitwise_or, xor=bitwise_xor, lshift=bitwise_left
 _quotient = METHODS["__rtruediv__"]
 
 
+@policy("- float32")
 def _reflected_quotient(self: Tensor, other: Operand) -> Tensor:
+    if mode.casting and (out := in_autocast(_reflected_quotient, self, other)) is not None:
+        return out
     out = _quotient(self, other)
     return out if out is NotImplemented else outlive_writes(out, self)  # PyTorch saves 1 / self
 

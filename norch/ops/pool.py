@@ -159,7 +159,7 @@ def _max_pool(axes: int, about: str) -> Any:
     ) -> Any:
         return max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
-    return composed(named_function(function, name, about))
+    return composed(autocast="float32 -" if axes == 3 else "")(named_function(function, name, about))
 
 
 max_pool1d = _max_pool(
@@ -246,7 +246,7 @@ def _avg_pool_of_planes(axes: int, about: str) -> Any:
     ) -> Tensor:
         return avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-    return composed(named_function(function, name, about))
+    return composed(autocast="float32 -" if axes == 3 else "")(named_function(function, name, about))
 
 
 avg_pool2d = _avg_pool_of_planes(

@@ -14,6 +14,7 @@ from .._binding.numbers import flag
 from .._package.typing import Any, Tensor, overload
 from .._tensor.handle import Handle
 from ..autograd.derivative import derivative, view_derivative
+from ..autograd.grad_mode import mode
 from ..autograd.levels import occurs
 from ..autograd.record import record, record_view
 from ..dtype import dtype as DType
@@ -133,7 +134,7 @@ _var, _std = op("var", grad=_var_grad), op("std", grad=_std_grad)
 # ---- sums and products --------------------------------------------------------------------------------------------
 
 
-@numpy_names
+@numpy_names(autocast="- float32")
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum over all elements, or over the axes dim. Integers and bool add up in int64.
 
@@ -199,7 +200,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
     return where(isfinite(total), total / count, whole * (x.numel() / (total.numel() or 1) / count.to(x.dtype)))
 
 
-@method(numpy=True)
+@method(numpy=True, autocast="float32")
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The product over all elements, or over the axis dim. Integers and bool multiply in int64.
 
@@ -442,7 +443,7 @@ std, std_mean = _moment(
 
 
 @method(numpy=True)
-@composed
+@composed(autocast="- float32")
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
 
@@ -482,7 +483,7 @@ def _sum_method(
     self: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None, **named: Any
 ) -> Tensor:
     """The sum over all elements, or over the axes dim."""
-    if dim is None and dtype is None and not named:
+    if dim is None and dtype is None and not named and not mode.casting:
         return sum_over(self, None, keepdim)
     return sum(self, **{"dim": dim, "keepdim": keepdim, "dtype": dtype, **named})
 

@@ -10,6 +10,7 @@ from itertools import accumulate
 from .._binding.library import constants, lib
 from .._package.typing import Any, Tensor
 from .._tensor.handle import alias
+from ..autograd.autocast import autocast_off, current
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
@@ -140,7 +141,7 @@ def _complex_running(scan: Any, x: Any, dim: int) -> Any:
     return x if apart > 1 else x.clone()
 
 
-@method(numpy=True)
+@method(numpy=True, autocast="- float32")
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The sums of all elements up to each along dim. Integers and bool add up in int64, or in dtype.
 
@@ -151,7 +152,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
 
 @method(numpy=True)
-@composed
+@composed(autocast="- float32")
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype.
 
@@ -202,6 +203,9 @@ def _inplace(function: Any) -> Any:
     name = function.__name__ + "_"
 
     def method(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+        if mode.casting and current().active:
+            with autocast_off():
+                return method(self, dim, dtype=dtype)
         check_writable(self, name)
         if dtype is not None and dtype_named(dtype) is not self.dtype:
             raise DTypeError(f"{name}: dtype {dtype} for a tensor of {self.dtype}")

@@ -11,11 +11,13 @@ from .._binding.library import lib
 from .._binding.numbers import flag
 from .._package.typing import Any, Operand, Tensor
 from ..autograd.derivative import derivative, write_derivative
+from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable
 from ..autograd.levels import zeros_of
 from ..autograd.record import record, record_write
 from ..dtype import int64
 from ..errors import ArgumentError, DTypeError, ShapeError
+from ._autocast import in_autocast, policy
 from ._operand import as_operand
 from .copy import cast, cat
 from .index import KINDS, along_axis, check_index, result_of_write, source_for, without_axis
@@ -153,12 +155,15 @@ def scatter_(
 
 
 @method
+@policy("- widest")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, likewise for the others.
 
     >>> norch.scatter_add(norch.zeros(3), 0, norch.tensor([1, 1, 2]), norch.tensor([5.0, 6.0, 7.0]))
     tensor([ 0., 11.,  7.])
     """
+    if mode.casting and (out := in_autocast(scatter_add, input, dim, index, src)) is not None:
+        return out
     return _scatter(as_operand(input, "scatter_add"), dim, index, src, True, False, "scatter_add")
 
 

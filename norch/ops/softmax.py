@@ -13,7 +13,7 @@ from ._operand import as_operand
 from .op import method
 
 
-@method(numpy=True)
+@method(numpy=True, autocast="- float32")
 def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats.
 
@@ -23,7 +23,7 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return _softmax(input, dim, dtype, False)
 
 
-@method(numpy=True)
+@method(numpy=True, autocast="- float32")
 def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """The logarithms of probabilities that sum to 1 along dim: x - logsumexp(x), exact for large x too.
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 
 from .._binding.library import lib
 from .._tensor.handle import alias, counter
-from ..amp.state import state
 from ..autograd import saved_hooks
 from ..autograd.anomaly import is_anomaly_enabled
+from ..autograd.autocast import current
 from ..autograd.levels import within
 from ..autograd.node import Leaf
 from ..errors import PACKAGE, CaptureError, Error, frame_of_user, stacklevel_of_user
@@ -348,7 +348,7 @@ def _flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[A
     recording."""
     leaves: list[Any] = []
     in_tree = flatten((args, kwargs), leaves)
-    casts = state.setting.effect
+    casts = current().effect
     return in_tree if casts is None else (*in_tree, casts), tuple(leaves)
 
 

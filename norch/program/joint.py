@@ -23,8 +23,7 @@ from typing import Any
 from .._binding.library import lib
 from .._package.recording import here
 from .._tensor.handle import next_seq, version_counter_of
-from ..amp.entries import using
-from ..amp.state import state as autocast
+from ..autograd.autocast import current, using
 from ..autograd.derivative import OpNode
 from ..autograd.function import Output, Outputs
 from ..autograd.grad_mode import enable_grad, mode, no_grad
@@ -104,7 +103,7 @@ class TracedFunction:
         self.twins: dict[int, int] = {}
         self.severed: list[int] = []
         self.draws: list[tuple[Any, int]] = []
-        self.casts = autocast.setting
+        self.casts = current()
 
     def as_one_node(
         self, recording: Any, leaves: tuple[Any, ...], results: list[Any], edges: list[Any], start: int, finish: Any

@@ -32,8 +32,8 @@ from .._binding.nvrtc import name_nvrtc
 from .._package import recording as _recording
 from .._package.recording import here, unseen
 from .._tensor.handle import Handle, alias, next_seq
-from ..amp.state import fresh_cast_cache
 from ..autograd import anomaly
+from ..autograd.autocast import fresh_cast_cache
 from ..autograd.reachable import reachable
 from ..nn._watch import watching
 from ..nn.module import Module

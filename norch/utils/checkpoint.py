@@ -10,9 +10,8 @@ from typing import Any
 from .. import cuda
 from .._package.exports import publish
 from .._tensor.handle import Handle, alias, next_seq
-from ..amp.entries import using
-from ..amp.state import state as autocast
 from ..autograd import enable_grad, is_grad_enabled
+from ..autograd.autocast import current, using
 from ..autograd.function import Output, Outputs
 from ..autograd.node import Node
 from ..autograd.record import gradient_edge
@@ -74,7 +73,7 @@ def checkpoint(
             return call()
 
     kind: list[Any] = [None]
-    state, start, setting = get_rng_state(), next_seq(), autocast.setting
+    state, start, setting = get_rng_state(), next_seq(), current()
     outs = call()
     nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
     inside, leading = region([node for node in nodes if node is not None], start)

@@ -26,7 +26,7 @@ from ..functional._loss import reduced
 _LOG_ZERO = -1e30  # in place of -inf: its sums and differences are finite
 
 
-@composed
+@composed(autocast="float32 -")
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -63,7 +63,7 @@ def _one(x: Tensor) -> Tensor:
     return sign - sign.detach() + 1
 
 
-@composed
+@composed(autocast="float32 widest")
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

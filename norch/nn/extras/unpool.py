@@ -49,7 +49,7 @@ def max_unpool1d(
     return _unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@rename_errors
+@rename_errors(autocast="float32 -")
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Sequence[int] | None = None,
@@ -68,7 +68,7 @@ def max_unpool2d(
     return _unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@rename_errors
+@rename_errors(autocast="float32 -")
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Sequence[int] | None = None,

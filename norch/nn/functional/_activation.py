@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from ..._binding.numbers import flag
+from ...autograd.grad_mode import mode
 from ...autograd.inplace import check_writable
 from ...autograd.outlive import outlive_writes
 from ...dtype import check_numbers
@@ -28,6 +29,7 @@ from ...errors import (
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
 from ...ops._arguments import named_function, rename_errors
+from ...ops._autocast import in_autocast, policy
 from ...ops._checks import floats_of
 from ...ops._halves import composed
 from ...ops._inplace_methods import inplace_form
@@ -211,12 +213,15 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return _apply("selu", _rows.selu, inplace, floats_of(input, "selu"))
 
 
+@policy("- float32")
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold. Floats only.
 
     >>> norch.nn.functional.softplus(norch.tensor([0.0, 100.0]))
     tensor([  0.6931, 100.0000])
     """
+    if mode.casting and (out := in_autocast(softplus, input, beta, threshold)) is not None:
+        return out
     return _rows.softplus(floats_of(input, "softplus"), beta, threshold)
 
 

@@ -97,7 +97,7 @@ class _Picked:
         return loss.sum() / (self.at.count if self.weight is None else where(valid, self.weight, 0.0).sum())
 
 
-@composed
+@composed(autocast="float32")
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -127,7 +127,7 @@ def nll_loss(
     return _Picked(classes).loss(input)
 
 
-@composed
+@composed(autocast="float32")
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -203,7 +203,7 @@ def _of_one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Ten
     return input, target
 
 
-@composed
+@composed(autocast="float32")
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -230,7 +230,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@composed
+@composed(autocast="float32 refused")
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,

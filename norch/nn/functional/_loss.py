@@ -76,7 +76,7 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     return difference
 
 
-@composed
+@composed(autocast="float32")
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -120,7 +120,7 @@ def _check_weight(weight: Tensor, input: Tensor) -> None:
         raise ShapeError(f"weight has shape {tuple(weight.shape)}, and input {tuple(input.shape)}: they must be equal")
 
 
-@composed
+@composed(autocast="float32")
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -139,7 +139,7 @@ def l1_loss(
     return reduced(loss, reduction) if weight is None else _weighted(loss, weight, input, reduction)
 
 
-@composed
+@composed(autocast="float32")
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -163,7 +163,7 @@ def smooth_l1_loss(
     return loss if beta == 1 else loss / beta
 
 
-@composed
+@composed(autocast="float32")
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -182,7 +182,7 @@ def huber_loss(
 # ---- distributions --------------------------------------------------------------------------------------------------
 
 
-@composed
+@composed(autocast="float32")
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -211,7 +211,7 @@ def kl_div(
     return reduced(loss, reduction)
 
 
-@composed
+@composed(autocast="float32")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -274,7 +274,7 @@ def gaussian_nll_loss(
 # ---- margins --------------------------------------------------------------------------------------------------------
 
 
-@composed
+@composed(autocast="float32")
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -294,7 +294,7 @@ def hinge_embedding_loss(
     return reduced(dissimilar + where(target == -1, 0.0, input), reduction)
 
 
-@composed
+@composed(autocast="float32")
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -311,7 +311,7 @@ def soft_margin_loss(
     return reduced(-logsigmoid(target * input), reduction)
 
 
-@composed
+@composed(autocast="float32")
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -336,7 +336,7 @@ def margin_ranking_loss(
     return reduced((-target * sub(input1, input2) + margin).clamp(min=0), reduction)
 
 
-@composed
+@composed(autocast="float32")
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -365,7 +365,7 @@ def cosine_embedding_loss(
     return reduced(similar + dissimilar, reduction)
 
 
-@composed
+@composed(autocast="float32")
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -487,7 +487,7 @@ def multilabel_margin_loss(
     return reduced(excess.where(wanted, 0.0).sum((-2, -1)) / input.shape[-1], reduction)
 
 
-@composed
+@composed(autocast="float32")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,

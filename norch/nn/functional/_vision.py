@@ -52,7 +52,7 @@ def _per_axis(value: Any, count: int, what: str) -> tuple[Any, ...]:
 # ---- resampling -----------------------------------------------------------------------------------------------------
 
 
-@composed
+@composed(autocast="- float32")
 def interpolate(
     input: Tensor,
     size: Any = None,

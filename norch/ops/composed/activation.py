@@ -43,7 +43,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 
-@method(composed=True)
+@method(composed=True, autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only.
 

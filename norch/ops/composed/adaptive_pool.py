@@ -67,7 +67,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@composed
+@composed(autocast="float32 -")
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """input (N, C, D, H, W) or (C, D, H, W): means of windows as those of adaptive_avg_pool2d.
 
@@ -110,7 +110,7 @@ def _adaptive_max_pool(axes: int, shapes: str) -> Any:
     >>> norch.nn.functional.adaptive_max_pool{axes}d(norch.ones(3, {sizes}), 2).shape
     norch.Size([3, {wanted}])
     """
-    return composed(named_function(function, name, about))
+    return composed(autocast="float32 -" if axes == 3 else "")(named_function(function, name, about))
 
 
 adaptive_max_pool1d = _adaptive_max_pool(1, "(N, C, L) or (C, L)")

@@ -8,9 +8,11 @@ from ..._binding.library import lib
 from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
 from ..._tensor.handle import Handle
+from ...autograd.grad_mode import mode
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
+from .._autocast import in_autocast, policy
 from .._checks import at_least, with_ndim
 from .._operand import operand, tensor_of
 from ..copy import clone
@@ -65,12 +67,15 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 @method
+@policy("float32 -")
 def trace(input: Tensor) -> Tensor:
     """The sum over the diagonal of a matrix.
 
     >>> norch.trace(norch.tensor([[1, 2], [3, 4]]))
     tensor(5)
     """
+    if mode.casting and (out := in_autocast(trace, input)) is not None:
+        return out
     return _diagonal(with_ndim(tensor_of(input, "trace"), "trace", 2)).sum()
 
 

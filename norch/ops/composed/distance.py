@@ -118,7 +118,7 @@ def _euclidean(a: Tensor, b: Tensor) -> Tensor:
     return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt() * scale
 
 
-@composed
+@composed(autocast="float32")
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
@@ -175,7 +175,7 @@ def _pdist(x: Tensor, p: float) -> Tensor:
     return _norm(index_select(x, 0, i) - index_select(x, 0, j), p)
 
 
-@composed
+@composed(autocast="- float32")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
 
@@ -189,7 +189,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return _pdist(x, p)
 
 
-@composed
+@composed(autocast="- float32")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along dim, whose lengths count as eps at least; the others broadcast.
 
@@ -205,7 +205,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return sum_((a / of_a) * (b / of_b), dim)  # products of unit vectors stay in range, as a * b may not
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, composed=True, autocast="- float32")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """input with each part along dim whose p-norm exceeds maxnorm scaled down to maxnorm. p is positive.
 

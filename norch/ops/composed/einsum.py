@@ -22,8 +22,10 @@ from itertools import combinations
 
 from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
+from ...autograd.grad_mode import mode
 from ...autograd.outlive import outlive_writes
 from ...errors import ArgumentError, Error, ShapeError, rename_error
+from .._autocast import in_autocast, policy
 from .._checks import on_one_device
 from .._halves import composed
 from .._operand import as_operand
@@ -41,6 +43,7 @@ _MIN_ROWS = 16  # of the products in a batch that saves a copy
 _BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit of axes
 
 
+@policy("- lower")
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """The product of the operands' elements, summed over all labels that the output lacks.
 
@@ -58,6 +61,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     >>> norch.einsum("ii", norch.eye(3))
     tensor(3.)
     """
+    if mode.casting and (out := in_autocast(einsum, equation, *operands)) is not None:
+        return out
     if not isinstance(equation, str):
         equation, operands = _from_sublists((equation, *operands))
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):

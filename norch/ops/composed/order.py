@@ -27,7 +27,7 @@ from ..view import axis, reshape
 # ---- order statistics ---------------------------------------------------------------------------------------------
 
 
-@method(numpy=True)
+@method(numpy=True, autocast="float32 -")
 def quantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -56,7 +56,7 @@ def _between(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
     return where(isfinite(step), close, where(eq(weight, 0), a, a * (1 - weight) + b * weight))
 
 
-@method(numpy=True)
+@method(numpy=True, autocast="float32 -")
 def nanquantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

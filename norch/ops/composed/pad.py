@@ -126,7 +126,7 @@ def _copied(x: Tensor, ends: tuple[int, int, int], mode: str) -> list[tuple[Tens
 # ---- by joins ------------------------------------------------------------------------------------------------------
 
 
-@composed  # an element that is copied gets the sum of several gradients
+@composed(autocast="given -")  # an element that is copied gets the sum of several gradients
 def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
     """x with elements from the other end; ends: (axis, before, after)."""
     if _only_grows(ends):
@@ -141,7 +141,7 @@ def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
     return x
 
 
-@composed
+@composed(autocast="float32 -")
 def _mirrored(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
     """x with elements mirrored at its ends ("reflect"), or with copies of the outermost ones ("replicate")."""
     x = connect(x)

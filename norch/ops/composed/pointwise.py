@@ -291,7 +291,7 @@ def _ldexp(x: Tensor, power: Tensor) -> Tensor:
     return rows.mul(x, rows.exp2(power))
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, composed=True, autocast="- widest")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is an older form.
 
@@ -305,7 +305,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     return rows.with_factor(rows._addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, composed=True, autocast="- widest")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is an older form.
 
@@ -319,7 +319,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     return rows.with_factor(rows._addcdiv, "addcdiv", value, input, tensor1, tensor2)
 
 
-@method(composed=True)
+@method(composed=True, autocast="- float32")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats and complex numbers only.
 

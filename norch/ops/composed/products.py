@@ -12,10 +12,12 @@ from ..._package.typing import Any, Tensor, TypeVar, cast
 from ..._tensor.handle import Handle
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
+from ...autograd.grad_mode import mode
 from ...autograd.levels import zeros_of
 from ...autograd.record import record
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
+from .._autocast import in_autocast
 from .._checks import on_one_device
 from .._halves import composed
 from .._operand import as_operand
@@ -47,6 +49,8 @@ def _in_one_pass(rank: int) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def call(*given: Any, **named: Any) -> Any:
+            if mode.casting and (out := in_autocast(call, *given, **named)) is not None:
+                return out
             out = None
             if len(given) == 3 and isinstance(given[0], Handle) and (given[0].ndim == 1 or given[0].is_cuda):
                 a, b = given[1:]
@@ -98,7 +102,7 @@ _Addmm = derivative(
 
 @method(inplace=True)
 @_in_one_pass(2)
-@composed
+@composed(autocast="lower")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product. What has the factor 0 is not read, so that
     its NaNs are none of the result's; but for baddbmm() and addr(), of which this holds for beta only.
@@ -111,7 +115,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha
 
 
 @method(inplace=True)
-@composed
+@composed(autocast="given lower")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), as addmm().
 
@@ -123,7 +127,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: 
 
 @method(inplace=True)
 @_in_one_pass(3)
-@composed
+@composed(autocast="lower")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm().
 
@@ -134,7 +138,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1,
 
 
 @method(inplace=True)
-@composed
+@composed(autocast="lower")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm().
 
@@ -147,7 +151,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, 
 
 
 @method(inplace=True)
-@composed
+@composed(autocast="given lower")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted.
 
@@ -246,7 +250,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return _over(a, b, [a.ndim - 1], [b.ndim - 1], "inner")
 
 
-@composed
+@composed(autocast="- widest")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tensor:
     """The sum of products over some axes of a and as many of b; the result has the other axes, a's first.
 
@@ -303,7 +307,7 @@ def _over(a: Tensor, b: Tensor, of_a: list[int], of_b: list[int], name: str) -> 
     return contract(name, (a, b), (labels_a, labels_b), tuple(kept))
 
 
-@composed
+@composed(autocast="given widest")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """out[..., o] = sum of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o].
 
@@ -343,7 +347,7 @@ def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return contract("bilinear", (g, a, b), ((*batch, o), (*batch, i), (*batch, j)), (o, i, j))
 
 
-@composed
+@composed(autocast="lower")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sum of products along an axis, x conjugated; the others broadcast.
 
@@ -375,7 +379,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return reshape(blocks, tuple(p * q for p, q in zip(of_a, of_b, strict=True)))
 
 
-@method(composed=True)
+@method(composed=True, autocast="given widest")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product of vectors of three elements along dim (default: the first axis of size 3).
 
@@ -416,7 +420,7 @@ linalg_cross = composed(linalg_cross)
 # ---- many factors -----------------------------------------------------------------------------------------------
 
 
-@composed
+@composed(autocast="- lower")
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least.
 
@@ -434,7 +438,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return _chain(listed, "chain_matmul")
 
 
-@composed
+@composed(autocast="- lower")
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least; the first and the last may be vectors.
 

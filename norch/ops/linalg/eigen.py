@@ -8,6 +8,7 @@ from ..._package.typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.function import Outputs
 from ...autograd.grad_mode import is_grad_enabled
+from .._autocast import autocast
 from ..composed.diagonal import diag_embed
 from ..matmul import matmul
 from .factor import factors_of, record_factors
@@ -38,6 +39,7 @@ def _eig_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
 _Eig = derivative("eig", ("A",), backward=_eig_backward, holomorphic=False)
 
 
+@autocast("float32 -")
 def eig(A: Tensor) -> eig_result:
     """(eigenvalues, eigenvectors) of A (..., N, N): complex w (..., N), in no order, and the columns of V (..., N, N),
     of norm 1, with A V = V diag(w).
@@ -53,6 +55,7 @@ def eig(A: Tensor) -> eig_result:
     return eig_result(*record_factors(_Eig, tuple(outs), A.to(dtype)))
 
 
+@autocast("float32 -")
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig().
 

@@ -14,6 +14,7 @@ from ...autograd.grad_mode import mode as recording
 from ...autograd.levels import all_samples, occurs
 from ...autograd.record import record
 from ...errors import ArgumentError, DTypeError, LinAlgError, ShapeError
+from .._autocast import autocast
 from .._operand import tensor_of
 from ..composed.diagonal import diag_embed, tril, triu
 from ..copy import cat
@@ -156,6 +157,7 @@ def _cholesky_info(a: Any) -> Any:
     return each(order, a)
 
 
+@autocast("float32 -")
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """L, lower triangular, with A = L L^H, of positive definite A (..., N, N); its conjugate transpose with upper.
 
@@ -171,6 +173,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return _cholesky(A)
 
 
+@autocast("float32 -")
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> cholesky_ex_result:
     """(L, info) as cholesky(), which for a matrix that is not positive definite raises with check_errors only.
 
@@ -378,6 +381,7 @@ def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]
 _Qr = derivative("qr", ("A",), backward=_qr_backward, holomorphic=False)
 
 
+@autocast("float32 -")
 def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     """(Q, R) with A = Q R, Q of orthonormal columns and R upper triangular, A (..., M, N).
 

@@ -6,12 +6,14 @@ import math
 from typing import Any
 
 from ..._package.typing import Tensor
+from .._autocast import autocast
 from ..norm import matrix_norm
 from .lapack import call, matrices, numpy, square
 from .solve import inv_ex
 from .spectral import svdvals, tolerance
 
 
+@autocast("float32 -")
 def matrix_rank(A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """How many singular values (..., int64) of A (..., M, N) exceed max(atol, rtol * the largest), as in pinv(); tol is
     atol with an rtol of 0. hermitian: A is symmetric, which is faster.
@@ -34,6 +36,7 @@ def matrix_rank(A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = Non
     return call("matrix_rank", rank, A, finite=True)[0]
 
 
+@autocast("float32 -")
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition numbers (...) |A| |A^-1| of A: in the norm p of linalg.matrix_norm() for square matrices, or the
     ratio of the largest and smallest singular values (2, the default; -2 is its reciprocal). inf for singular matrices,

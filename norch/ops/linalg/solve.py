@@ -10,6 +10,7 @@ from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...autograd.levels import holds, occurs
 from ...errors import LinAlgError, ShapeError
+from .._autocast import autocast
 from .._operand import tensor_of
 from ..copy import cat
 from ..create import arange, eye
@@ -56,6 +57,7 @@ def _solve(A: Tensor, B: Tensor) -> Tensor:
     return _regular("solve", numpy().linalg.solve, A, B)
 
 
+@autocast("float32 -")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X of A X = B, or of X A = B without left, for A (..., N, N) and B (..., N, K) or (..., N), whose batches
     broadcast. B is a batch of vectors when its shape is that of A less the last axis. LinAlgError for singular A.
@@ -103,6 +105,7 @@ def _inv(A: Tensor) -> Tensor:
     return _regular("inv", numpy().linalg.inv, A)
 
 
+@autocast("float32 -")
 def inv(A: Tensor) -> Tensor:
     """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B,
     and more accurate.
@@ -114,6 +117,7 @@ def inv(A: Tensor) -> Tensor:
     return _inv(square(A, "inv"))
 
 
+@autocast("float32 -")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
     """(inverse, info) as inv(); see solve_ex() for singular matrices.
 
@@ -125,6 +129,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
     return inv_ex_result(X if failed is None else X.where(~failed[..., None, None], math.nan), info)
 
 
+@autocast("float32 -")
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B: A is taken as a matrix of B.numel() rows, after its axes dims moved to the
     end.
@@ -141,6 +146,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     return solve(A.reshape(B.numel(), -1), B.flatten()).reshape(shape)
 
 
+@autocast("float32 -")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of tensordot with A, taken as a matrix whose rows are its first ind axes.
 

@@ -12,6 +12,7 @@ from ...autograd.function import Outputs
 from ...autograd.grad_mode import mode
 from ...autograd.levels import holds, occurs
 from ...errors import ArgumentError, ShapeError
+from .._autocast import autocast
 from ..composed.diagonal import diag_embed
 from ..create import eye
 from ..matmul import matmul
@@ -74,6 +75,7 @@ def _eigh_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
 _Eigh = derivative("eigh", ("A",), backward=_eigh_backward, holomorphic=False)
 
 
+@autocast("float32 -")
 def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     """(eigenvalues, eigenvectors) of symmetric or Hermitian A (..., N, N): w (..., N), real, ascending, and the columns
     of V (..., N, N), with A = V diag(w) V^H. Only the triangle UPLO, "L" or "U", is read.
@@ -91,6 +93,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     return eigh_result(*record_factors(_Eigh, outs, A))
 
 
+@autocast("float32 -")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh().
 
@@ -150,6 +153,7 @@ def _svd_backward(g: Outputs, out: Tensor, rest: Any) -> tuple[Any]:
 _Svd = derivative("svd", ("A",), backward=_svd_backward, holomorphic=False)
 
 
+@autocast("float32 -")
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
     """(U, S, Vh) with A = U diag(S) Vh, A (..., M, N): singular values S (..., K), descending, K = min(M, N), and
     orthonormal U (..., M, M) and Vh (..., N, N), of which full_matrices=False leaves the K that belong to S.
@@ -167,6 +171,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     return svd_result(*record_factors(_Svd, outs, A))
 
 
+@autocast("float32 -")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values (..., K) of A (..., M, N), descending; as svd().
 
@@ -251,6 +256,7 @@ def _lstsq(A: Tensor, B: Tensor, found: Tensor) -> Tensor:
 _DRIVERS = {None: "gelsy", "gels": "gelsy", "gelsy": "gelsy", "gelsd": "gelsd", "gelss": "gelss"}
 
 
+@autocast("float32 -")
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> lstsq_result:
     """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A (..., M, N),
     B (..., M, K) or (..., M), the squares of that norm per column (for M > N and full rank, else empty), the rank of A,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..._binding.numbers import int64
 from ..._package.typing import Tensor
 from ...errors import ArgumentError
+from .._autocast import autocast
 from .._out import take_out
 from ..create import eye
 from ..random import randn
@@ -21,6 +22,7 @@ svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("V", Tenso
 triangular_solve_result = NamedTuple("triangular_solve_result", [("solution", Tensor), ("cloned_coefficient", Tensor)])
 
 
+@autocast("float32 -")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """linalg.cholesky() of symmetric positive definite matrices (..., N, N).
 
@@ -31,6 +33,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return factor.cholesky(input, upper=upper)
 
 
+@autocast("float32 -")
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """X of A X = input, (..., N, K), given L, input2 (..., N, N), with A = L L^H, or A = L^H L with upper.
 
@@ -44,6 +47,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
     return solve_triangular(L.mH, solve_triangular(L, input, upper=False), upper=True)
 
 
+@autocast("float32 -")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A = L L^H, or of L^H L with upper, given L, input (..., N, N).
 
@@ -144,6 +148,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
     return tuple(found) if get_infos else (found.LU, found.pivots)
 
 
+@autocast("float32 -")
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """linalg.lu_solve() with the right side first.
 
@@ -154,6 +159,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return factor.lu_solve(LU_data, LU_pivots, input)
 
 
+@autocast("float32 -")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """linalg.pinv() with singular values up to rcond times the largest taken as 0.
 
@@ -164,6 +170,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return spectral.pinv(input, rtol=rcond)
 
 
+@autocast("float32 -")
 def qr(input: Tensor, some: bool = True) -> factor.qr_result:
     """linalg.qr(): "reduced", or "complete" without some.
 
@@ -174,6 +181,7 @@ def qr(input: Tensor, some: bool = True) -> factor.qr_result:
     return factor.qr(input, "reduced" if some else "complete")
 
 
+@autocast("float32 -")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result:
     """(U, S, V) with input = U diag(S) V^H: linalg.svd() with V in place of V^H, reduced with some. Without
     compute_uv U and V are zeros.
@@ -188,6 +196,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result
     return svd_result(U, S, Vh.mH)
 
 
+@autocast("float32 -")
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> triangular_solve_result:

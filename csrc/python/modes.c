@@ -1,0 +1,74 @@
+/* modes: the object `mode` of norch/autograd/grad_mode.py. Of each thread are its attributes `enabled`, whether operations
+ * are recorded, and `autocast`, the setting of autocast, or None. `casting` tells whether autocast is on in any thread: a
+ * slot, which functions of Python read in the least time. One call sets each, so that no exception between two bytecodes
+ * leaves half of a change. */
+#include "modes.h"
+
+#include <stddef.h>
+
+#include "calls.h"
+
+typedef struct object {
+    nr_object object;
+    void *casting;
+} object;
+
+static _Thread_local int modes; /* 0 in a new thread, which records */
+static _Thread_local void *setting;
+static int64_t casting; /* threads that do */
+
+int nr_modes(void) { return modes; }
+
+static void *get_enabled(void *self, void *context) {
+    (void)self, (void)context;
+    return PyBool_FromLong(!(modes & NR_UNRECORDED));
+}
+
+static int set_enabled(void *self, void *value, void *context) {
+    (void)self, (void)context;
+    const int enabled = value ? PyObject_IsTrue(value) : -1;
+    if (!value) PyErr_SetString(PyExc_TypeError, "enabled: cannot be deleted");
+    if (enabled >= 0) modes = enabled ? modes & ~NR_UNRECORDED : modes | NR_UNRECORDED;
+    return enabled < 0 ? -1 : 0;
+}
+
+static void *get_autocast(void *self, void *context) {
+    (void)self, (void)context;
+    return Py_NewRef(setting ? setting : NR_NONE);
+}
+
+/* value: a Setting (norch/autograd/autocast.py), whose attribute `modes` has the bits for what is cast. */
+static int set_autocast(void *self, void *value, void *context) {
+    (void)context;
+    if (!value) return PyErr_SetString(PyExc_TypeError, "autocast: cannot be deleted"), -1;
+    static void *name;
+    if (!name && !(name = PyUnicode_InternFromString("modes"))) return -1;
+    void *bits = PyObject_GetAttr(value, name);
+    const int casts = bits ? (int)PyLong_AsLongLong(bits) & NR_CASTING : 0;
+    if (bits) Py_DecRef(bits);
+    if (PyErr_Occurred()) return -1;
+    void *before = setting, *slot = ((object *)self)->casting;
+    casting += !!casts - !!(modes & NR_CASTING);
+    modes = (modes & ~NR_CASTING) | casts;
+    setting = Py_NewRef(value);
+    ((object *)self)->casting = PyBool_FromLong(casting > 0);
+    Py_DecRef(slot);
+    if (before) Py_DecRef(before);
+    return 0;
+}
+
+/* modes(): a new object of that kind. */
+NR_BUILTIN(modes) {
+    static nr_property properties[] = {{"enabled", get_enabled, set_enabled, NULL, NULL},
+                                       {"autocast", get_autocast, set_autocast, NULL, NULL},
+                                       {NULL, NULL, NULL, NULL, NULL}};
+    static nr_member members[] = {{"casting", NR_MEMBER_OBJECT, offsetof(object, casting), NR_MEMBER_READONLY, NULL},
+                                  {NULL, 0, 0, 0, NULL}};
+    nr_slot slots[] = {{NR_SLOT_PROPERTIES, properties}, {NR_SLOT_MEMBERS, members}, {0, NULL}};
+    nr_spec spec = {"norch.Modes", sizeof(object), 0, NR_TYPE_DEFAULT, slots};
+    void *type = PyType_FromSpec(&spec);
+    object *mode = type ? PyType_GenericAlloc(type, 0) : NULL;
+    if (type) Py_DecRef(type);
+    if (mode) mode->casting = PyBool_FromLong(0);
+    return mode;
+}

@@ -1,0 +1,101 @@
+"""The setting of autocast in each thread. amp/autocast_mode.py changes it, and ops/_autocast.py casts by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from .._package.guard import Guard
+from .._package.typing import Any
+from ..dtype import bfloat16, float16
+from ..dtype import dtype as DType
+from .grad_mode import mode
+
+DEVICE_TYPES = ("cpu", "cuda")  # in the order of their numbers in C
+
+
+def modes_of(devices: Iterable[Any]) -> int:
+    """The bits of a thread that casts on these types of device, as csrc/python/modes.h has them."""
+    return sum(2 << i for i, casts in enumerate(devices) if casts)
+
+
+class Setting:
+    """An immutable setting of autocast.
+
+    enabled, dtypes  whether something is cast on devices of each type, and to which dtype
+    modes, active    enabled as bits of csrc/python/modes.h; whether any is set
+    caching, cache   whether casts of weights are kept, and where; None outside any autocast
+    """
+
+    __slots__ = ("_off", "active", "cache", "caching", "dtypes", "enabled", "modes")
+    _off: Setting | None
+
+    def __init__(
+        self,
+        enabled: tuple[bool, ...] = (False, False),
+        dtypes: tuple[DType, ...] = (bfloat16, float16),
+        caching: bool = True,
+        cache: dict[Any, Any] | None = None,
+    ):
+        self.enabled, self.dtypes, self.caching, self.cache = enabled, dtypes, caching, cache
+        self.modes = modes_of(enabled)
+        self.active = self.modes != 0
+        self._off = None
+
+    def changed(self, **changes: Any) -> Setting:
+        """A copy of this setting with some attributes changed."""
+        now: dict[str, Any] = {"enabled": self.enabled, "dtypes": self.dtypes, "caching": self.caching}
+        return Setting(**(now | {"cache": self.cache} | changes))
+
+    @property
+    def off(self) -> Setting:
+        """This setting with nothing enabled."""
+        if not self.active:
+            return self
+        if self._off is None:
+            self._off = self.changed(enabled=(False, False))
+        return self._off
+
+    @property
+    def effect(self) -> tuple[Any, ...] | None:
+        """(the dtype for each type of device or None, caching); None if nothing is cast."""
+        if not self.active:
+            return None
+        return (*(dtype if on else None for on, dtype in zip(self.enabled, self.dtypes)), self.caching)
+
+
+_DEFAULT = Setting()
+
+
+def current() -> Setting:
+    """That of this thread."""
+    return mode.autocast or _DEFAULT
+
+
+class using(Guard):  # noqa: N801  (as no_grad)
+    """A setting within a `with`. One object may be entered many times, also nested."""
+
+    def __init__(self, setting: Setting):
+        self._setting = setting
+        self._restores: list[Callable[[], Any]] = []
+
+    def __enter__(self) -> Any:
+        return self._enter(self._setting)
+
+    def _enter(self, setting: Setting) -> Any:
+        self._restores.append(partial(setattr, mode, "autocast", current()))
+        mode.autocast = setting
+        return self
+
+
+def autocast_off() -> using:
+    """For a `with` that takes dtypes as they are: backward those that forward took, calls in place and with out= those
+    given."""
+    return using(current().off)
+
+
+def fresh_cast_cache() -> using:
+    """This thread's setting with no casts kept, for a `with` whose own casts go when it ends: a recording begins with
+    none that were made before it, and leaves none behind, which nothing after it computes anew."""
+    setting = current()
+    return using(setting if setting.cache is None else setting.changed(cache={}))
