@@ -31,9 +31,9 @@ from .tensor import Tensor
 
 __all__ = [
     "BaseTorchFunctionMode", "DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode",
-    "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions", "handle_torch_function",
-    "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
-    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
+    "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides",
+    "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
+    "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
 
 
@@ -157,6 +157,23 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     found: dict[Any, list[Any]] = {module: list(_of(module).values()) for module in _modules().values()}
     methods = [getattr(Tensor, name, None) for name in sorted(_override._public_names())]
     return {**found, Tensor: [one for one in methods if callable(one)]}
+
+
+def get_testing_overrides() -> dict[Any, Callable[..., int]]:
+    """{function or method that can be overridden: a function of the same signature that returns -1}.
+
+    >>> import inspect
+    >>> list(inspect.signature(norch.overrides.get_testing_overrides()[norch.matmul]).parameters)
+    ['input', 'other', 'out']
+    """
+    found: dict[Any, Callable[..., int]] = {}
+    for function in (one for several in get_overridable_functions().values() for one in several):
+
+        def dummy(*args: Any, **kwargs: Any) -> int:
+            return -1
+
+        found[function] = functools.wraps(function)(dummy)
+    return found
 
 
 def get_ignored_functions() -> set[Any]:

@@ -17,6 +17,7 @@ from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptor
 from .._tensor.handle import Handle
 from ..device import device
 from ..dtype import dtype
+from ..ops._deferred import DeferredMethod
 from ..tensor import Tensor, disabled_torch_function
 from .entries import NOTHING, PLAIN, Entry, entry_of
 from .typing import Any
@@ -182,13 +183,21 @@ def begin(cls: type | None = None) -> None:
     _plain.add(Parameter)
     PLAIN.add(Parameter)
     for module in MODULES:
-        for name, thing in list(vars(import_module(module)).items()):
-            _watch(module, name, thing)
+        there = vars(import_module(module))
+        for name in {*dir(import_module(module))} & {*there}:  # what is public
+            _watch(module, name, there[name])
     for name in sorted(_public_names()):
-        method = _static(Tensor, name)
+        method = _method_of_tensor(name)
         if type(method) is FunctionType and (name[:3] == "__i" or name[:2] != "__") and _takes_tensors(method):
             _let_look(method, getattr(Tensor, _PASSED_AS.get(name, name)))
     _exports.watchers.append(_watch)
+
+
+def _method_of_tensor(name: str) -> Any:
+    """The function of a method of Tensor, imported if it waits for its first use; what else has that name."""
+    found = _static(Tensor, name)
+    computes = isinstance(found, DeferredMethod) and found.module.startswith(("norch.ops", "norch.fft"))
+    return getattr(Tensor, name) if computes else found
 
 
 def _takes_tensors(method: FunctionType) -> bool:
@@ -330,7 +339,7 @@ def _change_modes(change: int) -> None:
     _active += change
     if not _methods:
         for name in sorted(_public_names()):
-            method = _static(Tensor, name)
+            method = _method_of_tensor(name)
             if type(method) is FunctionType and id(method) not in _on:
                 _methods[id(method)] = entry_of(method), _looking(getattr(Tensor, _PASSED_AS.get(name, name)))
     if _active == (change > 0):

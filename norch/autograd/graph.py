@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._package.exports import publish
 from .._tensor.handle import Handle
@@ -15,8 +15,8 @@ from .saved_hooks import save_on_cpu as save_on_cpu
 from .saved_hooks import saved_tensors_hooks as saved_tensors_hooks
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version", "save_on_cpu",
-    "saved_tensors_hooks",
+    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
 
 
@@ -49,4 +49,6 @@ def increment_version(tensor: Any | Iterable[Any]) -> None:
         x._bump()
 
 
-publish(globals())
+publish(globals(), {"...compat.multi_grad": "register_multi_grad_hook"})
+if TYPE_CHECKING:
+    from ..compat.multi_grad import register_multi_grad_hook as register_multi_grad_hook

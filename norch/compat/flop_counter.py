@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import ExitStack
 from typing import Any
 
+from ..nn._watch import watching
 from ..profiler import profile
+from . import pytree
+from .dispatch import TorchDispatchMode
+from .operators import namespace
 
 __all__ = ["FlopCounterMode"]
 
@@ -13,9 +18,12 @@ __all__ = ["FlopCounterMode"]
 class FlopCounterMode:
     """Counts two operations for each multiply-add of products, convolutions and attention, forward and backward.
 
-    mods has no effect, as modules are found as they are called. depth: how many levels of modules the table shows
-    (None: all). display: prints the table at the end. custom_mapping is refused: there are no operations by PyTorch's
-    names to map.
+    They have the names of PyTorch's operators, torch.ops.aten.mm and the like. Products with vectors, layers of time
+    steps and attention on the CPU, for which PyTorch has no formula, are counted too. mods has no effect, as modules
+    are found as they are called. depth: how many levels of modules the table shows (None: all). display: prints the
+    table at the end. custom_mapping: {operator: formula} for operators of the forward calls, as PyTorch's takes it:
+    the formula gets the arguments with shapes for tensors, and out_shape=, or the tensors and out_val= where it has
+    an attribute _get_raw that is true.
 
     >>> layer = norch.nn.Linear(3, 2)
     >>> with FlopCounterMode(display=False) as counter:
@@ -31,27 +39,29 @@ class FlopCounterMode:
         display: bool = True,
         custom_mapping: dict[Any, Any] | None = None,
     ) -> None:
-        if custom_mapping:
-            raise NotImplementedError("FlopCounterMode: custom_mapping maps operations of PyTorch, which norch has not")
         self.depth, self.display = depth, display
-        self.flop_counts: dict[str, dict[str, int]] = {}
+        self.flop_registry = {getattr(op, "_overloadpacket", op): of for op, of in (custom_mapping or {}).items()}
+        self.flop_counts: dict[str, dict[Any, int]] = {}
 
     def __enter__(self) -> FlopCounterMode:
-        self.flop_counts = {}
-        self._profile = profile(with_flops=True, with_modules=True)
-        self._profile.__enter__()
+        self._custom = _Custom(self.flop_registry)
+        self._open = ExitStack()
+        self._profile = self._open.enter_context(profile(with_flops=True, with_modules=True, record_shapes=True))
+        if self.flop_registry:
+            self._open.enter_context(watching(self._custom.enter_module))
+            self._open.enter_context(self._custom)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._profile.__exit__(*error)
-        counts: dict[str, dict[str, int]] = {"Global": defaultdict(int)}
-        for event in self._profile.events():
-            if event.kind != "operation" or not event.flops:
-                continue
-            parts = event.module.split(".") if event.module else []
+        self._open.__exit__(*error)
+        counts: dict[str, dict[Any, int]] = {"Global": defaultdict(int)}
+        found = [(_operator(e), e.module, e.flops) for e in self._profile.events() if e.kind == "operation" and e.flops]
+        found = [one for one in found if one[0] not in self.flop_registry]
+        for operator, module, flops in found + self._custom.found:
+            parts = module.split(".") if module else []
             for place in ("Global", *(".".join(parts[: i + 1]) for i in range(len(parts)))):
-                counts.setdefault(place, defaultdict(int))[event.name] += event.flops
-        self.flop_counts = {place: dict(found) for place, found in counts.items()}
+                counts.setdefault(place, defaultdict(int))[operator] += flops
+        self.flop_counts = {place: dict(found) for place, found in counts.items() if found}
         if self.display and error[0] is None:
             print(self.get_table(self.depth))
 
@@ -59,7 +69,7 @@ class FlopCounterMode:
         """Of all operations."""
         return sum(self.flop_counts.get("Global", {}).values())
 
-    def get_flop_counts(self) -> dict[str, dict[str, int]]:
+    def get_flop_counts(self) -> dict[str, dict[Any, int]]:
         """{"Global" or the path of a module, as "Net.layer": {operation: its count}}."""
         return self.flop_counts
 
@@ -77,3 +87,49 @@ class FlopCounterMode:
         return "\n".join(
             f"{line[0]:{widths[0]}}  {line[1]:>{widths[1]}}  {line[2]:>{widths[2]}}" for line in [*head, *lines]
         )
+
+
+def _operator(event: Any) -> Any:
+    """The operator of PyTorch of a library call."""
+    if event.name == "matmul":
+        first, second, *bias = (*event.shapes, (1, 1), (1, 1))[: max(2, len(event.shapes))]
+        vector = "dot" if len(first) == 1 else "mv"
+        name = vector if len(second) == 1 else "bmm" if len(second) > 2 else "addmm" if bias else "mm"
+    elif event.name.startswith("conv"):
+        name = "convolution_backward" if event.node else "convolution"
+    elif event.name.startswith("attention"):
+        name = "_scaled_dot_product_flash_attention" + "_backward" * bool(event.node)
+    else:
+        name = event.name.replace(" ", "_")
+    return getattr(namespace("aten"), name)
+
+
+class _Custom(TorchDispatchMode):
+    """Counts operators by formulas. found: (operator, path of the module, count) of each."""
+
+    def __init__(self, formulas: dict[Any, Any]) -> None:
+        self.formulas, self.found = formulas, list[tuple[Any, str, int]]()
+        self._modules: list[str] = []
+        self._names: dict[int, str] = {}
+
+    def enter_module(self, module: Any) -> Any:
+        if not self._modules:
+            kind = type(module).__name__
+            self._names = {id(one): f"{kind}.{name}" if name else kind for name, one in module.named_modules()}
+        self._modules.append(self._names.get(id(module)) or f"{self._modules[-1]}.{type(module).__name__}")
+        return lambda result, raised: self._modules.pop()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        packet = func._overloadpacket
+        if packet in self.formulas:
+            formula = self.formulas[packet]
+            if getattr(formula, "_get_raw", False):
+                count = formula(*args, **(kwargs or {}), out_val=out)
+            else:
+                of_args, of_kwargs, of_out = pytree.tree_map(
+                    lambda x: getattr(x, "shape", x), (args, kwargs or {}, out)
+                )
+                count = formula(*of_args, **of_kwargs, out_shape=of_out)
+            self.found.append((packet, self._modules[-1] if self._modules else "", count))
+        return out

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 import norch
@@ -128,6 +130,9 @@ class Namespace:
     def __init__(self, name: str) -> None:
         self.name = self.__name__ = name
 
+    def __reduce__(self) -> Any:
+        return namespace, (self.name,)
+
     def __getattr__(self, name: str) -> Any:
         if name[:2] == "__":
             raise AttributeError(name)
@@ -144,30 +149,66 @@ class Namespace:
         return found
 
 
-class _Builtin:
-    """An operation of PyTorch's own: norch's function of that name, whatever the overload."""
+class Builtin:
+    """An operation of PyTorch's own: norch's function of that name. It is the packet of its overloads, or one of them,
+    which are equal where their names are."""
 
-    def __init__(self, name: str, function: Callable[..., Any] | None) -> None:
-        self._qualified, self._function = name, function
-        self.__name__ = name.rpartition("::")[2]
+    def __init__(self, name: str, function: Callable[..., Any] | None, overload: str = "") -> None:
+        self._qualified_op_name, self._function, self._overloadname = name, function, overload
+        self.namespace, _, self._opname = name.partition("::")
+        self.__name__ = f"{self._opname}.{overload}".rstrip(".")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function is None:
-            raise NotImplementedError(sentence(f"ops.{self._qualified.replace('::', '.')}", OTHER_PARTS))
+            raise NotImplementedError(sentence(f"ops.{self._qualified_op_name.replace('::', '.')}", OTHER_PARTS))
         return self._function(*args, **kwargs)
 
     def __getattr__(self, overload: str) -> Any:
-        if overload[:1] == "_":
-            raise AttributeError(overload)
-        made = _Builtin(self._qualified, self._function)
-        setattr(self, overload, made)
-        return made
+        if overload[:1] == "_" or self._overloadname:
+            raise AttributeError(f"an operation has no attribute {overload!r}", name=overload, obj=self)
+        return Builtin(self._qualified_op_name, self._function, overload)
+
+    @property
+    def _overloadpacket(self) -> Builtin:
+        if not self._overloadname:
+            raise AttributeError(f"{self!r} is no overload", name="_overloadpacket", obj=self)
+        return getattr(namespace(self.namespace), self._opname)
+
+    @property
+    def overloadpacket(self) -> Builtin:
+        return self._overloadpacket
+
+    @property
+    def _schema(self) -> Any:
+        return SimpleNamespace(
+            name=self._qualified_op_name, overload_name=self._overloadname, is_mutable=self._opname.endswith("_")
+        )
+
+    def name(self) -> str:
+        """The qualified name, "aten::add.Tensor" say."""
+        return f"{self._qualified_op_name}.{self._overloadname}".removesuffix(".default").rstrip(".")
 
     def overloads(self) -> list[str]:
         return ["default"]
 
+    def __reduce__(self) -> Any:
+        path = f"{self._opname}.{self._overloadname}".rstrip(".")
+        return attrgetter(path), (namespace(self.namespace),)
+
+    def __deepcopy__(self, memo: Any) -> Builtin:
+        return self
+
+    def _key(self) -> tuple[str, str]:
+        return self._qualified_op_name, self._overloadname
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Builtin) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
     def __repr__(self) -> str:
-        return f"<Operation {self._qualified}>"
+        return f"{self.namespace}.{self.__name__}"
 
 
 _builtins: dict[str, Any] = {}
@@ -176,12 +217,13 @@ _builtins: dict[str, Any] = {}
 def _builtin(namespace: str, name: str) -> Any:
     full = f"{namespace}::{name}"
     if full not in _builtins:
+        function = import_module("norch.compat.aten_kernels").KERNELS.get(name) if namespace == "aten" else None
         places = [norch, norch.nn.functional, norch.special, Tensor]
         for prefix in ("linalg", "fft", "special"):
             if name.startswith(f"{prefix}_"):
                 places, name = [getattr(norch, prefix)], name[len(prefix) + 1 :]
-        function = next((found for place in places if callable(found := getattr(place, name, None))), None)
-        _builtins[full] = _Builtin(full, function)
+        found = (thing for place in places if callable(thing := getattr(place, name, None)))
+        _builtins[full] = Builtin(full, function or next(found, None))
     return _builtins[full]
 
 

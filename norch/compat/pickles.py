@@ -133,7 +133,6 @@ ATTRIBUTES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
         "_reversed_padding_repeated_twice": _padding(**state),
     },
     "RNNBase": lambda layer, state: {"_all_weights": [[None]]},  # makes PyTorch list the weights
-    "ReLU6": lambda layer, state: {"min_val": 0.0, "max_val": 6.0},
     "Upsample": lambda layer, state: {"name": state.get("name", type(layer).__name__)},
     "ParameterDict": lambda layer, state: {"_keys": dict.fromkeys(layer)},
     "TransformerEncoderLayer": lambda layer, state: {"activation_relu_or_gelu": 0},  # no kernel of the whole layer

@@ -22,7 +22,7 @@ __all__ = [
     "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save",
     "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
-publish(globals())
+publish(globals(), {"..compat.trace_graph": "_get_trace_graph"})
 
 
 class BroadcastingList:
@@ -48,8 +48,9 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: no call is traced."""
-    return False
+    """Whether _get_trace_graph(), which counters of operations call, makes a graph in this thread."""
+    traced = sys.modules.get("norch.compat.trace_graph")
+    return traced is not None and traced.here.tracing is not None
 
 
 def script(obj: T, *args: Any, **options: Any) -> T:

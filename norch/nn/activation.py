@@ -110,14 +110,6 @@ class Mish(_InPlace, function=F.mish):
     """
 
 
-class ReLU6(_InPlace, function=F.relu6):
-    """min(max(0, x), 6), for any shape; `inplace` writes into the input.
-
-    >>> norch.nn.ReLU6()(norch.tensor([-1.0, 8.0]))
-    tensor([0., 6.])
-    """
-
-
 class SELU(_InPlace, function=F.selu):
     """scale * ELU(x), with constants that keep mean 0 and variance 1; `inplace` writes into the input.
 
@@ -191,7 +183,7 @@ class Hardtanh(Layer):
     tensor([-2.,  1.])
     """
 
-    _shown = ("min_val", "max_val", "inplace")
+    _shown: tuple[str, ...] | None = ("min_val", "max_val", "inplace")
 
     def __init__(
         self,
@@ -210,6 +202,19 @@ class Hardtanh(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+
+class ReLU6(Hardtanh):
+    """min(max(0, x), 6), for any shape; `inplace` writes into the input.
+
+    >>> norch.nn.ReLU6()(norch.tensor([-1.0, 8.0]))
+    tensor([0., 6.])
+    """
+
+    _shown = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
 
 
 @options

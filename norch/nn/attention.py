@@ -151,7 +151,8 @@ class MultiheadAttention(Module):
             causal = is_causal and key_padding_mask is None
             mask = None if causal else self._mask(q, k, attn_mask, key_padding_mask)
             out = F.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, causal)
-        out = self.out_proj(out.permute(to_input).flatten(2))
+        last = self.out_proj  # whose weights alone are read, as PyTorch does: it is not called
+        out = F.linear(out.permute(to_input).flatten(2), last.weight, last.bias)
         return out if batched else out.squeeze(0), weights
 
     def _with_further_keys(

@@ -10,16 +10,12 @@ from ..errors import ShapeError
 from ..ops._checks import with_ndim
 from ..ops._operand import tensor_of
 from ..tensor import Tensor
-from . import functional as F
 from . import init
 from ._layer import FUNCTIONS, changed_options, format_options
-from .functional._embedding import embedding
 from .module import Module
 from .parameter import Parameter, add_parameters
 
 __all__ = ["Embedding"]
-
-_EMBEDDING = F.embedding
 
 
 class Embedding(Module):
@@ -81,8 +77,7 @@ class Embedding(Module):
                 self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input: Tensor) -> Tensor:
-        function: Any = embedding if FUNCTIONS["embedding"] is _EMBEDDING else F.embedding
-        return function(
+        return FUNCTIONS["embedding"](
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 

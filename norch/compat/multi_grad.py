@@ -1,0 +1,84 @@
+"""Hooks on several tensors at once: ``torch.autograd.graph.register_multi_grad_hook``, and which backward() runs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..autograd import engine
+from ..autograd.hooks import RemovableHandle
+from ..autograd.reachable import reachable
+from ..autograd.record import gradient_edge
+from ..errors import ArgumentError
+
+_VISIT = engine.visit.__code__
+
+
+def walk() -> Any:
+    """The frame of the walk back that calls this, in this thread; None outside of backward()."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code is not _VISIT:
+        frame = frame.f_back
+    return frame
+
+
+def _to_come(frame: Any) -> set[Any]:
+    """The nodes that a walk has still to visit."""
+    here = frame.f_locals
+    targets = here["targets"]
+    starts = [here["node"], *(node for _, node in here["waiting"])]
+    ends = targets.found if targets is not None and targets.is_boundary else ()
+    found = reachable([node for node in starts if node is not None], ends)
+    return found if targets is None else found & targets.needed
+
+
+class _State:
+    """Of one walk: the gradients that have come, and how many will."""
+
+    def __init__(self, of: Any, count: int) -> None:
+        self.of, self.gradients, self.left = of, [None] * count, 0
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all"
+) -> RemovableHandle:
+    """fn(gradients) when a backward() has computed those of all tensors: a list, None for tensors that this backward()
+    does not reach. With mode="any", fn(gradient) of the first. fn must not change them.
+
+    >>> a, b = (norch.ones(2, requires_grad=True) for _ in range(2))
+    >>> handle = norch.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(len(grads)))
+    >>> (a * b).sum().backward()
+    2
+    """
+    if mode not in ("all", "any"):
+        raise ArgumentError(f"register_multi_grad_hook: mode is 'all' or 'any', not {mode!r}")
+    nodes = [gradient_edge(x) for x in tensors]
+    states: dict[int, _State] = {}  # by thread: the walk that runs there
+    lock = threading.Lock()
+
+    def came(i: int, grad: Any) -> None:
+        frame, thread = walk(), threading.get_ident()
+        of = None if frame is None else frame.f_locals["gradients"]  # of each walk another dict
+        with lock:
+            state = states.get(thread)
+            if state is None or state.of is not of:
+                state = states[thread] = _State(of, len(nodes))
+                others = set() if frame is None else _to_come(frame)
+                state.left = 1 + sum(node in others for k, node in enumerate(nodes) if k != i)
+            state.gradients[i] = grad
+            state.left -= 1
+            first, last = sum(g is not None for g in state.gradients) == 1, state.left == 0
+        if mode == "any" and first:
+            fn(grad)
+        elif mode == "all" and last:
+            fn(state.gradients)
+
+    handles = [x.register_hook(lambda grad, i=i: came(i, grad)) for i, x in enumerate(tensors)]
+
+    def remove() -> None:
+        for handle in handles:
+            handle.remove()
+
+    return RemovableHandle(remove)
