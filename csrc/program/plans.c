@@ -26,6 +26,7 @@ static void visit_nest(visitor v, const nr_call *call, nr_plan *nest, uint32_t w
     const size_t row = (size_t)nest->ndim * sizeof(int64_t);
     if (v->nest) v->nest(v->context, nest);
     note(v, &nest->ndim, sizeof nest->ndim);
+    note(v, &nest->operands, sizeof nest->operands);
     note(v, nest->size, row);
     for (int32_t o = 0; o < nest->operands; o++) {
         note(v, nest->stride[o], row);

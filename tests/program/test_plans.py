@@ -1,4 +1,4 @@
-"""A field that is added to a plan, in a copy of the sources, is one that recordings see."""
+"""A field that is added to a plan, or to the nest in one, in a copy of the sources, is one that recordings see."""
 
 import re
 import shutil
@@ -15,12 +15,13 @@ ADDED = "IN(const void *, added_read), OUT(void *, added_written), NUM(int64_t, 
 
 @pytest.fixture
 def visited(tmp_path):
-    """A function of fields to add to all plans. Returns (plans, what the compiler says, what a visit prints)."""
+    """A function of fields to add to all plans, and to a nest. Returns (plans, what the compiler says, what a visit
+    prints)."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler or not (ROOT / "build/core/opcodes.inc").exists():
         pytest.skip("needs a C compiler, and what make leaves in build/")
 
-    def visit(fields):
+    def visit(fields, of_nest=""):
         shutil.copytree(ROOT / "csrc", tmp_path, ignore=shutil.ignore_patterns("cuda", "python"), dirs_exist_ok=True)
         plans = []
         for path in tmp_path.rglob("*.[ch]"):
@@ -28,6 +29,8 @@ def visited(tmp_path):
             plans += re.findall(r"^NR_PLAN\((\w+),", old, re.M)
             if text != old:
                 path.write_text(text)
+        nest = tmp_path / "core/plan.h"
+        nest.write_text(nest.read_text().replace("} nr_plan;", f"{of_nest} }} nr_plan;"))
         flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}", f"-I{ROOT}/build/core"]
         made = [compiler, *flags, "-o", tmp_path / "plans", ROOT / "tests/native/plans.c"]
         done = subprocess.run(made, capture_output=True, text=True)
@@ -41,7 +44,13 @@ def test_a_visit_finds_every_field_of_every_plan(visited):
     plans, errors, printed = visited(ADDED)
     assert not errors
     assert len(plans) >= 22
-    assert sorted(printed.splitlines()) == sorted(f"{plan} 1 1 1" for plan in plans)
+    assert sorted(printed.splitlines()) == sorted([*(f"{plan} 1 1 1" for plan in plans), "nest 0"])
+
+
+@pytest.mark.parametrize("field", ["int64_t", "char *"])
+def test_a_field_of_a_nest_that_no_visit_finds_is_counted(visited, field):
+    _, errors, printed = visited(ADDED, f"{field} added[NR_MAX_OPERANDS];")
+    assert not errors and "nest 32" in printed.splitlines()
 
 
 def test_an_address_cannot_be_declared_as_a_number(visited):
