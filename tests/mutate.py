@@ -3,14 +3,15 @@
     make mutate                                        a sample of Python and of C
     make mutate ARGS="norch/autograd -n 50 --seed 3"   files, their number of mutants, another sample
     make mutate ARGS="norch/nn/module.py --line 120"   every mutant of a line
+    make mutate ARGS="norch/amp --tests 'amp optim'"   only with the tests of these names
 
 A mutant negates a condition, exchanges `and` and `or`, leaves an operand of them out, exchanges comparisons (`<` with
 `<=`, `is` with `is not`, `in` with `not in` ...), leaves an early return out, or exchanges 0 and 1, True and False.
 
-Python: the tests run once, and each is recorded with the functions of norch that it calls. A mutant is a fork of that
-process: functions get the code objects of the mutated text, and the tests that call them run, the quickest first, until
-one fails. What survives is tried in a process that imports the mutated file, as what runs at import, or is cached, does
-not run again in a fork; it has the tests of make test-fast.
+Python: the tests of make test-fast run once, and each is recorded with the functions of norch that it calls. A mutant
+is a fork of that process: functions get the code objects of the mutated text, and the tests that call them run, the
+quickest first, until one fails. What survives is tried in a process that imports the mutated file, as what runs at
+import, or is cached, does not run again in a fork; it has the same tests.
 C: in a copy of the sources the changed file is compiled, as by `make dev`, and the tests of make test-fast run.
 
 tests/mutants.txt lists survivors that change no behaviour, with the reason. The exit status is 1 if more than 5 % of
@@ -32,6 +33,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
 from collections import defaultdict
@@ -269,6 +271,7 @@ class Runner:
         self.files = {str(ROOT / mutant.path): mutant.path for mutant in mutants}
         self.callers: dict[tuple[str, int], list[Any]] = defaultdict(list)
         self.seconds: dict[Any, float] = {}
+        self.passed: set[Any] = set()
         self.flaky: set[Any] = set()
         self.results: list[tuple[Mutant, str]] = []
         self.processes: Processes | None = None
@@ -296,45 +299,56 @@ class Runner:
         """Runs a test, and files it under the functions that it calls if it passes."""
         called: set[tuple[str, int]] = set()
 
-        def seen(frame: Any, event: str, _: Any) -> None:
-            if event == "call" and frame.f_code.co_filename in self.files:
+        def seen(frame: Any, event: str, _: Any) -> None:  # of a trace function: captures set a profile function
+            if frame.f_code.co_filename in self.files:
                 called.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
 
         failed, began = item.session.testsfailed, time.process_time()
-        sys.setprofile(seen)
+        threading.settrace(seen)
+        sys.settrace(seen)
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         finally:
-            sys.setprofile(None)
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
         self.seconds[item] = time.process_time() - began
         if item.session.testsfailed == failed:
+            self.passed.add(item)
             for one in called:
                 self.callers[one].append(item)
 
     def outcome(self, session: Any, mutant: Mutant) -> str:
         """The test that fails, or why none does."""
-        items = {item for place, them in self.callers.items() if self.is_in(place, mutant) for item in them}
+        callers = [(place, them) for place, them in self.callers.items() if self.files[place[0]] == mutant.path]
+        first, last = mutant.lines
+        items = {item for (_, line), them in callers if first <= line <= last for item in them}
+        # What a profile function calls is not traced: it has the tests of its file.
+        items = items or {item for _, them in callers for item in them}
         tests = sorted(items - self.flaky, key=lambda item: self.seconds[item])
         try:
             replaced = self.replaced(mutant)
         except (SyntaxError, ValueError) as error:
             return f"invalid: {error}"
         outcome = self.outcome_of(session, tests, replaced) if tests and replaced else "no test"
-        return self.imported(mutant) if outcome in ("no test", "survived") else outcome
+        return self.imported(mutant, tests) if outcome in ("no test", "survived") else outcome
 
-    def is_in(self, place: tuple[str, int], mutant: Mutant) -> bool:
-        """Whether a function that starts at this file and line is the mutant's."""
-        first, last = mutant.lines
-        return self.files[place[0]] == mutant.path and first <= place[1] <= last
-
-    def imported(self, mutant: Mutant) -> str:
-        """The outcome in a process that imports the mutated file."""
+    def imported(self, mutant: Mutant, tests: list[Any]) -> str:
+        """The outcome of these tests, or of all, in a process that imports the mutated file."""
+        program = "import sys, mutate, pytest; mutate.plant_as_told(); sys.exit(pytest.main(sys.argv[1:]))"
+        names = self.quick(tests or sorted(self.passed - self.flaky, key=lambda item: self.seconds[item]))
         if self.processes is None:
-            program = "import sys, mutate, pytest; mutate.plant_as_told(); sys.exit(pytest.main(sys.argv[1:]))"
-            self.processes = Processes([sys.executable, "-c", program], tests_of(self.mutants))
-        self.processes.files = tests_of([mutant])
-        self.processes.env["NORCH_MUTANT"] = f"{ROOT / mutant.path}\n{mutant.text()}"
-        return self.processes.outcome()
+            self.processes = Processes([sys.executable, "-c", program], 3 * self.limit + 60, {"NORCH_MUTANT": ""})
+        return self.processes.outcome(names, NORCH_MUTANT=f"{ROOT / mutant.path}\n{mutant.text()}")
+
+    def quick(self, tests: list[Any]) -> list[str]:
+        """The names of the first tests, as many as run in the time for a mutant."""
+        names, left = [], self.limit
+        for item in tests:
+            left -= self.seconds[item]
+            if left < 0:
+                break
+            names.append(item.nodeid)
+        return names
 
     def outcome_of(self, session: Any, tests: list[Any], replaced: list[Any]) -> str:
         failed = self.fork(session, tests, replaced)
@@ -416,41 +430,44 @@ def plant_as_told() -> None:
 
 
 class Processes:
-    """Runs the tests of make test-fast in processes, each with a bug."""
+    """Runs tests of make test-fast in processes whose variables of the environment plant a bug."""
 
-    def __init__(self, command: list[str], files: list[str], **env: str) -> None:
-        self.env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/tests", "NORCH_TEST_PART": "fast", **env}
-        self.command = [*command, "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-rfE"]
-        self.files, self.seconds = files, 3600.0
-        began = os.times()
-        _, failing = self.run([])
-        done = os.times()
-        self.seconds = 3 * (done.children_user - began.children_user) + 10
-        self.command += ["-x", *(word for name in failing for word in ("--deselect", f"tests/{name}"))]
-        if failing:
-            say(f"fail without a bug, and tell nothing: {' '.join(failing)}")
+    def __init__(self, command: list[str], seconds: float, clean: dict[str, str]) -> None:
+        """clean: the variables without a bug."""
+        self.env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/tests"}
+        self.command = [*command, "-x", "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-rfE"]
+        self.seconds, self.clean = seconds, clean
+        self.passes: dict[str, bool] = {}  # without a bug
 
-    def run(self, more: list[str]) -> tuple[int, list[str]]:
-        """The exit status, and the tests that fail."""
+    def run(self, tests: list[str], env: dict[str, str]) -> tuple[int, list[str]]:
+        """The exit status, and the tests that fail, of which there is one at most."""
 
         def limited() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (int(self.seconds),) * 2)
 
-        command = [*self.command, *self.files, *more]
-        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, preexec_fn=limited)
-        return done.returncode, re.findall(r"^(?:FAILED|ERROR) tests/(\S+)", done.stdout, re.M)
+        left_out = [word for name, passes in self.passes.items() if not passes for word in ("--deselect", name)]
+        command, variables = [*self.command, *left_out, *tests], {**self.env, **env}
+        done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, preexec_fn=limited)
+        return done.returncode, re.findall(r"^(?:FAILED|ERROR) (tests/\S+)", done.stdout, re.M)
 
-    def outcome(self) -> str:
-        """The test that fails, or "survived"."""
-        status, failing = self.run([])
-        return "survived" if not status else "killed: " + (failing[0] if failing else "time" if status < 0 else "crash")
+    def outcome(self, tests: list[str], **env: str) -> str:
+        """The test that fails with these variables, but not without a bug; or "survived"."""
+        while True:
+            status, failing = self.run(tests, env)
+            if not status or not failing:
+                return "survived" if not status else "killed: time" if status < 0 else "killed: crash"
+            name = failing[0]
+            if name not in self.passes:
+                self.passes[name] = not self.run([name], self.clean)[0]
+            if self.passes[name]:
+                return "killed: " + name.partition("/")[2]
 
 
 # ---- running C's ----------------------------------------------------------------------------------------------------
 
 
-def c_results(mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    """Each with the test that fails, or "survived"."""
+def c_results(mutants: list[Mutant], seconds: float) -> Iterator[tuple[Mutant, str]]:
+    """Each with the test that fails, or "survived"; seconds: of tests for each."""
     tree = ROOT / "build" / "mutate"
     shutil.rmtree(tree / "csrc", ignore_errors=True)
     for part in ("csrc", "mk"):
@@ -458,8 +475,9 @@ def c_results(mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
     shutil.copy(ROOT / "Makefile", tree)
     make = ["make", "-s", "DEV=1", "NVCC=", f"PYTHON={sys.executable}", "build/dev/libnorch.so"]
     subprocess.run(make, cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    library = str(tree / "build" / "dev" / "libnorch.so")
-    processes = Processes([sys.executable, "-m", "pytest"], tests_of(mutants), NORCH_LIBRARY=library)
+    library = tree / "build" / "dev" / "libnorch.so"
+    unchanged = str(shutil.copy(library, tree / "unchanged.so"))
+    processes = Processes([sys.executable, "-m", "pytest"], seconds, {"NORCH_LIBRARY": unchanged})
     for mutant in mutants:
         (tree / mutant.path).write_text(mutant.text())
         try:
@@ -467,8 +485,7 @@ def c_results(mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
             if built.returncode:
                 yield mutant, "invalid: does not compile"
                 continue
-            processes.files = tests_of([mutant])
-            yield mutant, processes.outcome()
+            yield mutant, processes.outcome(tests_of([mutant]), NORCH_LIBRARY=str(library))
         finally:
             shutil.copy(ROOT / mutant.path, tree / mutant.path)
 
@@ -516,11 +533,15 @@ def main() -> int:
     parser.add_argument("-n", type=int, default=300, help="mutants of Python (default: %(default)s)")
     parser.add_argument("-c", type=int, default=40, help="mutants of C (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tests", help="words of names of test files, in place of those of TESTS")
     parser.add_argument("--line", type=int, help="every mutant of this line of the one file")
     parser.add_argument(
         "--limit", type=float, default=30, help="seconds of tests for a mutant of Python (default: %(default)s)"
     )
     options = parser.parse_args()
+    if options.tests:
+        TESTS.clear()
+        TESTS[""] = options.tests
     mutants = [m for m in found(options.paths) if options.line in (None, m.line)]
     draw = random.Random(options.seed)
     python, c = ([m for m in mutants if m.path.endswith(end)] for end in (".py", ".c"))
@@ -535,7 +556,7 @@ def main() -> int:
             pytest.main([*arguments, *tests_of(python)], plugins=[runner])
             os.dup2(TERMINAL, 1)
         results += runner.results
-    for mutant, outcome in c_results(sorted(c)) if c else ():
+    for mutant, outcome in c_results(sorted(c), 20 * options.limit) if c else ():
         results.append((mutant, outcome))
         say(f"{outcome:<40.40}  line {mutant.line}  {mutant}")
     return report(results)
@@ -561,6 +582,7 @@ def report(results: list[tuple[Mutant, str]]) -> int:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
+    os.environ["NORCH_TEST_PART"] = "fast"
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     ctypes.CDLL(None).setpriority(0, 0, 15)  # other work goes first
     sys.exit(main())
