@@ -2,7 +2,7 @@
 
     make mutate                                        a sample of Python and of C
     make mutate ARGS="norch/autograd -n 50 --seed 3"   files, their number of mutants, another sample
-    make mutate ARGS="norch/nn/module.py --line 120"   every mutant of a line
+    make mutate ARGS="norch/nn/module.py:120"          every mutant of a line
     make mutate ARGS="norch/amp --tests 'amp optim'"   only with the tests of these names
 
 A mutant negates a condition, exchanges `and` and `or`, leaves an operand of them out, exchanges comparisons (`<` with
@@ -518,13 +518,16 @@ def accepted() -> dict[str, str]:
 
 
 def found(paths: Iterable[str]) -> list[Mutant]:
-    """All mutants of files and folders."""
-    files = [ROOT / path for path in paths]
-    files = [
-        one for path in files for one in (sorted([*path.glob("*.py"), *path.glob("*.c")]) if path.is_dir() else [path])
-    ]
-    names = [str(path.relative_to(ROOT)) for path in files if path.name != "make_calls.py"]
-    return [m for name in names for m in (Finder(name).mutants if name.endswith(".py") else c_mutants(name))]
+    """All mutants of files, folders and lines."""
+    mutants = []
+    for path in paths:
+        name, _, line = path.partition(":")
+        at = ROOT / name
+        files = sorted([*at.glob("*.py"), *at.glob("*.c")]) if at.is_dir() else [at]
+        for name in (str(one.relative_to(ROOT)) for one in files if one.name != "make_calls.py"):
+            all_of_it = Finder(name).mutants if name.endswith(".py") else c_mutants(name)
+            mutants += [m for m in all_of_it if line in ("", str(m.line))]
+    return mutants
 
 
 def main() -> int:
@@ -534,7 +537,6 @@ def main() -> int:
     parser.add_argument("-c", type=int, default=40, help="mutants of C (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", help="words of names of test files, in place of those of TESTS")
-    parser.add_argument("--line", type=int, help="every mutant of this line of the one file")
     parser.add_argument(
         "--limit", type=float, default=30, help="seconds of tests for a mutant of Python (default: %(default)s)"
     )
@@ -542,11 +544,10 @@ def main() -> int:
     if options.tests:
         TESTS.clear()
         TESTS[""] = options.tests
-    mutants = [m for m in found(options.paths) if options.line in (None, m.line)]
+    mutants = found(options.paths)
     draw = random.Random(options.seed)
     python, c = ([m for m in mutants if m.path.endswith(end)] for end in (".py", ".c"))
-    if options.line is None:
-        python, c = (draw.sample(them, min(n, len(them))) for them, n in ((python, options.n), (c, options.c)))
+    python, c = (draw.sample(them, min(n, len(them))) for them, n in ((python, options.n), (c, options.c)))
     results: list[tuple[Mutant, str]] = []
     if python:
         runner = Runner(sorted(python), options.limit)

@@ -39,7 +39,7 @@ def of(tmp_path, monkeypatch, name, text):
 
 
 def test_mutants_of_python(tmp_path, monkeypatch):
-    condition = "if x and y is None:"
+    condition, last = "if x and y is None:", ("return x < y", "return x <= y")
     assert of(tmp_path, monkeypatch, "a.py", PYTHON) == {
         (condition, "if (not (x and y is None)):"),
         (condition, "if x or y is None:"),
@@ -47,8 +47,9 @@ def test_mutants_of_python(tmp_path, monkeypatch):
         (condition, "if ((x)):"),
         (condition, "if x and y is not None:"),
         ("return None", "pass"),
-        ("return x < y", "return x <= y"),
+        last,
     }
+    assert [(one.old, one.new) for one in mutate.found(["a.py:7"])] == [last]
 
 
 def test_mutants_of_c(tmp_path, monkeypatch):
@@ -94,7 +95,7 @@ def test_a_bug_is_found():
         if "if remove_duplicate:" in text
     )
     done = subprocess.run(
-        [sys.executable, "tests/mutate.py", "norch/nn/module.py", "--line", str(line)],
+        [sys.executable, "tests/mutate.py", f"norch/nn/module.py:{line}"],
         cwd=root,
         env={**os.environ, "NORCH_TEST_TORCH": "0"},
         capture_output=True,
