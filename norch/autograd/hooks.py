@@ -72,7 +72,8 @@ class BeforeNode(UserHook):
     """The hook of Node.register_prehook(): is called with the gradient of the result, in a tuple."""
 
     def __call__(self, g: Any) -> Any:
-        return _returned(self.hook((g,)), (g,), "register_prehook")[0]
+        (changed,) = _returned(self.hook((g,)), (g,), "register_prehook")
+        return g.new_zeros(g.shape) if changed is None else changed
 
 
 class AfterNode(UserHook):
@@ -97,7 +98,9 @@ def _returned(changed: Any, gradients: tuple[Any, ...], name: str) -> tuple[Any,
     if len(changed) != len(gradients):
         raise Error(f"{name}: a hook returned {len(changed)} gradients, not {len(gradients)}")
     for new, old in zip(changed, gradients):
-        if new is not None and old is not None:
+        if new is not None:
+            if old is None:
+                raise Error(f"{name}: a hook returned a gradient in place of None")
             check_gradient(new, old, name)
     return changed
 

@@ -179,6 +179,7 @@ def test_hooks_of_nodes(torch):
     [
         (lambda g: g[0], TypeError, "returns None or a tuple of gradients, not Tensor"),
         (lambda g: (*g, *g), norch.Error, "returned 2 gradients, not 1"),
+        (lambda g: (3.0,), TypeError, "a gradient is a tensor, not float"),
         (lambda g: (norch.ones(5),), norch.ShapeError, r"shape \(5,\) for a tensor of shape \(2,\)"),
     ],
 )
@@ -190,6 +191,29 @@ def test_hooks_of_nodes_return_tuples(given, error, message):
         with pytest.raises(error, match=f"{register}: .*{message}"):
             y.sum().backward()
     assert x.grad is None
+
+
+def test_a_hook_of_a_node_returns_none_for_no_gradient():
+    x, y = (norch.ones(2, requires_grad=True) for _ in range(2))
+    z = x * y
+    z.grad_fn.register_hook(lambda grads, of: (None, grads[1] * 2))
+    z.sum().backward()
+    assert x.grad is None and y.grad.tolist() == [2.0, 2.0]
+    z = x * 3
+    z.grad_fn.register_prehook(lambda g: (None,))
+    z.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+    z = x * norch.ones(2)
+    z.grad_fn.register_hook(lambda grads, of: (grads[0], of[0]))
+    with pytest.raises(norch.Error, match="register_hook: a hook returned a gradient in place of None"):
+        z.sum().backward()
+
+
+def test_inputs_that_get_no_gradient_are_left_alone():
+    x = norch.ones(2, requires_grad=True)
+    y, z = x * 2, x * 3
+    z.sum().backward(inputs=[y, x])
+    assert y.grad is None and x.grad.tolist() == [3.0, 3.0]
 
 
 def test_a_tensor_that_a_hook_of_a_node_returns_stays_its_own():
