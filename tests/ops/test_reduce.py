@@ -95,6 +95,7 @@ def test_results_with_names() -> None:
     found = x.max(1)
     values, indices = found
     assert found.values is values is found[0] and found.indices is indices and found._fields == ("values", "indices")
+    assert found._replace(values=None)._asdict() == {"values": None, "indices": indices}
     assert repr(found) == f"max_result(values={values!r}, indices={indices!r})"
     for again in (copy.copy(found), copy.deepcopy(found), pickle.loads(pickle.dumps(found)), type(found)(*found)):
         assert type(again) is type(found) and again.values.tolist() == [5, 6] and again.indices.tolist() == [1, 2]
