@@ -74,6 +74,20 @@ def test_the_state_goes_on_in_pytorch_and_back(torch: Any) -> None:
     assert pickle.loads(pickle.dumps(ours)).state_dict() == copy.deepcopy(ours).state_dict() == ours.state_dict()
 
 
+def test_a_state_is_loaded_before_the_first_iteration_and_after_it() -> None:
+    state = amp.GradScaler("cpu", init_scale=32.0, growth_interval=2).state_dict() | {"_growth_tracker": 1}
+    for scaled in (False, True):
+        scaler = amp.GradScaler("cpu", init_scale=8.0)
+        if scaled:
+            scaler.scale(norch.ones(1))
+        scaler.load_state_dict(state)
+        assert scaler.state_dict() == state and scaler.scale(norch.ones(1)).item() == 32.0
+    scaler = amp.GradScaler("cpu", enabled=False)
+    for loaded in ({}, state):
+        scaler.load_state_dict(loaded)
+        assert scaler.state_dict() == {} and scaler.get_scale() == 1.0
+
+
 def test_what_a_scaler_refuses() -> None:
     w = norch.ones(2, requires_grad=True)
     optimizer, scaler = optim.SGD([w], lr=0.5), amp.GradScaler("cpu")

@@ -178,3 +178,33 @@ def test_an_id_of_arguments_alone_is_no_reason_to_record_anew() -> None:
     for a, b in zip(kept, kept[1:] + kept[-1:], strict=True):
         assert captured(a, b).tolist() == f(a, b).tolist()
     assert captured.recordings() == 1
+
+
+class Row(tuple):
+    """A tuple that is no named tuple."""
+
+
+class Table:
+    """What has names of fields, and is no tuple."""
+
+    _fields = ("a",)
+
+
+@pytest.mark.parametrize("held", [Row((1.0, 2.0)), Table()], ids=lambda held: type(held).__name__)
+def test_only_named_tuples_are_taken_apart(held: Any) -> None:
+    captured = norch.capture(lambda x, held: (x * 2, held))
+    for _ in range(5):
+        found, same = captured(norch.ones(2), held)
+        assert same is held and found.tolist() == [2.0, 2.0]
+    assert captured.recordings() == 1
+
+
+def test_an_attribute_of_an_argument_is_refused_if_it_is_read() -> None:
+    x = norch.ones(2)
+    x.label, x.weight = "x", 2.0  # type: ignore[attr-defined]
+    captured = norch.capture(lambda x: x * 2)
+    assert [captured(x).tolist() for _ in range(5)] == [[2.0, 2.0]] * 5 and captured.recordings() == 1
+    with pytest.raises(norch.CaptureError, match=r"it reads an attribute \(weight\) of an argument"):
+        reads = norch.capture(lambda x: x * x.weight)
+        for _ in range(3):
+            reads(x)

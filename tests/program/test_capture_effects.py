@@ -204,6 +204,22 @@ def test_what_a_function_changes_and_reads_is_refused(f, how):
             step(norch.full((2,), float(i)))
 
 
+def test_a_count_of_what_did_not_happen_is_not_read():
+    counts = collections.Counter()
+
+    @norch.capture
+    def step(x, is_rare=False):
+        if is_rare:
+            counts["rare"] += 1
+        counts["calls"] += 1
+        return x * 2
+
+    with pytest.warns(UserWarning, match="'counts'"):
+        for _ in range(5):
+            step(norch.ones(2))
+    assert step.recordings() == 1 and counts == {"calls": 3}
+
+
 def test_another_thread_that_changes_a_value_while_it_is_recorded():
     holder, turn, done = types.SimpleNamespace(k=2.0), threading.Semaphore(0), threading.Semaphore(0)
 

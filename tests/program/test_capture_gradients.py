@@ -82,6 +82,23 @@ def test_several_functions_share_an_optimizer(name, body):
         assert run_of_several(lambda f: norch.capture(f, strict=False), OPTIMIZERS[name], body, seed) == wanted
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_group_without_gradients(name):
+    def run(wrap):
+        p, q = (nn.Parameter(norch.ones(2)) for _ in range(2))
+        optimizer = OPTIMIZERS[name]([{"params": [p]}, {"params": [q]}])
+        step = wrap(lambda x: whole_step(optimizer, [p], x))
+        for _ in range(6):
+            step(norch.full((2,), 0.1))
+        q.grad = norch.ones(2)
+        for _ in range(4):
+            optimizer.step()
+            step(norch.full((2,), 0.1))
+        return values([p, q, p.grad, q.grad])
+
+    assert run(norch.capture) == run(lambda f: f)
+
+
 def groups_replaced(optimizer, p, q, i):
     optimizer.param_groups[0]["params"] = [q] if 6 <= i < 10 else [p]
 

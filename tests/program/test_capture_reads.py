@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import types
 
 import numbers_in_libraries  # noqa: F401
 import numbers_named  # noqa: F401
@@ -329,6 +330,32 @@ def test_lists_in_a_dict_that_are_only_appended_to(make):
     with pytest.raises(norch.CaptureError, match=r"(?s)changes a value.*tensor that the function writes.*py:\d+"):
         for _ in range(6):
             reads(norch.ones(1))
+
+
+def test_modules_that_are_imported_later_change_nothing(monkeypatch):
+    step = norch.capture(lambda x: x * sys.modules["math"].pi)
+    for _ in range(4):
+        step(norch.ones(1))
+    program = step.program
+    monkeypatch.setitem(sys.modules, "norch_test_other", types.ModuleType("norch_test_other"))
+    for _ in range(3):
+        step(norch.ones(1))
+    assert step.program is program and step.recordings() == 1
+
+
+def test_an_attribute_that_a_module_lacked(monkeypatch):
+    module = types.ModuleType("norch_test_settings")
+
+    def scaled(x):
+        try:
+            return x * module.k
+        except AttributeError:
+            return x
+
+    step = norch.capture(scaled)
+    assert [step(norch.ones(1)).item() for _ in range(4)] == [1.0] * 4
+    module.k = 3.0
+    assert step(norch.ones(1)).item() == 3.0
 
 
 def test_what_is_refused_runs_as_it_is():
