@@ -11,7 +11,7 @@ A mutant negates a condition, exchanges `and` and `or`, leaves an operand of the
 Python: the tests of make test-fast run once, and each is recorded with the functions of norch that it calls. A mutant
 is a fork of that process: functions get the code objects of the mutated text, and the tests that call them run, the
 quickest first, until one fails. What survives is tried in a process that imports the mutated file, as what runs at
-import, or is cached, does not run again in a fork; it has the same tests.
+import, or is cached, does not run again in a fork; it has the same tests with all of their parameters.
 C: in a copy of the sources the changed file is compiled, as by `make dev`, and the tests of make test-fast run.
 
 tests/mutants.txt lists survivors that change no behaviour, with the reason. The exit status is 1 if more than 5 % of
@@ -47,9 +47,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FILES = "norch/autograd norch/program norch/amp norch/optim norch/nn/module.py csrc/program csrc/python"
 # Files of tests/ whose tests may notice a mutant, by the folder of its file.
 TESTS = {
-    "norch/autograd": "anomaly autograd checkpoint derivatives function functional grad_mode graphs halves hooks"
-    " inplace mixed_derivatives needed_for_gradients saved second vmap views",
-    "norch/program": "capture compile",
+    "norch/autograd": "anomaly autograd checkpoint complex derivatives function functional grad_mode gradient_edge"
+    " graphs halves hooks inplace mixed_derivatives needed_for_gradients node saved second vmap view_programs views",
+    "norch/program": "capture compile saved_hooks vmap",
     "norch/amp": "amp grad_scaler capture compile optim",
     "norch/optim": "capture lr_find lr_resume lr_scheduler optim own_optim swa",
     "norch/nn": "error_notes hooks modules nn parametrize saving shared_memory",
@@ -335,20 +335,13 @@ class Runner:
     def imported(self, mutant: Mutant, tests: list[Any]) -> str:
         """The outcome of these tests, or of all, in a process that imports the mutated file."""
         program = "import sys, mutate, pytest; mutate.plant_as_told(); sys.exit(pytest.main(sys.argv[1:]))"
-        names = self.quick(tests or sorted(self.passed - self.flaky, key=lambda item: self.seconds[item]))
+        tests = tests or sorted(self.passed - self.flaky, key=lambda item: self.seconds[item])
+        names = list(dict.fromkeys(item.nodeid.partition("[")[0] for item in tests))  # with all of their parameters
         if self.processes is None:
-            self.processes = Processes([sys.executable, "-c", program], 3 * self.limit + 60, {"NORCH_MUTANT": ""})
-        return self.processes.outcome(names, NORCH_MUTANT=f"{ROOT / mutant.path}\n{mutant.text()}")
-
-    def quick(self, tests: list[Any]) -> list[str]:
-        """The names of the first tests, as many as run in the time for a mutant."""
-        names, left = [], self.limit
-        for item in tests:
-            left -= self.seconds[item]
-            if left < 0:
-                break
-            names.append(item.nodeid)
-        return names
+            clean = {"NORCH_MUTANT": "", "NORCH_TEST_PART": ""}
+            self.processes = Processes([sys.executable, "-c", program], 20 * self.limit, clean)
+        mutated = f"{ROOT / mutant.path}\n{mutant.text()}"
+        return self.processes.outcome(names, NORCH_MUTANT=mutated, NORCH_TEST_PART="")
 
     def outcome_of(self, session: Any, tests: list[Any], replaced: list[Any]) -> str:
         failed = self.fork(session, tests, replaced)
