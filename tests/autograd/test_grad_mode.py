@@ -98,3 +98,32 @@ def test_modes_are_per_thread():
         thread.start()
         thread.join()
     assert seen == [True]
+
+
+WRITES = {
+    "copy_": lambda x, v, i: x.copy_(v),
+    "copy_ of fewer": lambda x, v, i: x.copy_(v[:1]),
+    "item": lambda x, v, i: x.__setitem__(0, v[0]),
+    "items": lambda x, v, i: x.__setitem__(i, v),
+    "masked_fill_": lambda x, v, i: x.masked_fill_(i > 0, v[0]),
+    "masked_fill": lambda x, v, i: x.masked_fill(i > 0, v[0]),
+    "index_put_": lambda x, v, i: x.index_put_((i,), v),
+    "index_put": lambda x, v, i: x.index_put((i,), v),
+    "index_fill": lambda x, v, i: x.index_fill(0, i, 2.0),
+    "index_add": lambda x, v, i: x.index_add(0, i, v),
+    "index_copy_": lambda x, v, i: x.index_copy_(0, i, v),
+    "scatter": lambda x, v, i: x.scatter(0, i, v),
+    "scatter_": lambda x, v, i: x.scatter_(0, i, v),
+    "scatter_add": lambda x, v, i: x.scatter_add(0, i, v),
+    "part": lambda x, v, i: x[1:].copy_(v[1:]),
+}
+
+
+@pytest.mark.parametrize("mode", [norch.no_grad, norch.inference_mode])
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_are_not_recorded(name, mode):
+    leaf, values, index = norch.ones(3, requires_grad=True), norch.ones(3, requires_grad=True), norch.tensor([0, 2, 1])
+    for x in (leaf, norch.zeros(3)):
+        with mode():
+            out = WRITES[name](x, values, index)
+        assert x.is_leaf and x.requires_grad is (x is leaf) and (out is None or out.grad_fn is None)

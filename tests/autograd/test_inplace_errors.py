@@ -26,6 +26,9 @@ CHANGED = {
     "pow": lambda x, y: (y**3, y.add_(1)),
     "div": lambda x, y: (x / y, y.add_(1)),
     "setitem": lambda x, y: (y.cos(), y.__setitem__(0, 1.0)),
+    "layer_norm, which has one gradient function": lambda x, y: (F.layer_norm(y, (4,)), y.zero_()),
+    "conv1d saves its weight": lambda x, y: (F.conv1d(x[None], y[None, :, :2]), y.zero_()),
+    "cdist saves both": lambda x, y: (norch.cdist(y, y * 2), y.zero_()),
     "by another operation": lambda x, y: (y.cos(), y.exp_()),
 }
 

@@ -93,6 +93,30 @@ def test_functional_like_torch(torch: Any, strategy: str) -> None:
 # ---- gradients -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}], ids=["rows", "vmap", "jvp"]
+)
+def test_jacobians_of_two_inputs_and_of_no_element(options: dict[str, Any]) -> None:
+    x, y = of([1.0, 2.0]), of([3.0, 4.0, 5.0])
+    by_x, by_y = functional.jacobian(lambda x, y: (x[:, None] * y).sum(0), (x, y), **options)
+    assert by_x.tolist() == [[3.0, 3.0], [4.0, 4.0], [5.0, 5.0]]
+    assert by_y.tolist() == [[3.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 3.0]]
+    assert functional.jacobian(lambda x: x[:0] * 2, x, **options).shape == (0, 2)
+
+
+@pytest.mark.parametrize(("chunk", "walks"), [(None, 1), (1, 4), (2, 2), (3, 2), (4, 1), (5, 1)])
+def test_rows_of_a_jacobian_in_chunks(chunk: int | None, walks: int) -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        y = x * 2
+        y.register_hook(lambda g: seen.append(g))
+        return y * y
+
+    assert func.jacrev(f, chunk_size=chunk)(norch.arange(4.0)).tolist() == (norch.arange(4.0) * 8).diag().tolist()
+    assert len(seen) == walks
+
+
 def test_gradients_of_gradients() -> None:
     x = of(0.7)
     derivative: Any = norch.sin

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import norch
+from norch.autograd.halves import is_composite
 from norch.nn import functional as F
 
 CALLS: dict[str, tuple[Any, ...]] = {
@@ -55,3 +56,18 @@ def test_what_is_beside_halves() -> None:
     running = norch.zeros(4, dtype=norch.float16)
     F.batch_norm(norch.arange(8).reshape(2, 4).half(), running, None, training=True, momentum=0.5)
     assert running.tolist() == [1.0, 1.5, 2.0, 2.5]
+
+
+def _scaled(g: Any, x: Any) -> Any:
+    return (g * 0.1) * x
+
+
+def _plain(g: Any, x: Any) -> Any:
+    return g * x
+
+
+def test_which_gradient_functions_are_composite() -> None:
+    """What is one operation rounds once as it is; a function that another one only calls counts too."""
+    assert is_composite(_scaled) and is_composite(lambda g, x: _scaled(g, x))
+    assert not is_composite(_plain) and not is_composite(lambda g, x: _plain(g, x)) and not is_composite(lambda g: g)
+    assert not is_composite(norch.exp) and not is_composite(abs)

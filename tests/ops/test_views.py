@@ -555,3 +555,17 @@ def test_copies_of_turned_and_flipped_tensors(dtype: str) -> None:
             parts = tuple(slice(None, None, way) for way in ways)
             found = norch.tensor(x)[parts].permute(order).contiguous()
             np.testing.assert_array_equal(found.numpy(), x[parts].transpose(order))
+
+
+@pytest.mark.parametrize("take", [lambda y: y.view(-1), lambda y: y[:, 2], lambda y: y[1]])
+def test_a_view_outlives_that_its_base_became_a_part_of_itself(take):
+    def gradient(narrows):
+        x = norch.arange(6.0).reshape(2, 3).requires_grad_()
+        y = x * 1
+        view = take(y)
+        if narrows:
+            y.as_strided_((2, 2), (3, 1))
+        (view * norch.arange(1.0, view.numel() + 1)).sum().backward()
+        return x.grad.tolist()
+
+    assert gradient(True) == gradient(False)

@@ -8,6 +8,7 @@ import pytest
 
 import norch
 from norch import optim
+from norch.optim.schedule import next_rates
 
 S = optim.lr_scheduler
 
@@ -154,6 +155,20 @@ def test_a_state_saved_before_the_step_resumes_as_in_torch(torch, name):
 
     for last in range(13):
         close(rates(norch, last), rates(torch, last))
+
+
+@pytest.mark.parametrize(
+    ("found", "before", "now", "rate"),
+    [
+        (1.0, 1.0, 0.5, 0.5), (0.5, 1.0, 0.5, 0.5), (0.9, 1.0, 0.5, 0.9), (0.0, 0.0, 0.1, 0.1),
+        (1 + 5e-7, 1.0, 0.5, 0.5), (1.0, 1.0 + 4e-7, 1.0 + 1e-7, 1.0), (norch.tensor(0.1), 0.1, 0.05, 0.05),
+        (0.75, 1.0, 0.5, 0.75),
+    ],
+)  # fmt: skip
+def test_the_next_rate_follows_that_of_the_epoch_before(found, before, now, rate):
+    assert next_rates([found], [before], [now]) == [rate]
+    with pytest.raises(ValueError, match="shorter|longer"):
+        next_rates([found], [before], [])
 
 
 def test_a_rate_that_the_user_has_changed_is_kept():

@@ -116,6 +116,32 @@ def test_a_schedule_steps_to_an_epoch():
     assert schedule.state_dict()["lr_lambdas"] == [None]
 
 
+class Halves(LRScheduler):
+    """A schedule with a closed form for any epoch."""
+
+    def get_lr(self):
+        return [group["lr"] / 2 for group in self.optimizer.param_groups]
+
+    def _get_closed_form_lr(self):
+        return [rate * 0.5 ** (self.last_epoch + 1) for rate in self.base_lrs]
+
+
+@pytest.mark.filterwarnings("ignore:the argument epoch")
+def test_a_schedule_with_a_closed_form_uses_it_for_an_epoch():
+    opt = sgd()
+    schedule = Halves(opt)
+    opt.step()
+    schedule.step(3)
+    assert opt.param_groups[0]["lr"] == schedule.base_lrs[0] / 16
+    schedule.step()
+    assert opt.param_groups[0]["lr"] == schedule.base_lrs[0] / 32
+
+
+def test_a_lowest_rate_that_is_a_tensor_becomes_a_number():
+    (rate,) = optim.lr_scheduler.ReduceLROnPlateau(sgd(), min_lr=norch.tensor(0.25)).min_lrs
+    assert type(rate) is float and rate == 0.25
+
+
 def test_resuming_needs_the_initial_rate():
     with pytest.raises(KeyError, match="initial_lr"):
         optim.lr_scheduler.StepLR(sgd(), 2, last_epoch=3)

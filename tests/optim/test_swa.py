@@ -1,6 +1,7 @@
 """Averages of weights and their schedule: against PyTorch, and against the means that they are."""
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,30 @@ def test_schedule_like_torch(torch: Any, options: Any) -> None:
                 again.load_state_dict(schedule.state_dict())
                 schedule = again
     assert rates[0] == pytest.approx(rates[1])
+
+
+def _anneals(rate: float, epochs: int, strategy: str, last_epoch: int = -1) -> Any:
+    parameters = {"params": [nn.Parameter(norch.ones(1))], "initial_lr": 1.0}
+    return ours.SWALR(optim.SGD([parameters], lr=rate), 0.2, epochs, strategy, last_epoch)
+
+
+@pytest.mark.parametrize("strategy", ["linear", "cos"])
+@pytest.mark.parametrize("epochs", [0, 1, 4])
+def test_rates_go_to_their_end(epochs: int, strategy: str) -> None:
+    def rate(epoch: int) -> float:
+        way = min(1.0, epoch / epochs) if epochs else 1.0
+        return 0.2 + 0.8 * (1 - way if strategy == "linear" else (1 + math.cos(math.pi * way)) / 2)
+
+    schedule = _anneals(1.0, epochs, strategy)
+    schedule.optimizer.step()
+    for epoch in range(7):
+        assert schedule.get_last_lr() == pytest.approx([rate(epoch)])
+        schedule.step()
+    schedule.optimizer.param_groups[0]["lr"] = 0.7  # of another schedule: at the end it is overwritten
+    schedule.step()
+    assert schedule.get_last_lr() == pytest.approx([0.2])
+    for found, wanted in ((rate(2), rate(3)), (rate(3), rate(3)), (0.9, 0.9)):
+        assert _anneals(found, epochs, strategy, last_epoch=2).get_last_lr() == pytest.approx([wanted])
 
 
 def test_errors() -> None:

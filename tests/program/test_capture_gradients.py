@@ -70,7 +70,8 @@ def run_of_several(wrap, make, body, seed):
         elif between == 3:
             optimizer.step()
         functions[k](norch.full((2,), 0.1))
-        found.append(values([*params, *(p.grad for p in params)]))
+        steps = [optimizer.state[p].get("step") for p in params if p in optimizer.state]
+        found.append((values([*params, *(p.grad for p in params)]), steps))
     return found
 
 
@@ -97,6 +98,36 @@ def test_a_group_without_gradients(name):
         return values([p, q, p.grad, q.grad])
 
     assert run(norch.capture) == run(lambda f: f)
+
+
+# An optimizer, the options that change, how many calls run Python then, and how many recordings there are at the end.
+CHANGES = {
+    "rate": ("Adam", {"lr": 0.05}, 0, 1),
+    "amsgrad": ("Adam", {"amsgrad": True}, 3, 2),
+    "momentum": ("SGD", {"momentum": 0.0}, 2, 2),
+    "tensor": ("Adam", {"lr": norch.tensor(0.05)}, 5, 0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_options_that_change_after_a_recording(change):
+    name, options, recorded, recordings = CHANGES[change]
+
+    def run(wrap):
+        p, ran, found = nn.Parameter(norch.ones(2)), [], []
+        optimizer = OPTIMIZERS[name]([p])
+        step = wrap(lambda x: ran.append(1) or whole_step(optimizer, [p], x))
+        for i in range(10):
+            if i == 5:
+                optimizer.param_groups[0].update(options)
+            step(norch.full((2,), 0.1))
+            found.append(p.tolist())
+        return found, len(ran), step
+
+    with pytest.warns(UserWarning, match="'ran'"):
+        found, ran, step = run(lambda f: norch.capture(f, strict=False))
+    assert found == run(lambda f: f)[0]
+    assert ran == 3 + recorded and step.recordings() == recordings
 
 
 def groups_replaced(optimizer, p, q, i):
