@@ -132,13 +132,17 @@ def _say_source(app: Any, what: str, name: str, thing: Any, options: Any, lines:
 
 @cache
 def returns() -> dict[str, str]:
-    """The return type in the stubs of each function and method, by its full name."""
-    found = {}
+    """The return type in the stubs of each function and method, by its full name; of an overloaded one the types that
+    its forms have, beside the Any of those that leave it open."""
+    found: dict[str, list[str]] = {}
     for file, prefix in STUBS.items():
         for node in ast.walk(ast.parse((ROOT / "norch" / f"{file}.pyi").read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.returns is not None:
-                found[f"{prefix}.{node.name}"] = re.sub(r"\bbuiltins\.|\b_(?=[a-z])", "", ast.unparse(node.returns))
-    return found
+                text = re.sub(r"\bbuiltins\.|\b_(?=[a-z])", "", ast.unparse(node.returns))
+                forms = found.setdefault(f"{prefix}.{node.name}", [])
+                if text not in forms:
+                    forms.append(text)
+    return {name: " | ".join([x for x in forms if x != "Any"] or forms) for name, forms in found.items()}
 
 
 def hints(name: str, thing: Any) -> dict[str, str]:

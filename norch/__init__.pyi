@@ -23,7 +23,7 @@ from norch.func import vmap as vmap
 from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from norch.nn.quantization import quantize as quantize
-from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
+from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, histogram_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
 from norch.ops.composed.activation import threshold as threshold
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d
 from norch.ops.composed.distance import cdist as cdist, cosine_similarity as cosine_similarity, pairwise_distance as pairwise_distance, pdist as pdist
@@ -37,6 +37,8 @@ from norch.ops.composed.type_properties import typename as typename
 from norch.ops.conv import Sizes
 from norch.ops.create import empty_strided as empty_strided, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices
 from norch.ops.linalg import factor, householder
+from norch.ops.linalg.factor import lu_result
+from norch.ops.linalg.solve import slogdet_result
 from norch.ops.linalg.torch_names import svd_result, triangular_solve_result
 from norch.ops.normalization import group_norm as group_norm, layer_norm as layer_norm, rms_norm as rms_norm
 from norch.ops.pool import Sizes, avg_pool1d as avg_pool1d
@@ -218,7 +220,7 @@ def frexp(input: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> frexp_resul
 def full(size: Any, fill_value: Operand, *, dtype: DTypeLike = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool."""
 def full_like(input: Tensor, fill_value: builtins.float, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """fill_value in the shape and dtype of input, on its device, with its strides where input is dense in memory."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """out[i][j] = x[index[i][j]][j] for dim 0, likewise for the others; the result has the shape of index (integers)."""
-def gcd(input: Any, other: Any, *, out: Any = ...) -> Any: """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm."""
+def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm."""
 def ge(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
 def geqrf(input: Tensor, *, out: tuple[Tensor, ...] | None = ...) -> householder.geqrf_result: """(a, tau) of the QR decomposition of input (..., M, N): R in the upper triangle of a, and below it the reflections whose product is Q, with the factors tau. householder_product() and ormqr() take both; linalg.qr() gives Q and R."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor: """out[i][j] = input[i] * vec2[j] for two vectors."""
@@ -227,9 +229,9 @@ def greater_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -
 def gt(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a > b."""
 half: dtype
 def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor: """input, but 0 where |input| <= lambd. Floats only."""
-def heaviside(input: Any, values: Any, *, out: Any = ...) -> Any: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
-def histc(input: Any, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Any = ...) -> Any: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
-def histogram(input: Any, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: builtins.bool = ..., out: Any = ...) -> Any: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = ...) -> Tensor: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
+def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
+def histogram(input: Tensor, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: builtins.bool = ..., out: tuple[Tensor, ...] | None = ...) -> histogram_result: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
 def hsplit(input: Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the second axis (the first of a vector), into equal sections or cut before indices."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors joined along the second axis (vectors: along the first)."""
 def hypot(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """sqrt(a * a + b * b), without overflow on the way. Floats only."""
@@ -267,7 +269,7 @@ def isreal(input: Tensor) -> Tensor: """Where the imaginary part is 0: everywher
 def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor: """The signal (L) or (B, L) of which stft() with these arguments gives input, complex, as near as there is one."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """The Kronecker product: every element of input times all of other, block by block along each axis."""
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> kthvalue_result: """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest."""
-def lcm(input: Any, other: Any, *, out: Any = ...) -> Any: """The least common multiples of integers, not negative; 0 where either is 0."""
+def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """The least common multiples of integers, not negative; 0 where either is 0."""
 def ldexp(input: Tensor, other: Operand, *, out: Tensor | None = ...) -> Tensor: """input * 2**other, as floats; in the dtype of input where other holds integers."""
 def le(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a <= b."""
 def lerp(input: Tensor, end: Tensor, weight: Operand, *, out: Tensor | None = ...) -> Tensor: """input + weight * (end - input): from input, at weight 0, to end, at weight 1. Floats only."""
@@ -296,7 +298,7 @@ long: dtype
 def lt(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a < b."""
 def lu(A: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> tuple[Tensor, ...]: """linalg.lu_factor(): (LU, pivots), and info with get_infos."""
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor: """linalg.lu_solve() with the right side first."""
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: Any = ...) -> Any: """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> lu_result: """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data."""
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor: """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast."""
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor: """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor: """The elements of x where mask (bool) holds, in one axis; x and mask broadcast."""
@@ -368,7 +370,7 @@ def ne(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: "
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """-x. Not for bool."""
 def negative(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """-x. Not for bool."""
 newaxis: None
-def nextafter(input: Any, other: Any, *, out: Any = ...) -> Any: """The number of the dtype that comes next after input, towards other. Floats of one dtype."""
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """The number of the dtype that comes next after input, towards other. Floats of one dtype."""
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = ..., out: Tensor | None = ...) -> Tensor: ...
 @overload
@@ -438,7 +440,7 @@ def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Sine of x radi
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0. Integers become floats."""
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic sine. Integers become floats."""
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor: """A copy of input whose part start:end:step along dim is src."""
-def slogdet(input: Tensor) -> Any: """linalg.slogdet()."""
+def slogdet(input: Tensor) -> slogdet_result: """linalg.slogdet()."""
 def softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = ..., *, out: Tensor | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ..., *, out: tuple[Tensor, ...] | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal elements keep their order, and NaN is the greatest."""
 def split(tensor: Tensor, split_size_or_sections: Any = ..., dim: builtins.int = ..., *, split_size: Any = ...) -> tuple[Tensor, ...]: """Views of parts of the same size along dim (the last may be smaller), or of the given sizes."""

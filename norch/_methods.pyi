@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from norch._package.typing import DeviceLike, Index, Operand
 from norch._tensor.handle import Handle
 from norch.dtype import dtype as _dtype
-from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
+from norch.ops._results import aminmax_result, cummax_result, cummin_result, frexp_result, histogram_result, kthvalue_result, max_result, median_result, min_result, mode_result, nanmedian_result, sort_result, topk_result
 from norch.ops.linalg import factor, householder
+from norch.ops.linalg.solve import slogdet_result
 from norch.ops.linalg.torch_names import svd_result, triangular_solve_result
 from norch.ops.reduce import Dims
 from norch.ops.view import Axes
@@ -260,8 +261,8 @@ class DeclaredMethods(Handle):
     def frac_(input) -> Self: """frac() in place."""
     def frexp(input) -> frexp_result: """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only."""
     def gather(input, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ...) -> Tensor: """out[i][j] = x[index[i][j]][j] for dim 0, likewise for the others; the result has the shape of index (integers)."""
-    def gcd(input, other: Any) -> Any: """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm."""
-    def gcd_(input, other: Any) -> Self: """gcd() in place."""
+    def gcd(input, other: Tensor) -> Tensor: """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm."""
+    def gcd_(input, other: Tensor) -> Self: """gcd() in place."""
     def ge(input, other: Operand) -> Tensor: """Where a >= b."""
     def ge_(self, other: Operand) -> Self: """ge() in place."""
     def geometric_(self, p: builtins.float, *, generator: Generator | None = ...) -> Tensor: """Fills with the number of trials up to the first success, each of which has probability p: at most the largest number of the dtype."""
@@ -275,10 +276,10 @@ class DeclaredMethods(Handle):
     def gt_(self, other: Operand) -> Self: """gt() in place."""
     def half(self, memory_format: Any = ...) -> Tensor: """In dtype float16."""
     def hardshrink(input, lambd: builtins.float = ...) -> Tensor: """input, but 0 where |input| <= lambd. Floats only."""
-    def heaviside(input, values: Any) -> Any: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
-    def heaviside_(input, values: Any) -> Self: """heaviside() in place."""
-    def histc(input, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Any: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
-    def histogram(input, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: builtins.bool = ...) -> Any: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
+    def heaviside(input, values: Tensor) -> Tensor: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
+    def heaviside_(input, values: Tensor) -> Self: """heaviside() in place."""
+    def histc(input, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Tensor: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
+    def histogram(input, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: builtins.bool = ...) -> histogram_result: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
     def hsplit(input, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the second axis (the first of a vector), into equal sections or cut before indices."""
     def hypot(input, other: Operand) -> Tensor: """sqrt(a * a + b * b), without overflow on the way. Floats only."""
     def hypot_(self, other: Operand) -> Self: """hypot() in place."""
@@ -333,8 +334,8 @@ class DeclaredMethods(Handle):
     def istft(input, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor: """The signal (L) or (B, L) of which stft() with these arguments gives input, complex, as near as there is one."""
     def kron(input, other: Tensor) -> Tensor: """The Kronecker product: every element of input times all of other, block by block along each axis."""
     def kthvalue(input, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> kthvalue_result: """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest."""
-    def lcm(input, other: Any) -> Any: """The least common multiples of integers, not negative; 0 where either is 0."""
-    def lcm_(input, other: Any) -> Self: """lcm() in place."""
+    def lcm(input, other: Tensor) -> Tensor: """The least common multiples of integers, not negative; 0 where either is 0."""
+    def lcm_(input, other: Tensor) -> Self: """lcm() in place."""
     def ldexp(input, other: Operand) -> Tensor: """input * 2**other, as floats; in the dtype of input where other holds integers."""
     def ldexp_(input, other: Operand) -> Self: """ldexp() in place."""
     def le(input, other: Operand) -> Tensor: """Where a <= b."""
@@ -448,8 +449,8 @@ class DeclaredMethods(Handle):
     def new_ones(self, *shape: Any, size: Any = ..., **more: Any) -> Tensor: """Ones in the given shape, in this dtype and on this device unless given."""
     def new_tensor(self, data: Any, **more: Any) -> Tensor: """The values in data, in this dtype and on this device; see norch.tensor."""
     def new_zeros(self, *shape: Any, size: Any = ..., **more: Any) -> Tensor: """Zeros in the given shape, in this dtype and on this device unless given."""
-    def nextafter(input, other: Any) -> Any: """The number of the dtype that comes next after input, towards other. Floats of one dtype."""
-    def nextafter_(input, other: Any) -> Self: """nextafter() in place."""
+    def nextafter(input, other: Tensor) -> Tensor: """The number of the dtype that comes next after input, towards other. Floats of one dtype."""
+    def nextafter_(input, other: Tensor) -> Self: """nextafter() in place."""
     @overload
     def nonzero(input, *, as_tuple: Literal[False] = ...) -> Tensor: ...
     @overload
@@ -527,7 +528,7 @@ class DeclaredMethods(Handle):
     def sinh(input) -> Tensor: """Hyperbolic sine. Integers become floats."""
     def sinh_(self) -> Self: """sinh() in place."""
     def slice_scatter(input, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor: """A copy of input whose part start:end:step along dim is src."""
-    def slogdet(input) -> Any: """linalg.slogdet()."""
+    def slogdet(input) -> slogdet_result: """linalg.slogdet()."""
     def softmax(input, dim: builtins.int, dtype: _dtype | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
     def sort(input, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal elements keep their order, and NaN is the greatest."""
     def split(tensor, split_size_or_sections: Any = ..., dim: builtins.int = ..., *, split_size: Any = ...) -> tuple[Tensor, ...]: """Views of parts of the same size along dim (the last may be smaller), or of the given sizes."""

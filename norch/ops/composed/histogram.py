@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..._package.typing import Any
+from ..._package.typing import Any, Tensor
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import check_count, floats_of
@@ -33,7 +33,7 @@ def _extremes(x: Any) -> tuple[float, float]:
 
 
 @method(composed=True)
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float.
 
     Where min and max are equal, they are the least and the largest element. Other elements are not counted.
@@ -53,7 +53,9 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
 
 
 @method(composed=True)
-def histogram(input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogram(
+    input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False
+) -> histogram_result:
     """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins.
 
     bins: a number of equal parts of range, (low, high), None: of the least and the largest element; or the increasing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._package.typing import Any
+from ..._package.typing import Any, Tensor
 from ...autograd.levels import occurs
 from ...dtype import check_fits, int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
@@ -39,7 +39,7 @@ def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
 
 
 @method(inplace=True, moves=True)
-def gcd(input: Any, other: Any) -> Any:
+def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm.
 
     >>> norch.gcd(norch.tensor([12, 0, -4]), norch.tensor([18, 5, 6]))
@@ -54,7 +54,7 @@ def gcd(input: Any, other: Any) -> Any:
 
 
 @method(inplace=True, moves=True)
-def lcm(input: Any, other: Any) -> Any:
+def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiples of integers, not negative; 0 where either is 0.
 
     >>> norch.lcm(norch.tensor([4, 0]), norch.tensor([6, 5]))
@@ -66,7 +66,7 @@ def lcm(input: Any, other: Any) -> Any:
 
 
 @method(inplace=True, composed=True)
-def heaviside(input: Any, values: Any) -> Any:
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN).
 
     >>> norch.heaviside(norch.tensor([-1.5, 0.0, 2.0]), norch.tensor(0.5))
@@ -77,7 +77,7 @@ def heaviside(input: Any, values: Any) -> Any:
 
 
 @method(inplace=True, moves=True)
-def nextafter(input: Any, other: Any) -> Any:
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The number of the dtype that comes next after input, towards other. Floats of one dtype.
 
     >>> norch.nextafter(norch.tensor([1.0]), norch.tensor([2.0])) - 1

@@ -291,7 +291,7 @@ def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -
     return call("lu_unpack", permuted, pivots)[0]
 
 
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> lu_result:
     """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data.
 
     >>> P, L, U = norch.lu_unpack(*norch.lu(norch.tensor([[0.0, 1.0], [2.0, 0.0]])))

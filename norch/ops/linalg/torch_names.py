@@ -17,6 +17,7 @@ from . import factor, householder, solve, spectral
 from .factor import lu_factor_ex, lu_unpack, solve_triangular
 from .lapack import matrices, square
 from .lobpcg import lobpcg
+from .solve import slogdet_result
 
 svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("V", Tensor)])
 triangular_solve_result = NamedTuple("triangular_solve_result", [("solution", Tensor), ("cloned_coefficient", Tensor)])
@@ -77,7 +78,7 @@ def logdet(input: Tensor) -> Tensor:
     return solve.logdet(input)
 
 
-def slogdet(input: Tensor) -> Any:
+def slogdet(input: Tensor) -> slogdet_result:
     """linalg.slogdet().
 
     >>> norch.slogdet(norch.tensor([[-1.0, 0.0], [0.0, 1.0]]))
