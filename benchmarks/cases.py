@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import (
+    cases_attention,
     cases_captured,
     cases_conv,
     cases_einsum,
@@ -38,6 +39,7 @@ class Group(NamedTuple):
 GROUPS = {
     "matmul": Group("matmul: products of float32 matrices", Marks(1.2, 1.4, floor=1.0, numpy=1.0)),
     "conv": Group("conv: convolutions of the shapes of networks, and their gradients", Marks(1.0, 1.3, floor=0.9)),
+    "attention": Group("attention: one call with a mask or dropout, and its gradients", Marks(1.0, 1.8, floor=0.95)),
     "mixed": Group("mixed: products of bfloat16 matrices, and a step in autocast", Marks(1.0, 1.3, floor=0.9)),
     "einsum": Group("einsum: products of float32 tensors by labels", Marks(1.2, 1.8, floor=0.9, numpy=1.2)),
     "elementwise": Group("elementwise: float32, one result for each element", Marks(2.5, 3.5, floor=0.95, numpy=1.2)),
@@ -59,6 +61,7 @@ IMPORT_MARKS = Marks(30.0, 60.0)
 TABLED: list[Case] = [
     *cases_matmul.CASES,
     *cases_conv.CASES,
+    *cases_attention.CASES,
     *cases_mixed.CASES,
     *cases_einsum.CASES,
     *cases_elementwise.CASES,

@@ -402,13 +402,16 @@ norch_tensor *norch_recurrent_backward(const norch_tensor *optional_g_hs, const 
 
 /* softmax(q k^T scale + mask) v over q (..., L, E), k (..., S, E), v (..., S, V), of one float dtype and with the same
  * leading axes; causal: query i sees the keys up to i; the result has the strides of norch_empty_like(q, V).
- * optional_mask, on the CPU: (..., L, S) or with sizes of 1, of bools (true takes part) or of the dtype of q; a query
- * that sees no key gives 0. backward, without a mask: from g, the gradient of the result, those of q, k and v, into
- * tensors of their shapes whose rows are contiguous. */
+ * On the CPU: optional_mask (..., L, S) or with sizes of 1, of bools (true takes part) or of the dtype of q; a query
+ * that sees no key gives 0; dropout by optional_seed, an int64. backward: from g, the gradient of the result, those of
+ * q, k and v, into tensors of their shapes whose rows are contiguous. */
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v,
-                              const norch_tensor *optional_mask, double scale, bool causal);
+                              const norch_tensor *optional_mask, const norch_tensor *optional_seed, double scale,
+                              bool causal, double dropout);
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
-                                 const norch_tensor *v, double scale, bool causal, int64_t n, const void *grads);
+                                 const norch_tensor *v, const norch_tensor *optional_mask,
+                                 const norch_tensor *optional_seed, double scale, bool causal, double dropout,
+                                 int64_t n, const void *grads);
 /* Whether the device has the fused kernels for such operands (of widths within their limits). They know float16 and
  * bfloat16 too; optional_mask (..., L, S), of bools (true takes part) or of the dtype of q; dropout by optional_seed,
  * an int64 on the device; and heads of q, the axis before the rows, in groups that share one of k and v. A query that

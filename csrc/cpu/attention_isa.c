@@ -11,6 +11,7 @@
 #include "cpu.h"
 #include "gemm_isa.h"
 #include "math.h"
+#include "philox.h"
 
 /* Multiply-adds below which one thread does all; tasks into which a large forward pass should fall. */
 #define SERIAL_WORK 1e6
@@ -19,6 +20,7 @@
 #define SCORES 16384
 #define MOST_QUERIES 64
 #define IN_PLACE (128 << 10) /* bytes from the first to the last row of an operand that tiles read where it lies */
+#define DRAWN 64             /* blocks of random words that are drawn at a time */
 #define PIECE 1024           /* numbers of a row after which their sum goes into double precision */
 
 /* How one head is cut into tasks and blocks of queries, and the scratch memory of each thread. */
@@ -42,6 +44,9 @@ static int64_t item_offset(const nr_attention_plan *p, nr_attention_operand x, i
     for (int32_t d = 0; d < p->batch_ndim; item /= p->batch[d++]) offset += item % p->batch[d] * p->batch_stride[x][d];
     return offset;
 }
+
+/* Of 2^24 equally likely numbers, how many dropout drops: those below its probability in float32. */
+static uint32_t dropped_of(const nr_attention_plan *p) { return (uint32_t)ceil((double)(float)p->dropout * 0x1p24); }
 
 #define TEMPLATE "attention_loops.h"
 #define WANTED(kind, bits) (kind == 'f')

@@ -6,6 +6,7 @@
  *     out (R, V) = P V              (R)  +----------------+
  *   backward, from g:
  *     D = P * (g V^T);  dS = scale (D - P sum(D))  rows;  dQ = dS K;  dK += dS^T Q;  dV += P^T g
+ *   dropout multiplies P by factors F of 0 or 1 / (1 - dropout) before it multiplies V, and g V^T by the same ones
  *
  * The products are made of the tiles of gemm_tile.h. */
 
@@ -168,7 +169,8 @@ typedef struct NAME(head) {
     NAME(right) values_across, keys_along; /* V^T and K */
     T *packed_keys, *packed_values, *packed_across, *packed_along, *packed_q, *packed_g;
     T *scores, *slopes; /* P and dS, `pitch` a row */
-    int64_t pitch;
+    T *factors;         /* of dropout, for the rows of a tile; NULL: none */
+    int64_t pitch, item;
     const char *mask;
     bool *blind; /* of the present queries: whether the mask lets one see no key */
 } NAME(head);
@@ -182,25 +184,49 @@ static int64_t NAME(seen_by)(const nr_attention_plan *p, int64_t end) {
  * x = 0, so that what becomes of it is finite. Gives whether it does. */
 static bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query) {
     const nr_attention_plan *p = h->p;
-    const int64_t first = query * p->row[NR_ATTENTION_MASK];
+    const int64_t first = query * p->row[NR_ATTENTION_MASK], keys = NAME(seen_by)(p, query + 1);
     const T scale = (T)p->scale;
     INTEGER seen = 0;
     if (p->mask_is_bool) {
         const unsigned char *restrict mask = (const unsigned char *)h->mask + first;
-        for (int64_t i = 0; i < p->keys; i++) {
+        for (int64_t i = 0; i < keys; i++) {
             const INTEGER one = mask[i];
             x[i] = one ? x[i] * scale : -(T)INFINITY;
             seen |= one;
         }
     } else {
         const T *restrict mask = (const T *)h->mask + first;
-        for (int64_t i = 0; i < p->keys; i++) {
+        for (int64_t i = 0; i < keys; i++) {
             x[i] = x[i] * scale + mask[i];
             seen |= mask[i] != -(T)INFINITY;
         }
     }
-    for (int64_t i = 0; i < p->keys && !seen; i++) x[i] = 0;
+    for (int64_t i = 0; i < keys && !seen; i++) x[i] = 0;
     return !seen;
+}
+
+/* The factors of dropout for n keys of a query: 0, or 1 / (1 - dropout). Those beyond the last key multiply zeros.
+ * Whole vectors of blocks are drawn, which takes less time than single blocks. */
+static void NAME(draw_factors)(const NAME(head) * h, int64_t query, int64_t n, T *restrict to) {
+    const nr_attention_plan *p = h->p;
+    const uint64_t seed = *(const uint64_t *)p->seed, row = (uint64_t)(h->item * p->queries + query);
+    const uint64_t first = row * (uint64_t)ceil_div(p->keys, 4);
+    const uint32_t dropped = dropped_of(p);
+    const T kept = p->dropout < 1 ? (T)(1 / (1 - p->dropout)) : (T)0;
+    for (int64_t at = 0; at < n; at += 4 * DRAWN) {
+        uint32_t words[4 * DRAWN];
+        const int64_t count = least(4 * DRAWN, n - at);
+        philox(seed, first + (uint64_t)at / 4, ceil_div(count, 4 * PHILOX_SIDE) * PHILOX_SIDE, words);
+        for (int64_t i = 0; i < count; i++) to[at + i] = words[i] >> 8 < dropped ? (T)0 : kept;
+    }
+}
+
+/* x = x * factors in `rows` rows of a tile, n wide. */
+static void NAME(drop_rows)(const NAME(head) * h, T *restrict x, int64_t rows, int64_t n) {
+    for (int64_t r = 0; r < rows; r++) {
+        const T *restrict factor = h->factors + r * h->pitch;
+        for (int64_t i = 0; i < n; i++) x[r * h->pitch + i] *= factor[i];
+    }
 }
 
 /* P of `rows` queries from `first` on; zeros follow it, REACH far. */
@@ -226,6 +252,11 @@ static void NAME(forward)(const NAME(head) * h, int64_t first, int64_t rows) {
     NAME(probabilities)(h, first, rows);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), seen = NAME(seen_by)(p, first + i + count);
+        if (h->factors) {
+            const int64_t width = ceil_div(seen, LANES) * LANES;
+            for (int64_t r = 0; r < count; r++) NAME(draw_factors)(h, first + i + r, width, h->factors + r * h->pitch);
+            NAME(drop_rows)(h, h->scores + i * h->pitch, count, width);
+        }
         NAME(times)(h->out + (first + i) * p->row[NR_ATTENTION_OUT], p->row[NR_ATTENTION_OUT], false, count,
                     p->value_width, seen, h->scores + i * h->pitch, h->pitch, 1, &h->values, 0);
         for (int64_t r = i; r < i + count && h->mask; r++)
@@ -244,10 +275,20 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
         int64_t count = least(TILE_ROWS, rows - i), end = NAME(seen_by)(p, first + i + count);
         int64_t width = ceil_div(end, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
         T *slopes = h->slopes + i * h->pitch;
-        const T *scores = h->scores + i * h->pitch;
+        T *scores = h->scores + i * h->pitch;
         NAME(times)(slopes, h->pitch, false, count, width, p->value_width, h->g + (first + i) * p->row[NR_ATTENTION_G],
                     p->row[NR_ATTENTION_G], 1, &h->values_across, 0);
+        if (h->factors) {
+            for (int64_t r = 0; r < count; r++) NAME(draw_factors)(h, first + i + r, width, h->factors + r * h->pitch);
+            NAME(drop_rows)(h, slopes, count, width);
+        }
         NAME(softmax_rows_backward)(slopes, scores, h->pitch, count, width, (T)p->scale);
+        if (h->factors) NAME(drop_rows)(h, scores, count, width);
+        for (int64_t r = 0; r < count && h->mask; r++) {
+            if (!h->blind[i + r]) continue;
+            NAME(clear)(slopes + r * h->pitch, width);
+            NAME(clear)(scores + r * h->pitch, width);
+        }
         for (int64_t r = 0; r < count; r++) NAME(clear)(slopes + r * h->pitch + width, zeros);
         NAME(times)(h->grad_q + (first + i) * p->row[NR_ATTENTION_GRAD_Q], p->row[NR_ATTENTION_GRAD_Q], false, count,
                     p->width, end, slopes, h->pitch, 1, &h->keys_along, 0);
@@ -276,6 +317,7 @@ static int64_t NAME(lay_out)(NAME(head) * h, const job *s, bool is_backward, T *
     } while (0)
     BUFFER(scores, s->queries * s->pitch);
     BUFFER(packed_keys, NAME(packed_size)(p->width, p->keys));
+    if (p->seed) BUFFER(factors, TILE_ROWS * s->pitch);
     if (is_backward) {
         BUFFER(slopes, s->queries * s->pitch);
         BUFFER(packed_across, NAME(packed_size)(p->value_width, p->keys));
@@ -297,6 +339,7 @@ static void NAME(run_task)(const job *s, int64_t task, NAME(head) * h, bool is_b
     if (p->mask)
         h->mask = (const char *)p->mask +
                   item_offset(p, NR_ATTENTION_MASK, item) * (p->mask_is_bool ? 1 : (int64_t)sizeof(T));
+    h->item = item;
     h->q = (const T *)p->q + item_offset(p, NR_ATTENTION_Q, item);
     h->k = (const T *)p->k + item_offset(p, NR_ATTENTION_K, item);
     h->v = (const T *)p->v + item_offset(p, NR_ATTENTION_V, item);

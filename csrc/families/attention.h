@@ -8,13 +8,17 @@
 
 /* out = softmax(q k^T scale + mask) v for each item of the batch: q (queries, width), k (keys, width), v (keys,
  * value_width). row: the row strides of q, k, v, g, out and the gradients of q, k and v, whose rows are contiguous;
- * batch strides in the same order. causal: query i attends to keys 0 to i. FORWARD has a mask on the CPU. BACKWARD: the
- * gradients of q, k and v from that of out, g.
+ * batch strides in the same order. causal: query i attends to keys 0 to i. BACKWARD: the gradients of q, k and v from
+ * that of out, g.
+ *
+ * mask, which the CPU and the fused kinds have, has strides of its own, and is bool (true: attended to) or of the
+ * dtype, to be added; a query that attends to no key gives 0. seed, of the same: of dropout, which zeroes weights with
+ * a probability and divides the others by 1 minus it. The number of a weight is uniform32 of a word of its stream
+ * (families/random.h), in which each query of each head has a row of whole blocks, of four keys each; the backward pass
+ * draws it again.
  *
  * The fused kinds, which a backend has if fuses_attention is set, support more. `group` heads of q, group_stride apart
- * in every operand but k and v, share keys and values; of other kinds it is 1. mask has strides of its own, and is bool
- * (true: attended to) or of the dtype, to be added; a query that attends to no key gives 0. seed: of dropout, which
- * zeroes weights with a probability and divides the others by 1 minus it. logsumexp of the scores of each query,
+ * in every operand but k and v, share keys and values; of other kinds it is 1. logsumexp of the scores of each query,
  * contiguous, is written by the forward kind (unless NULL), and read, like out, by the backward kind. */
 typedef enum nr_attention_operand {
     NR_ATTENTION_Q,

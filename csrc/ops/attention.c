@@ -85,12 +85,18 @@ int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const 
     return status;
 }
 
+int32_t nr_attention_check_dropout(const char *op, const norch_tensor *q, const norch_tensor *seed, double dropout) {
+    if (seed && (seed->dtype != NORCH_INT64 || seed->numel != 1 || !nr_same_device(q, seed) || !seed->storage))
+        return nr_fail(NORCH_ERROR_VALUE, "%s: the seed is one int64 on %s", op, nr_device_name(q));
+    if (!(dropout >= 0 && dropout <= 1))
+        return nr_fail(NORCH_ERROR_VALUE, "%s: dropout with probability %g", op, dropout);
+    return NORCH_OK;
+}
+
 /* The mask as a view of shape (..., L, S), whose rows are contiguous. */
 static norch_tensor *expanded(const char *op, const norch_tensor *mask, const norch_tensor *q, int64_t keys) {
     int64_t shape[NORCH_MAX_DIMS];
     if (nr_check_tensor(op, mask) || nr_check_same_device(op, q, mask)) return NULL;
-    if (q->device_type != NORCH_CPU)
-        return NR_REFUSE(NORCH_ERROR_DEVICE, "%s: a mask is for the CPU, not for %s", op, nr_device_name(q));
     if (mask->dtype != NORCH_BOOL && mask->dtype != q->dtype)
         return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: a mask of %s for a query of %s", op, nr_dtypes[mask->dtype].name,
                          nr_dtypes[q->dtype].name);
@@ -107,28 +113,48 @@ static norch_tensor *expanded(const char *op, const norch_tensor *mask, const no
     return whole;
 }
 
+/* Puts the mask, a view of which `mask` keeps, and dropout into the plan: these kinds have them on the CPU alone. */
+static int32_t take_options(const char *op, nr_attention_plan *plan, const norch_tensor **x, const norch_tensor *given,
+                            norch_tensor **mask, const norch_tensor *seed, double dropout) {
+    const norch_tensor *q = x[NR_ATTENTION_Q], *k = x[NR_ATTENTION_K];
+    if ((given || seed) && q->device_type != NORCH_CPU)
+        return nr_fail(NORCH_ERROR_DEVICE, "%s: a mask and dropout are for the CPU, not for %s", op, nr_device_name(q));
+    NR_TRY(nr_attention_check_dropout(op, q, seed, dropout));
+    if (given) {
+        if (!(*mask = expanded(op, given, q, k->shape[k->ndim - 2]))) return norch_last_error_kind();
+        plan->mask_is_bool = given->dtype == NORCH_BOOL;
+    }
+    x[NR_ATTENTION_MASK] = *mask;
+    plan->seed = seed ? seed->data : NULL;
+    plan->dropout = dropout;
+    return NORCH_OK;
+}
+
 norch_tensor *norch_attention(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v,
-                              const norch_tensor *optional_mask, double scale, bool causal) {
+                              const norch_tensor *optional_mask, const norch_tensor *optional_seed, double scale,
+                              bool causal, double dropout) {
+    const char *op = "attention";
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v};
-    if (check("attention", 3, x)) return NULL;
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .group = 1};
     NR_OWNED norch_tensor *mask = NULL;
-    if (optional_mask && !(mask = expanded("attention", optional_mask, q, k->shape[k->ndim - 2]))) return NULL;
+    if (check(op, 3, x) || take_options(op, &plan, x, optional_mask, &mask, optional_seed, dropout)) return NULL;
     norch_tensor *out = norch_empty_like(q, v->shape[v->ndim - 1]);
     if (!out || out->numel == 0) return out;
-    nr_attention_plan plan = {.scale = scale, .causal = causal, .group = 1};
     x[NR_ATTENTION_OUT] = out;
-    if ((x[NR_ATTENTION_MASK] = mask)) {
-        plan.mask_is_bool = mask->dtype == NORCH_BOOL;
-    }
     return nr_finished(out, nr_attention_run(NR_ATTENTION_FORWARD, &plan, x, rows_are_contiguous));
 }
 
 int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, const norch_tensor *k,
-                                 const norch_tensor *v, double scale, bool causal, int64_t n, const void *grads) {
+                                 const norch_tensor *v, const norch_tensor *optional_mask,
+                                 const norch_tensor *optional_seed, double scale, bool causal, double dropout,
+                                 int64_t n, const void *grads) {
     const char *op = "attention_backward";
     const norch_tensor *x[NR_ATTENTION_OPERANDS] = {q, k, v, g};
     norch_tensor *const *out = grads;
+    nr_attention_plan plan = {.scale = scale, .causal = causal, .group = 1};
+    NR_OWNED norch_tensor *mask = NULL;
     NR_TRY(check(op, 4, x));
+    NR_TRY(take_options(op, &plan, x, optional_mask, &mask, optional_seed, dropout));
     if (n != 3) return nr_fail(NORCH_ERROR_VALUE, "%s: %lld gradients to write, not 3", op, (long long)n);
     for (int i = 0; i < 3; i++) {
         NR_TRY(nr_check_written(op, "a gradient", out[i], x[i], x[i]->ndim, x[i]->shape));
@@ -137,6 +163,5 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
         x[NR_ATTENTION_GRAD_Q + i] = out[i];
     }
     if (q->numel == 0 && k->numel == 0 && v->numel == 0) return NORCH_OK;
-    nr_attention_plan plan = {.scale = scale, .causal = causal, .group = 1};
     return nr_attention_run(NR_ATTENTION_BACKWARD, &plan, x, rows_are_contiguous);
 }

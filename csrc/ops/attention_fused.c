@@ -74,10 +74,7 @@ static int32_t check_others(const char *op, const norch_tensor *q, int64_t keys,
                       !nr_same_shape(logsumexp->ndim, logsumexp->shape, q->ndim - 1, shape)))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: logsumexp is float32 of shape %s, contiguous and on %s", op,
                        nr_shape_text(q->ndim - 1, shape), nr_device_name(q));
-    if (seed && (seed->dtype != NORCH_INT64 || seed->numel != 1 || !nr_same_device(q, seed) || !seed->storage))
-        return nr_fail(NORCH_ERROR_VALUE, "%s: the seed is one int64 on %s", op, nr_device_name(q));
-    if (!(dropout >= 0 && dropout <= 1))
-        return nr_fail(NORCH_ERROR_VALUE, "%s: dropout with probability %g", op, dropout);
+    NR_TRY(nr_attention_check_dropout(op, q, seed, dropout));
     if (!mask) return NORCH_OK;
     shape[q->ndim - 1] = keys;
     if (!mask->storage || !nr_same_shape(mask->ndim, mask->shape, q->ndim, shape))

@@ -10,4 +10,7 @@
 int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
                          bool (*fits)(const norch_tensor *x));
 
+/* Checks the seed (or NULL) and the probability of dropout. */
+int32_t nr_attention_check_dropout(const char *op, const norch_tensor *q, const norch_tensor *seed, double dropout);
+
 #endif

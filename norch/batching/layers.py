@@ -55,15 +55,29 @@ same_call("pool_avg", "pool_avg_backward")
 
 
 @rule("attention")
-def _attention(level: Level, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool) -> Any:
-    seen = None if mask is None else samples(mask, level)
-    return sample(lib.norch_attention(*(samples(x, level) for x in (q, k, v)), seen, scale, causal), level)
+def _attention(level: Level, q: Any, k: Any, v: Any, mask: Any, seed: Any, *options: Any) -> Any:
+    given = (q, k, v, mask, seed)
+    if seed is None or not level.size:
+        return sample(lib.norch_attention(*(samples(x, level) for x in given[:4]), None, *options), level)
+    # numbers depend on the place of a head among all: a call for each sample draws those of its seed
+    rows = [lib.norch_attention(*(one_sample(x, i, level) for x in given), *options) for i in range(level.size)]
+    return sample(lib.norch_stack(rows, 0), level)
 
 
 @rule("attention_backward")
-def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, scale: float, causal: bool, grads: Any) -> None:
-    found = [fresh(x, level) for x in grads]
-    lib.norch_attention_backward(*(samples(x, level) for x in (g, q, k, v)), scale, causal, found)
+def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, mask: Any, seed: Any, *rest: Any) -> None:
+    given, (*options, grads) = (g, q, k, v, mask, seed), rest
+    if seed is None or not level.size:
+        found = [fresh(x, level) for x in grads]
+        lib.norch_attention_backward(*(samples(x, level) for x in given[:5]), None, *options, found)
+    else:
+        rows = []
+        for i in range(level.size):
+            rows.append(
+                [lib.norch_empty(lib.norch_shape(x), x._dtype, (x._device_type, x._device_index)) for x in grads]
+            )
+            lib.norch_attention_backward(*(one_sample(x, i, level) for x in given), *options, rows[-1])
+        found = [lib.norch_stack(parts, 0) for parts in zip(*rows)]
     become_all(grads, found, level)
 
 

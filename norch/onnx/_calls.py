@@ -296,7 +296,9 @@ def _addmm(g: Any, out: Any, residual: Any, a: Any, b: Any, beta: float, alpha: 
 
 
 @entry("attention")
-def _attention(g: Any, out: Any, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool) -> str:
+def _attention(
+    g: Any, out: Any, q: Any, k: Any, v: Any, mask: Any, seed: Any, scale: float, causal: bool, dropout: float
+) -> str:
     if type(scale) is tuple:
         g.refuse("scales by a dynamic size, for which there is no entry; pass scale=")
     scores = g.node("MatMul", g.node("Mul", q, g.scalar(scale, q.dtype)), _flipped(g, k))

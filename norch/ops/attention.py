@@ -24,7 +24,7 @@ from ._halves import composed
 from ._operand import tensor_of
 from .composed.shape import broadcast_shapes
 from .copy import padded
-from .create import empty
+from .create import empty, eye
 from .matmul import product
 from .pointwise import where
 from .random import rand, rand_like, randint
@@ -42,17 +42,31 @@ def _attention_backward(
     query: Tensor,
     key: Tensor,
     value: Tensor,
+    mask: Tensor | None,
+    seed: Tensor | None,
     scale: float,
     is_causal: bool,
+    dropout_p: float,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """With P the probabilities and D = P * (g v^T): dv = P^T g, and the gradient of the scores is D - P sum(D)."""
     inputs = (query, key, _read(value, needs_input_grad))
     if mode.enabled:
-        return formula_gradients(_composed, g, inputs, needs_input_grad, scale, is_causal)
+        kept = None if seed is None else _kept(query, key, seed, dropout_p)
+        return formula_gradients(_composed, g, inputs, needs_input_grad, scale, is_causal, mask, dropout_p, kept)
     grads = tuple(lib.norch_empty_like(x, x.shape[-1]) for x in inputs)
-    lib.norch_attention_backward(g, *inputs, scale, is_causal, grads)
+    lib.norch_attention_backward(g, *inputs, mask, seed, scale, is_causal, dropout_p, grads)
     return grads
+
+
+def _kept(query: Any, key: Any, seed: Any, dropout_p: float) -> Any:
+    """Which weights the kernel's dropout spares: those of equal scores, which values of an identity show."""
+    queries, keys = query.shape[-2], key.shape[-2]
+    q = query.new_zeros(1, 1).expand(*query.shape[:-1], 1)
+    k = query.new_zeros(1, 1).expand(*key.shape[:-1], 1)
+    identity = eye(keys, dtype=query.dtype, device=query.device).expand(*key.shape[:-1], keys)
+    weights = lib.norch_attention(q, k, identity, None, seed, 1.0, False, dropout_p)
+    return (weights != 0).reshape(*query.shape[:-2], queries, keys)
 
 
 def _read(value: Any, needs_input_grad: tuple[bool, ...]) -> Any:
@@ -94,18 +108,26 @@ def _composed(
     return out if attn_mask is None else where(fully_masked, 0.0, out)
 
 
-@differentiable("attention", inputs=("query", "key", "value"), backward=_attention_backward, unread=_UNREAD)
-def attention(query: Tensor, key: Tensor, value: Tensor, scale: float, is_causal: bool) -> Tensor:
+@differentiable(
+    "attention",
+    inputs=("query", "key", "value"),
+    backward=_attention_backward,
+    unread=_UNREAD,
+    tensors=("mask", "seed"),
+)
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    seed: Tensor | None,
+    scale: float,
+    is_causal: bool,
+    dropout_p: float,
+) -> Tensor:
     """softmax(query key^T scale) value, of float32 or float64 and with the same leading axes; is_causal: query i sees
-    the keys up to i."""
-    return lib.norch_attention(query, key, value, None, scale, is_causal)
-
-
-def _masked(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Tensor:
-    """attention() with a mask of as many axes as query, or fewer, outside any graph."""
-    for _ in range(query.ndim - mask.ndim):
-        mask = lib.norch_unsqueeze(mask, 0)
-    return lib.norch_attention(query, key, value, mask, scale, False)
+    the keys up to i. On the CPU with a mask of as many axes, without a gradient, and dropout by draws from a seed."""
+    return lib.norch_attention(query, key, value, mask, seed, scale, is_causal, dropout_p)
 
 
 # ---- fused kernels: scores stay out of memory, forward and backward, with masks and dropout -------------------------
@@ -261,13 +283,23 @@ def scaled_dot_product_attention(
 def _attend(
     query: Any, key: Any, value: Any, scale: float, is_causal: bool, attn_mask: Any, dropout_p: float
 ) -> Tensor:
-    if attn_mask is None and dropout_p == 0.0 and _has_kernel(query, key, value):
-        return outlive_writes(attention(query, key, value, scale, is_causal), query, key)
-    if attn_mask is not None and dropout_p == 0.0 and query._device_type == _CPU and _has_kernel(query, key, value):
-        graph = is_recorded((query, key, value, attn_mask))  # which keeps the probabilities
-        if not graph and _fits(attn_mask, query, key):
-            return _masked(query, key, value, attn_mask, scale)
+    plain = attn_mask is None and not dropout_p
+    if _has_kernel(query, key, value) and (plain or _has_options(query, key, attn_mask)):
+        if attn_mask is not None:
+            attn_mask = attn_mask.detach()
+            for _ in range(query.ndim - attn_mask.ndim):
+                attn_mask = lib.norch_unsqueeze(attn_mask, 0)
+        seed = _seed(query) if dropout_p else None
+        out = attention(query, key, value, attn_mask, seed, scale, is_causal, dropout_p)
+        return outlive_writes(out, query, key)
     return _composed(query, key, value, scale, is_causal, attn_mask, dropout_p)
+
+
+def _has_options(query: Any, key: Any, mask: Any) -> bool:
+    """Whether the kernel takes this mask, and dropout: on the CPU, unless the mask needs a gradient."""
+    if query._device_type != _CPU:
+        return False
+    return mask is None or (_fits(mask, query, key) and not is_recorded((mask,)))
 
 
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:
@@ -322,12 +354,16 @@ def _attend_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, is_
     if mask is not None:
         mask = mask.detach().expand(*query.shape[:-1], key.shape[-2])
     if dropout_p:
-        seed = randint(0, 2**63 - 1, (1,), device=device)
+        seed = _seed(query)
     if mode.enabled and (query.requires_grad or key.requires_grad or value.requires_grad):
         logsumexp = empty(query.shape[:-1], dtype=float32, device=device)
     out = _fused(query, key, value, logsumexp, mask, seed, scale, is_causal, dropout_p)
     outlive_writes(out, query, key)
     return out if out.shape[-1] == width else out[..., :width]
+
+
+def _seed(query: Any) -> Any:
+    return randint(0, 2**63 - 1, (1,), device=query.device)
 
 
 def _whole(x: Any) -> Any:

@@ -270,6 +270,19 @@ def test_dropout(dtype: str, keys: int, width: int) -> None:
     assert not F.scaled_dot_product_attention(*ours, dropout_p=1.0, enable_gqa=True).any()
 
 
+@pytest.mark.parametrize("keys", [7, 64, 130])
+def test_dropout_is_that_of_the_cpu(keys: int) -> None:
+    """The same seed drops the same weights, with a mask and without."""
+    arrays = [norch.tensor(x, dtype=norch.float32) for x in operands(2, 2, 2, 9, keys, 8, 8)[:3]]
+    for mask in (None, norch.tensor(drawn(9, 9, keys) > 0)):
+        norch.manual_seed(5)
+        wanted = F.scaled_dot_product_attention(*arrays, attn_mask=mask, dropout_p=0.4)
+        norch.manual_seed(5)
+        on_device = None if mask is None else mask.cuda()
+        found = F.scaled_dot_product_attention(*(x.cuda() for x in arrays), attn_mask=on_device, dropout_p=0.4)
+        assert_near(found, wanted, SLACK["float32"])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_dropout_drops_the_same_weights_in_both_passes(dtype: str) -> None:
     """Of equal scores: values of an identity show the weights, and so does the gradient of values."""

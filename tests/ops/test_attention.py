@@ -1,5 +1,5 @@
-"""The kernels of attention against their composed form in float64: layouts, sizes, causal or not, derivatives of
-derivatives, memory that runs out, and threads."""
+"""The kernels of attention against their composed form in float64: layouts, sizes, causal or not, masks, dropout,
+derivatives of derivatives, memory that runs out, and threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import DEVICE
 import norch
 import norch.nn.functional as F
 from norch._binding.library import lib
-from norch.ops.attention import _composed
+from norch.ops.attention import _composed, _grouped
 from norch.testing import assert_close, gradgradcheck
 
 pytestmark = pytest.mark.kernel
@@ -145,10 +145,10 @@ def test_what_it_takes() -> None:
 )
 def test_bad_input(arguments: Any, message: str) -> None:
     with pytest.raises(norch.Error, match=message):
-        lib.norch_attention(*arguments, None, 1.0, False)
+        lib.norch_attention(*arguments, None, None, 1.0, False, 0.0)
     g, grads = norch.ones(2, 3), [norch.empty(3, 3)] * 3
     with pytest.raises(norch.Error, match="attention_backward: .*does not fit"):
-        lib.norch_attention_backward(g, g, g, g, 1.0, False, grads)
+        lib.norch_attention_backward(g, g, g, g, None, None, 1.0, False, 0.0, grads)
 
 
 def test_dropout_of_weights() -> None:
@@ -189,7 +189,9 @@ def test_rows_that_see_nothing_are_zeros(torch, kind):
 def test_bad_masks(mask: Any, message: str) -> None:
     x = norch.ones(2, 4, 3)
     with pytest.raises(norch.Error, match=message if DEVICE == "cpu" else "a mask"):
-        lib.norch_attention(x, x, x, mask.to(x.device), 1.0, False)
+        lib.norch_attention(x, x, x, mask.to(x.device), None, 1.0, False, 0.0)
+    with pytest.raises(norch.Error, match=message if DEVICE == "cpu" else "a mask"):
+        lib.norch_attention_backward(x, x, x, x, mask.to(x.device), None, 1.0, False, 0.0, [norch.empty(2, 4, 3)] * 3)
 
 
 MASKS = {
@@ -201,8 +203,8 @@ MASKS = {
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("kind", ["bool", "float"])
 @pytest.mark.parametrize("dtype", [norch.float32, norch.float64])
-def test_masks_without_a_graph_are_those_of_products(name, kind, dtype):
-    """The kernel that has no gradient, on the CPU, and the products and the softmax that it stands for."""
+def test_masks_are_those_of_products(name, kind, dtype):
+    """The kernel and the products and the softmax that it stands for."""
     norch.manual_seed(1)
     q, k, v = (norch.randn(2, 3, n, 20, dtype=dtype) for n in (21, 37, 37))
     mask = norch.randn(MASKS[name], dtype=dtype)
@@ -211,8 +213,15 @@ def test_masks_without_a_graph_are_those_of_products(name, kind, dtype):
         mask[..., 3, :] = False if kind == "bool" else -math.inf
         v[..., 5, :] = 1.0
     found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=0.3)
-    wanted = F.scaled_dot_product_attention(q.clone().requires_grad_(), k, v, attn_mask=mask, scale=0.3)
-    assert_close(found, wanted.detach(), rtol=1e-4, atol=1e-5)
+    inputs, exact = [x.requires_grad_() for x in (q, k, v)], [x.detach().double().requires_grad_() for x in (q, k, v)]
+    wanted = _composed(*exact, 0.3, False, mask if kind == "bool" else mask.double())
+    assert_close(found.double(), wanted.detach(), rtol=1e-4, atol=1e-5)
+    graph, g = F.scaled_dot_product_attention(*inputs, attn_mask=mask, scale=0.3), norch.randn(found.shape, dtype=dtype)
+    assert graph.tolist() == found.tolist()
+    assert DEVICE != "cpu" or type(graph._node).__name__ == "Attention"
+    for mine, theirs in zip(norch.autograd.grad(graph, inputs, g), norch.autograd.grad(wanted, exact, g.double())):
+        assert_close(mine.double(), theirs, rtol=1e-4, atol=1e-5)
+    q, k, v = (x.detach() for x in inputs)
     assert name not in ("all", "rows") or not found[..., 3, :].any()
     if mask.ndim > 1:
         turned = F.scaled_dot_product_attention(q, k, v, attn_mask=mask.mT.contiguous().mT, scale=0.3)
@@ -266,3 +275,117 @@ def test_heads_that_lie_apart_give_the_same_bits(width, beside):
         out.backward(grad)
         found.append([out.tolist(), *(x.grad.tolist() for x in heads)])
     assert found[0] == found[1]
+
+
+# ---- dropout --------------------------------------------------------------------------------------------------------
+
+
+def seed_of(out: Any) -> Any:
+    """The seed of the numbers that made out, which its node saved."""
+    return next(x for x in out._node._saved if isinstance(x, norch.Tensor) and x.dtype is norch.int64)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="the CPU's kernel: test_cuda_attention has the other")
+@pytest.mark.parametrize("mask", [None, "causal", "bool", "float"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_dropout_drops_what_the_stream_of_the_seed_says(sizes: Any, dtype: str, mask: str | None) -> None:
+    """As the composed form of the same numbers, which CUDA's kernels are tested against, too."""
+    lead, queries, keys, width, values = sizes
+    shapes = [(*lead, queries, width), (*lead, keys, width), (*lead, keys, values), (*lead, queries, values)]
+    *arrays, g = (norch.tensor(drawn(i, *shape)).to(getattr(norch, dtype)) for i, shape in enumerate(shapes))
+    inputs, exact = [x.requires_grad_() for x in arrays], [x.detach().double().requires_grad_() for x in arrays]
+    seen = norch.tensor(drawn(9, queries, keys) > -0.3)
+    added = None if mask in (None, "causal") else seen if mask == "bool" else seen.to(g.dtype).log()
+    causal = mask == "causal"
+    norch.manual_seed(1)
+    found = F.scaled_dot_product_attention(*inputs, attn_mask=added, dropout_p=0.3, is_causal=causal)
+    seed = seed_of(found)
+    wide = added if added is None or mask == "bool" else added.double()
+    wanted = _grouped(*exact, width**-0.5, causal, wide, 0.3, seed)
+    slack = 2e-5 if dtype == "float32" else 1e-12
+    assert_close(found.double(), wanted, rtol=slack, atol=slack)
+    for mine, theirs in zip(norch.autograd.grad(found, inputs, g), norch.autograd.grad(wanted, exact, g.double())):
+        assert_close(mine.double(), theirs, rtol=slack, atol=slack * (1 + float(theirs.abs().amax())))
+    with norch.no_grad():
+        norch.manual_seed(1)
+        again = F.scaled_dot_product_attention(*inputs, attn_mask=added, dropout_p=0.3, is_causal=causal)
+    assert again.tolist() == found.tolist()
+
+
+def test_threads_draw_the_same_numbers() -> None:
+    inputs = [norch.tensor(drawn(i, 2, 3, 130, 32)).float().requires_grad_() for i in range(3)]
+    mask = norch.tensor(drawn(5, 2, 1, 1, 130) > -1)
+    before, found = norch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 5):
+            norch.set_num_threads(threads)
+            norch.manual_seed(2)
+            out = F.scaled_dot_product_attention(*inputs, attn_mask=mask, dropout_p=0.4)
+            found.append([x.tolist() for x in (out, *norch.autograd.grad(out.square().sum(), inputs))])
+    finally:
+        norch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_captured_dropout_draws_as_it_does_eagerly(second: bool) -> None:
+    x = norch.tensor(drawn(0, 2, 9, 8), requires_grad=True)
+
+    def step(x: Any) -> Any:
+        out = F.scaled_dot_product_attention(x, x, x, attn_mask=norch.ones(9, 9, dtype=norch.bool), dropout_p=0.5)
+        (grad,) = norch.autograd.grad(out.square().sum(), x, create_graph=second)
+        return out.detach(), norch.autograd.grad(grad.square().sum(), x)[0] if second else grad
+
+    def runs(function: Any) -> list[Any]:
+        norch.manual_seed(4)
+        return [[part.tolist() for part in function(x)] for _ in range(6)]
+
+    eager = runs(step)
+    assert eager[0] != eager[1]
+    captured = norch.capture(step)
+    assert runs(captured) == eager
+    assert captured.program is not None
+
+
+def test_second_derivatives_of_dropout() -> None:
+    """The numbers are those of the first pass."""
+    inputs = [norch.tensor(drawn(i, 2, n, 3), requires_grad=True) for i, n in enumerate((3, 4, 4))]
+    mask = norch.tensor(drawn(8, 3, 4) > -1)
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        norch.manual_seed(3)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=0.4)
+
+    assert gradgradcheck(attend, inputs)
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_vmap_of_dropout(randomness: str) -> None:
+    q, k, v = (norch.tensor(drawn(i, 3, 2, 6, 4)) for i in range(3))
+
+    def attend(*x: Any) -> Any:
+        return F.scaled_dot_product_attention(*x, dropout_p=0.5).sum()
+
+    for function in (attend, norch.func.grad(attend)):
+        equal = [x[:1].expand(3, 2, 6, 4) for x in (q, k, v)]
+        found = norch.vmap(function, randomness=randomness)(*equal)
+        assert found.shape[0] == 3
+        assert (found[0] == found[1]).all() == (randomness == "same")
+
+
+def test_gradients_in_batches_drop_the_same_weights() -> None:
+    q, k, v = (norch.tensor(drawn(i, 2, 6, 4), requires_grad=True) for i in range(3))
+    out = F.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+    g = norch.tensor(drawn(4, 3, 2, 6, 4))
+    batched = norch.autograd.grad(out, (q, k, v), g, is_grads_batched=True, retain_graph=True)
+    each = [norch.autograd.grad(out, (q, k, v), one, retain_graph=True) for one in g]
+    for i, one in enumerate(batched):
+        assert_close(one, norch.stack([grads[i] for grads in each]))
+
+
+def test_bad_dropout() -> None:
+    x = norch.ones(2, 4, 3)
+    for seed, p in ((norch.ones(1), 0.5), (norch.ones(2).long(), 0.5), (None, 1.5), (None, math.nan)):
+        with pytest.raises(norch.Error, match="seed is one int64|probability|for the CPU"):
+            lib.norch_attention(x, x, x, None, seed, 1.0, False, p)
