@@ -15,6 +15,9 @@
 /* Bytes of a packed weight that stays in the second cache beside a band of x. */
 #define NEAR_WEIGHT (384 * 1024)
 #define NEAR_BAND (192 * 1024)
+/* The same of a band for a part of a larger weight, which is read again for each band: not of too few rows. */
+#define FAR_BAND (512 * 1024)
+#define FEWEST_ROWS 8
 /* Products of a sum that pay for turning planes into an image, and back. */
 #define ALONE_PRODUCTS 256
 /* Vectors of sums that are in the making at a time, at least. */
@@ -226,6 +229,10 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     s->group_tasks = weight <= NEAR_WEIGHT && s->rows * 2 >= PARTS_WANTED ? 1 : s->groups;
     s->band = s->group_tasks == 1 ? least(greatest(1, NEAR_BAND / row), ceil_div(s->rows, PARTS_WANTED))
                                   : ceil_div(s->rows, ceil_div(PARTS_WANTED, s->groups));
+    if (s->group_tasks > 1) { /* what a part of the sums reads and writes should stay in the second cache, too */
+        const int64_t near = row * least(s->depth, s->k) / s->k + s->columns * PANEL_COLS * (int64_t)sizeof(T);
+        s->band = least(s->band, greatest(FEWEST_ROWS, FAR_BAND / near));
+    }
 }
 
 /* ---- one channel to a group --------------------------------------------------------------------------- */
@@ -358,16 +365,29 @@ static int64_t NAME(packed_size)(const nr_call *call) {
     return ceil_div(p->out, LANES) * LANES * p->in * taps;
 }
 
+typedef struct NAME(packing) {
+    const T *weight;
+    T *to;
+    int64_t k, out, step; /* step: output channels of a task */
+} NAME(packing);
+
+static void NAME(pack_task)(void *context, int64_t task) {
+    const NAME(packing) *s = context;
+    const int64_t o = task * s->step, left = s->out - o;
+    const int wide = s->step > LANES && left > LANES ? PANEL_COLS : LANES;
+    NAME(pack)(wide, s->to + o * s->k, s->k, s->weight + o * s->k, s->k, 1, (int)least(wide, left));
+}
+
 static void NAME(pack_weight)(const nr_call *call, T *to) {
     const nr_conv_plan *p = call->plan;
     const bool apart = is_depthwise(p, NR_CONV_FORWARD, true);
-    const int64_t k = (apart ? 1 : p->in) * p->kernel[0] * p->kernel[1], out = p->groups * p->out;
-    for (int64_t o = 0; o < out;) {
-        const int wide = !apart && out - o > LANES ? PANEL_COLS : LANES;
-        NAME(pack)(wide, to, k, (const T *)p->weight + o * k, k, 1, (int)least(wide, out - o));
-        to += wide * k;
-        o += wide;
-    }
+    NAME(packing) s = {.weight = p->weight, .to = to, .out = p->groups * p->out, .step = apart ? LANES : PANEL_COLS};
+    s.k = (apart ? 1 : p->in) * p->kernel[0] * p->kernel[1];
+    const int64_t tasks = ceil_div(s.out, s.step);
+    if (s.k * s.out > PASS_ELEMENTS)
+        nr_parallel(tasks, NAME(pack_task), &s);
+    else
+        for (int64_t t = 0; t < tasks; t++) NAME(pack_task)(&s, t);
 }
 
 static int32_t NAME(conv_layer)(const nr_layer_run *run) {

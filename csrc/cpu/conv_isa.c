@@ -11,8 +11,8 @@
  * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next
  * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h,
  * conv_depth.h (one channel to a group), conv_product.h (one tap) and conv_unfold.h (few positions) have the loops, and
- * are included once for each float type; conv_image.h has those of layers of recordings. Convolution as a matrix product
- * without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * are included once for each float type; conv_image.h has those of layers of recordings, and
+ * conv_blocks.h uses them for many channels. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/conv.h"
@@ -64,6 +64,12 @@
 #define MOST_FORWARD 100
 #define MOST_BACKWARD 256
 #define UNFOLDED_CHANNELS 64
+/* Convolutions in blocks of channels: positions that pay for a weight that is packed in each call, and products of a
+ * number that pay for turning x or y; bytes of these at a time. */
+#define TURNED_POSITIONS 150
+#define TURNED_PRODUCTS 256
+#define TURNED_BYTES ((int64_t)16 << 20)
+#define TURNED_PHASES 4
 
 /* A source (channels, size) read by taps: grid position (i, j) and tap (r, c) meet at (i * step + r, j * step + c), or
  * at a zero outside. Padded rows hold the columns of one residue modulo step[1] after the other, so that
@@ -199,6 +205,10 @@ static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
 #define WANTED(kind, bits) (kind == 'f' && bits == 32)
 #include "each_dtype.h"
 
+#define TEMPLATE "conv_blocks.h"
+#define WANTED(kind, bits) (kind == 'f' && bits == 32)
+#include "each_dtype.h"
+
 bool NR_ISA(nr_conv_takes)(const nr_call *call, bool *from_planes) { return takes_float32(call, from_planes); }
 bool NR_ISA(nr_conv_pays_alone)(const nr_call *call) { return pays_alone_float32(call->plan); }
 int64_t NR_ISA(nr_conv_packed_size)(const nr_call *call) { return packed_size_float32(call); }
@@ -213,6 +223,10 @@ int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     if (any && is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
     if (any && is_product(plan)) return (narrow ? run_product_float32 : run_product_float64)(call, plan, kind);
     if (any && is_small(plan, kind)) return (narrow ? run_unfolded_float32 : run_unfolded_float64)(call, plan, kind);
+    if (any && narrow && kind == NR_CONV_FORWARD && pays_each_time_float32(call)) return forward_as_layer_float32(call);
+    adjoint_float32 adjoint;
+    if (any && narrow && kind == NR_CONV_INPUT && find_adjoint_float32(call, &adjoint))
+        return input_as_layers_float32(call, &adjoint);
     if (kind == NR_CONV_FORWARD) return (narrow ? forward_float32 : forward_float64)(plan);
     if (kind == NR_CONV_INPUT) return (narrow ? input_float32 : input_float64)(plan);
     return (narrow ? weight_float32 : weight_float64)(plan);
