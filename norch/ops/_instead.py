@@ -57,6 +57,10 @@ def wraps(function: Any) -> Any:
 
 def guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
     """A function of a module that calls function, and notices such objects among its arguments where it is refused."""
+    if is_row(function) and function.__code__.co_argcount == 1:
+        made = _row_of_1(function)
+        wraps(function)(made).__module__ = module
+        return made
     code = function.__code__
     make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
     if make is None:
@@ -67,6 +71,11 @@ def guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
         made.__defaults__ = function.__defaults__
     wraps(function)(made).__module__ = module
     return made
+
+
+def is_row(function: Any) -> bool:
+    """Whether a function has the call of a row, which gives NotImplemented where the function converts arguments."""
+    return hasattr(function, "call") and not hasattr(function, "__wrapped__")
 
 
 @cache
@@ -98,6 +107,19 @@ def _taking_all(function: Any, refusals: Any) -> Any:
             return function(*arguments, **named)
         except refusals as error:
             return instead(made, arguments, named, error)
+
+    return made
+
+
+def _row_of_1(function: Any) -> Any:
+    call = function.call
+
+    def made(input: Any) -> Any:
+        try:
+            out = call(input)
+            return out if out is not NotImplemented else function(input)
+        except TypeError as error:
+            return instead(made, (input,), {}, error)
 
     return made
 

@@ -129,5 +129,5 @@ def numpy_names(function: Any = None, *, autocast: str = "") -> Any:
                 renamed, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
             )
 
-    renamed.has_out = True  # for take_out()
+    renamed.has_out = partial(numpy_names, function, autocast=autocast)  # for take_out()
     return policy(autocast)(renamed)

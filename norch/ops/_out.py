@@ -8,7 +8,6 @@ names handle out= in the wrapper that they already have (numpy_names() of _opera
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CellType, FunctionType
 
 from .._binding.library import lib
 from .._package.typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge
 from ..dtype import can_cast
 from ..errors import REFUSALS, CaptureError, DeviceError, DTypeError, Error, stacklevel_of_user
-from ._instead import guarded, instead
+from ._instead import guarded, instead, is_row
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -97,14 +96,11 @@ def _with_out(function: Any, name: str, module: str) -> Function:
     code: Any = code_of(function)
     count, options, inner = code.co_argcount, code.co_kwonlyargcount, function
     if hasattr(function, "has_out"):  # it needs no other wrapper, only to say so
-        itself = CellType()  # in place of the cell that holds function
-        cells = [itself if cell.cell_contents is function else cell for cell in function.__closure__]
-        made = itself.cell_contents = FunctionType(code, function.__globals__, closure=tuple(cells))
-        inner = function.__wrapped__
+        made, inner = function.has_out(), function.__wrapped__
     elif code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
         made = _of_any(function)
     else:
-        made = _WRAPPERS[count, options](function)
+        made = (_ROWS if is_row(function) else _WRAPPERS)[count, options](function)
         names = code.co_varnames[: count + options]
         own = made.__code__.co_varnames[count + options + 2 :]
         made.__code__ = made.__code__.replace(co_varnames=(*names[:count], "more", *names[count:], "out", *own))
@@ -194,6 +190,35 @@ def _of_any(function: Function) -> Any:
     return made
 
 
+def _row_of_one(function: Any) -> Any:
+    call = function.call
+
+    def made(x: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and (result := call(x)) is not NotImplemented:
+                return result
+            return _asked(function, (x,), more, out)
+        except TypeError as error:
+            return instead(made, (x,), {} if out is None else {"out": out}, error)
+
+    return made
+
+
+def _row_of_two(function: Any) -> Any:
+    call = function.call
+
+    def made(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and (result := call(x, y)) is not NotImplemented:
+                return result
+            return _asked(function, (x, y), more, out)
+        except TypeError as error:
+            return instead(made, (x, y), {} if out is None else {"out": out}, error)
+
+    return made
+
+
+_ROWS = {(1, 0): _row_of_one, (2, 0): _row_of_two}
 # By the numbers of parameters, and of keyword-only ones. The others are called less.
 _WRAPPERS = {
     (1, 0): _of_one,

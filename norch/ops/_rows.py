@@ -60,6 +60,7 @@ def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any
         return converted(x)
 
     function.opcode, function.node_class = OPCODES[name], node_class  # type: ignore[attr-defined]  # for an epilogue
+    function.call = call  # type: ignore[attr-defined]  # for _out.py and _instead.py
     return function
 
 
@@ -114,7 +115,7 @@ def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is
             a = lib.norch_cast(a, (get_default_dtype() if isinstance(input, float) else a.dtype).code)
         return converted(a, b)
 
-    function.opcode = OPCODES[name]  # type: ignore[attr-defined]
+    function.opcode, function.call = OPCODES[name], call  # type: ignore[attr-defined]
     return function
 
 
