@@ -448,6 +448,8 @@ class Processes:
         while True:
             status, failing = self.run(tests, env)
             if not status or not failing:
+                if status > 0 and self.run(tests[:1], self.clean)[0] not in (0, 1):
+                    raise SystemExit(f"{tests[0]} does not run without a bug")
                 return "survived" if not status else "killed: time" if status < 0 else "killed: crash"
             name = failing[0]
             if name not in self.passes:

@@ -123,3 +123,13 @@ def test_recordings_are_not_replayed_within_hooks(wrap: Any) -> None:
             replayed()
             assert x.grad[0].item() == pytest.approx(4 * math.exp(4))
         kept.clear()
+
+
+def test_a_graph_that_was_freed_says_so_under_hooks():
+    x = norch.ones(2, requires_grad=True)
+    with norch.autograd.graph.saved_tensors_hooks(lambda saved: saved * 1, lambda saved: saved):
+        y = x.exp().sum()
+    y.backward()
+    with pytest.raises(norch.Error, match="second time|freed"):
+        y.backward()
+    assert x.grad.tolist() == x.exp().tolist()
