@@ -140,6 +140,64 @@ def test_tensors_that_are_kept_follow_replays(place, how):
     globals()["LAST"] = None
 
 
+KEPT = {
+    "argument": lambda x: x,
+    "part": lambda x: x[1:],
+    "column": lambda x: x.view(3, 1),
+    "detached": lambda x: x.detach(),
+    "tuple": lambda x: (x, x[1:]),
+    "list": lambda x: [x[:1], 2],
+    "dict": lambda x: {"a": [x[2:], (x,)], "n": 1},
+    "made": lambda x: x * 3,
+    "made tuple": lambda x: (x * 3, (x + 1, 2)),
+    "made list": lambda x: [x * 3, [x + 1]],
+    "made and argument": lambda x: [x * 3, x[1:]],
+}
+
+
+class Holder:
+    last = None
+
+
+@pytest.mark.parametrize("place", ["attribute", "item"])
+@pytest.mark.parametrize("kind", KEPT)
+def test_what_is_kept_of_arguments_and_results_follows_replays(kind, place):
+    holder, held = Holder(), {"last": None}
+
+    @norch.capture
+    def step(x):
+        kept = KEPT[kind](x)
+        if place == "attribute":
+            holder.last = kept
+        else:
+            held["last"] = kept
+        return x * 2
+
+    for i in range(8):
+        x = norch.arange(3.0) + i
+        step(x)
+        kept = holder.last if place == "attribute" else held["last"]
+        assert repr(kept) == repr(KEPT[kind](x))
+        if kind in ("argument", "part"):
+            x.fill_(7.0)
+            assert kept.tolist() == [7.0] * len(kept)
+    assert step.recordings() == 1
+
+
+def test_an_argument_that_was_kept_once_stays():
+    holder = Holder()
+
+    @norch.capture
+    def step(x):
+        if holder.last is None:
+            holder.last = x
+        return x * 2
+
+    first = norch.ones(3)
+    for x in [first] * 5 + [norch.zeros(3) for _ in range(5)]:
+        assert step(x).tolist() == (x * 2).tolist() and holder.last is first
+
+
 @pytest.mark.parametrize(
     ("read", "change"),
     [

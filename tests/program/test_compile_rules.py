@@ -262,7 +262,7 @@ def test_options() -> None:
     assert decorated.__name__ == "reading"
     with pytest.raises(RuntimeError, match="Either mode or options"):
         norch.compile(reading, mode="default", options={"a": 1})
-    for bad in ({"mode": "fast"}, {"backend": "tvm"}, {"recompile_limit": 0}):
+    for bad in ({"mode": "fast"}, {"backend": "tvm"}, {"recompile_limit": 0}, {"recompile_limit": 1.5}):
         with pytest.raises(norch.ArgumentError, match="compile: "):
             norch.compile(reading, **bad)
     with pytest.raises(TypeError):
