@@ -130,6 +130,42 @@ def test_options_that_change_after_a_recording(change):
     assert ran == 3 + recorded and step.recordings() == recordings
 
 
+@pytest.mark.parametrize("how", ["capture", "compile"])
+@pytest.mark.parametrize(
+    ("begins", "change"),
+    [
+        (True, lambda w: w.requires_grad_(False)),
+        (False, lambda w: w.requires_grad_(True)),
+        (True, lambda w: w.detach_()),
+        (True, lambda w: w.register_hook(lambda g: g * 3)),
+    ],
+    ids=["frozen", "released", "detached", "hooked"],
+)
+def test_whether_a_tensor_is_a_leaf_changes(begins, change, how):
+    def run(how):
+        w, v, found = norch.ones(2, requires_grad=begins), norch.ones(2, requires_grad=True), []
+        wrap = norch.compile if how == "compile" else lambda f: f
+        product = wrap(lambda x: (w * v * x).sum())
+
+        def step(x):
+            w.grad = v.grad = None
+            out = product(x)
+            out.backward()
+            return out.detach()
+
+        step = norch.capture(step) if how == "capture" else step
+        for i in range(12):
+            if i == 5:
+                change(w)
+            out = step(norch.full((2,), i + 1.0))
+            found.append((out.item(), values([w.grad, v.grad])))
+            if i == 8:
+                w.requires_grad_(begins)
+        return found
+
+    assert run(how) == run("eager")
+
+
 def groups_replaced(optimizer, p, q, i):
     optimizer.param_groups[0]["params"] = [q] if 6 <= i < 10 else [p]
 
