@@ -129,79 +129,10 @@ static void *ask_line(void *owner) {
     return line;
 }
 
-static bool is_seen(const nr_log *log, const norch_tensor *x) {
-    for (int64_t i = log->seen_count - 1; i >= 0; i--)
-        if (log->seen[i].x == x) return true;
-    return false;
-}
-
-static norch_tensor *grad_of(const norch_tensor *x) { return nr_is_tensor(x->grad) ? x->grad : NULL; }
-
-void nr_recording_see(nr_observer *self, norch_tensor *x) {
-    nr_program *program = (nr_program *)self;
-    nr_log *log = &((nr_recording *)program->owner)->log;
-    if (!x->storage || program->refusal[0] || is_seen(log, x)) return;
-    const int32_t block = nr_program_see(program, x->storage);
-    if (block >= 0 && !program->blocks[block].external) return;
-    if (block < 0 || !nr_grow(&log->seen, log->seen_count, &log->seen_capacity, sizeof *log->seen)) {
-        nr_program_spoil(program, "out of memory for the recording");
-        return;
-    }
-    program->blocks[block].is_number |= x->weak;
-    const norch_tensor *grad = grad_of(x);
-    log->seen[log->seen_count++] = (nr_seen){.x = norch_retain(x),
-                                             .node = Py_XNewRef(x->node),
-                                             .grad_storage = grad ? grad->storage : NULL,
-                                             .grad_data = grad ? grad->data : NULL,
-                                             .header = *x,
-                                             .grad_header = grad ? *grad : (norch_tensor){0}};
-}
-
 int32_t nr_recording_keep(nr_recording *r, norch_tensor *x) {
     if (!nr_grow(&r->keeps, r->keep_count, &r->keep_capacity, sizeof *r->keeps))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     r->keeps[r->keep_count++] = (nr_kept){norch_retain(x), *x};
-    return NORCH_OK;
-}
-
-/* The entry of a tensor in the recording of this thread; NULL: there is none. */
-static nr_seen *seen_here(norch_tensor *x) {
-    nr_observer *observer = nr_observing();
-    if (!observer || observer->seen != nr_recording_see) return NULL;
-    nr_log *log = &((nr_recording *)((nr_program *)observer)->owner)->log;
-    nr_recording_see(observer, x);
-    for (int64_t i = 0; i < log->seen_count; i++)
-        if (log->seen[i].x == x) return &log->seen[i];
-    return NULL;
-}
-
-/* grad_of(x): .grad. A recording notes that Python reads it. */
-NR_BUILTIN(grad_of) {
-    if (!nr_counted("grad_of", 1, n)) return NULL;
-    norch_tensor *x = given[0];
-    nr_seen *seen = seen_here(x);
-    const norch_tensor *grad = grad_of(x);
-    if (seen) seen->asked |= seen->grad_storage == (grad ? grad->storage : NULL);
-    return Py_NewRef(x->grad);
-}
-
-/* note_set_grad(x): Python is about to set .grad. */
-NR_BUILTIN(note_set_grad) {
-    if (!nr_counted("note_set_grad", 1, n)) return NULL;
-    nr_seen *seen = seen_here(given[0]);
-    if (seen) seen->set = true;
-    return Py_NewRef(NR_NONE);
-}
-
-/* Notes the gradients that the tensors of the recording before have now. */
-static int32_t note_gradients(nr_log *log, const nr_recording *earlier) {
-    if (!(log->before = nr_malloc((size_t)earlier->used_count * sizeof *log->before)))
-        return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
-    for (; log->before_count < earlier->used_count; log->before_count++) {
-        norch_tensor *x = earlier->used[log->before_count].x;
-        const norch_tensor *grad = grad_of(x);
-        log->before[log->before_count] = (nr_grad_before){norch_retain(x), grad ? grad->storage : NULL};
-    }
     return NORCH_OK;
 }
 
@@ -228,7 +159,7 @@ NR_BUILTIN(record_begin) {
     r->counter = Py_NewRef(given[2]);
     if (given[3] != NR_NONE) {
         const nr_recording *earlier = nr_recording_of("record_begin", given[3]);
-        if (!earlier || note_gradients(&r->log, earlier) != NORCH_OK) {
+        if (!earlier || nr_note_gradients(&r->log, earlier) != NORCH_OK) {
             Py_DecRef(r);
             return NULL;
         }
@@ -288,11 +219,14 @@ static int32_t check_reached(nr_recording *r) {
             reached = r->log.seen[i].x->storage == block->storage;
         for (int64_t i = 0; i < c->leaf_count && !reached; i++)
             reached = c->leaves[i].is_tensor && c->leaves[i].tensor.storage == block->storage;
-        if (!reached && !r->program->refused_line)
-            r->program->refused_line = Py_XNewRef(r->program->steps[block->last].line);
-        if (!reached)
-            return refuse_end(r, "a tensor that the function uses is gone after it, as where self.state = new replaces "
-                                 "it");
+        if (reached) continue;
+        if (!r->program->refused_line) r->program->refused_line = Py_XNewRef(r->program->steps[block->last].line);
+        if (nr_was_gradient(&r->log, block->storage)) { /* which may be so in this call only: it does not fail */
+            nr_program_spoil(r->program, "a gradient from before the call is dropped after it has been used");
+            return NORCH_ERROR_CAPTURE;
+        }
+        return refuse_end(r, "a tensor that the function uses is gone after it, as where self.state = new replaces "
+                             "it");
     }
     return NORCH_OK;
 }
@@ -301,29 +235,6 @@ static int32_t check_reached(nr_recording *r) {
 static bool used_later(const nr_program *program, const norch_storage *storage) {
     const int32_t block = nr_program_find(program, storage);
     return program->divided && block >= 0 && program->blocks[block].last >= program->split;
-}
-
-/* Decides what .grad of a tensor must be before a run, and what it is after it. */
-static void find_grad_rule(const nr_log *log, const nr_program *program, const nr_seen *seen, nr_used *used) {
-    const nr_grad_before *before = NULL;
-    for (int64_t i = 0; i < log->before_count && !before; i++)
-        if (log->before[i].x == seen->x) before = &log->before[i];
-    const norch_tensor *after = used->grad_after;
-    if (after) {
-        const int32_t of_after = nr_program_find(program, after->storage);
-        const bool is_new = of_after >= 0 && !program->blocks[of_after].external;
-        const bool other = before && before->storage != after->storage;
-        used->sets_grad = seen->set || is_new || after->storage != seen->grad_storage || other;
-    } else {
-        used->sets_grad = seen->set || seen->grad_storage || (before && before->storage);
-    }
-    const int32_t of_first = seen->grad_storage ? nr_program_find(program, seen->grad_storage) : -1;
-    if (of_first >= 0 && program->blocks[of_first].external && program->blocks[of_first].last >= 0)
-        used->rule = NR_GRAD_SAME;
-    else if (!seen->grad_storage && ((used->sets_grad && !seen->set) || seen->asked) && !(before && before->storage))
-        used->rule = NR_GRAD_NONE;
-    else if (seen->grad_storage && seen->asked && (!before || before->storage))
-        used->rule = NR_GRAD_SOME;
 }
 
 /* The tensors that runs use, from those that were seen. */
@@ -352,8 +263,8 @@ static int32_t list_used(nr_recording *r) {
                           .grad_data = seen->grad_data,
                           .written = block >= 0 && r->program->blocks[block].written,
                           .later = used_later(r->program, x->storage),
-                          .grad_after = Py_XNewRef(grad_of(x))};
-        if (!r->program->divided) find_grad_rule(log, r->program, seen, used); /* else backward() sets .grad */
+                          .grad_after = Py_XNewRef(nr_grad_of(x))};
+        if (!r->program->divided) nr_find_grad_rule(log, r->program, seen, used); /* else backward() sets .grad */
         if (r->conditions.reads & NR_READS_GRAD && !used->sets_grad)
             used->rule = seen->grad_storage ? NR_GRAD_SAME : NR_GRAD_NONE;
     }
@@ -370,7 +281,7 @@ static bool is_in(void *tuple, const void *object) {
 
 /* Whether the function itself sets the .grad of an argument, or uses its memory. */
 static bool uses_grad(const nr_recording *r, const norch_tensor *x) {
-    const norch_tensor *grad = grad_of(x);
+    const norch_tensor *grad = nr_grad_of(x);
     const int32_t block = grad ? nr_program_find(r->program, grad->storage) : -1;
     if (block >= 0 && r->program->blocks[block].last >= 0) return true;
     for (int64_t s = 0; s < r->log.seen_count; s++)
@@ -388,7 +299,7 @@ static bool is_reached(const nr_recording *r, int64_t i, void *leaves, void *res
     for (int64_t s = 0; s < r->log.seen_count; s++) {
         const nr_seen *seen = &r->log.seen[s];
         norch_tensor *x = seen->x;
-        const norch_tensor *grad = grad_of(x);
+        const norch_tensor *grad = nr_grad_of(x);
         if (seen->grad_storage == argument->storage || (grad && grad->storage == argument->storage)) return true;
         if (x->storage == argument->storage && (seen->reached || (!is_in(leaves, x) && !is_in(results, x))))
             return true;
@@ -492,7 +403,7 @@ static int32_t read_results(nr_recording *r, void *results, void *leaves) {
             if (PyTuple_GetItem(results, k) == x) one->twin = k;
         for (int32_t k = 0; k < c->leaf_count && one->leaf < 0; k++)
             if (PyTuple_GetItem(leaves, k) == x) one->leaf = k;
-        if (one->leaf < 0 && (one->block < 0 || is_seen(&r->log, x))) one->object = Py_XNewRef(x);
+        if (one->leaf < 0 && (one->block < 0 || nr_is_seen(&r->log, x))) one->object = Py_XNewRef(x);
         for (int32_t k = 0; k < c->leaf_count && one->leaf < 0 && !one->object; k++) {
             const nr_leaf *leaf = &c->leaves[k];
             if (!leaf->is_tensor || leaf->object || leaf->tensor.storage != x->storage) continue;

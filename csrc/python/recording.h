@@ -244,8 +244,17 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
 int32_t nr_recording_keep(nr_recording *recording, norch_tensor *x);
 /* Notes a tensor that a call takes or Python reads, if it is from before the recording. */
 void nr_recording_see(nr_observer *program, norch_tensor *x);
+bool nr_is_seen(const nr_log *log, const norch_tensor *x);
 
-/* Builtins for norch/program: see recording.c, replay.c, parts.c, listing.c, host_call.c and captured.c. */
+static inline norch_tensor *nr_grad_of(const norch_tensor *x) { return nr_is_tensor(x->grad) ? x->grad : NULL; }
+/* Notes the gradients that the tensors of the recording before have now. */
+int32_t nr_note_gradients(nr_log *log, const nr_recording *earlier);
+/* Whether a storage was that of .grad of a tensor when the function first used that tensor. */
+bool nr_was_gradient(const nr_log *log, const norch_storage *storage);
+/* Decides what .grad of a tensor must be before a run, and what it is after it. */
+void nr_find_grad_rule(const nr_log *log, const nr_program *program, const nr_seen *seen, nr_used *used);
+
+/* Builtins for norch/program: see recording.c, recording_seen.c, replay.c, parts.c, listing.c, host_call.c and captured.c. */
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \
     ROW(record_cancel)        \

@@ -46,6 +46,7 @@ _ADVICE = {
     "a call failed": "do not catch its exception in the function",
     "load() reads": "load outside the function",
     "a schedule": "call it outside the function",
+    "a gradient from before": "compute it in the function",
     "is gone after it": "write into it with copy_()",
     "an option of an optimizer": "set it to a number, such as group['lr'] = float(lr)",
     "the stream of random numbers": "do it outside the function",
@@ -258,12 +259,14 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 if refusal:
                     return self._refused(refusal, out)
                 trace.compare(recording, candidates, leaves, results)
-                if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
-                    return self._refused(refusal_of(recording), out)
-                copy_overwritten(recording, results)
-                program = Program(recording, in_tree, out_tree, self.function)
-                program.trace = trace
-                if refusal := self._confirm(program, candidates, leaves):
+                if trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
+                    copy_overwritten(recording, results)
+                    program = Program(recording, in_tree, out_tree, self.function)
+                    program.trace = trace
+                    refusal = self._confirm(program, candidates, leaves)
+                elif self._is_for_once(refusal := refusal_of(recording)):
+                    refusal = None
+                if refusal:
                     return self._refused(refusal, out)
             return rebuild(out_tree, iter(each_once(lambda _, x: alias(x) if _is_in_graph(x) else x, results)))
         except CaptureError as error:
@@ -272,6 +275,10 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         finally:
             if recording is not None:
                 lib.norch_record_cancel(recording)
+
+    def _is_for_once(self, why: str) -> bool:
+        """Whether a call alone is not recorded: the program has given a gradient that is there no longer."""
+        return bool(self._programs) and why.startswith("a gradient from before")
 
     def _refused(self, why: str, out: Any) -> Any:
         if self.strict:

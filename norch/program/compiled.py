@@ -138,7 +138,8 @@ class CompiledFunction(CapturedFunction):
                 recording = None  # it is the node's
                 return rebuild(out_tree, iter(outs))
             if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
-                return self._refused(refusal_of(recording), out, kind)
+                why = refusal_of(recording)
+                return out if self._is_for_once(why) else self._refused(why, out, kind)
             copy_overwritten(recording, results)
             program = Program(recording, in_tree, out_tree, self.function)
             program.trace = trace

@@ -255,3 +255,57 @@ def test_a_gradient_is_set_to_what_it_was(name, wrap, backward):
     if wrap is norch.capture and backward == "outside":
         pytest.skip("a captured result has no graph")
     assert run(wrap) == run(lambda f: f)
+
+
+@pytest.mark.parametrize("wrap", [norch.capture, norch.compile])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_gradient_is_there_before_a_step_that_ends_with_none(name, wrap):
+    """zero_grad() comes last, and other code adds to a gradient before some calls, which is dropped with them."""
+
+    def run(wrap):
+        params = [nn.Parameter(norch.ones(2)) for _ in range(2)]
+        optimizer = OPTIMIZERS[name](params)
+
+        def step(x):
+            loss(params, x).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        f, found = wrap(step), []
+        for i in range(16):
+            if i in (6, 8, 9, 13):
+                params[i % 2].grad = norch.full((2,), 3.0)
+            f(norch.full((2,), 1.0 + i))
+            found.append(values([*params, *(p.grad for p in params)]))
+        assert wrap is not norch.capture or f.recordings() == 1
+        return found
+
+    assert run(wrap) == run(lambda f: f)
+
+
+def test_a_gradient_from_outside_in_each_call_is_refused():
+    p = nn.Parameter(norch.ones(2))
+    optimizer = optim.SGD([p], lr=0.1)
+
+    @norch.capture
+    def step():
+        optimizer.step()
+        p.grad = None
+
+    with pytest.raises(norch.errors.CaptureError, match="a gradient from before the call is dropped.*compute it in"):
+        for _ in range(4):
+            p.grad = norch.ones(2)
+            step()
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+@pytest.mark.parametrize("wrap", [norch.capture, norch.compile])
+def test_a_gradient_without_elements_is_set_again(wrap, shape):
+    """No call adds to it, as there is nothing to add."""
+    p = nn.Parameter(norch.ones(shape))
+    f = wrap(lambda: (p * 2).sum().backward())
+    for i in range(9):
+        if i in (5, 7):
+            p.grad = None
+        f()
+        assert p.grad is not None and p.grad.shape == shape
