@@ -39,9 +39,11 @@ def check_writable(x: Any, name: str, value: Any = None) -> None:
             f"{name}: a value that requires grad cannot be written to a view taken under no_grad(), whose base would "
             "not have its gradient; take the view again, or clone() it"
         )
-    if type(view.base._node) is Leaf:
-        raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
     recorded = view is not UNRECORDED
+    # A view whose base has no history requires grad through one between them, which became a leaf after it was taken.
+    below = node is not None and recorded and view.base._node is None and gradient_edge(x) is not None
+    if below or type(view.base._node) is Leaf:
+        raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
     if recorded and is_moved(x):
         settle(x)
     wanted = gradient_edge(x) is not None or of_value

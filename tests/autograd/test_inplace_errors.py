@@ -77,6 +77,29 @@ def test_a_change_of_what_is_not_needed_is_no_error(name):
     assert x.grad is not None
 
 
+@pytest.mark.parametrize("deeper", [False, True])
+def test_writing_into_a_view_of_a_leaf_that_is_a_view_raises(deeper):
+    """The leaf would be one no longer, and keep its old .grad."""
+    whole = norch.ones(2, 3)
+    leaf = whole[:, 0].requires_grad_()
+    view = leaf[:][0] if deeper else leaf[0]
+    for write in (
+        lambda: view.mul_(2),
+        lambda: view.copy_(norch.tensor(3.0)),
+        lambda: norch.neg(norch.ones(()), out=view),
+        lambda: leaf.__setitem__(0, 5.0),
+        lambda: view.mul_(leaf.sum()),
+    ):
+        with pytest.raises(norch.Error, match="leaf|requires grad"):
+            write()
+    assert whole.tolist() == [[1, 1, 1], [1, 1, 1]] and leaf.is_leaf and not whole.requires_grad
+    with norch.no_grad():
+        view.mul_(2)
+    whole[:, 1].mul_(3)
+    (leaf * leaf).sum().backward()
+    assert leaf.grad.tolist() == [4, 2]
+
+
 def test_writing_into_a_leaf_raises():
     x = norch.tensor(START, requires_grad=True)
     for write in (
