@@ -107,6 +107,18 @@ def test_dtypes(dtype: str) -> None:
     assert norch.einsum("ij->j", a).dtype is a.sum(0).dtype
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (3,)])
+def test_factors_promote_whatever_their_sizes(torch: Any, shape: tuple[int, ...]) -> None:
+    for m in (norch, torch):
+        narrow, wide = m.full((2, 3), 0.1), m.full(shape, 0.1, dtype=m.float64)
+        found = [m.einsum("...,...->...", narrow, wide), m.einsum("...,...->...", wide, narrow)]
+        if shape != (3,):
+            found += [m.einsum("...,...->", narrow, wide), m.einsum("ij,...->...", narrow, wide)]
+        assert all(x.dtype is m.float64 for x in found), [x.dtype for x in found]
+    assert norch.einsum("i,->i", norch.ones(3), 2.0).dtype is norch.float32
+    assert norch.einsum("i,,->i", norch.ones(3, dtype=norch.int32), 2.5, norch.tensor(2)).tolist() == [5, 5, 5]
+
+
 def test_views() -> None:
     x = norch.zeros(3, 3)
     norch.einsum("ii->i", x).fill_(2)

@@ -15,15 +15,16 @@ Each step is a recorded operation, so einsum needs no derivative of its own. ben
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import combinations
 
 from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
 from ...autograd.grad_mode import mode
 from ...autograd.outlive import outlive_writes
+from ...dtype import promote_types
 from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._autocast import in_autocast, policy
 from .._checks import on_one_device
@@ -88,6 +89,10 @@ def _run(plan: Plan, work: list[Any]) -> Tensor:
         arrays = [x for x in work if x.ndim]
         for x in arrays[1:]:
             on_one_device(name, arrays[0], x)
+        kinds = {x.dtype for x in work if not x._weak}
+        if len(kinds) > 1:  # a factor promotes as given, though its axes of size 1 are dropped
+            kind = functools.reduce(promote_types, kinds)
+            work = [x if x._weak else x.to(kind) for x in work]
     try:
         for function, i, j, arguments in steps:
             if j < 0:
@@ -137,7 +142,7 @@ def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     return equation + ("->" + term(given[-1]) if len(given) % 2 else ""), operands
 
 
-@lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=512)
 def _plan_of(equation: str, shapes: tuple[Any, ...]) -> Plan:
     name = f"einsum({equation!r})"
     left, arrow, right = equation.replace(" ", "").partition("->")
@@ -181,7 +186,7 @@ def _split(name: str, text: str, where: str) -> tuple[str, str, str]:
 # ---- the plan ---------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=512)
 def _plan(name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[Any, ...]) -> Plan:
     planner = _Planner(_sizes(name, inputs, shapes), output)
     for slot, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
