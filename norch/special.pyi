@@ -38,4 +38,4 @@ def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (
 def softmax(input: Tensor, dim: int, dtype: dtype | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
 def xlog1py(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats."""
 def xlogy(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a * log(b), 0 where a is 0 and b no NaN. Integers become floats."""
-def zeta(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. It has no derivative by a."""
+def zeta(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. Differentiable by b."""

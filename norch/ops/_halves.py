@@ -59,7 +59,7 @@ def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
     kind: Any = None
     for x in values:
         for one in x if type(x) in (list, tuple) else (x,):
-            if not isinstance(one, Handle) or not one.dtype.is_floating_point:
+            if not isinstance(one, Handle) or not (one.dtype.is_floating_point or one.dtype.is_complex):
                 continue
             if kind is None:
                 kind = one.dtype

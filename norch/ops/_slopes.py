@@ -8,6 +8,15 @@ import math
 from .._package.typing import Any, Tensor
 
 
+def by_first_argument(names: str) -> Any:
+    """A gradient function that raises."""
+
+    def refuse(g: Tensor) -> Tensor:
+        raise NotImplementedError(f"{names}: the derivative by the first argument is not implemented, as in PyTorch")
+
+    return refuse
+
+
 def slope_of_acosh(x: Tensor) -> Tensor:
     """1 / sqrt(x**2 - 1). For complex x a product of two roots: the root of the product has the wrong sign for Re x <
     0."""
@@ -33,6 +42,7 @@ def grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
     if b._weak:  # b stands for a Python number
         n = b.item()
         return g * (a.pow(n - 1) * n) if n else g.new_zeros(g.shape)
+    b = b if b.dtype.kind in "fc" else b.to(g.dtype)  # of integers b - 1 could overflow
     varies = (b != 0) | a.reciprocal().isfinite()
     base = a.where(varies, 1)  # before the power, so that no derivative meets 0 times infinity
     return g.where((b != 0) | g.isfinite(), 0) * (b * base.pow(b - 1))

@@ -24,7 +24,16 @@ from ._autocast import in_autocast, policy
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
-from ._slopes import flat, grad_of_base, grad_of_exponent, grad_of_sgn, over_square, slope_of_acosh, slope_of_sinc
+from ._slopes import (
+    by_first_argument,
+    flat,
+    grad_of_base,
+    grad_of_exponent,
+    grad_of_sgn,
+    over_square,
+    slope_of_acosh,
+    slope_of_sinc,
+)
 from .op import METHODS, backward_op, function_op, method, op
 from .operators import operator, operators
 
@@ -260,10 +269,10 @@ bitwise_left_shift = op("bitwise_left_shift", "a * 2**b modulo the size of the i
 bitwise_right_shift = op("bitwise_right_shift", "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
 zeta: Any = function_op(
     "zeta",
-    "Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. It has no derivative by a.\n\n"
+    "Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. Differentiable by b.\n\n"
     ">>> norch.special.zeta(norch.tensor([2.0]), norch.tensor([1.0]))  # pi**2 / 6\ntensor([1.6449])\n",
-    grad_a=None,
-    grad_b=lambda g, a, b: -g * (a * zeta(a + 1, b)),
+    grad_a=by_first_argument("zeta"),
+    grad_b=lambda g, a, b: -g * (a * zeta(a.to(g.dtype) + 1, b)),
 )
 
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.

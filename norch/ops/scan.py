@@ -36,14 +36,14 @@ def _cumsum(x: Tensor, dim: int, reverse: bool) -> Tensor:
 
 def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) -> Tensor:
     """The sum of g * out from here on, over x; without dividing where an element is 0."""
+    if not x.ndim or x.shape[dim] == 1:
+        return g.clone()
     some = (x == 0).any()
     quotient = None
     if lib.norch_recording() or not occurs(some):  # a replay may meet other elements
         quotient = _cumsum(g * out, dim, not reverse) / x
         if not lib.norch_recording():
             return quotient
-    if x.ndim == 0:
-        return g.clone()
     positions = range(x.shape[dim])[:: 1 if reverse else -1]
     parts: list[Any] = []  # what follows each position, as a factor of the product up to there
     for position, last in zip(positions, (None, *positions)):
@@ -67,40 +67,43 @@ def products_of_others(x: Tensor, dim: int, reverse: bool = False) -> Tensor:
     return cat([running, ones] if reverse else [ones, running], dim)
 
 
-def _logcumsumexp_grad(g: Any, x: Any, out: Any, dim: int, reverse: bool) -> Any:
-    if x.numel() and not x.is_complex():  # about the largest of a line, as differences of large numbers lose digits
-        top = x.detach().amax(dim, True)
-        x = x - top.where(top.isfinite(), 0)
-        out = _logcumsumexp(x, dim, reverse)
-    return _scaled_sums(g, x, -out, dim, not reverse)
+def _recurrence(terms: Any, links: Any, dim: int, from_end: bool) -> Any:
+    """y[i] = terms[i] + links[i - 1] y[i - 1] along dim, or terms[i] + links[i] y[i + 1], in log2(size) steps."""
+    size, step = terms.shape[dim], 1
+    while step < size:  # links: here the products of as many as a step is long
+        low, high = terms.narrow(dim, 0, size - step), terms.narrow(dim, step, size - step)
+        if from_end:
+            parts = [low + links * high, terms.narrow(dim, size - step, step)]
+        else:
+            parts = [terms.narrow(dim, 0, step), high + links * low]
+        terms, rest = cat(parts, dim), max(size - 2 * step, 0)
+        links = links.narrow(dim, 0, rest) * links.narrow(dim, size - step - rest, rest)
+        step *= 2
+    return terms
 
 
-# Linear in g, and so are its derivatives, which an autograd of the logarithms of g would lose where g is 0.
-@differentiable(
-    grad_g=lambda h, u, v, dim, reverse: _scaled_sums(h, v, u, dim, not reverse),
-    grad_u=lambda h, out: h * out,
-    grad_v=lambda h, g, u, v, dim, reverse: g * _scaled_sums(h, v, u, dim, not reverse),
-)
-def _scaled_sums(g: Any, u: Any, v: Any, dim: int, reverse: bool) -> Any:
-    """exp(u) times the running sum of g exp(v), by logarithms of either sign of g."""
-    if g.is_complex():
-        return (_logcumsumexp(g.where(g != 0, 1).log().where(g != 0, -3e38) + v, dim, reverse) + u).exp()
-    parts = []
-    for sign in (g > 0, g < 0):
-        logs = g.abs().where(sign, 1).log().where(sign, -3e38 if g.element_size() > 2 else -6e4)
-        parts.append((_logcumsumexp(logs + v, dim, reverse) + u).exp())
-    return parts[0] - parts[1]
+def _logcumsumexp_grad(g: Any, x: Any, dim: int) -> Any:
+    """Of each x the sum of g[j] exp(x - out[j]) from there on. Sums are relative to the largest element so far, as
+    differences of large numbers lose digits; equal infinities differ by 0."""
+    if not x.ndim or not x.numel():
+        return g.clone()
+    size = x.shape[dim]
+    top = cummax(x.real.detach(), dim).values
+    before, after = top.narrow(dim, 0, size - 1), top.narrow(dim, 1, size - 1)
+    falls = (before - after).where(before != after, 0).exp()
+    terms = (x - top).where((x != top) | top.isfinite(), 0).exp()
+    sums = _recurrence(terms, falls, dim, False)
+    links = falls * sums.narrow(dim, 0, size - 1) / sums.narrow(dim, 1, size - 1)
+    return terms / sums * _recurrence(g, links, dim, True)
 
 
 @differentiable("logcumsumexp", grad=_logcumsumexp_grad)
-def _logcumsumexp(x: Tensor, dim: int, reverse: bool) -> Tensor:
+def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
     if x.is_complex() and x.numel():
         if not x.ndim:
-            return complex(lib.norch_scan(constants["SCAN_LOGSUMEXP"], x.real, dim, reverse), x.imag)
-        parts: Any = x.unbind(dim)
-        sums = [*accumulate(parts[::-1] if reverse else parts, _log_add_exp)]
-        return stack(sums[::-1] if reverse else sums, dim)
-    return lib.norch_scan(constants["SCAN_LOGSUMEXP"], x, dim, reverse)
+            return complex(lib.norch_scan(constants["SCAN_LOGSUMEXP"], x.real, dim, False), x.imag)
+        return stack([*accumulate(x.unbind(dim), _log_add_exp)], dim)
+    return lib.norch_scan(constants["SCAN_LOGSUMEXP"], x, dim, False)
 
 
 def _log_add_exp(a: Any, b: Any) -> Any:
@@ -171,7 +174,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     >>> norch.logcumsumexp(norch.zeros(2), dim=0)
     tensor([0.0000, 0.6931])
     """
-    return _logcumsumexp(as_operand(input, "logcumsumexp"), dim, False)
+    return _logcumsumexp(as_operand(input, "logcumsumexp"), dim)
 
 
 @method(numpy=True)

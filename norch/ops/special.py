@@ -8,8 +8,10 @@ import math
 
 from .._package.typing import Any, Operand, Operation, Tensor
 from ..autograd.differentiable import differentiable
-from ..dtype import get_default_dtype
+from ..dtype import float32, get_default_dtype
 from ._operand import as_operand
+from ._slopes import by_first_argument
+from .copy import result_type
 from .op import function_op, op
 from .pointwise import erfc, erfinv, log1p, where, xlogy
 
@@ -41,10 +43,6 @@ def _slope_of_density(g: Tensor, a: Tensor, x: Tensor, n: int) -> Tensor:
 )
 def _power_density(a: Any, x: Any, n: int) -> Any:
     return (xlogy(a - n, x) - x - a.lgamma()).exp()
-
-
-def _grad_of_first(g: Tensor) -> Tensor:
-    raise NotImplementedError("igamma, igammac: the derivative by the first argument is not implemented, as in PyTorch")
 
 
 def _is_far(x: Tensor) -> Tensor:
@@ -116,7 +114,7 @@ igamma = op(
     >>> norch.igamma(norch.tensor([1.0]), norch.tensor([1.0]))  # 1 - 1 / e
     tensor([0.6321])
     """,
-    grad_a=_grad_of_first,
+    grad_a=by_first_argument("igamma, igammac"),
     grad_b=lambda g, a, b: g * _density(a, b),
 )
 igammac = op(
@@ -126,7 +124,7 @@ igammac = op(
     >>> norch.igammac(norch.tensor([1.0]), norch.tensor([1.0]))  # 1 / e
     tensor([0.3679])
     """,
-    grad_a=_grad_of_first,
+    grad_a=by_first_argument("igamma, igammac"),
     grad_b=lambda g, a, b: -g * _density(a, b),
 )
 
@@ -160,7 +158,11 @@ def xlog1py(input: Operand, other: Operand) -> Tensor:
     >>> norch.special.xlog1py(norch.tensor([0.0, 2.0]), norch.tensor([-1.0, 1.0]))
     tensor([0.0000, 1.3863])
     """
-    return _xlog1py(as_operand(input, "xlog1py"), as_operand(other, "xlog1py"))
+    x, y = as_operand(input, "xlog1py"), as_operand(other, "xlog1py")
+    kind = result_type(x, y)
+    kind = kind if kind.is_floating_point or kind.is_complex else get_default_dtype()
+    wide = float32 if kind.is_floating_point and kind.itemsize == 2 else kind
+    return _xlog1py(x.to(wide), y.to(wide)).to(kind)
 
 
 def _log1p_unless_at_origin(g: Tensor, x: Tensor, y: Tensor) -> Tensor:

@@ -56,6 +56,8 @@ def test_what_is_beside_halves() -> None:
     running = norch.zeros(4, dtype=norch.float16)
     F.batch_norm(norch.arange(8).reshape(2, 4).half(), running, None, training=True, momentum=0.5)
     assert running.tolist() == [1.0, 1.5, 2.0, 2.5]
+    z = x[0] * (1 + 0.1j)  # complex64: a distance is not rounded to float16
+    assert all(f(x[0], z).dtype is f(z, x[0]).dtype is norch.float32 for f in (F.l1_loss, norch.dist))
 
 
 def _scaled(g: Any, x: Any) -> Any:

@@ -322,6 +322,52 @@ def test_dtypes_of_results() -> None:
     assert x.bincount(norch.ones(3, dtype=norch.int32)).dtype is norch.float64
 
 
+@pytest.mark.parametrize("dtype", [norch.float16, norch.float32])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (0.25, 6e4, 0.5),
+        (0.25, 1e6, 0.5, 1e30),
+        (1e6, 1e6 + 1, 1e6),
+        (2e4, 2e4, 2e4),
+        (-inf, 0.5, -inf),
+        (3.0, -6e4, 2.0),
+    ],
+)
+def test_gradients_of_logcumsumexp_beside_large_elements(values: tuple[float, ...], dtype: Any) -> None:
+    x = norch.tensor(values).to(dtype).requires_grad_()
+    if dtype is norch.float16 and max(values) > 65504:
+        return
+    g = norch.linspace(-1.5, 2.0, len(values)).to(dtype)
+    x.logcumsumexp(0).backward(g)
+    elements, wanted = x.tolist(), [0.0] * len(values)
+    for j, slope in enumerate(g.tolist()):
+        top = max(elements[: j + 1])
+        parts = [1.0 if one == top else math.exp(one - top) for one in elements[: j + 1]]
+        for i, part in enumerate(parts):
+            wanted[i] += slope * part / sum(parts)
+    assert_close(x.grad, norch.tensor(wanted, dtype=norch.float64).to(dtype))
+
+
+def test_the_gradient_of_one_factor_is_that_of_the_product() -> None:
+    for name in ("prod", "cumprod"):
+        x = norch.tensor([[inf], [nan], [0.0], [2.0]], requires_grad=True)
+        getattr(x, name)(1).sum().backward()
+        assert x.grad.flatten().tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "bool"])
+def test_slopes_of_powers_whose_exponents_are_integers(dtype: str) -> None:
+    low = -128 if dtype == "int8" else 0
+    n = norch.tensor([0, 1, low], dtype=getattr(norch, dtype))
+    x = norch.tensor([2.0, 3.0, 1.0], requires_grad=True)
+    (x**n).sum().backward()
+    assert x.grad.tolist() == [0, 1, low]
+    y = norch.tensor([2.0], requires_grad=True)
+    norch.special.zeta(norch.tensor([127], dtype=norch.int8), y).sum().backward()
+    assert y.grad.item() == pytest.approx(-127 * 2.0**-128)
+
+
 # ---- nothing, and what is refused -----------------------------------------------------------------------------------
 
 
