@@ -205,9 +205,11 @@ static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
 #define WANTED(kind, bits) (kind == 'f' && bits == 32)
 #include "each_dtype.h"
 
+#ifndef __wasm__ /* a page waits for each byte */
 #define TEMPLATE "conv_blocks.h"
 #define WANTED(kind, bits) (kind == 'f' && bits == 32)
 #include "each_dtype.h"
+#endif
 
 bool NR_ISA(nr_conv_takes)(const nr_call *call, bool *from_planes) { return takes_float32(call, from_planes); }
 bool NR_ISA(nr_conv_pays_alone)(const nr_call *call) { return pays_alone_float32(call->plan); }
@@ -223,10 +225,12 @@ int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     if (any && is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
     if (any && is_product(plan)) return (narrow ? run_product_float32 : run_product_float64)(call, plan, kind);
     if (any && is_small(plan, kind)) return (narrow ? run_unfolded_float32 : run_unfolded_float64)(call, plan, kind);
+#ifndef __wasm__
     if (any && narrow && kind == NR_CONV_FORWARD && pays_each_time_float32(call)) return forward_as_layer_float32(call);
     adjoint_float32 adjoint;
     if (any && narrow && kind == NR_CONV_INPUT && find_adjoint_float32(call, &adjoint))
         return input_as_layers_float32(call, &adjoint);
+#endif
     if (kind == NR_CONV_FORWARD) return (narrow ? forward_float32 : forward_float64)(plan);
     if (kind == NR_CONV_INPUT) return (narrow ? input_float32 : input_float64)(plan);
     return (narrow ? weight_float32 : weight_float64)(plan);
