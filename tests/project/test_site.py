@@ -186,6 +186,12 @@ def test_pages_can_be_read_without_javascript(browser: Any, address: str) -> Non
     context.close()
 
 
+def test_entries_of_the_reference_show_their_examples(page: Any) -> None:
+    for path in ("norch.exp", "norch.std", "norch.fft.rfft2", "norch.nn.functional.dropout2d"):
+        page.goto(f"reference/{path.rpartition('.')[0]}.html#{path}", wait_until="networkidle")
+        playwright.expect(page.locator(f"dt[id='{path}'] + dd pre")).to_contain_text(f"{path}(")
+
+
 def test_what_a_page_loads_beside_pyodide_is_small() -> None:
     live = SITE / "_static" / "live"
     files = [path for path in live.rglob("*") if path.is_file() and "pyodide" not in path.parts]
