@@ -157,15 +157,27 @@ def hints(name: str, thing: Any) -> dict[str, str]:
     return ({"return": returns()[name]} if name in returns() else {}) | known
 
 
+def _names_of_types(signature: str) -> str:
+    """A signature with the public names of types: some files have others, so that a parameter can have that name."""
+    signature = re.sub(r"\bDType\b", "dtype", signature)
+    return re.sub(r"\bSizes\b", "int | Sequence[int]", signature)
+
+
+def _is_left_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """The class that a lazy layer becomes, which its sentence names."""
+    return True if name == "cls_to_become" else None
+
+
 def _signature(
     app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None] | None:
+    if what == "class" and signature:
+        return _names_of_types(signature), returned
     if what not in ("function", "method") or not signature:
         return None
     known = hints(name, thing)
     signature = _ANY.sub(lambda found: f"{found[1]}: {known.get(found[1], 'Any')}", signature)
-    signature = re.sub(r"\bDType\b", "dtype", signature)  # what some files call the class
-    return signature, known.get("return", returned) if _ANY.match(f"return: {returned}") else returned
+    return _names_of_types(signature), known.get("return", returned) if _ANY.match(f"return: {returned}") else returned
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -177,4 +189,5 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("html-page-context", _share_tree, priority=400)  # before the theme asks for the tree
     app.connect("autodoc-process-docstring", _say_source, priority=900)  # after what conf.py makes of the text
     app.connect("autodoc-process-signature", _signature)
+    app.connect("autodoc-skip-member", _is_left_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

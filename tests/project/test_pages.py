@@ -4,6 +4,7 @@ chapters, examples, and the sizes that more than one page states."""
 from __future__ import annotations
 
 import importlib
+import marshal
 import re
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,15 @@ def test_counts_and_sizes_are_those_of_the_files() -> None:
 
     table = rows(index)
     assert len(table) > 4 and table == rows(readme)[: len(table)]
+
+
+def test_what_is_installed_has_the_size_that_the_readme_states() -> None:
+    """The library without symbols (at most 4.5 MB: test_build.py), sources and byte code."""
+    files = [path for path in (ROOT / "norch").rglob("*") if path.suffix in (".py", ".pyi", ".txt", ".typed")]
+    code = [marshal.dumps(compile(path.read_bytes(), str(path), "exec")) for path in files if path.suffix == ".py"]
+    size = 4.3 + (sum(path.stat().st_size for path in files) + sum(map(len, code))) / 1e6
+    (stated,) = re.findall(r"^\| installed \| 754 MB \| (\d+) MB \|$", (ROOT / "README.md").read_text(), re.M)
+    assert abs(int(stated) - size) < 1, size
 
 
 def test_the_wheel_for_pages_has_the_size_that_they_state() -> None:

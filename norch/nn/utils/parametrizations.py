@@ -1,4 +1,4 @@
-"""Weight and spectral normalization as parametrizations (parametrize.py)."""
+"""Weight and spectral normalization as parametrizations (`norch.nn.utils.parametrize`)."""
 
 from __future__ import annotations
 
