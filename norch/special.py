@@ -9,10 +9,10 @@ from ._package.exports import publish
 from .ops._instead import guard
 from .ops._out import take_out
 from .ops.composed.pointwise import logit, mvlgamma, polygamma, round
-from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy, zeta
+from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy
 from .ops.reduce import logsumexp
 from .ops.softmax import log_softmax, softmax
-from .ops.special import entr, erfcx, i0, i0e, i1, i1e, igamma, igammac, log_ndtr, ndtr, ndtri, xlog1py
+from .ops.special import entr, erfcx, i0, i0e, i1, i1e, igamma, igammac, log_ndtr, ndtr, ndtri, xlog1py, zeta
 
 __all__ = [
     "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln",

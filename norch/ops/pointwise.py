@@ -24,16 +24,7 @@ from ._autocast import in_autocast, policy
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
-from ._slopes import (
-    by_first_argument,
-    flat,
-    grad_of_base,
-    grad_of_exponent,
-    grad_of_sgn,
-    over_square,
-    slope_of_acosh,
-    slope_of_sinc,
-)
+from ._slopes import flat, grad_of_base, grad_of_exponent, grad_of_sgn, over_square, slope_of_acosh, slope_of_sinc
 from .op import METHODS, backward_op, function_op, method, op
 from .operators import operator, operators
 
@@ -267,13 +258,6 @@ bitwise_or = op("bitwise_or", "a | b, for integers and bool.")
 bitwise_xor = op("bitwise_xor", "a ^ b, for integers and bool.")
 bitwise_left_shift = op("bitwise_left_shift", "a * 2**b modulo the size of the integer; 0 where b < 0.")
 bitwise_right_shift = op("bitwise_right_shift", "a / 2**b rounded down; for b < 0 its sign: 0 or -1.")
-zeta: Any = function_op(
-    "zeta",
-    "Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. Differentiable by b.\n\n"
-    ">>> norch.special.zeta(norch.tensor([2.0]), norch.tensor([1.0]))  # pi**2 / 6\ntensor([1.6449])\n",
-    grad_a=by_first_argument("zeta"),
-    grad_b=lambda g, a, b: -g * (a * zeta(a.to(g.dtype) + 1, b)),
-)
 
 # Derivatives that are rows of their own, in one pass over memory: a is the gradient, b the result.
 relu_backward: Any = backward_op("relu_backward")
@@ -604,4 +588,4 @@ METHODS.update(where=_where_method, __rtruediv__=_reflected_quotient)
 
 
 # norch/__init__.py hands them all on
-__all__ = [name for name in public(globals(), "with_factor", "zeta") if not name.endswith("_backward")]
+__all__ = [name for name in public(globals(), "with_factor") if not name.endswith("_backward")]

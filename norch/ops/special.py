@@ -1,4 +1,4 @@
-"""Modified Bessel functions and incomplete gamma functions, rows of csrc/ops.def whose formulas are in
+"""Modified Bessel functions, incomplete gamma functions and zeta, rows of csrc/ops.def whose formulas are in
 csrc/cpu/math_special.h; and functions composed for ``norch.special`` alone."""
 
 from __future__ import annotations
@@ -126,6 +126,16 @@ igammac = op(
     """,
     grad_a=by_first_argument("igamma, igammac"),
     grad_b=lambda g, a, b: -g * _density(a, b),
+)
+zeta: Any = function_op(
+    "zeta",
+    """Hurwitz's zeta: the sum of (b + k)**-a over all k >= 0. Differentiable by b.
+
+    >>> norch.special.zeta(norch.tensor([2.0]), norch.tensor([1.0]))  # pi**2 / 6
+    tensor([1.6449])
+    """,
+    grad_a=by_first_argument("zeta"),
+    grad_b=lambda g, a, b: -g * (a * zeta(a.to(g.dtype) + 1, b)),
 )
 
 

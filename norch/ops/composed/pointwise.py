@@ -161,8 +161,10 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise ArgumentError(f"polygamma: n is an integer from 0 on, not {n!r}")
     if n == 0:
         return rows.digamma(input)
+    from ..special import zeta  # when it is called, for the time of `import norch`
+
     factor = float(math.factorial(n)) if n < 171 else math.inf
-    return rows.zeta(n + 1, input) * (factor if n % 2 else -factor)
+    return zeta(n + 1, input) * (factor if n % 2 else -factor)
 
 
 @method(inplace=True, composed=True)
