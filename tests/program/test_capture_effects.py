@@ -182,6 +182,8 @@ def test_what_is_kept_of_arguments_and_results_follows_replays(kind, place):
             x.fill_(7.0)
             assert kept.tolist() == [7.0] * len(kept)
     assert step.recordings() == 1
+    step.replay(2, x := norch.arange(3.0) * 9)
+    assert repr(holder.last if place == "attribute" else held["last"]) == repr(KEPT[kind](x))
 
 
 def test_an_argument_that_was_kept_once_stays():
