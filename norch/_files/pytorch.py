@@ -123,7 +123,7 @@ def _seekable(file: Any, source: Source, head: bytes) -> Any:
 
 def _counterpart(module: str, name: str) -> Any:
     """norch's class or function of a name of PyTorch, or None."""
-    module = {"torch._C._nn": "torch.nn.functional", "torch._C._VariableFunctions": "torch"}.get(module, module)
+    module = {"torch._C._VariableFunctions": "torch"}.get(module, module)
     try:
         found = getattr(import_module(f"norch{module[5:]}"), name, None)
     except ImportError:

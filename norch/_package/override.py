@@ -10,9 +10,18 @@ The order of the protocol is PyTorch's: modes, then classes before their bases, 
 
 from __future__ import annotations
 
+import sys
 import threading
 from importlib import import_module
-from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
 
 from .._tensor.handle import Handle
 from ..device import device
@@ -42,7 +51,22 @@ def overrides(kind: type) -> bool:
     if kind in _PLAIN:
         return False
     found = getattr(kind, "__torch_function__", None)
-    return found is not None and found is not disabled_torch_function
+    return found is not None and found is not disabled_torch_function and not _of_pytorch(kind)
+
+
+def _of_pytorch(kind: type) -> bool:
+    """Whether it is a class of PyTorch's tensors, beside norch: they override PyTorch's functions, not norch's."""
+    named = (f"{base.__module__}.{base.__name__}" for base in kind.__mro__)
+    return not issubclass(kind, Handle) and "torch.Tensor" in named
+
+
+def _is_of_pytorch(func: Any) -> bool:
+    """Whether a function is one of PyTorch, beside norch: it has no way to compute with norch's tensors."""
+    there = sys.modules.get("torch")
+    if there is None or there is sys.modules["norch"]:
+        return False
+    in_c = type(func) in (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
+    return in_c or (getattr(func, "__module__", None) or "").partition(".")[0] == "torch"
 
 
 def overloaded(values: Any, deeper: bool = True) -> list[Any]:
@@ -97,7 +121,7 @@ def dispatch(public: Any, found: list[Any], arguments: tuple[Any, ...], named: d
 
 def by_default(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """Tensor.__torch_function__: what func gives, its tensors as instances of cls."""
-    if not all(issubclass(cls, kind) for kind in types):
+    if not all(issubclass(cls, kind) for kind in types) or _is_of_pytorch(func):
         return NotImplemented
     found = without_subclasses(func, args, kwargs)
     return found if func in unwrapped() else _as_class(found, cls)

@@ -24,7 +24,8 @@ norch = import_module("norch")  # by name: the package hands as_torch() on
 FOLLOWED = "2.13.0"  # the PyTorch whose names and results norch has
 VERSION = f"{FOLLOWED}+norch"
 OWN_VERSION = norch.__version__
-PUBLIC = ("norch", "norch.nn.functional")  # whose functions are named by them, wherever they are defined
+# Modules whose functions are named by them, wherever they are defined.
+PUBLIC = ("norch", "norch.nn.functional", "norch.nn.init", "norch.fft", "norch.linalg", "norch.special")
 PATH = os.path.join(HERE, "path")  # its package torch opens the door in processes that this one starts
 REQUIRES = f"Requires-Dist: norch-dl>={OWN_VERSION}"
 SUMMARY = "norch in the place of PyTorch: `import torch` gives norch, which is no build of PyTorch"
@@ -163,6 +164,7 @@ class Door:
 
     def say_torch(self) -> None:
         """What str() and repr() say of dtypes, shapes and the like."""
+        from ..autograd.hooks import RemovableHandle
         from ..dtype import dtype, memory_format
         from ..tensor import Size, Tensor
         from .placeholders import Constant, Layout
@@ -172,6 +174,9 @@ class Door:
         for cls in (dtype, memory_format):
             self.set(cls, "__reduce__", lambda self: repr(self)[6:])  # pickled by its name, as PyTorch's
         self.set(Tensor, "__reduce_ex__", _pickled("reduce_tensor"))
+        self.set(norch.Generator, "__reduce_ex__", _pickled("reduce_generator"))
+        self.set(norch.Generator, "__setstate__", _pickled("generator__setstate__", norch.Generator.__setstate__))
+        self.set(RemovableHandle, "__setstate__", _pickled("handle__setstate__"))
         self.set(Tensor, "type", _saying_torch(Tensor.type))
 
 

@@ -59,6 +59,39 @@ def _get_layout(name: str) -> Any:
     return layout(name.rpartition(".")[2])
 
 
+def _generator(*state: int) -> Any:
+    """A generator of norch, in its state."""
+    made = norch.Generator()
+    made.__setstate__(state)
+    return made
+
+
+def generator__setstate__(generator: Any, set_state: Any, state: Any) -> None:
+    """Of a pickled generator of PyTorch: its seed, whose stream begins anew, as the streams are others."""
+    set_state(generator, state if len(state) == 2 else (state[0] % (1 << 64), 0))
+
+
+def handle__setstate__(handle: Any, state: Any) -> None:
+    """Of a pickled handle of PyTorch: the dict of hooks, and the number of the hook in it."""
+    hooks, number, *_ = state
+    handle._take = None if hooks is None else lambda: hooks.pop(number, None)
+
+
+class _WrappedHook:
+    """A hook of PyTorch's modules that may get the module first."""
+
+    def __init__(self, hook: Callable[..., Any], module: Any = None):
+        self.hook, self.module, self.with_module = hook, module, module is not None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.hook(self.module, *args, **kwargs) if self.with_module else self.hook(*args, **kwargs)
+
+
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """What PyTorch's GradScaler knows of an optimizer that it has not seen."""
+    return {"stage": 0, "found_inf_per_device": {}}
+
+
 # ---- writing -------------------------------------------------------------------------------------------------------
 
 _stored: WeakValueDictionary[Storage, TypedStorage] = WeakValueDictionary()  # what is being pickled
@@ -108,6 +141,11 @@ def reduce_tensor(x: Any, protocol: Any) -> Any:
         return x.__reduce__()
     make, how = pytorch.rebuild_call(x, _storage_of)
     return (_rebuild_from_type_v2 if make is pytorch._of_class else make), how
+
+
+def reduce_generator(generator: Any, protocol: Any) -> Any:
+    """Generator.__reduce_ex__. PyTorch's has another state, and cannot read norch's."""
+    return _generator, generator.__getstate__()
 
 
 def reduce_storage(stored: TypedStorage, protocol: Any) -> Any:

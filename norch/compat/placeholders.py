@@ -114,6 +114,8 @@ def placeholder(where: str, name: str) -> Any:
     if name == "torch":  # which PyTorch's modules import
         return sys.modules["norch"]
     path = name if where == "torch" else f"{where}.{name}"
+    if where in BUILTINS and (found := _builtin(where, name)) is not None:
+        return found
     listed = table().get(where) or (entry(where) if is_stand_in(where) else Listed(OTHER_PARTS))
     if name in listed.names:
         said = listed.names[name]
@@ -139,6 +141,20 @@ def placeholder(where: str, name: str) -> Any:
     if name in private_names().get(where, ()):
         return made(path, why or entry(where).why, "")
     raise LookupError(name)
+
+
+# Modules of functions in C, whose names begin with a prefix, and norch's module of them.
+BUILTINS = {
+    "_C._nn": ("nn.functional", ""), "_C._fft": ("fft", "fft_"), "_C._linalg": ("linalg", "linalg_"),
+    "_C._special": ("special", "special_"), "_VF": ("", ""),
+}  # fmt: skip
+
+
+def _builtin(where: str, name: str) -> Any:
+    path, prefix = BUILTINS[where]
+    if not name.startswith(prefix) or name[:1] == "_":
+        return None
+    return _quietly(import_module(f"norch.{path}".rstrip(".")), name[len(prefix) :])
 
 
 def _of_ops(name: str) -> Any:

@@ -231,3 +231,63 @@ def test_a_typed_storage_is_made_of_bytes_and_their_dtype() -> None:
     for given in ({}, {"dtype": norch.int32}, {"wrap_storage": bits.untyped()}, {"x": whole, "device": "cpu"}):
         with pytest.raises(TypeError, match="TypedStorage"):
             norch.TypedStorage(**given)
+
+
+# Runs in norch and in PyTorch: lazy layers, hooks on state dicts, functions, generators and scalers.
+OTHERS = """
+import functools, pickle, torch
+from torch import nn
+hooked = nn.Linear(2, 2)
+for add in (hooked.register_state_dict_pre_hook, hooked.register_load_state_dict_post_hook,
+            hooked._register_load_state_dict_pre_hook):
+    add(dict)  # dict(module, prefix, keep_vars) raises: these are called
+made = {
+    "lazy": [nn.LazyLinear(3, bias=False), nn.LazyConv2d(4, 3, padding=1), nn.LazyBatchNorm1d(momentum=0.5)],
+    "functions": [torch.relu, nn.functional.gelu, torch.fft.fft, torch.linalg.norm, torch.special.expm1,
+                  nn.init.ones_, functools.partial(nn.init.constant_, val=2.0), torch.Tensor.add],
+    "generator": torch.Generator().manual_seed(3), "scaler": torch.amp.GradScaler("cpu"), "hooked": hooked,
+}
+"""
+USED = """
+import functools, pickle, sys, torch
+with open(sys.argv[1], "rb") as file:
+    found = pickle.load(file)
+lazy, (relu, gelu, fft, norm, expm1, ones, twos, add) = found["lazy"], found["functions"]
+assert [tuple(layer(torch.ones(2, 3, 5, 5)[:, :, :, 0] if i != 1 else torch.ones(2, 3, 5, 5)).shape)
+        for i, layer in enumerate(lazy)] == [(2, 3, 3), (2, 4, 5, 5), (2, 3, 5)]
+assert lazy[0].bias is None and lazy[1].bias is not None and lazy[2].momentum == 0.5 and lazy[1].padding == (1, 1)
+x = torch.ones(2)
+assert relu is torch.relu and ones is torch.nn.init.ones_ and twos(torch.ones(1)).item() == 2
+assert add(x, 1).tolist() == [2, 2] and norm(x).item() > 1 and fft(x).dtype == torch.complex64
+assert gelu(x).shape == expm1(x).shape == (2,)
+assert found["generator"].initial_seed() == 3 and found["scaler"].get_scale() == 65536.0
+for call in (found["hooked"].state_dict, lambda: found["hooked"].load_state_dict({})):
+    try:
+        call()
+    except TypeError:
+        continue
+    raise AssertionError("no hook was called")
+"""
+
+
+@pytest.mark.parametrize("writer", ["norch", "torch"])
+def test_lazy_layers_hooks_functions_and_generators(torch: Any, tmp_path: Path, writer: str) -> None:
+    path = tmp_path / "made"
+    code = f"{OTHERS}\nwith open({str(path)!r}, 'wb') as file:\n    pickle.dump(made, file)"
+    if writer == "norch":
+        door(code)
+        assert b"norch.compat" in path.read_bytes()  # of the generator, whose state PyTorch would not check
+    else:
+        exec(code, {})  # noqa: S102
+    (tmp_path / "use.py").write_text(USED)
+    command = [sys.executable, "-m", "norch", str(tmp_path / "use.py"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENV)
+    assert not done.returncode, done.stderr
+
+
+def test_functions_of_pytorchs_modules_in_c_are_norchs() -> None:
+    _C, x = norch._C, norch.ones(2)
+    pairs = ((_C._nn.gelu, norch.nn.functional.gelu), (_C._fft.fft_rfft, norch.fft.rfft), (norch._VF.tanh, norch.tanh))
+    for one, other in (*pairs, (_C._linalg.linalg_norm, norch.linalg.norm), (_C._special.special_i0, norch.special.i0)):
+        assert one is other
+    assert _C._VariableFunctions.relu(x).tolist() == [1, 1] and _C.TensorBase is norch.Tensor

@@ -344,6 +344,21 @@ def test_autocast_and_overrides() -> None:
     assert norch.matmul(x, x).dtype is norch.float32
 
 
+def test_tensors_of_pytorch_beside_norch_are_refused_or_read_as_arrays() -> None:
+    torch = pytest.importorskip("torch")
+    x, y = torch.ones(2), norch.ones(2)
+    norch.ones(2).as_subclass(type("Other", (norch.Tensor,), {}))  # functions look for overrides from now on
+    F, T = norch.nn.functional, torch.nn.functional
+    for call in (
+        lambda: F.linear(x, x), lambda: norch.fft.fft(x), lambda: norch.cat([x, x]), lambda: torch.relu(y),
+        lambda: torch.add(x, y), lambda: torch.cat([x, y]), lambda: T.linear(y, x), lambda: T.softmax(y, 0),
+    ):  # fmt: skip
+        with pytest.raises(TypeError):
+            call()
+    for result in (x + y, y + x, x * y, x @ y, y.add(x)):
+        assert type(result) is norch.Tensor
+
+
 def test_files() -> None:
     file = io.BytesIO()
     norch.save(norch.ones(2).as_subclass(Kept), file)

@@ -72,6 +72,18 @@ class LazyModuleMixin(Module):
     def _infer(self, input: Any) -> int:
         raise NotImplementedError
 
+    def _hook_of_pytorch(self, *args: Any) -> None:
+        """Nothing: a pickled layer of PyTorch has hooks that infer, which __call__ does here."""
+
+    _infer_parameters = _lazy_load_hook = _hook_of_pytorch
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if "_given" not in vars(self):  # of PyTorch: the layer has its arguments, but for whether there is a bias
+            _, *names = inspect.signature(type(self).cls_to_become).parameters
+            found = {name: getattr(self, name) for name in names if hasattr(self, name)}
+            self._given = {name: x if name != "bias" else x is not None for name, x in found.items()}
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Makes the layer, and calls it."""
         self.initialize_parameters(*args, **kwargs)
