@@ -228,7 +228,7 @@ def greater(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tens
 def greater_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
 def gt(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a > b."""
 half: dtype
-def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor: """input, but 0 where |input| <= lambd. Floats only."""
+def hardshrink(input: Tensor, lambd: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor: """input, but 0 where |input| <= lambd. Floats only."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = ...) -> Tensor: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
 def histogram(input: Tensor, bins: Any = ..., *, range: Any = ..., weight: Any = ..., density: builtins.bool = ..., out: tuple[Tensor, ...] | None = ...) -> histogram_result: """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins."""
@@ -439,7 +439,7 @@ def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where the 
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Sine of x radians. Integers become floats."""
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """sin(pi x) / (pi x), 1 at 0. Integers become floats."""
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Hyperbolic sine. Integers become floats."""
-def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor: """A copy of input whose part start:end:step along dim is src."""
+def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """A copy of input whose part start:end:step along dim is src."""
 def slogdet(input: Tensor) -> slogdet_result: """linalg.slogdet()."""
 def softmax(input: Tensor, dim: builtins.int, dtype: dtype | None = ..., *, out: Tensor | None = ...) -> Tensor: """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats."""
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool | None = ..., *, out: tuple[Tensor, ...] | None = ...) -> sort_result: """(values, indices) along dim in ascending or descending order; equal elements keep their order, and NaN is the greatest."""

@@ -59,10 +59,10 @@ def _get_layout(name: str) -> Any:
     return layout(name.rpartition(".")[2])
 
 
-def _generator(*state: int) -> Any:
+def _generator(seed: int, counter: int) -> Any:
     """A generator of norch, in its state."""
     made = norch.Generator()
-    made.__setstate__(state)
+    made.__setstate__((seed, counter))
     return made
 
 

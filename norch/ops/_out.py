@@ -32,15 +32,16 @@ arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin asin asinh atan atan
 bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bmm bucketize cat ceil chain_matmul clamp
 clamp_max clamp_min clip column_stack complex concat concatenate conj_physical copysign cos cosh cross cummax cummin
 cumprod cumsum deg2rad diag diff digamma div divide dot dstack empty eq erf erfc erfinv exp exp2 expm1 eye fix
-float_power floor floor_divide fmax fmin fmod frac frexp full gather gcd ge ger greater greater_equal gt heaviside
-histc histogram hstack hypot i0 igamma igammac index_add index_copy index_reduce index_select inner isin isneginf
-isposinf kron kthvalue lcm ldexp le lerp less less_equal lgamma linspace log log10 log1p log2 log_softmax logaddexp
-logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit logspace logsumexp lt masked_select matmul
-matrix_power max maximum mean median min minimum mm mode msort mul multinomial multiply mv mvlgamma nan_to_num nanmean
-nanmedian nanquantile nansum ne neg negative nextafter nonzero norm normal not_equal ones outer polar polygamma pow prod
-quantile rad2deg rand randint randn randperm reciprocal remainder renorm round row_stack rsqrt scatter scatter_add
-scatter_reduce searchsorted sgn sigmoid sign signbit sin sinc sinh softmax sort sqrt square stack std sub subtract sum
-take take_along_dim tan tanh tensordot topk tril triu true_divide trunc var vdot vstack where xlogy zeros
+float_power floor floor_divide fmax fmin fmod frac frexp full gather gcd ge ger greater greater_equal gt hardshrink
+heaviside histc histogram hstack hypot i0 igamma igammac index_add index_copy index_reduce index_select inner isin
+isneginf isposinf kron kthvalue lcm ldexp le lerp less less_equal lgamma linspace log log10 log1p log2 log_softmax
+logaddexp logaddexp2 logcumsumexp logical_and logical_not logical_or logical_xor logit logspace logsumexp lt
+masked_select matmul matrix_power max maximum mean median min minimum mm mode msort mul multinomial multiply mv
+mvlgamma nan_to_num nanmean nanmedian nanquantile nansum ne neg negative nextafter nonzero norm normal not_equal ones
+outer polar polygamma pow prod quantile rad2deg rand randint randn randperm reciprocal remainder renorm round
+row_stack rsqrt scatter scatter_add scatter_reduce searchsorted sgn sigmoid sign signbit sin sinc sinh slice_scatter
+softmax sort sqrt square stack std sub subtract sum take take_along_dim tan tanh tensordot topk tril triu true_divide
+trunc var vdot vstack where xlogy zeros
 """
 
 # Those without out= that notice objects with __torch_function__ (_instead.py); functions with out= do anyway.
@@ -48,12 +49,12 @@ GUARDED = """
 adjoint allclose argsort argwhere as_strided as_strided_scatter atleast_1d atleast_2d atleast_3d bincount broadcast_to
 cholesky cholesky_inverse cholesky_solve chunk clone conj constant_pad_nd corrcoef count_nonzero cov det diag_embed
 diagflat diagonal diagonal_scatter dist dsplit einsum empty_like equal fill flatten flip fliplr flipud full_like geqrf
-hardshrink hsplit imag index_fill index_put inverse is_complex is_floating_point is_nonzero is_same_size is_signed
-isclose isfinite isinf isnan isreal istft lobpcg logdet lu lu_solve masked_fill masked_scatter matrix_exp moveaxis
-movedim narrow numel ones_like orgqr ormqr pca_lowrank permute pinverse poisson positive prelu put qr ravel real relu
-repeat_interleave reshape result_type roll rot90 select select_scatter slice_scatter slogdet split split_with_sizes
-squeeze stft svd svd_lowrank swapaxes swapdims t tensor_split tile trace transpose triangular_solve unbind unflatten
-unique unique_consecutive unsqueeze view_as_complex view_as_real vsplit zeros_like
+hsplit imag index_fill index_put inverse is_complex is_floating_point is_nonzero is_same_size is_signed isclose
+isfinite isinf isnan isreal istft lobpcg logdet lu lu_solve masked_fill masked_scatter matrix_exp moveaxis movedim
+narrow numel ones_like orgqr ormqr pca_lowrank permute pinverse poisson positive prelu put qr ravel real relu
+repeat_interleave reshape result_type roll rot90 select select_scatter slogdet split split_with_sizes squeeze stft svd
+svd_lowrank swapaxes swapdims t tensor_split tile trace transpose triangular_solve unbind unflatten unique
+unique_consecutive unsqueeze view_as_complex view_as_real vsplit zeros_like
 """
 
 

@@ -40,29 +40,29 @@ _Eig = derivative("eig", ("A",), backward=_eig_backward, holomorphic=False)
 
 
 @autocast("float32 -")
-def eig(A: Tensor) -> eig_result:
-    """(eigenvalues, eigenvectors) of A (..., N, N): complex w (..., N), in no order, and the columns of V (..., N, N),
-    of norm 1, with A V = V diag(w).
+def eig(input: Tensor) -> eig_result:
+    """(eigenvalues, eigenvectors) of the input A (..., N, N): complex w (..., N), in no order, and the columns of
+    V (..., N, N), of norm 1, with A V = V diag(w).
 
     Derivatives need eigenvalues that differ, those of vectors functions that do not depend on their phases.
 
     >>> norch.linalg.eig(norch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
     tensor([0.+1.j, 0.-1.j])
     """
-    A = square(A, "eig")
+    A = square(input, "eig")
     dtype = A.dtype.to_complex()
     outs = [x.to(dtype) for x in call("eig", lambda a: tuple(numpy().linalg.eig(a)), A, finite=True)]
     return eig_result(*record_factors(_Eig, tuple(outs), A.to(dtype)))
 
 
 @autocast("float32 -")
-def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues (..., N) of A (..., N, N), complex, in no order; as eig().
+def eigvals(input: Tensor) -> Tensor:
+    """The eigenvalues (..., N) of input (..., N, N), complex, in no order; as eig().
 
     >>> norch.linalg.eigvals(norch.tensor([[3.0, 1.0], [0.0, 2.0]])).real.sort().values
     tensor([2., 3.])
     """
-    A = square(A, "eigvals")
+    A = square(input, "eigvals")
     if is_grad_enabled() and A.requires_grad:
         return eig(A).eigenvalues
     return call("eigvals", lambda a: numpy().linalg.eigvals(a), A, finite=True)[0].to(A.dtype.to_complex())

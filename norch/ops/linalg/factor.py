@@ -61,8 +61,10 @@ def unit_lower(LU: Tensor) -> Tensor:
 # ---- triangular systems ----------------------------------------------------------------------------------------------
 
 
-def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """X of A X = B, or of X A = B without left, for triangular A (..., N, N); the other triangle is not read.
+def solve_triangular(
+    input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """X of A X = B, or of X A = B without left, for a triangular input A (..., N, N); the other triangle is not read.
 
     unitriangular: the diagonal is taken to be 1. A zero on it gives infinities.
 
@@ -70,7 +72,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     tensor([[0.5000],
             [0.5000]])
     """
-    A = square(A, "solve_triangular")
+    A = square(input, "solve_triangular")
     B = matrices(B, "solve_triangular")
     alike(A, B, "solve_triangular")
     if A.shape[-1] != B.shape[-2 if left else -1]:
@@ -158,8 +160,9 @@ def _cholesky_info(a: Any) -> Any:
 
 
 @autocast("float32 -")
-def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """L, lower triangular, with A = L L^H, of positive definite A (..., N, N); its conjugate transpose with upper.
+def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
+    """L, lower triangular, with A = L L^H, of a positive definite input A (..., N, N); its conjugate
+    transpose with upper.
 
     Only the lower triangle of A is read; the gradient is Hermitian. LinAlgError for what is not positive definite.
 
@@ -167,14 +170,14 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     tensor([[2., 0.],
             [1., 1.]])
     """
-    A = square(A, "cholesky")
+    A = square(input, "cholesky")
     if upper:
         return _cholesky(A.mH).mH
     return _cholesky(A)
 
 
 @autocast("float32 -")
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> cholesky_ex_result:
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> cholesky_ex_result:
     """(L, info) as cholesky(), which for a matrix that is not positive definite raises with check_errors only.
 
     info (...) is the order of the first leading minor that is not positive, else 0; such a matrix's L is NaN.
@@ -184,7 +187,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     (tensor([[2., 0.],
             [0., 3.]]), tensor(0, dtype=norch.int32))
     """
-    A = square(A, "cholesky_ex")
+    A = square(input, "cholesky_ex")
     if check_errors:
         L = cholesky(A, upper=upper)
         return cholesky_ex_result(L, zeros(A.shape[:-2], dtype="int32", device=A.device))

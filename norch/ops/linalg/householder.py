@@ -110,15 +110,15 @@ def _reflections(A: Tensor, tau: Tensor, name: str) -> tuple[Tensor, Tensor]:
     return A, tau
 
 
-def householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of A (..., M, N), M >= N, and
-    their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes.
+def householder_product(input: Tensor, tau: Tensor) -> Tensor:
+    """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of input (..., M, N), M >= N,
+    and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes.
 
     >>> norch.linalg.householder_product(norch.tensor([[0.0], [1.0]]), norch.tensor([1.0]))
     tensor([[ 0.],
             [-1.]])
     """
-    A, tau = _reflections(A, tau, "householder_product")
+    A, tau = _reflections(input, tau, "householder_product")
     m, n = A.shape[-2:]
     if m < n:
         raise ShapeError(f"householder_product: A of {tuple(A.shape)} has more columns than rows")

@@ -14,14 +14,16 @@ from .spectral import svdvals, tolerance
 
 
 @autocast("float32 -")
-def matrix_rank(A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """How many singular values (..., int64) of A (..., M, N) exceed max(atol, rtol * the largest), as in pinv(); tol is
-    atol with an rtol of 0. hermitian: A is symmetric, which is faster.
+def matrix_rank(
+    input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
+    """How many singular values (..., int64) of the input A (..., M, N) exceed max(atol, rtol * the largest), as in
+    pinv(); tol is atol with an rtol of 0. hermitian: A is symmetric, which is faster.
 
     >>> norch.linalg.matrix_rank(norch.ones(3, 3))
     tensor(1)
     """
-    A = matrices(A, "matrix_rank")
+    A = matrices(input, "matrix_rank")
     if hermitian:
         A = square(A, "matrix_rank")
     if tol is not None:
@@ -37,15 +39,15 @@ def matrix_rank(A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = Non
 
 
 @autocast("float32 -")
-def cond(A: Tensor, p: Any = None) -> Tensor:
-    """The condition numbers (...) |A| |A^-1| of A: in the norm p of linalg.matrix_norm() for square matrices, or the
-    ratio of the largest and smallest singular values (2, the default; -2 is its reciprocal). inf for singular matrices,
-    0 for empty ones.
+def cond(input: Tensor, p: Any = None) -> Tensor:
+    """The condition numbers (...) |A| |A^-1| of an input A: in the norm p of linalg.matrix_norm() for square matrices,
+    or the ratio of the largest and smallest singular values (2, the default; -2 is its reciprocal). inf for singular
+    matrices, 0 for empty ones.
 
     >>> norch.linalg.cond(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor(2.)
     """
-    A = matrices(A, "cond")
+    A = matrices(input, "cond")
     if p in (None, 2, -2):
         if 0 in A.shape[-2:]:
             return A.real.new_zeros(A.shape[:-2])

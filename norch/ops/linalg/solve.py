@@ -130,14 +130,14 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
 
 
 @autocast("float32 -")
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) = B: A is taken as a matrix of B.numel() rows, after its axes dims moved to the
-    end.
+def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
+    """X with tensordot(A, X, X.ndim) = B, of A = input and B = other: A is taken as a matrix of B.numel()
+    rows, after its axes dims moved to the end.
 
     >>> norch.linalg.tensorsolve(2 * norch.eye(6).reshape(2, 3, 6), norch.ones(2, 3))
     tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
     """
-    tensor_of(A, "tensorsolve"), tensor_of(B, "tensorsolve")
+    A, B = tensor_of(input, "tensorsolve"), tensor_of(other, "tensorsolve")
     if dims is not None:
         A = A.movedim(dims, [*range(A.ndim - len(dims), A.ndim)])
     shape = A.shape[B.ndim :]
@@ -147,13 +147,14 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
 
 
 @autocast("float32 -")
-def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of tensordot with A, taken as a matrix whose rows are its first ind axes.
+def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of tensordot with the input A, taken as a matrix whose rows are its first ind axes.
 
     >>> norch.linalg.tensorinv(norch.eye(6).reshape(2, 3, 6), ind=2).shape
     norch.Size([6, 2, 3])
     """
-    rows, columns = tensor_of(A, "tensorinv").shape[:ind], A.shape[ind:]
+    A = tensor_of(input, "tensorinv")
+    rows, columns = A.shape[:ind], A.shape[ind:]
     if ind <= 0 or math.prod(rows) != math.prod(columns):
         raise ShapeError(f"tensorinv: A of {tuple(A.shape)} is no square matrix when cut at axis {ind}")
     return inv(A.reshape(math.prod(rows), -1)).reshape((*columns, *rows))
@@ -278,11 +279,11 @@ def _matrix_exp(A: Tensor) -> Tensor:
     return call("matrix_exp", scipy_linalg().expm, A)[0]
 
 
-def matrix_exp(A: Tensor) -> Tensor:
-    """The sums of A^k / k! over all k, for A (..., N, N).
+def matrix_exp(input: Tensor) -> Tensor:
+    """The sums of A^k / k! over all k, for an input A (..., N, N).
 
     >>> norch.linalg.matrix_exp(norch.zeros(2, 2))
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return _matrix_exp(square(A, "matrix_exp"))
+    return _matrix_exp(square(input, "matrix_exp"))

@@ -76,9 +76,9 @@ _Eigh = derivative("eigh", ("A",), backward=_eigh_backward, holomorphic=False)
 
 
 @autocast("float32 -")
-def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
-    """(eigenvalues, eigenvectors) of symmetric or Hermitian A (..., N, N): w (..., N), real, ascending, and the columns
-    of V (..., N, N), with A = V diag(w) V^H. Only the triangle UPLO, "L" or "U", is read.
+def eigh(input: Tensor, UPLO: str = "L") -> eigh_result:
+    """(eigenvalues, eigenvectors) of a symmetric or Hermitian input A (..., N, N): w (..., N), real, ascending, and the
+    columns of V (..., N, N), with A = V diag(w) V^H. Only the triangle UPLO, "L" or "U", is read.
 
     Vectors have a derivative where the eigenvalues differ, and only of functions that do not depend on their signs, or
     on their phases where they are complex.
@@ -86,7 +86,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     >>> norch.linalg.eigh(norch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    A = square(A, "eigh")
+    A = square(input, "eigh")
     if UPLO not in ("L", "U", "l", "u"):
         raise ArgumentError(f"eigh: UPLO is 'L' or 'U', not {UPLO!r}")
     outs = call("eigh", lambda a: tuple(numpy().linalg.eigh(a, UPLO.upper())), A, finite=True)
@@ -94,15 +94,15 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
 
 
 @autocast("float32 -")
-def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues (..., N) of symmetric A (..., N, N), ascending; as eigh().
+def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues (..., N) of a symmetric input (..., N, N), ascending; as eigh().
 
     >>> norch.linalg.eigvalsh(norch.tensor([[3.0, 0.0], [0.0, 2.0]]))
     tensor([2., 3.])
     """
-    if isinstance(UPLO, str) and UPLO.upper() in ("L", "U") and not _has_gradient(A):
-        return call("eigh", lambda a: numpy().linalg.eigvalsh(a, UPLO.upper()), square(A, "eigh"), finite=True)[0]
-    return eigh(A, UPLO).eigenvalues
+    if isinstance(UPLO, str) and UPLO.upper() in ("L", "U") and not _has_gradient(input):
+        return call("eigh", lambda a: numpy().linalg.eigvalsh(a, UPLO.upper()), square(input, "eigh"), finite=True)[0]
+    return eigh(input, UPLO).eigenvalues
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
@@ -227,16 +227,21 @@ def tolerance(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     return arrays[0], arrays[1]
 
 
-def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """The Moore-Penrose pseudoinverse (..., N, M) of A (..., M, N).
+def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """The Moore-Penrose pseudoinverse (..., N, M) of the input A (..., M, N).
 
     Singular values up to max(atol, rtol * the largest) count as 0; rtol is max(M, N) times the dtype's epsilon unless
-    given, or 0 with an atol. hermitian: A is symmetric, and its lower triangle is read.
+    given, or 0 with an atol. rcond is the older name of rtol. hermitian: A is symmetric, and its lower
+    triangle is read.
 
     >>> norch.linalg.pinv(norch.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
     """
-    A = matrices(A, "pinv")
+    A = matrices(input, "pinv")
+    if rcond is not None:
+        if atol is not None or rtol is not None:
+            raise ArgumentError("pinv: give rcond, or atol and rtol, not both")
+        rtol = rcond
     if hermitian:
         A = square(A, "pinv")
     return _pinv(A, *tolerance("pinv", A, atol, rtol), hermitian)
@@ -257,10 +262,10 @@ _DRIVERS = {None: "gelsy", "gels": "gelsy", "gelsy": "gelsy", "gelsd": "gelsd", 
 
 
 @autocast("float32 -")
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> lstsq_result:
-    """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A (..., M, N),
-    B (..., M, K) or (..., M), the squares of that norm per column (for M > N and full rank, else empty), the rank of A,
-    and its singular values with driver "gelsd" or "gelss" (else empty).
+def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None) -> lstsq_result:
+    """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A = input (..., M,
+    N), B = b (..., M, K) or (..., M), the squares of that norm per column (for M > N and full rank, else empty), the
+    rank of A, and its singular values with driver "gelsd" or "gelss" (else empty).
 
     driver names LAPACK's method: "gelsy" (default), "gelsd", "gelss", or "gels", which gives no rank. Singular values
     up to rcond times the largest count as 0. The derivative is that of pinv(A) B. LinAlgError for NaN and
@@ -271,7 +276,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     tensor([[1.],
             [2.]])
     """
-    A = matrices(A, "lstsq")
+    A, B = matrices(input, "lstsq"), b
     alike(A, B, "lstsq")
     if driver not in _DRIVERS:
         raise ArgumentError(f"lstsq: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}")
