@@ -163,6 +163,17 @@ def test_adaptive_windows_against_torch(torch: Any, kind: str, axes: int, wanted
         np.testing.assert_array_equal(getattr(F, name)(ours, wanted, True)[1].numpy(), indices)
 
 
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_windows_of_no_planes(kind: str, axes: int, size: int) -> None:
+    for lead in ((0, 3), (2, 0), (0,)):
+        x = norch.zeros(*lead, *(4,) * axes, requires_grad=True)
+        out = getattr(F, f"adaptive_{kind}_pool{axes}d")(x, size)
+        out.sum().backward()
+        assert out.shape == (*lead, *(size,) * axes) and x.grad.shape == x.shape
+
+
 @pytest.mark.parametrize("name", ["adaptive_avg_pool2d", "adaptive_max_pool2d"])
 def test_adaptive_windows_of_more_parts_than_elements(name: str) -> None:
     """Each window on its own, of all sizes."""

@@ -103,6 +103,10 @@ def test_ldexp_keeps_the_dtype_of_floats() -> None:
         for x in (norch.ones(2, dtype=dtype), norch.ones((), dtype=dtype)):
             assert norch.ldexp(x, norch.tensor([2, 15])).dtype is dtype
     assert norch.ldexp(norch.ones(1, dtype=norch.float64), norch.tensor([200])).item() == 2.0**200
+    power = norch.tensor(0.3, dtype=norch.float16)  # 0-d: the result has the dtype of the other, and its digits
+    assert norch.ldexp(norch.ones(1, dtype=norch.float64), power).item() == pytest.approx(
+        2.0 ** power.item(), rel=1e-14
+    )
 
 
 def test_unravelled_indices_are_long() -> None:

@@ -33,8 +33,8 @@ def _adaptive_avg(name: str, axes: int, x: Tensor, output_size: Any) -> Tensor:
     shape, wanted = _adaptive(name, axes, x, output_size)
     if wanted == (1,) * axes:
         return x.mean(tuple(range(-axes, 0)), True)
-    if 0 in wanted:
-        return x.narrow(wanted.index(0) - axes, 0, 0).reshape(*shape[:-axes], *wanted)
+    if 0 in (*shape[:-axes], *wanted):
+        return x.narrow(-1, 0, 0).reshape(*shape[:-axes], *wanted)
     if axes == 1:  # of each row of planes
         wanted = (shape[-2], *wanted)
     out = avg_over(x, (_windows(wanted[-2:]), False, 0.0))

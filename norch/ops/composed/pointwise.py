@@ -21,7 +21,7 @@ from .._inplace_methods import inplace_form
 from .._operand import as_operand
 from .._results import frexp_result
 from ..complex import complex
-from ..copy import clone, fill_
+from ..copy import clone, fill_, result_type
 from ..create import full_like
 from ..norm import vector_norm
 from ..op import METHODS, method
@@ -282,7 +282,8 @@ def ldexp(input: Tensor, other: Operand) -> Tensor:
     """
     x, power = as_operand(input, "ldexp"), as_operand(other, "ldexp")
     if power.dtype.is_floating_point:
-        return _ldexp(x, power)
+        kind = result_type(x, power)  # which the power of 2 must not be rounded below, as a 0-d one of halves would be
+        return _ldexp(x, power.to(kind) if kind.itemsize > power.dtype.itemsize else power)
     return _scaled(x if x.dtype.kind in "fc" else x.to(get_default_dtype()), power)
 
 
