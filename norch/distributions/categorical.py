@@ -10,7 +10,7 @@ from .._package.typing import Operand
 from ..autograd import no_grad
 from ..dtype import finfo, int64
 from ..errors import ShapeError
-from ..ops._halves import composed
+from ..ops._entry import composed
 from ..ops.composed.shape import broadcast_tensors
 from ..ops.create import arange, full_like
 from ..ops.random import multinomial

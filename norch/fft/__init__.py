@@ -21,8 +21,9 @@ from .._package.exports import publish
 from ..autograd.differentiable import differentiable
 from ..dtype import get_default_dtype
 from ..errors import ArgumentError, BoundsError, DTypeError
-from ..ops._arguments import named_function, rename_errors
+from ..ops._arguments import named_function
 from ..ops._autocast import autocast
+from ..ops._entry import rename_errors
 from ..ops._instead import guard
 from ..ops._operand import tensor_of
 from ..ops._out import take_out

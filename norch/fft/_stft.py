@@ -13,7 +13,7 @@ from ..autograd.levels import holds
 from ..dtype import dtype as DType
 from ..dtype import float64
 from ..errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
-from ..ops._arguments import rename_errors
+from ..ops._entry import rename_errors
 from ..ops._operand import tensor_of
 from ..ops.complex import view_as_real
 from ..ops.composed.pad import pad

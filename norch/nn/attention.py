@@ -9,7 +9,7 @@ from .._package.exports import publish
 from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
-from ..ops._halves import composed
+from ..ops._entry import composed
 from ..ops._operand import tensor_of
 from ..ops.attention import attention_mask
 from ..tensor import Tensor

@@ -12,8 +12,8 @@ from .._package.exports import publish
 from ..autograd import no_grad
 from ..dtype import finfo, float32, promote_types
 from ..errors import DTypeError, ShapeError, stacklevel_of_user
-from ..ops._arguments import rename_errors
 from ..ops._checks import at_least, with_ndim
+from ..ops._entry import rename_errors
 from ..ops.create import eye
 from ..ops.random import randn, randperm
 from ..random import Generator

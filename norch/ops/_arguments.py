@@ -4,14 +4,10 @@ functions made at run time. _operand.py has the helpers of all operations."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
-from .._package.typing import Any, Tensor, TypeVar, overload
+from .._package.typing import Any, Tensor, TypeVar
 from .._tensor.handle import Handle
-from ..autograd.grad_mode import mode
-from ._autocast import in_autocast, policy
-from ._instead import instead, wraps
-from ._operand import RENAMED_ERRORS, renamed_error, tensor_of
+from ._operand import tensor_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,29 +17,6 @@ def tensors_of(values: Any, name: str) -> list[Tensor]:
     if isinstance(values, Handle) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name}: expected a sequence of tensors, not {type(values).__name__}")
     return [tensor_of(x, name) for x in values]
-
-
-@overload
-def rename_errors(function: F) -> F: ...
-@overload
-def rename_errors(function: None = ..., *, autocast: str) -> Callable[[F], F]: ...
-def rename_errors(function: Any = None, *, autocast: str = "") -> Any:
-    """Makes the errors of a composed function name it."""
-    if function is None:
-        return partial(rename_errors, autocast=autocast)
-
-    @wraps(function)
-    def composed(*arguments: Any, **named: Any) -> Any:
-        if mode.casting and autocast and (out := in_autocast(composed, *arguments, **named)) is not None:
-            return out
-        try:
-            return function(*arguments, **named)
-        except RENAMED_ERRORS as error:
-            return instead(
-                composed, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
-            )
-
-    return policy(autocast)(composed)
 
 
 def named_function(function: F, name: str, about: str) -> F:

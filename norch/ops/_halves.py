@@ -1,56 +1,27 @@
 """The rule for float16 and bfloat16: what is composed of several operations is computed in float32 and rounded once.
 
-A function of operations is declared with @composed, and @method(composed=True) for methods: whatever it calls sees
-float32. The kernels of single operations widen inside, and need no declaration. Gradients follow the same rule:
-autograd/derivative.py applies it to gradient functions of more than one operation.
+A function of operations is declared with @composed (_entry.py), and @method(composed=True) for methods: whatever it
+calls sees float32. The kernels of single operations widen inside, and need no declaration. Gradients follow the same
+rule: autograd/derivative.py applies it to gradient functions of more than one operation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 from .._binding.library import constants
-from .._package.typing import Any, TypeVar, overload
+from .._package.typing import Any
 from .._tensor.handle import Handle
-from ..autograd.grad_mode import mode
 from ..autograd.halves import HALVES, widened
-from ._autocast import in_autocast, policy
-from ._instead import instead, wraps
-from ._operand import RENAMED_ERRORS, renamed_error
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_WIDE = tuple(constants[name] for name in ("FLOAT32", "FLOAT64"))
+WIDE = tuple(constants[name] for name in ("FLOAT32", "FLOAT64"))
 
 
-@overload
-def composed(function: F) -> F: ...
-@overload
-def composed(function: None = ..., *, mixed: bool = ..., autocast: str = ...) -> Callable[[F], F]: ...
-def composed(function: Any = None, *, mixed: bool = False, autocast: str = "") -> Any:
-    """rename_errors() of a function that computes: of halves in float32, rounded once. mixed: also beside other
-    floats, by which halves are otherwise promoted, or refused."""
-    if function is None:
-        return partial(composed, mixed=mixed, autocast=autocast)
-
-    @wraps(function)
-    def once(*arguments: Any, **named: Any) -> Any:
-        if mode.casting and autocast and (out := in_autocast(once, *arguments, **named)) is not None:
-            return out
-        try:
-            if (arguments and getattr(arguments[0], "_dtype", -1) in _WIDE) or (
-                kind := _halves_among((*arguments, *named.values()), mixed)
-            ) is None:
-                return function(*arguments, **named)
-            out = function(*map(widened, arguments), **{name: widened(x) for name, x in named.items()})
-            return _rounded(out, kind, (*arguments, *named.values()))
-        except RENAMED_ERRORS as error:
-            return instead(
-                once, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
-            )
-
-    return policy(autocast)(once)
+def rounded_once(function: Any, arguments: tuple[Any, ...], named: dict[str, Any], mixed: bool) -> Any:
+    """What function gives, computed in float32 and rounded once if there are halves among its arguments."""
+    given = (*arguments, *named.values())
+    kind = _halves_among(given, mixed)
+    if kind is None:
+        return function(*arguments, **named)
+    return _rounded(function(*map(widened, arguments), **{name: widened(x) for name, x in named.items()}), kind, given)
 
 
 def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
@@ -73,7 +44,7 @@ def _rounded(out: Any, kind: Any, given: tuple[Any, ...]) -> Any:
     if any(type(x) is type(kind) for x in given):
         return out
     if isinstance(out, Handle):
-        return out.to(kind) if out._dtype == _WIDE[0] else out  # type: ignore[attr-defined]
+        return out.to(kind) if out._dtype == WIDE[0] else out  # type: ignore[attr-defined]
     if isinstance(out, tuple):
         parts = [_rounded(x, kind, ()) for x in out]
         return type(out)(*parts) if hasattr(out, "_fields") else type(out)(parts)

@@ -18,7 +18,8 @@ from ..autograd.view_history import rebase_history
 from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from . import _rows
-from ._arguments import named_function, rename_errors
+from ._arguments import named_function
+from ._entry import rename_errors
 from ._operand import kernel_operand, operand
 
 Function = Callable[..., Any]

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 
-from .._package.typing import Any, Operand, Tensor, TypeVar, overload
+from .._package.typing import Any, Operand, Tensor, TypeVar
 from .._tensor.handle import Handle
-from ..autograd.grad_mode import mode
 from ..errors import Error, rename_error
-from ._autocast import in_autocast, policy
-from ._instead import instead, others, wraps
-from ._out import written
+from ._instead import instead, others
 from .values import number_or_array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,36 +94,3 @@ def refused(function: Any, name: str, is_operator: bool, *given: Any) -> Any:
         if is_operator and not any(hasattr(type(x), "__torch_function__") for x in others(given)):
             return NotImplemented
         raise
-
-
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
-
-
-@overload
-def numpy_names(function: F) -> F: ...
-@overload
-def numpy_names(function: None = ..., *, autocast: str) -> Callable[[F], F]: ...
-def numpy_names(function: Any = None, *, autocast: str = "") -> Any:
-    """Makes function take NumPy's names of its arguments too, as PyTorch's do, and out=."""
-    if function is None:
-        return partial(numpy_names, autocast=autocast)
-
-    @wraps(function)
-    def renamed(*arguments: Any, **named: Any) -> Any:
-        if named:
-            if "out" in named and (out := named.pop("out")) is not None:
-                return written(renamed, arguments, named, out)
-            for theirs, ours in _NUMPY_NAMES.items():
-                if theirs in named:
-                    named[ours] = named.pop(theirs)
-        if mode.casting and autocast and (out := in_autocast(renamed, *arguments, **named)) is not None:
-            return out
-        try:
-            return function(*arguments, **named)
-        except RENAMED_ERRORS as error:
-            return instead(
-                renamed, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
-            )
-
-    renamed.has_out = partial(numpy_names, function, autocast=autocast)  # for take_out()
-    return policy(autocast)(renamed)

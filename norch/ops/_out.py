@@ -2,7 +2,7 @@
 
 take_out() wraps the functions of norch, norch.linalg, norch.fft and norch.special that take out= in PyTorch, where
 these modules collect their names. Methods and operators have no out= and no overhead. Functions with NumPy's argument
-names handle out= in the wrapper that they already have (numpy_names() of _operand.py).
+names handle out= in the wrapper that they already have (numpy_names() of _entry.py).
 """
 
 from __future__ import annotations

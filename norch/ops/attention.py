@@ -20,7 +20,7 @@ from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..random import Generator
 from ._autocast import in_autocast, policy
-from ._halves import composed
+from ._entry import composed
 from ._operand import tensor_of
 from .composed.shape import broadcast_shapes
 from .copy import padded

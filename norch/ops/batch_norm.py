@@ -15,7 +15,7 @@ from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode, no_grad
 from ..autograd.record import record
 from ..errors import ArgumentError, ShapeError
-from ._arguments import rename_errors
+from ._entry import rename_errors
 from ._operand import tensor_of
 from .op import function_op
 

@@ -16,9 +16,9 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.record import record_view
 from ..errors import DTypeError
-from ._arguments import rename_errors
 from ._autocast import in_autocast, policy
 from ._checks import floats_of
+from ._entry import rename_errors
 from ._operand import as_operand, tensor_of
 from .copy import stack
 from .op import METHODS, function_op, method

@@ -19,8 +19,8 @@ from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.record import record
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ._arguments import named_function, rename_errors
-from ._halves import composed
+from ._arguments import named_function
+from ._entry import composed, rename_errors
 from .complex import complex
 from .copy import cat
 from .reduce import sum_over

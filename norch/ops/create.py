@@ -18,7 +18,8 @@ from ..dtype import bool_, check_fits, check_format, contiguous_format, dtype_na
 from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, Error, rename_error
-from ._arguments import named_function, public, rename_errors
+from ._arguments import named_function, public
+from ._entry import rename_errors
 from ._examples import with_example
 from ._operand import tensor_of
 from .values import Tensor, as_asked, common_dtype, finished, tensor

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .._package.typing import Any
-from ._arguments import named_function, rename_errors
+from ._arguments import named_function
+from ._entry import rename_errors
 from .create import empty, empty_strided, full, legacy_tensor, ones, zeros
 from .op import method
 from .values import Tensor, tensor

@@ -14,7 +14,8 @@ from ..autograd.record import record
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._checks import at_least
-from ._operand import as_operand, numpy_names, operand
+from ._entry import numpy_names
+from ._operand import as_operand, operand
 from .copy import cast
 from .op import OPCODES, method
 from .pointwise import abs, ne

@@ -18,9 +18,8 @@ from ..autograd.outlive import outlive_writes
 from ..autograd.record import record
 from ..dtype import finfo, float32
 from ..errors import REFUSALS, ArgumentError, DTypeError, Error, ShapeError
-from ._arguments import rename_errors
 from ._autocast import in_autocast, policy
-from ._halves import composed
+from ._entry import composed, rename_errors
 from ._operand import tensor_of
 from .batch_norm import affine, batch_norm, channels, update
 from .copy import result_type

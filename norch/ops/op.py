@@ -17,13 +17,12 @@ from collections.abc import Callable
 from .._binding.library import lib
 from .._package.typing import Any, Operation, TypeVar, overload
 from ..autograd.derivative import derivative
-from . import _halves, _rows
-from ._arguments import named_function, rename_errors
-from ._autocast import autocast as autocast_first
+from . import _rows
+from ._arguments import named_function
 from ._autocast import policy
+from ._entry import entry
 from ._examples import EXAMPLES, with_example
 from ._inplace_methods import inplace_form
-from ._operand import numpy_names
 from ._rows import OPCODES
 
 Function = Callable[..., Any]
@@ -115,12 +114,12 @@ def method(
 ) -> Any:
     """Decorates a function, or a property, that is a method of Tensor too. name: that of the method, if it differs;
     inplace: Tensor has the in-place method name_ too; composed: of operations that compute (_halves.py), moves: of such
-    as move elements, numpy: after numpy_names(); autocast: its policy (_autocast.py)."""
+    as move elements, numpy: with NumPy's names (_entry.py); autocast: its policy (_autocast.py)."""
     if function is None:
-        wrap: Any = _halves.composed if composed else rename_errors if moves else numpy_names if numpy else None
-        if wrap is None:
-            return lambda function: _declared(autocast_first(autocast)(function) if autocast else function, **declared)
-        return lambda function: _declared(wrap(function, autocast=autocast), **declared)
+        if not (composed or moves or numpy):
+            return lambda function: _declared(function, **declared)
+        options: dict[str, Any] = {"composed": composed, "numpy": numpy, "autocast": autocast}
+        return lambda function: _declared(entry(function, **options), **declared)
     return _declared(function, **declared)
 
 

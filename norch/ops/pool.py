@@ -18,7 +18,7 @@ from ..autograd.record import record
 from ..dtype import int32 as index_dtype
 from ..errors import ArgumentError, ShapeError
 from ._arguments import named_function, optional_results
-from ._halves import composed
+from ._entry import composed
 from ._operand import tensor_of
 from .conv import per_axis, plane_sizes
 

@@ -31,7 +31,8 @@ from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError
 from ..random import Generator, state_of
-from ._arguments import named_function, public, rename_errors
+from ._arguments import named_function, public
+from ._entry import rename_errors
 from ._operand import tensor_of
 from .complex import view_as_complex, view_as_real
 from .composed.shape import broadcast_shapes

@@ -21,8 +21,8 @@ from ..dtype import dtype as DType
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
 from ._arguments import named_function, public
-from ._halves import composed
-from ._operand import as_operand, numpy_names, operand
+from ._entry import numpy_names
+from ._operand import as_operand, operand
 from ._results import aminmax_result, max_result, min_result
 from .copy import cat
 from .op import METHODS, OPCODES, method, op
@@ -420,7 +420,7 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
 
     example = f">>> norch.{name}_mean(norch.tensor([1.0, 2.0, 3.0]))\n(tensor(1.), tensor(2.))\n"
     both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).\n\n{example}")
-    return method(numpy_names(named_function(moment, name, about))), numpy_names(composed(both))
+    return method(numpy_names(named_function(moment, name, about))), numpy_names(composed=True)(both)
 
 
 var, var_mean = _moment(
@@ -442,8 +442,7 @@ std, std_mean = _moment(
 )
 
 
-@method(numpy=True)
-@composed(autocast="- float32")
+@method(numpy=True, composed=True, autocast="- float32")
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
 

@@ -19,8 +19,8 @@ from ..autograd.outlive import snapshot
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import DTypeError
-from ._arguments import named_function, public, rename_errors
-from ._halves import composed
+from ._arguments import named_function, public
+from ._entry import rename_errors
 from ._operand import as_operand
 from ._results import cummax_result, cummin_result
 from .complex import complex
@@ -154,8 +154,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     return _running(_cumsum, "cumsum", input, dim, dtype)
 
 
-@method(numpy=True)
-@composed(autocast="- float32")
+@method(numpy=True, composed=True, autocast="- float32")
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype.
 
@@ -165,8 +164,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     return _running(_cumprod, "cumprod", input, dim, dtype)
 
 
-@method(numpy=True)
-@composed
+@method(numpy=True, composed=True)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its
     own.

@@ -14,7 +14,8 @@ from ..autograd.record import record
 from ..dtype import int32
 from ..dtype import int64 as int64_
 from ..errors import ArgumentError, BoundsError, ShapeError
-from ._arguments import public, rename_errors
+from ._arguments import public
+from ._entry import rename_errors
 from ._operand import as_operand, tensor_of
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type

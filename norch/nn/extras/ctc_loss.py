@@ -13,7 +13,7 @@ from ...autograd.grad_mode import mode, no_grad
 from ...autograd.record import is_recorded, record
 from ...dtype import float32, float64, int64
 from ...errors import ArgumentError, ShapeError
-from ...ops._halves import composed
+from ...ops._entry import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.pad import pad
 from ...ops.copy import cat, stack

@@ -12,8 +12,8 @@ from ...autograd.outlive import outlive_writes
 from ...dtype import dtype as DType
 from ...dtype import int64
 from ...errors import ArgumentError, ShapeError, one_of
-from ...ops._arguments import rename_errors
 from ...ops._checks import with_ndim
+from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
 from ...ops.create import arange, ones_like
 from ...ops.values import tensor

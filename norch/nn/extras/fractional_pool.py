@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import ArgumentError, ShapeError
-from ...ops._arguments import rename_errors
+from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
 from ...ops.conv import per_axis
 from ...ops.copy import cat

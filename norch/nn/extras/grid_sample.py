@@ -12,7 +12,7 @@ from typing import Any
 from ..._binding.numbers import int64 as int_
 from ...dtype import float32, float64, int64
 from ...errors import DTypeError, ShapeError, one_of
-from ...ops._halves import composed
+from ...ops._entry import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.grid import meshgrid
 from ...ops.copy import cat, stack

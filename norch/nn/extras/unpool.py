@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ...errors import ArgumentError, ShapeError
-from ...ops._arguments import rename_errors, tensors_of
+from ...ops._arguments import tensors_of
+from ...ops._entry import rename_errors
 from ...ops.conv import per_axis
 from ...ops.pool import Sizes
 from ...tensor import Tensor

@@ -28,10 +28,10 @@ from ...errors import (
 )
 from ...ops import activation as _rows
 from ...ops import softmax as _softmax
-from ...ops._arguments import named_function, rename_errors
+from ...ops._arguments import named_function
 from ...ops._autocast import in_autocast, policy
 from ...ops._checks import floats_of
-from ...ops._halves import composed
+from ...ops._entry import composed, rename_errors
 from ...ops._inplace_methods import inplace_form
 from ...ops._instead import instead
 from ...ops._operand import as_operand, tensor_of

@@ -7,7 +7,7 @@ from ..._binding.numbers import int64 as int_
 from ...autograd.levels import holds
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._halves import composed
+from ...ops._entry import composed
 from ...ops._operand import tensor_of
 from ...ops.copy import cat
 from ...ops.cross_entropy import cross_entropy as _of_rows

@@ -7,8 +7,9 @@ from typing import Any
 from ..._binding.numbers import flag
 from ...dtype import float32, promote_types
 from ...errors import ArgumentError
-from ...ops._arguments import named_function, rename_errors
+from ...ops._arguments import named_function
 from ...ops._checks import at_least
+from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
 from ...ops.create import ones_like
 from ...ops.dropout import dropped

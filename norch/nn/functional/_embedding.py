@@ -7,7 +7,7 @@ from ..._binding.numbers import int64 as int_
 from ...autograd import no_grad
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._arguments import rename_errors
+from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
 from ...ops.index import embedding_rows
 from ...ops.norm import vector_norm

@@ -17,7 +17,7 @@ from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
 from ...ops._checks import at_least, real_of
-from ...ops._halves import composed
+from ...ops._entry import composed
 from ...ops._operand import as_operand, tensor_of
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import ArgumentError
 from ...ops._checks import at_least, real_of
-from ...ops._halves import composed
+from ...ops._entry import composed
 from ...ops._operand import tensor_of
 from ...ops._out import written
 from ...ops.composed.pad import pad

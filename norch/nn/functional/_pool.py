@@ -8,7 +8,7 @@ from typing import Any, cast
 from ...dtype import check_numbers
 from ...errors import ArgumentError
 from ...ops._arguments import named_function
-from ...ops._halves import composed
+from ...ops._entry import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
 from ...ops.conv import per_axis

@@ -12,9 +12,8 @@ from typing import Any
 from ...autograd.differentiable import differentiable
 from ...dtype import float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
-from ...ops._arguments import rename_errors
 from ...ops._checks import with_ndim
-from ...ops._halves import composed
+from ...ops._entry import composed, rename_errors
 from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ...ops.composed.pad import pad

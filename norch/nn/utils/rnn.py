@@ -9,7 +9,8 @@ from ..._package.exports import publish
 from ...dtype import dtype as DType
 from ...dtype import float16, float32, float64, int8, int16, int32, int64, uint8
 from ...errors import ArgumentError, ShapeError, one_of
-from ...ops._arguments import named_function, rename_errors, tensors_of
+from ...ops._arguments import named_function, tensors_of
+from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
 from ...ops.composed.pad import pad
 from ...ops.copy import stack

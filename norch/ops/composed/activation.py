@@ -6,8 +6,8 @@ from ..._package.typing import Tensor
 from ...dtype import check_numbers
 from ...errors import DTypeError, ShapeError
 from .. import activation
-from .._arguments import rename_errors
 from .._checks import floats_of, numbers_of
+from .._entry import rename_errors
 from .._operand import as_operand
 from ..op import method
 from ..view import connect

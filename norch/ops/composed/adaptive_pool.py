@@ -8,7 +8,7 @@ from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
 from ...errors import ShapeError
 from .._arguments import named_function, optional_results
-from .._halves import composed
+from .._entry import composed
 from .._operand import tensor_of
 from ..conv import per_axis
 from ..pool import Window, avg_over, in_volume, max_with_indices

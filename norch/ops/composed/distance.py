@@ -10,7 +10,7 @@ from ...autograd.grad_mode import mode
 from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError, one_of
 from .._checks import at_least, floats_of, with_ndim
-from .._halves import composed
+from .._entry import composed
 from .._operand import as_operand
 from ..copy import cat, result_type
 from ..create import triu_indices

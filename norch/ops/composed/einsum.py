@@ -28,7 +28,7 @@ from ...dtype import promote_types
 from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._autocast import in_autocast, policy
 from .._checks import on_one_device
-from .._halves import composed
+from .._entry import composed
 from .._operand import as_operand
 from ..matmul import product
 from ..pointwise import mul

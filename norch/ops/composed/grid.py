@@ -14,9 +14,9 @@ from ..._package.typing import Any, Tensor
 from ...autograd.levels import holds
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of, stacklevel_of_user
-from .._arguments import rename_errors, tensors_of
+from .._arguments import tensors_of
 from .._checks import on_one_device, with_ndim
-from .._halves import composed
+from .._entry import composed, rename_errors
 from .._operand import as_operand, tensor_of
 from ..copy import cast, cat, stack
 from ..create import empty, ones_like

@@ -7,7 +7,7 @@ from ...autograd.levels import occurs
 from ...dtype import check_fits, int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import floats_of, numbers_of
-from .._halves import composed
+from .._entry import composed
 from .._operand import as_operand
 from ..copy import cat, result_type
 from ..op import method

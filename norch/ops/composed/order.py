@@ -10,8 +10,9 @@ from ...autograd.differentiable import differentiable
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
-from .._arguments import optional_results, public, rename_errors
+from .._arguments import optional_results, public
 from .._checks import at_least
+from .._entry import rename_errors
 from .._operand import as_operand
 from .._results import kthvalue_result, mode_result
 from ..copy import cat

@@ -11,8 +11,7 @@ from ...autograd.derivative import derivative
 from ...autograd.levels import BatchedBase
 from ...autograd.record import record
 from ...errors import ArgumentError, ShapeError
-from .._arguments import rename_errors
-from .._halves import composed
+from .._entry import composed, rename_errors
 from .._operand import tensor_of
 from ..copy import cat, clone, padded
 from ..op import OPCODES

@@ -16,7 +16,7 @@ from ...errors import ArgumentError, DTypeError
 from .. import pointwise as rows
 from .._arguments import named_function, public
 from .._checks import check_count, floats_of, numbers_of, real_of
-from .._halves import composed
+from .._entry import composed
 from .._inplace_methods import inplace_form
 from .._operand import as_operand
 from .._results import frexp_result

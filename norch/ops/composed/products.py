@@ -19,7 +19,7 @@ from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._autocast import in_autocast
 from .._checks import on_one_device
-from .._halves import composed
+from .._entry import composed
 from .._operand import as_operand
 from ..copy import stack
 from ..create import eye

@@ -18,8 +18,9 @@ from ...autograd.differentiable import differentiable
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._arguments import named_function, rename_errors, tensors_of
+from .._arguments import named_function, tensors_of
 from .._checks import at_least
+from .._entry import rename_errors
 from .._inplace_methods import inplace_view
 from .._operand import as_operand, tensor_of
 from ..copy import cast, cat, clone, clone_for, contiguous

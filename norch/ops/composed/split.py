@@ -10,8 +10,9 @@ from ..._package.typing import Any, Tensor
 from ..._tensor.handle import Handle
 from ...autograd.record import record_view
 from ...errors import ArgumentError, BoundsError, Error, ShapeError
-from .._arguments import named_function, rename_errors
+from .._arguments import named_function
 from .._checks import at_least, check_count
+from .._entry import rename_errors
 from .._operand import tensor_of
 from ..op import method
 from ..view import END, Region, axis, select, slice_

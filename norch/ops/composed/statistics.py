@@ -10,7 +10,7 @@ from ...dtype import dtype as DType
 from ...dtype import get_default_dtype, promote_types
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from .._checks import numbers_of
-from .._halves import composed
+from .._entry import composed
 from .._operand import as_operand
 from ..complex import complex
 from ..matmul import matmul

@@ -1,0 +1,74 @@
+"""What comes before the body of a function of several operations: one wrapper, with what its declaration asks for.
+
+    @rename_errors                  its errors name it
+    @composed                       16-bit floats, too, are computed in float32 and rounded once (_halves.py)
+    @numpy_names                    it takes NumPy's names of its arguments, too, and out=
+    @composed(autocast="lower")     each takes a policy of autocast (_autocast.py)
+
+Objects with __torch_function__ are noticed where such a function refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from .._package.typing import Any, TypeVar, overload
+from ..autograd.grad_mode import mode
+from ._autocast import in_autocast, policy
+from ._halves import WIDE, rounded_once
+from ._instead import instead, wraps
+from ._operand import RENAMED_ERRORS, renamed_error
+from ._out import written
+
+F = TypeVar("F", bound=Callable[..., Any])
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
+
+
+def entry(
+    function: Any, *, composed: bool = False, mixed: bool = False, numpy: bool = False, autocast: str = ""
+) -> Any:
+    """The function that users call. mixed: halves are computed in float32 also beside other floats, by which they are
+    otherwise promoted, or refused."""
+
+    @wraps(function)
+    def entered(*arguments: Any, **named: Any) -> Any:
+        if named and numpy:
+            if "out" in named and (out := named.pop("out")) is not None:
+                return written(entered, arguments, named, out)
+            for theirs, ours in _NUMPY_NAMES.items():
+                if theirs in named:
+                    named[ours] = named.pop(theirs)
+        if mode.casting and autocast and (out := in_autocast(entered, *arguments, **named)) is not None:
+            return out
+        try:
+            if composed and not (arguments and getattr(arguments[0], "_dtype", -1) in WIDE):
+                return rounded_once(function, arguments, named, mixed)
+            return function(*arguments, **named)
+        except RENAMED_ERRORS as error:
+            return instead(
+                entered, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
+            )
+
+    if numpy:  # for take_out()
+        entered.has_out = partial(entry, function, composed=composed, mixed=mixed, numpy=True, autocast=autocast)
+    return policy(autocast)(entered)
+
+
+class _Decorator:
+    """Makes the entry() of a function, which follows, or options of it and then the function."""
+
+    def __init__(self, **asked: Any):
+        self._asked = asked
+
+    @overload
+    def __call__(self, function: F) -> F: ...
+    @overload
+    def __call__(self, function: None = ..., **options: Any) -> Callable[[F], F]: ...
+    def __call__(self, function: Any = None, **options: Any) -> Any:
+        return partial(self, **options) if function is None else entry(function, **self._asked, **options)
+
+
+rename_errors: _Decorator = _Decorator()
+composed: _Decorator = _Decorator(composed=True)
+numpy_names: _Decorator = _Decorator(numpy=True)
