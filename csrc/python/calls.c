@@ -2,6 +2,7 @@
  * converts each to the C type of the parameter, or raises an exception that names the call, what it expected and what
  * it got. make_calls.py generates the builtins from the prototypes of norch.h, into calls.inc; the functions here
  * convert. */
+#include <math.h>
 #include <string.h>
 
 #include "../core/memory.h"
@@ -152,23 +153,68 @@ static void *py_dtypes_seen(void *self, void *const *given, nr_ssize n) { /* by 
 /* ---- rows of ops.def as functions: the call and, if a gradient is wanted, the node ------------------------- */
 
 enum { ROW_OP, ROW_CLASS, ROW_SELECTIONS, ROW_CASTS };
+enum { FLOATS, INTEGERS, BOOLS, KINDS_OF_NUMBERS };
+static void *numbers[KINDS_OF_NUMBERS]; /* dicts of Python numbers and their tensors: norch/ops/_operand.py fills them */
+
+/* bind_numbers(floats, integers, bools): the dicts in which calls of rows find numbers. */
+NR_BUILTIN(bind_numbers) {
+    if (!nr_counted("bind_numbers", KINDS_OF_NUMBERS, n)) return NULL;
+    for (int i = 0; i < KINDS_OF_NUMBERS; i++) numbers[i] = Py_XNewRef(given[i]); /* for the life of the process */
+    return Py_NewRef(NR_NONE);
+}
+
+/* A new reference to the tensor that is kept for a Python number; NULL for other objects, and where none is kept. */
+static void *tensor_of_number(void *x) {
+    const void *type = ((const nr_object *)x)->type;
+    void *kept = NULL;
+    if (type == NR_AT(PyFloat_Type)) {
+        const double value = PyFloat_AsDouble(x);
+        if (value == value && (value != 0 || !signbit(value))) kept = numbers[FLOATS]; /* a dict takes -0.0 for 0.0 */
+    } else if (type == NR_AT(PyLong_Type)) {
+        kept = numbers[INTEGERS];
+    } else if (type == NR_AT(PyBool_Type)) {
+        kept = numbers[BOOLS];
+    }
+    return kept ? Py_XNewRef(PyDict_GetItemWithError(kept, x)) : NULL;
+}
+
+/* Puts what calls take into the places of a row's inputs: of numbers beside a tensor the tensors that are kept. Returns
+ * how many of those must be released; -1 where the caller has to convert an input. */
+static int32_t take_inputs(void *const *given, int64_t inputs, void **taken, void **made) {
+    int32_t count = 0;
+    for (int64_t i = 0; i < inputs; i++) {
+        taken[i] = given[i];
+        if (((const nr_object *)given[i])->type == nr_tensor_class) continue;
+        taken[i] = count < inputs - 1 ? tensor_of_number(given[i]) : NULL;
+        if (taken[i]) {
+            made[count++] = taken[i];
+            continue;
+        }
+        while (count > 0) Py_DecRef(made[--count]);
+        return -1;
+    }
+    return count;
+}
 
 /* The call of a form of row on `inputs` tensors and further arguments, with its node. converts: the caller converts what
- * is no tensor, or what autocast casts, and calls again; it gets NotImplemented. */
+ * is neither a tensor nor a number that is kept, or what autocast casts, and calls again; it gets NotImplemented. */
 static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *given,
                              nr_ssize n) {
-    void *arguments[6] = {row->held[ROW_OP]};
+    void *arguments[6] = {row->held[ROW_OP]}, *made[2];
     const int modes = nr_modes();
+    int32_t count = 0;
     if (n < inputs || n > 5) return nr_counted("operation", inputs, n), NULL;
     if (converts && modes & NR_CASTING && modes & PyLong_AsLongLong(row->held[ROW_CASTS]))
         return Py_NewRef(NR_NOT_IMPLEMENTED);
-    for (int64_t i = 0; converts && i < inputs; i++)
-        if (((const nr_object *)given[i])->type != nr_tensor_class) return Py_NewRef(NR_NOT_IMPLEMENTED);
     for (int64_t i = 0; i < n; i++) arguments[i + 1] = given[i];
+    if (converts && (count = take_inputs(given, inputs, arguments + 1, made)) < 0)
+        return PyErr_Occurred() ? NULL : Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *out = call(NULL, arguments, n + 1);
-    if (!out || row->held[ROW_CLASS] == NR_NONE || modes & NR_UNRECORDED) return out;
-    return nr_record(out, row->held[ROW_CLASS], row->held[ROW_SELECTIONS], given, inputs, given + inputs, n - inputs,
-                     inputs > 1 && out->mixed);
+    if (out && row->held[ROW_CLASS] != NR_NONE && !(modes & NR_UNRECORDED))
+        out = nr_record(out, row->held[ROW_CLASS], row->held[ROW_SELECTIONS], arguments + 1, inputs, given + inputs,
+                        n - inputs, inputs > 1 && out->mixed);
+    while (count > 0) Py_DecRef(made[--count]);
+    return out;
 }
 
 #define FORMS(FORM) FORM(unary, 1) FORM(binary, 2) FORM(ternary, 3) FORM(reduce, 1)

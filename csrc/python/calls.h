@@ -52,9 +52,8 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * slices, ... and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor, whether its memory is
  * read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). modes()
- * (modes.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(): calls.c. set_batched(),
- * sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c.
- * mpi_all_reduce(): mpi.c. */
+ * (modes.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(), bind_numbers(): calls.c.
+ * set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c. mpi_all_reduce(): mpi.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
     ROW(to_list)             \
@@ -87,6 +86,7 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(view_class)          \
     ROW(gradients)           \
     ROW(operation)           \
+    ROW(bind_numbers)        \
     ROW(set_batched)         \
     ROW(sample_of)           \
     ROW(ordinary_lookup)     \

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from .._package.typing import Any, Operand, Tensor, TypeVar
+from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..errors import Error, rename_error
 from ._instead import instead, others
@@ -13,9 +14,10 @@ from .values import number_or_array
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Python numbers as 0-d tensors, by type and value, for kernels to read. They are not handed out: a write to one would
-# change the number for the rest of the process. The key holds the repr of floats because 0.0 == -0.0 and nan != nan.
-_numbers: dict[Any, Any] = {}
-_LIMIT = 1024
+# change the number for the rest of the process. The keys of -0.0 and NaN are texts because 0.0 == -0.0 and nan != nan.
+_numbers: dict[type, dict[Any, Any]] = {float: {}, int: {}, bool: {}}
+_LIMIT = 512  # of each type
+lib.norch_bind_numbers(*_numbers.values())  # calls of rows look there first
 
 
 def operand(value: Operand, name: str = "tensor") -> Tensor:
@@ -26,19 +28,16 @@ def operand(value: Operand, name: str = "tensor") -> Tensor:
     """
     if isinstance(value, Handle):
         return value
-    kind = type(value)
-    if kind is float:
-        key: Any = repr(value) if value == 0 or value != value else value
-    else:
-        key = (kind, value) if kind is int or kind is bool else None
-    known = _numbers.get(key) if key is not None else None
-    if known is not None:
-        return known
-    made = number_or_array(value, name)
-    if key is not None:
-        if len(_numbers) >= _LIMIT:
-            _numbers.clear()
-        _numbers[key] = made
+    kept = _numbers.get(type(value))
+    if kept is None:
+        return number_or_array(value, name)
+    key: Any = repr(value) if value != value or (value == 0 and repr(value) == "-0.0") else value
+    made = kept.get(key)
+    if made is None:
+        made = number_or_array(value, name)
+        if len(kept) >= _LIMIT:
+            kept.clear()
+        kept[key] = made
     return made
 
 

@@ -8,6 +8,7 @@ names handle out= in the wrapper that they already have (numpy_names() of _entry
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 
 from .._binding.library import lib
 from .._package.typing import TYPE_CHECKING, Any
@@ -101,8 +102,8 @@ def _with_out(function: Any, name: str, module: str) -> Function:
     elif code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
         made = _of_any(function)
     else:
-        made = (_ROWS if is_row(function) else _WRAPPERS)[count, options](function)
         names = code.co_varnames[: count + options]
+        made = (_ROWS if is_row(function) else _WRAPPERS)[count, options](function, names[-1])
         own = made.__code__.co_varnames[count + options + 2 :]
         made.__code__ = made.__code__.replace(co_varnames=(*names[:count], "more", *names[count:], "out", *own))
         made.__defaults__ = (*(function.__defaults__ or ()), *made.__defaults__)
@@ -121,7 +122,7 @@ _TAKES_MORE = 4 | 8  # of code.co_flags: *arguments, **named
 # A TypeError may be of an object with __torch_function__: instead().
 
 
-def _of_one(function: Function) -> Any:
+def _of_one(function: Function, name: str) -> Any:
     def made(x: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x) if out is None and more is ... else _asked(function, (x,), more, out)
@@ -131,7 +132,7 @@ def _of_one(function: Function) -> Any:
     return made
 
 
-def _of_two(function: Function) -> Any:
+def _of_two(function: Function, name: str) -> Any:
     def made(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x, y) if out is None and more is ... else _asked(function, (x, y), more, out)
@@ -141,7 +142,7 @@ def _of_two(function: Function) -> Any:
     return made
 
 
-def _of_three(function: Function) -> Any:
+def _of_three(function: Function, name: str) -> Any:
     def made(x: Any, y: Any, z: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x, y, z) if out is None and more is ... else _asked(function, (x, y, z), more, out)
@@ -151,33 +152,32 @@ def _of_three(function: Function) -> Any:
     return made
 
 
-def _of_two_and_option(function: Function) -> Any:
+def _of_two_and_option(function: Function, name: str) -> Any:
     def made(x: Any, y: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
         try:
             if out is None and more is ... and option is ...:
                 return function(x, y)
-            return _asked(function, (x, y), more, out, option)
+            return _asked(function, (x, y), more, out, _options(name, option))
         except TypeError as error:
-            return instead(made, (x, y), _options(function, option, out), error)
+            return instead(made, (x, y), _options(name, option, out), error)
 
     return made
 
 
-def _of_three_and_option(function: Function) -> Any:
+def _of_three_and_option(function: Function, name: str) -> Any:
     def made(x: Any, y: Any, z: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
         try:
             if out is None and more is ... and option is ...:
                 return function(x, y, z)
-            return _asked(function, (x, y, z), more, out, option)
+            return _asked(function, (x, y, z), more, out, _options(name, option))
         except TypeError as error:
-            return instead(made, (x, y, z), _options(function, option, out), error)
+            return instead(made, (x, y, z), _options(name, option, out), error)
 
     return made
 
 
-def _options(function: Any, option: Any, out: Any) -> dict[str, Any]:
-    code = code_of(function)
-    named = {} if option is ... else {code.co_varnames[code.co_argcount]: option}
+def _options(name: str, option: Any, out: Any = None) -> dict[str, Any]:
+    named = {} if option is ... else {name: option}
     return named if out is None else {**named, "out": out}
 
 
@@ -191,7 +191,7 @@ def _of_any(function: Function) -> Any:
     return made
 
 
-def _row_of_one(function: Any) -> Any:
+def _row_of_one(function: Any, name: str) -> Any:
     call = function.call
 
     def made(x: Any, more: Any = ..., out: Any = None) -> Any:
@@ -205,7 +205,7 @@ def _row_of_one(function: Any) -> Any:
     return made
 
 
-def _row_of_two(function: Any) -> Any:
+def _row_of_two(function: Any, name: str) -> Any:
     call = function.call
 
     def made(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
@@ -237,9 +237,7 @@ def code_of(function: Any) -> Any:
     return code_of(function)
 
 
-def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, option: Any = ...) -> Any:
-    code = code_of(function)
-    named = {} if option is ... else {code.co_varnames[code.co_argcount]: option}
+def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, named: Any = MappingProxyType({})) -> Any:
     if more is not ...:
         return function(*arguments, more, **named)  # which says that it takes less
     return function(*arguments, **named) if out is None else written(function, arguments, named, out)

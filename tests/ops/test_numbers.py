@@ -36,11 +36,18 @@ def overwrite(result: Any) -> None:
 def changed_numbers() -> list[str]:
     """The kept numbers that no longer hold their value."""
     changed = []
-    for key, kept in _operand._numbers.items():
-        wanted = key[1] if isinstance(key, tuple) else float(key)
-        if kept.item() != wanted and wanted == wanted:
-            changed.append(f"{wanted!r} holds {kept.item()!r}")
+    for kind, kept in _operand._numbers.items():
+        for key, x in kept.items():
+            wanted = kind(key)
+            if x.item() != wanted and wanted == wanted:
+                changed.append(f"{wanted!r} holds {x.item()!r}")
     return changed
+
+
+def forget() -> None:
+    """Drops all kept numbers."""
+    for kept in _operand._numbers.values():
+        kept.clear()
 
 
 def functions() -> list[tuple[str, Callable[..., Any]]]:
@@ -78,7 +85,7 @@ def attempt(function: Callable[..., Any], given: Iterable[Any], **options: Any) 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_no_function_hands_out_a_kept_number(number: Any) -> None:
     wrong = []
-    _operand._numbers.clear()
+    forget()
     for each in NUMBERS:
         _operand.operand(each)
     with warnings.catch_warnings():
@@ -89,7 +96,7 @@ def test_no_function_hands_out_a_kept_number(number: Any) -> None:
                     attempt(function, given, **options)
                 if options and changed_numbers():
                     wrong.append(f"{name}: {', '.join(changed_numbers())}")
-                    _operand._numbers.clear()
+                    forget()
     assert not wrong, "\n".join(wrong)
 
 
@@ -97,6 +104,19 @@ def test_numbers_survive_what_is_written_into_results() -> None:
     F.hardsigmoid(0.5, inplace=True)
     norch.positive(2.0).add_(1)
     assert (norch.ones(1) * 0.5).item() == 0.5 and (norch.ones(1) * 2.0).item() == 2
+
+
+@pytest.mark.parametrize("first, then", [(0.0, -0.0), (-0.0, 0.0), (1, True), (True, 1), (1, 1.0), (1.0, 1), (0, -0.0)])
+def test_a_kept_number_stands_for_no_other_that_is_equal(first: Any, then: Any) -> None:
+    """Python's dicts take -0.0 for 0.0, and True for 1."""
+    forget()
+    x = norch.tensor([1, 2], dtype=norch.uint8)
+    for number in (first, then, first, then):
+        out = x * number
+        assert out.dtype is (norch.float32 if type(number) is float else norch.uint8)
+        assert str(out[0].item()) == str(number * 1)
+        condition = norch.tensor([True, False])
+        assert str(norch.where(condition, number, x.bool())[0].item()) == str(number)
 
 
 def test_a_number_is_not_pinned() -> None:
@@ -107,7 +127,7 @@ def test_a_number_is_not_pinned() -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_no_gradient_is_a_kept_number(number: Any) -> None:
     """Gradients that a user may write to: of each function of two tensors, one of which is a number."""
-    _operand._numbers.clear()
+    forget()
     for _, function in functions():
         for at in (0, 1):
             x = norch.tensor(0.25, requires_grad=True)
