@@ -168,8 +168,11 @@ def fill_(x: Tensor, value: Any) -> Tensor:
     number, value = value, kernel_operand(value, "fill_")
     if isinstance(number, (int, float)):
         check_fits(number, x.dtype, "fill_")
-    else:
-        check_scalar(value, x, "fill_")
+        check_writable(x, "fill_")
+        lib.norch_copy(x, value)
+        finish_write(x, None)
+        return x
+    check_scalar(value, x, "fill_")
     if value.ndim:
         raise ArgumentError(f"fill_: expected a number or a 0-d tensor, got shape {tuple(value.shape)}")
     return copy_(x, value)

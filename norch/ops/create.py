@@ -21,7 +21,7 @@ from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import named_function, public
 from ._entry import rename_errors
 from ._examples import with_example
-from ._operand import tensor_of
+from ._operand import operand, tensor_of
 from .values import Tensor, as_asked, common_dtype, finished, tensor
 from .view import sizes
 
@@ -94,7 +94,8 @@ def empty(
     """
     if memory_format is not None:
         check_format(memory_format, "empty")
-    out = lib.norch_empty(sizes(shape, size), dtype_or_default(dtype).code, device_code(device))
+    wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
+    out = lib.norch_empty(sizes(shape, size), wanted.code, device_code(device))
     return (
         as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
     )
@@ -120,7 +121,9 @@ def empty_strided(
     if min(steps, default=0) < 0:
         raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
     reach = sum((int64(count, "empty_strided: size") - 1) * step for count, step in zip(size, steps))
-    out = empty(0 if 0 in size else reach + 1, dtype=dtype, device=device).as_strided(size, steps)
+    count = 0 if 0 in size else reach + 1
+    out = lib.norch_empty((count,), dtype_or_default(dtype).code, device_code(device))
+    out = lib.norch_as_strided(out, tuple(size), steps, 0)
     return (
         as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
     )
@@ -143,7 +146,10 @@ def full(
             [7, 7]])
     """
     fill_value = number_of(fill_value, "full")
-    wanted = common_dtype({type(fill_value)}) if dtype is None else dtype_named(dtype)
+    if dtype is not None:
+        wanted = dtype_named(dtype)
+    else:
+        wanted = get_default_dtype() if type(fill_value) is float else common_dtype({type(fill_value)})
     if type(fill_value) is complex:
         out = lib.norch_empty(sizes((size,)), wanted.code, device_code(device))
         out = out.fill_(fill_value)
@@ -228,9 +234,13 @@ def full_like(
     >>> norch.full_like(norch.ones(2, 3).T, 7.0).stride()
     (1, 3)
     """
-    plain = type(input) is _handle.result_class and dtype is device is layout is memory_format is None
-    if plain and type(fill_value) is float and input.dtype.is_floating_point:
-        out = _full_like("full_like", input, -1, fill_value, 0)
+    plain = type(input) is _handle.result_class and device is layout is memory_format is None
+    if plain and (type(fill_value) is float or (type(fill_value) is int and -_FAR < fill_value < _FAR)):
+        plain = (wanted := input.dtype if dtype is None else dtype_named(dtype)).is_floating_point
+    else:
+        plain = False
+    if plain:
+        out = _full_like("full_like", input, wanted.code, fill_value, 0)
         return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
     return _constant_like(
         "full_like", input, fill_value, dtype, device, requires_grad, memory_format, layout, pin_memory
@@ -284,8 +294,8 @@ def _filled_like(name: str, value: int, what: str) -> Any:
         pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        if type(input) is _handle.result_class and dtype is device is layout is memory_format is None:
-            out = _full_like(name, input, -1, real, value)
+        if type(input) is _handle.result_class and device is layout is memory_format is None:
+            out = _full_like(name, input, -1 if dtype is None else dtype_named(dtype).code, real, value)
             return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
         return _constant_like(name, input, value, dtype, device, requires_grad, memory_format, layout, pin_memory)
 
@@ -327,6 +337,7 @@ def empty_like(
 
 
 _FAR = 1 << 52  # integers that doubles hold, and so do their sums
+_EXACT = (None, norch_int64, float32, float64)  # dtypes that such integers fit
 
 
 # ---- ranges -----------------------------------------------------------------------------------------------------
@@ -350,11 +361,12 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    if type(start) is type(end) is type(step) is int and dtype is None and 0 <= start <= end < _FAR and 0 < step < _FAR:
-        out = lib.norch_arange((end - start + step - 1) // step, norch_int64.code, start, step, start, step)
+    wanted = None if dtype is None else dtype_named(dtype)
+    if type(start) is type(end) is type(step) is int and wanted in _EXACT and 0 <= start <= end < _FAR > step > 0:
+        code = (wanted or norch_int64).code
+        out = lib.norch_arange((end - start + step - 1) // step, code, start, step, start, step)
         return finished(out, device, requires_grad, layout, pin_memory)
     start, end, step = (number_of(x, "arange") for x in (start, end, step))
-    wanted = None if dtype is None else dtype_named(dtype)
     if (
         wanted is norch_int64 and _is_finite(start) and _is_finite(end) and _is_finite(step)
     ):  # as PyTorch, for int64 alone
@@ -501,8 +513,8 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    out = zeros(n, n if m is None else m, dtype=dtype, device=device)
-    out.diagonal().fill_(1)
+    out = lib.norch_full((n, n if m is None else m), dtype_or_default(dtype).code, 0.0, 0, device_code(device))
+    lib.norch_copy(lib.norch_diagonal(out, 0, 0, 1), operand(1))
     return (
         as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
     )

@@ -35,7 +35,7 @@ __all__ = [
 
 
 KINDS = {name[6:]: number for name, number in constants.items() if name.startswith("INDEX_")}
-_GET, _FILL, PUT, PUT_ADD = (KINDS[name] for name in ("GET", "FILL", "PUT", "PUT_ADD"))
+_GET, _SELECT, _FILL, PUT, PUT_ADD = (KINDS[name] for name in ("GET", "SELECT", "FILL", "PUT", "PUT_ADD"))
 _IN_BRACKETS = (_GET, PUT, PUT_ADD)
 
 
@@ -131,7 +131,8 @@ class MaskIndex(AdvancedIndex):
 
 
 def _read(x: Tensor, index: AdvancedIndex, kind: int) -> Tensor:
-    return lib.norch_index_get(x, kind, index.on_device_of(x, kind), index.axes, index.named, index.lead)
+    indices = index.on_device_of(x, kind) if x._device_type else index.indices
+    return lib.norch_index_get(x, kind, indices, index.axes, index.named, index.lead)
 
 
 def index_read(x: Tensor, index: AdvancedIndex, kind: int = _GET) -> Tensor:
@@ -209,13 +210,16 @@ _WRITES = {PUT_ADD: _IndexAdd, KINDS["ADD"]: _IndexAdd, _FILL: _IndexFill}
 
 def along_axis(x: Tensor, dim: Any, index: Tensor, name: str) -> tuple[Any, AdvancedIndex]:
     """x, of at least one dimension, and its elements at a 1-d index along dim."""
-    index = check_index(index, name)
+    if not isinstance(index, Handle):
+        check_index(index, name)
     axis = axis_of(dim, x.ndim, name)
-    if index.ndim > 1:
-        raise ShapeError(f"{name}: the index must have at most one dimension, not {index.ndim}")
-    if x.ndim == 0 and index.numel() != 1:
-        raise ShapeError(f"{name}: {index.numel()} indices into a 0-d tensor; only one is possible")
-    return x if x.ndim else x.view(1), AdvancedIndex((index if index.ndim else index.view(1),), (axis,), axis)
+    if index.ndim != 1 or not x.ndim:
+        if index.ndim > 1:
+            raise ShapeError(f"{name}: the index must have at most one dimension, not {index.ndim}")
+        if x.ndim == 0 and index.numel() != 1:
+            raise ShapeError(f"{name}: {index.numel()} indices into a 0-d tensor; only one is possible")
+        x, index = x if x.ndim else x.view(1), index if index.ndim else index.view(1)
+    return x, AdvancedIndex((index,), (axis,), axis)
 
 
 def without_axis(out: Tensor, x: Tensor) -> Tensor:
@@ -231,8 +235,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     tensor([2, 0])
     """
     x = as_operand(input, "index_select")
-    whole, at = along_axis(x, dim, check_index(index, "index_select"), "index_select")
-    return without_axis(index_read(whole, at, KINDS["SELECT"]), x)
+    whole, at = along_axis(x, dim, index, "index_select")
+    return without_axis(index_read(whole, at, _SELECT), x)
 
 
 def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from .._binding.library import lib
 from .._package.typing import Any
 from ._arguments import named_function
 from ._entry import rename_errors
+from .._tensor import handle as _handle
+from ._arguments import named_function, rename_errors
 from .create import empty, empty_strided, full, legacy_tensor, ones, zeros
 from .op import method
 from .values import Tensor, tensor
+from .view import sizes
 
 
 def _options_of(x: Tensor, more: dict[str, Any]) -> dict[str, Any]:
+    if not more:
+        return {"dtype": x.dtype, "device": x.device}
     dtype, device = more.get("dtype"), more.get("device")
     return {**more, "dtype": dtype or x.dtype, "device": x.device if device is None else device}
 
@@ -35,20 +41,24 @@ def new_tensor(self: Tensor, data: Any, **more: Any) -> Tensor:
     return tensor(data, **_options_of(self, more))
 
 
-def _new(make: Any, what: str) -> Any:
+def _new(make: Any, what: str, value: int | None) -> Any:
     """new_empty(), new_zeros() or new_ones()."""
 
     def new(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
-        if not more:
-            return make(*shape, size=size, dtype=self.dtype, device=self.device)
-        return make(*shape, size=size, **_options_of(self, more))
+        if more or type(self) is not _handle.result_class:
+            return make(*shape, size=size, **_options_of(self, more))
+        wanted, device = sizes(shape, size), (self._device_type, self._device_index)
+        if value is None:
+            return lib.norch_empty(wanted, self._dtype, device)
+        return lib.norch_full(wanted, self._dtype, value, value, device)
 
     about = f"{what} in the given shape, in this dtype and on this device unless given."
     about += f"\n\n>>> norch.tensor([5]).new_{make.__name__}(2, 3).shape\nnorch.Size([2, 3])\n"
     return method(rename_errors(named_function(new, f"new_{make.__name__}", about)))
 
 
-new_empty, new_zeros, new_ones = _new(empty, "Undefined elements"), _new(zeros, "Zeros"), _new(ones, "Ones")
+new_empty = _new(empty, "Undefined elements", None)
+new_zeros, new_ones = _new(zeros, "Zeros", 0), _new(ones, "Ones", 1)
 
 
 @method(moves=True)

@@ -273,8 +273,8 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     >>> norch.aminmax(norch.tensor([3, 1, 2]))
     aminmax_result(min=tensor(1), max=tensor(3))
     """
-    x = as_operand(input, "aminmax")
-    return aminmax_result(amin(x, axes_of(dim), keepdim), amax(x, axes_of(dim), keepdim))
+    x, axes = as_operand(input, "aminmax"), axes_of(dim)
+    return aminmax_result(_amin(x, axes, keepdim), _amax(x, axes, keepdim))
 
 
 @method(numpy=True)
@@ -349,7 +349,7 @@ def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> A
     """result(values, indices): the elements of x at indices, whose size along dim is 1."""
     values = x.gather(dim, indices)
     if not flag(keepdim, "keepdim") and x.ndim:
-        values, indices = values.squeeze(dim), indices.squeeze(dim)
+        values, indices = values.squeeze(dim), lib.norch_squeeze(indices, (dim,))
     return result(values, indices)
 
 

@@ -271,8 +271,9 @@ def axis(dim: int, n: int, name: str) -> int:
 
 def axes(dims: Axes, ndim: int, name: str) -> list[int]:
     """dims as axes from the front, each once."""
-    found = [axis(dim, ndim, name) for dim in (dims if hasattr(dims, "__iter__") else (dims,))]
-    if len(set(found)) != len(found):
+    listed = dims if hasattr(dims, "__iter__") else (dims,)
+    found = [dim % ndim if type(dim) is int and -ndim <= dim < ndim else axis(dim, ndim, name) for dim in listed]
+    if len(found) > 1 and len(set(found)) != len(found):
         raise ShapeError(f"{name}: an axis appears twice in {tuple(dims)}")
     return found
 

@@ -9,6 +9,7 @@ import operator
 import warnings
 from typing import Any
 
+from ..._binding.library import lib
 from ...autograd.differentiable import differentiable
 from ...dtype import float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
@@ -17,6 +18,7 @@ from ...ops._entry import composed, rename_errors
 from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ...ops.composed.pad import pad
+from ...ops.composed.shape import rearranged
 from ...ops.create import arange
 from ...ops.values import can_cache
 from ...tensor import Tensor
@@ -233,15 +235,15 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     tensor([[[0., 1.],
              [2., 3.]]])
     """
-    shape, r = tuple(tensor_of(input, "pixel_shuffle").shape), upscale_factor
+    shape, r = lib.norch_shape(tensor_of(input, "pixel_shuffle")), upscale_factor
     if len(shape) < 3 or r < 1 or shape[-3] % (r * r):
         raise ShapeError(
             f"pixel_shuffle: shape {shape} and factor {r}; the number of channels must be a multiple of its square"
         )
     *lead, c, h, w = shape
     n = len(lead)
-    parts = input.reshape(*lead, c // (r * r), r, r, h, w)
-    return parts.permute(*range(n + 1), n + 3, n + 1, n + 4, n + 2).clone().reshape(*lead, c // (r * r), h * r, w * r)
+    order = (*range(n + 1), n + 3, n + 1, n + 4, n + 2)
+    return rearranged(input, (*lead, c // (r * r), r, r, h, w), order, (*lead, c // (r * r), h * r, w * r))
 
 
 @rename_errors
@@ -251,13 +253,13 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     >>> norch.nn.functional.pixel_unshuffle(norch.zeros(1, 4, 6), 2).shape
     norch.Size([4, 2, 3])
     """
-    shape, r = tuple(tensor_of(input, "pixel_unshuffle").shape), downscale_factor
+    shape, r = lib.norch_shape(tensor_of(input, "pixel_unshuffle")), downscale_factor
     if len(shape) < 3 or r < 1 or shape[-1] % r or shape[-2] % r:
         raise ShapeError(f"pixel_unshuffle: shape {shape} and factor {r}; height and width must be multiples of it")
     *lead, c, h, w = shape
     n = len(lead)
-    parts = input.reshape(*lead, c, h // r, r, w // r, r)
-    return parts.permute(*range(n + 1), n + 2, n + 4, n + 1, n + 3).clone().reshape(*lead, c * r * r, h // r, w // r)
+    order = (*range(n + 1), n + 2, n + 4, n + 1, n + 3)
+    return rearranged(input, (*lead, c, h // r, r, w // r, r), order, (*lead, c * r * r, h // r, w // r))
 
 
 @rename_errors
@@ -269,10 +271,11 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     >>> norch.nn.functional.channel_shuffle(norch.arange(4).reshape(1, 4, 1), 2).flatten()
     tensor([0, 2, 1, 3])
     """
-    shape = tuple(tensor_of(input, "channel_shuffle").shape)
+    shape = lib.norch_shape(tensor_of(input, "channel_shuffle"))
     if len(shape) < 3 or groups < 1 or shape[1] % groups:
         raise ShapeError(f"channel_shuffle: the channels of shape {shape} are not divisible by {groups} groups")
-    return input.unflatten(1, (groups, -1)).transpose(1, 2).clone().reshape(shape)
+    split = (shape[0], groups, shape[1] // groups, *shape[2:])
+    return rearranged(input, split, (0, 2, 1, *range(3, len(split))), shape)
 
 
 def upsample(

@@ -7,8 +7,10 @@ from functools import lru_cache
 from ..._binding.library import lib
 from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
+from ..._tensor import handle as _handle
 from ..._tensor.handle import Handle
 from ...autograd.grad_mode import mode
+from ...autograd.differentiable import differentiable
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
@@ -17,7 +19,8 @@ from .._checks import at_least, with_ndim
 from .._operand import operand, tensor_of
 from ..copy import clone
 from ..op import method
-from ..pointwise import where
+from ..pointwise import _where
+from ..reduce import sum as sum_
 from ..values import can_cache, iota
 from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
@@ -61,8 +64,13 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     size = shape.pop() + abs(int64(offset, "diag_embed: offset"))
     for dim in at:
         shape.insert(dim, size)
-    out = input.new_zeros(shape)
-    _diagonal(out, offset, dim1, dim2).copy_(input)
+    return _embedded(input, shape, offset, dim1, dim2)
+
+
+@differentiable("diag_embed", grad=lambda g, offset, dim1, dim2: clone(_diagonal(g, offset, dim1, dim2)))
+def _embedded(x: Tensor, shape: list[int], offset: int, dim1: int, dim2: int) -> Tensor:
+    out = x.new_zeros(shape)
+    lib.norch_copy(lib.norch_diagonal(out, offset, dim1, dim2), x)
     return out
 
 
@@ -76,18 +84,20 @@ def trace(input: Tensor) -> Tensor:
     """
     if mode.casting and (out := in_autocast(trace, input)) is not None:
         return out
-    return _diagonal(with_ndim(tensor_of(input, "trace"), "trace", 2)).sum()
+    return sum_(_diagonal(with_ndim(input, "trace", 2)))
 
 
 def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
-    rows, columns = lib.norch_shape(at_least(2, input, name))[-2:]
+    if type(input) is not _handle.result_class or input.ndim < 2:
+        at_least(2, input, name)
+    rows, columns = lib.norch_shape(input)[-2:]
     size = rows if rows > columns else columns
     offset = diagonal if type(diagonal) is int else int64(diagonal, f"{name}: diagonal")
     if not -size <= offset <= size:
         offset = max(-size - 1, min(int64(offset, f"{name}: diagonal"), size + 1))
     cached = size <= _SMALL and can_cache(input)
     mask = _cached_mask(rows, columns, offset, name) if cached else _mask(rows, columns, offset, name, input)
-    return where(mask, input, False)
+    return _where(mask, input, False)
 
 
 _SMALL = 64  # sizes of matrices whose masks are cached

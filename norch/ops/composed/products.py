@@ -21,16 +21,14 @@ from .._autocast import in_autocast
 from .._checks import on_one_device
 from .._entry import composed
 from .._operand import as_operand
-from ..copy import stack
 from ..create import eye
 from ..index import on_common_device
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..op import method
-from ..pointwise import _addcmul, where
+from ..pointwise import _addcmul, mul, sub, where
 from ..reduce import sum as sum_
 from ..view import broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
-from .split import unbind
 
 __all__ = [
     *("addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "chain_matmul", "cross"),
@@ -164,7 +162,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha:
     for factor in (beta, alpha):
         if isinstance(factor, (float, complex)) and dtype.kind not in "fc":
             raise DTypeError(f"addr: a factor of integers is an integer, not {factor}")
-    input, vec1, vec2 = (x.to(dtype) for x in given)
+    input, vec1, vec2 = (x if x.dtype is dtype else x.to(dtype) for x in given)
     if beta != 0 and dtype.kind != "b" and vec1.ndim == vec2.ndim == 1 and input.ndim <= 2:
         whole = (*vec2.shape, *vec1.shape)
         if all(n in (1, m) for n, m in zip(reversed(input.shape), whole)):
@@ -202,6 +200,8 @@ def _instead_of(x: Tensor, value: Tensor) -> Tensor:
 def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:
     if factor == 1:
         return x
+    if type(factor) is float and x.dtype.is_floating_point:
+        return x * factor
     if x.dtype.kind == "b":
         raise DTypeError(f"{name}: a factor of {factor} for dtype bool; only 1 is allowed")
     if isinstance(factor, complex) and not x.is_complex():
@@ -409,8 +409,22 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
         shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
         raise ShapeError(f"cross: expected size 3 along dimension {dim}, got {shapes}")
 
-    (a0, a1, a2), (b0, b1, b2) = (unbind(x, dim) for x in (a, b))
-    return stack((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0), dim - a.ndim)
+    return _cross(a, b, dim)
+
+
+@differentiable(
+    "linalg_cross",
+    broadcast=True,
+    grad_a=lambda g, b, dim: _cross(b, g, dim),
+    grad_b=lambda g, a, dim: _cross(g, a, dim),
+)
+def _cross(a: Tensor, b: Tensor, dim: int) -> Tensor:
+    """a[i + 1] b[i + 2] - a[i + 2] b[i + 1] along dim, where 3 stands for 0 and 4 for 1."""
+    (a1, a2), (b1, b2) = (
+        (lib.norch_slice(twice, dim, 1, 4, 1), lib.norch_slice(twice, dim, 2, 5, 1))
+        for twice in (lib.norch_cat((x, x), dim) for x in (a, b))
+    )
+    return sub(mul(a1, b2), mul(a2, b1))
 
 
 linalg_cross.__name__ = "cross"  # that of norch.linalg, which errors name
@@ -462,6 +476,12 @@ def _chain(factors: list[Any], name: str) -> Tensor:
         if x.shape[-1] != y.shape[0]:
             raise ShapeError(f"{name}: tensors {k} and {k + 1} do not match: {tuple(x.shape)} and {tuple(y.shape)}")
     n = len(factors)
+    if n == 3:
+        a, b, c, d = sizes
+        first, second, third = factors
+        if b * d * (a + c) <= a * c * (b + d):
+            return matmul(first, matmul(second, third))
+        return matmul(matmul(first, second), third)
     cost = {(k, k): 0 for k in range(n)}
     cut = {}
     for length in range(1, n):
@@ -499,7 +519,8 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
         x, power = inv(x), -power
     if power == 0:
-        return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=x.device), tuple(x.shape)).clone()
+        identity = eye(x.shape[-1], dtype=x.dtype, device=x.device)
+        return identity if x.ndim == 2 else broadcast_to(identity, tuple(x.shape)).clone()
     result: Any = None
     while True:
         if power & 1:

@@ -7,11 +7,11 @@ one copy follows (copy.py). Nothing here has a kernel or a derivative of its own
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 from ..._binding.library import lib
 from ..._binding.numbers import int64
 from ..._package.typing import Any, Operand, Tensor
+from ..._tensor import handle as _handle
 from ..._tensor.handle import Handle, Size
 from ...autograd.broadcast import sum_to
 from ...autograd.differentiable import differentiable
@@ -23,10 +23,11 @@ from .._checks import at_least
 from .._entry import rename_errors
 from .._inplace_methods import inplace_view
 from .._operand import as_operand, tensor_of
-from ..copy import cast, cat, clone, clone_for, contiguous
+from ..copy import cast, cat, clone_for, contiguous
 from ..create import ones_like, zeros
 from ..index import index_select
 from ..op import METHODS, method
+from ..reduce import sum_over
 from ..values import tensor
 from ..view import (
     END,
@@ -42,6 +43,7 @@ from ..view import (
     expand,
     permute,
     reshape,
+    reshape_to,
     reversed_axes,
     select,
     sizes,
@@ -81,7 +83,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     shape = lib.norch_shape(tensor_of(input, "unflatten"))
     at = axis(dim, len(shape), "unflatten")
-    wanted = [int64(size, "unflatten: size") for size in sizes]
+    wanted = [size if type(size) is int else int64(size, "unflatten: size") for size in sizes]
     if not shape or not wanted:
         raise ShapeError(f"unflatten: sizes {tuple(wanted)} for dimension {dim} of shape {shape}")
     known = 1
@@ -164,7 +166,9 @@ def broadcast_shapes(*shapes: Any) -> Size:
     out = [1] * max(map(len, listed), default=0)
     for shape in listed:
         for at in range(1, len(shape) + 1):
-            size = int64(shape[-at], "broadcast_shapes: size")
+            size = shape[-at]
+            if type(size) is not int:
+                size = int64(size, "broadcast_shapes: size")
             if size < 0 or (size != 1 and out[-at] not in (1, size)):
                 raise ShapeError(f"broadcast_shapes: shapes {', '.join(map(str, listed))} do not broadcast")
             out[-at] = size if size != 1 else out[-at]
@@ -206,6 +210,12 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 # ---- joins ----------------------------------------------------------------------------------------------------------
 
 
+def _joined(tensors: Any, name: str) -> Sequence[Tensor]:
+    """tensors_of(tensors, name), where it need not be a list."""
+    plain = type(tensors) in (list, tuple) and {type(x) for x in tensors} == {_handle.result_class}
+    return tensors if plain else tensors_of(tensors, name)
+
+
 @rename_errors
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors joined along the second axis (vectors: along the first).
@@ -213,7 +223,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     >>> norch.hstack((norch.tensor([1, 2]), norch.tensor([3])))
     tensor([1, 2, 3])
     """
-    listed = [x if x.ndim else atleast_1d(x) for x in tensors_of(tensors, "hstack")]
+    listed = [x if x.ndim else atleast_1d(x) for x in _joined(tensors, "hstack")]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
@@ -225,7 +235,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 2],
             [3, 4]])
     """
-    return cat([x if x.ndim > 1 else atleast_2d(x) for x in tensors_of(tensors, "vstack")], 0)
+    return cat([x if x.ndim > 1 else atleast_2d(x) for x in _joined(tensors, "vstack")], 0)
 
 
 row_stack = vstack
@@ -239,7 +249,7 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[[1, 3],
              [2, 4]]])
     """
-    return cat([atleast_3d(x) for x in tensors_of(tensors, "dstack")], 2)
+    return cat([atleast_3d(x) for x in _joined(tensors, "dstack")], 2)
 
 
 @rename_errors
@@ -250,7 +260,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in tensors_of(tensors, "column_stack")], 1)
+    return cat([reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in _joined(tensors, "column_stack")], 1)
 
 
 @rename_errors
@@ -287,8 +297,8 @@ def flip(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
     """
     if not dims_ and dims is None:
         raise TypeError("flip: give the axes, as in flip(x, 0)")
-    input = tensor_of(input, "flip")
-    return _flipped(input, axes(sizes(dims_, dims), input.ndim, "flip"))
+    ndim = tensor_of(input, "flip").ndim
+    return _flipped(input, axes(sizes(dims_, dims), ndim, "flip"))
 
 
 def _flipped_view(g: Tensor, dims: Sequence[int]) -> Tensor:
@@ -341,7 +351,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     if len(dims) != 2 or input.ndim < 2:
         raise ShapeError(f"rot90: takes two axes of at least 2 dimensions, not {tuple(dims)} of {input.ndim}")
     a, b = axes(dims, input.ndim, "rot90")
-    rotations = int64(k, "rot90: k") % 4
+    rotations = (k if type(k) is int else int64(k, "rot90: k")) % 4
     flipped = _flipped(input, ((), (b,), (a, b), (a,))[rotations])
     return transpose(flipped, a, b) if rotations % 2 else flipped  # with strides as PyTorch's
 
@@ -392,17 +402,43 @@ def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    counts = [int64(count, "repeat: count") for count in sizes(repeats_, repeats)]
-    input = tensor_of(input, "repeat")
-    lead = len(counts) - input.ndim
+    counts = [count if type(count) is int else int64(count, "repeat: count") for count in sizes(repeats_, repeats)]
+    shape = lib.norch_shape(tensor_of(input, "repeat"))
+    lead = len(counts) - len(shape)
     if lead < 0 or min(counts, default=0) < 0:
-        raise ShapeError(f"repeat: counts {tuple(counts)} for shape {tuple(input.shape)}")
-    shape = [*[1] * lead, *input.shape]
-    # a new axis only where there is something to repeat, as the number of axes is limited
-    once = [[1, size] if count != 1 else [size] for count, size in zip(counts, shape)]
-    often = [[count, size] if count != 1 else [size] for count, size in zip(counts, shape)]
-    repeated = expand(reshape(input, *chain(*once)), *chain(*often))
-    return reshape(clone(repeated), [count * size for count, size in zip(counts, shape)])
+        raise ShapeError(f"repeat: counts {tuple(counts)} for shape {shape}")
+    once: list[int] = []
+    often: list[int] = []
+    for count, size in zip(counts, (*[1] * lead, *shape)):
+        if count != 1:  # a new axis only where there is something to repeat, as the number of axes is limited
+            once.append(1)
+            often.append(count)
+        once.append(size)
+        often.append(size)
+    return _repeated_along(input, once, often, [count * size for count, size in zip(counts, (*[1] * lead, *shape))])
+
+
+def _summed_repeats(g: Tensor, x_meta: Handle, once: Sequence[int], often: Sequence[int]) -> Tensor:
+    axes = [axis for axis, (size, repeated) in enumerate(zip(once, often)) if size != repeated]
+    g = reshape(g, often)
+    return reshape_to(sum_over(g, axes, True) if axes else g, x_meta)
+
+
+@differentiable("repeat", grad=_summed_repeats)
+def _repeated_along(x: Tensor, once: Sequence[int], often: Sequence[int], out: Sequence[int]) -> Tensor:
+    """x in the shape `once`, of which axes of size 1 are repeated to `often`, in the shape out."""
+    return lib.norch_reshape(lib.norch_clone(lib.norch_expand(lib.norch_reshape(x, once), often)), out)
+
+
+@differentiable(
+    "rearrange",
+    grad=lambda g, x_meta, split, order: reshape_to(
+        permute(reshape(g, [split[axis] for axis in order]), sorted(range(len(order)), key=order.__getitem__)), x_meta
+    ),
+)
+def rearranged(x: Tensor, split: Sequence[int], order: Sequence[int], out: Sequence[int]) -> Tensor:
+    """A copy of x in the shape split, its axes in this order, in the shape out."""
+    return lib.norch_reshape(lib.norch_clone(lib.norch_permute(lib.norch_reshape(x, split), order)), out)
 
 
 @method(moves=True)
@@ -449,9 +485,10 @@ def repeat_interleave(
         count = int64(repeats, "repeat_interleave: repeats")
         if count < 0:
             raise ArgumentError(f"repeat_interleave: {count} times")
-        shape = tuple(input.shape)
-        wide = expand(unsqueeze(input, at + 1), *shape[: at + 1], count, *shape[at + 1 :])
-        out = reshape(clone(wide), *shape[:at], size * count, *shape[at + 1 :])
+        shape = lib.norch_shape(input)
+        before, behind = shape[: at + 1], shape[at + 1 :]
+        once, often = (*before, 1, *behind), (*before, count, *behind)
+        out = _repeated_along(input, once, often, (*shape[:at], size * count, *behind))
     elif repeats.numel() != size:
         raise ShapeError(f"repeat_interleave: {repeats.numel()} repeats for dimension {dim} of size {size}")
     else:
