@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from math import copysign
 
 from .._package.typing import Any, Operand, Tensor, TypeVar
 from .._binding.library import lib
@@ -28,10 +30,11 @@ def operand(value: Operand, name: str = "tensor") -> Tensor:
     """
     if isinstance(value, Handle):
         return value
-    kept = _numbers.get(type(value))
+    kept, key = _numbers.get(type(value)), cast(Any, value)
     if kept is None:
         return number_or_array(value, name)
-    key: Any = repr(value) if value != value or (value == 0 and repr(value) == "-0.0") else value
+    if key != key or (key == 0 and copysign(1.0, key) < 0):
+        key = repr(key)
     made = kept.get(key)
     if made is None:
         made = number_or_array(value, name)

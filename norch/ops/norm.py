@@ -12,18 +12,19 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.levels import zeros_of
 from ..autograd.record import record
 from ..dtype import dtype as DType
+from ..dtype import float32, float64
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._checks import at_least
 from ._entry import numpy_names
 from ._operand import as_operand, operand
 from .copy import cast
 from .op import OPCODES, method
-from .pointwise import abs, ne
+from .pointwise import abs, ne, pow
 from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
 
-_ABS, _LOG, _ISFINITE, _DIV, _MUL, _WHERE, _SUM, _AMAX, _AMIN = (
-    OPCODES[name] for name in "abs log isfinite div mul where sum amax amin".split()
-)
+_ABS, _DIV, _MUL, _CLAMP, _SUM, _AMAX, _AMIN = (OPCODES[name] for name in "abs div mul clamp sum amax amin".split())
+# Of a dtype the least positive number, subnormal, and the largest.
+_ENDS = {d: (d.limits()[3] * d.limits()[0], d.limits()[1]) for d in (float32, float64)}
 
 
 def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
@@ -78,12 +79,12 @@ def _power_norm(x: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
     if not x.numel():
         return lib.norch_reduce(_SUM, size, axes, keepdim, -1, 0.0)
     top = lib.norch_reduce(_AMAX if p > 0 else _AMIN, size, axes, True, -1, 0.0)
-    known = lib.norch_unary(_ISFINITE, lib.norch_unary(_LOG, top))  # neither 0 nor infinite
-    top = lib.norch_ternary(_WHERE, known, top, operand(1.0))
-    powers = lib.norch_binary(_DIV, size, top).pow(p)  # which multiplies for small integers
+    least, most = _ENDS[x.dtype]
+    top = lib.norch_ternary(_CLAMP, top, operand(least), operand(most))  # neither 0 nor infinite
+    powers = pow(lib.norch_binary(_DIV, size, top), p)  # which multiplies for small integers
     total = lib.norch_reduce(_SUM, powers, axes, True, -1, 0.0)
-    out = lib.norch_binary(_MUL, total.pow(1 / p), top)
-    return out if keepdim else lib.norch_reduce(_SUM, out, axes, False, -1, 0.0)  # of one element each
+    out = lib.norch_binary(_MUL, pow(total, 1 / p), top)
+    return out if keepdim else lib.norch_squeeze(out, range(x.ndim) if axes is None else axes)
 
 
 @differentiable("vector_norm", grad=lambda g, x_meta: zeros_of(x_meta, g))

@@ -90,11 +90,13 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
     whole = dim is None or x.ndim == 0
     line = x.reshape(-1) if whole else x.transpose(dim, -1)
     ordered = sort(line, -1).values
-    last = sum(eq(line, line), -1, True) - 1  # NaN is not equal to itself
     size = line.shape[-1]
-    rank = mul(q.reshape(-1), (last.clamp(min=0) if ignore_nan else size - 1))
-    if not ignore_nan:
-        rank = where(lt(last, size - 1), size - 1, rank)
+    if ignore_nan:
+        last = sum(eq(line, line), -1, True) - 1  # NaN is not equal to itself
+        rank = mul(q.reshape(-1), last.clamp(min=0))
+    else:
+        last = ordered.detach().narrow(-1, size - 1, 1)
+        rank = where(eq(last, last), mul(q.reshape(-1), size - 1), size - 1)
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
     below = rank.detach().floor().to(int64_)

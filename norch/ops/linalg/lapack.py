@@ -106,9 +106,10 @@ def call(
     A failure of LAPACK (a singular matrix, no convergence) raises a LinAlgError that names the operation; warnings of
     infinities and NaN are suppressed.
     """
-    if any(isinstance(x, BatchedBase) for x in tensors):  # the samples of vmap become a leading axis
-        run = functools.partial(call, name, function, finite=finite, **options)
-        return batching().with_leading_axis(run, tensors)
+    for x in tensors:
+        if isinstance(x, BatchedBase):  # the samples of vmap become a leading axis
+            run = functools.partial(call, name, function, finite=finite, **options)
+            return batching().with_leading_axis(run, tensors)
     np = numpy(name)
     if tensors[0].is_meta:  # the shapes and dtypes are those of no samples
         ndim = max(x.ndim for x in tensors)
@@ -117,7 +118,7 @@ def call(
     at_host = tensors[0].is_cpu
     with np.errstate(all="ignore"):
         try:
-            arrays = [(x.detach() if x.is_cpu else x.detach().cpu()).numpy() for x in tensors]
+            arrays = [_array(x) for x in tensors]
             if finite:
                 arrays = [x.copy() for x in arrays]  # so that no other thread writes to them after the check
                 if not all(np.isfinite(x).all() for x in arrays):
@@ -129,11 +130,18 @@ def call(
     return several if at_host else tuple(x.to(tensors[0].device) for x in several)
 
 
+def _array(x: Any) -> Any:
+    """The elements of a tensor, on the host, as an array."""
+    found = lib.norch_to_array(x)
+    return x.detach().cpu().numpy() if found is None else found
+
+
 def _owned(np: ModuleType, found: Any) -> Tensor:
     """A result as a tensor that alone has its memory, in the order of C."""
-    if type(found) is not np.ndarray or not (found.flags.carray and found.flags.owndata):
-        found = np.require(found, requirements=("C", "W", "O"))
-    return from_numpy(found)
+    if type(found) is not np.ndarray:
+        found = np.asarray(found)
+    flags = found.flags
+    return from_numpy(found if flags.carray and flags.owndata else found.copy("C"))
 
 
 # Calls for profiles and traces: rows as norch_profile_stop() gives them, with a name as the family.
