@@ -37,11 +37,17 @@ record_view: Callable[..., Any] = lib.norch_record_view
 
 def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], dim: int) -> Any:
     """record() for a function of a sequence of tensors. Saves their meta tensors and dim; gradients are cast back."""
-    if mode.enabled:
-        edges = tuple([x._node if x._view is None else gradient_edge(x) for x in tensors])
-        if edges.count(None) < len(edges):
-            metas = tuple(map(meta_of, tensors))
-            out._node = lib.norch_node_of(node_class, edges, metas, (metas, dim))
+    if not mode.enabled:
+        return out
+    for x in tensors:
+        if x._view is not None or x._node is not None:
+            break
+    else:  # no history
+        return out
+    edges = tuple([x._node if x._view is None else gradient_edge(x) for x in tensors])
+    if edges.count(None) < len(edges):
+        metas = tuple(map(meta_of, tensors))
+        out._node = lib.norch_node_of(node_class, edges, metas, (metas, dim))
     return out
 
 

@@ -35,7 +35,8 @@ __all__ = [
 
 
 KINDS = {name[6:]: number for name, number in constants.items() if name.startswith("INDEX_")}
-_GET, _SELECT, _FILL, PUT, PUT_ADD = (KINDS[name] for name in ("GET", "SELECT", "FILL", "PUT", "PUT_ADD"))
+_GET, _SELECT, _TAKE, _FILL = (KINDS[name] for name in ("GET", "SELECT", "TAKE", "FILL"))
+PUT, PUT_ADD = KINDS["PUT"], KINDS["PUT_ADD"]
 _IN_BRACKETS = (_GET, PUT, PUT_ADD)
 
 
@@ -344,7 +345,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     tensor([1, 4])
     """
     x, index = as_operand(input, "take"), check_index(index, "take")
-    return index_read(x.reshape(-1), AdvancedIndex((index,), (0,), 0), KINDS["TAKE"])
+    return index_read(x if x.ndim == 1 else x.reshape(-1), AdvancedIndex((index,), (0,), 0), _TAKE)
 
 
 @method(moves=True)
@@ -355,12 +356,13 @@ def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
     if index.numel() != source.numel():
         raise ShapeError(f"put_: {index.numel()} indices and {source.numel()} values")
     on_one_device("put_", x, index)
-    at, kind = AdvancedIndex((index.reshape(-1),), (0,), 0), PUT_ADD if accumulate else PUT
+    index, source = (one if one.ndim == 1 else one.reshape(-1) for one in (index, source))
+    at, kind = AdvancedIndex((index,), (0,), 0), PUT_ADD if accumulate else PUT
     if x.is_contiguous():
-        index_write(x.view(-1), at, source.reshape(-1), kind)
+        index_write(x if x.ndim == 1 else x.view(-1), at, source, kind)
         return x
     check_writable(x, "put_", source)
-    return copy_(x, index_write(x.reshape(-1), at, source.reshape(-1), kind, in_place=False).view(x.shape))
+    return copy_(x, index_write(x.reshape(-1), at, source, kind, in_place=False).view(x.shape))
 
 
 @method

@@ -16,7 +16,7 @@ from .._tensor.handle import Handle
 from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
-from ..dtype import DTYPES, check_fits, float32, int64, uint8
+from ..dtype import DTYPES, check_fits, float32, float64, int64, uint8
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import public
@@ -335,6 +335,9 @@ def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
     return _sub(input, other) if alpha == 1 else with_factor(_sub, "sub", alpha, input, other)
 
 
+_WIDE = (float32, float64)
+
+
 def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
     """function(input, *others), a sum, with the first of others times factor, in the dtype that all of them give."""
     given = input = as_operand(input, name)
@@ -346,6 +349,9 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
             except Error as error:
                 rename_error(error, name)
                 raise
+    first, *rest = others
+    if type(factor) in (int, float) and isinstance(first, Handle) and first.dtype is input.dtype in _WIDE:
+        return function(input, mul(first, factor), *rest)
     others, dtype = _times(name, factor, input, others)
     if dtype.is_floating_point and dtype.itemsize == 2:
         given = input.float()

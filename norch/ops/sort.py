@@ -129,11 +129,11 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, ignore_nan: bool, result:
     flag(keepdim, "median: keepdim")
     if dim is None:
         flat = x.detach().flatten()
-        if not flat.numel():
+        if not x.numel():
             if x.dtype.is_floating_point:
                 return x.new_full((), float("nan"))
             raise ArgumentError(f"median: the input of shape {tuple(x.shape)} and dtype {x.dtype} is empty")
-        out = flat.gather(0, _middle(flat, 0, ignore_nan)).squeeze(0)
+        out = lib.norch_squeeze(lib.norch_gather(flat, 0, _middle(flat, 0, ignore_nan)), (0,))
         return record(_Median, out, (x,))
     dim = axis(dim, x.ndim, "median")
     if x.ndim and not x.shape[dim]:

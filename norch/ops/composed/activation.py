@@ -50,12 +50,13 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> norch.prelu(norch.tensor([-2.0, 3.0]), norch.tensor([0.25]))
     tensor([-0.5000,  3.0000])
     """
-    input, weight = (floats_of(as_operand(x, "prelu"), "prelu") for x in (input, weight))
+    input, weight = floats_of(input, "prelu"), floats_of(weight, "prelu")
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype.name} but weight is {weight.dtype.name}")
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise ShapeError(f"prelu: weight of shape {tuple(weight.shape)} for {channels} channels; needs 1 or {channels}")
     if weight.ndim == 1:
-        weight = weight.reshape(()) if input.ndim < 2 else weight.reshape(-1, *(1,) * (input.ndim - 2))
+        if input.ndim != 2:  # where it broadcasts as it is
+            weight = weight.reshape(()) if input.ndim < 2 else weight.reshape(-1, *(1,) * (input.ndim - 2))
     return activation.leaky_relu(input, weight)

@@ -20,7 +20,7 @@ from .._operand import operand, tensor_of
 from ..copy import clone
 from ..op import method
 from ..pointwise import _where
-from ..reduce import sum as sum_
+from ..reduce import sum_over
 from ..values import can_cache, iota
 from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
@@ -84,7 +84,9 @@ def trace(input: Tensor) -> Tensor:
     """
     if mode.casting and (out := in_autocast(trace, input)) is not None:
         return out
-    return sum_(_diagonal(with_ndim(input, "trace", 2)))
+    if type(input) is not _handle.result_class or input.ndim != 2:
+        with_ndim(input, "trace", 2)
+    return sum_over(_diagonal(input))
 
 
 def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:

@@ -49,7 +49,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """
     if int64(decimals, "round: decimals") == 0:
         return rows._round(input)
-    input = floats_of(as_operand(input, "round"), "round")
+    input = floats_of(input, "round")
     ten = 10.0 ** abs(decimals)
     return rows._round(input * ten) / ten if decimals > 0 else rows._round(input / ten) * ten
 
@@ -112,8 +112,8 @@ def nan_to_num(
         return complex(*(nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)))
     if not input.dtype.is_floating_point:
         return input.clone()
-    limits = finfo(input.dtype)
-    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    _, high, low, _ = input.dtype.limits()
+    high, low = high if posinf is None else posinf, low if neginf is None else neginf
     out = rows._nan_to_num(input, float(nan or 0.0), float(high))
     return out if low == -high else rows.where(rows.eq(input, -math.inf), float(low), out)
 

@@ -77,7 +77,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     (tensor([0, 1]), tensor([2, 3, 4]))
     """
     at, size = axis_and_size(tensor_of(input, "split_with_sizes"), dim, "split_with_sizes")
-    parts = [int64(part, "split_with_sizes: size") for part in split_sizes]
+    parts = [part if type(part) is int else int64(part, "split_with_sizes: size") for part in split_sizes]
     if sum(parts) != size or (parts and min(parts) < 0):
         raise ShapeError(f"split_with_sizes: sizes {parts} do not add up to {size}, the size of dimension {dim}")
     end = 0
@@ -131,7 +131,7 @@ def _split_along(name: str, least: int, last: int, about: str) -> Any:
     def function(
         input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
     ) -> tuple[Tensor, ...]:
-        x = at_least(least, tensor_of(input, name), name)
+        x = at_least(least, input, name)
         shape = lib.norch_shape(x)
         dim = min(last, len(shape) - 1)
         count, size = indices_or_sections if sections is None else sections, shape[dim]
