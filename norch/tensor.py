@@ -29,6 +29,7 @@ from .ops import softmax as _softmax  # noqa: F401
 from .ops._deferred import deferred_methods
 from .ops.composed import pointwise as _pointwise  # noqa: F401
 from .ops.composed import shape as _shape  # noqa: F401
+from .ops.composed import split as _split  # noqa: F401
 from .ops.composed import type_properties as _type_properties  # noqa: F401
 from .ops.create import empty, empty_strided, legacy_tensor
 from .ops.op import METHODS

@@ -13,6 +13,8 @@ from ..ops import sort as sorting
 from ..ops._arguments import named_function, public
 from ..ops.composed import order
 from ..ops.composed import shape as shapes
+from ..ops.composed.repeat import repeat_interleave as _repeat_interleave
+from ..ops.composed.repeat import tile as _tile
 from ..ops.copy import clone
 from ..ops.pointwise import where as _where
 from ..ops.scatter import take_along_dim
@@ -77,12 +79,12 @@ def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: Axis = None) -> Te
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Each element several times; flattened for axis None."""
-    return shapes.repeat_interleave(x, repeats, axis)
+    return _repeat_interleave(x, repeats, axis)
 
 
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """x put together from copies of itself."""
-    return shapes.tile(x, repetitions)
+    return _tile(x, repetitions)
 
 
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:

@@ -19,6 +19,7 @@ FUNCTIONS = {
     ".ops.composed.order": "bincount diff isin kthvalue mode nanquantile quantile unique unique_consecutive",
     ".ops.composed.products": "addbmm addmm addmv addr baddbmm bilinear chain_matmul cross ger inner kron matrix_power "
     "outer tensordot",
+    ".ops.composed.repeat": "repeat_interleave tile",
     ".ops.composed.statistics": "corrcoef cov cumulative_trapezoid trapezoid trapz",
     ".ops.new": "",
     ".ops.special": "i0 igamma igammac",
@@ -32,6 +33,7 @@ _METHODS = {
     ".ops.composed.order": "bincount diff kthvalue mode nanquantile quantile unique unique_consecutive",
     ".ops.composed.products": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ cross ger inner "
     "kron matrix_power outer",
+    ".ops.composed.repeat": "repeat repeat_interleave tile",
     ".ops.composed.statistics": "corrcoef cov",
     ".ops.new": "new new_empty new_empty_strided new_full new_ones new_tensor new_zeros",
     ".ops.special": "i0 i0_ igamma igamma_ igammac igammac_",

@@ -94,8 +94,7 @@ def empty(
     """
     if memory_format is not None:
         check_format(memory_format, "empty")
-    wanted = get_default_dtype() if dtype is None else dtype_named(dtype)
-    out = lib.norch_empty(sizes(shape, size), wanted.code, device_code(device))
+    out = lib.norch_empty(sizes(shape, size), dtype_or_default(dtype).code, device_code(device))
     return (
         as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
     )
@@ -121,9 +120,8 @@ def empty_strided(
     if min(steps, default=0) < 0:
         raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
     reach = sum((int64(count, "empty_strided: size") - 1) * step for count, step in zip(size, steps))
-    count = 0 if 0 in size else reach + 1
-    out = lib.norch_empty((count,), dtype_or_default(dtype).code, device_code(device))
-    out = lib.norch_as_strided(out, tuple(size), steps, 0)
+    line = lib.norch_empty((0 if 0 in size else reach + 1,), dtype_or_default(dtype).code, device_code(device))
+    out = lib.norch_as_strided(line, tuple(size), steps, 0)
     return (
         as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
     )
@@ -177,15 +175,8 @@ def scalar_tensor(
     >>> norch.scalar_tensor(2)
     tensor(2.)
     """
-    return full(
-        (),
-        s,
-        dtype=dtype or get_default_dtype(),
-        device=device,
-        requires_grad=requires_grad,
-        layout=layout,
-        pin_memory=pin_memory,
-    )
+    wanted = dtype or get_default_dtype()
+    return full((), s, dtype=wanted, device=device, requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
 
 
 def _constant(name: str, value: int, what: str) -> Any:
@@ -236,12 +227,10 @@ def full_like(
     """
     plain = type(input) is _handle.result_class and device is layout is memory_format is None
     if plain and (type(fill_value) is float or (type(fill_value) is int and -_FAR < fill_value < _FAR)):
-        plain = (wanted := input.dtype if dtype is None else dtype_named(dtype)).is_floating_point
-    else:
-        plain = False
-    if plain:
-        out = _full_like("full_like", input, wanted.code, fill_value, 0)
-        return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
+        wanted = input.dtype if dtype is None else dtype_named(dtype)
+        if wanted.is_floating_point:
+            out = _full_like("full_like", input, wanted.code, fill_value, 0)
+            return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
     return _constant_like(
         "full_like", input, fill_value, dtype, device, requires_grad, memory_format, layout, pin_memory
     )

@@ -18,7 +18,7 @@ from ...ops._entry import composed, rename_errors
 from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ...ops.composed.pad import pad
-from ...ops.composed.shape import rearranged
+from ...ops.composed.repeat import rearranged
 from ...ops.create import arange
 from ...ops.values import can_cache
 from ...tensor import Tensor
