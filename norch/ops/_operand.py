@@ -30,7 +30,8 @@ def operand(value: Operand, name: str = "tensor") -> Tensor:
     """
     if isinstance(value, Handle):
         return value
-    kept, key = _numbers.get(type(value)), cast(Any, value)
+    key: Any = value
+    kept = _numbers.get(type(key))
     if kept is None:
         return number_or_array(value, name)
     if key != key or (key == 0 and copysign(1.0, key) < 0):

@@ -335,22 +335,18 @@ def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
     return _sub(input, other) if alpha == 1 else with_factor(_sub, "sub", alpha, input, other)
 
 
-_WIDE = (float32, float64)
-
-
 def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
     """function(input, *others), a sum, with the first of others times factor, in the dtype that all of them give."""
     given = input = as_operand(input, name)
-    if function in (_add, _sub) and type(factor) in (int, float) and input.dtype.is_floating_point:
-        (other,) = others
-        if isinstance(other, Handle) and other.dtype is input.dtype:
-            try:
-                return _addcmul(input, other, -factor if function is _sub else factor)
-            except Error as error:
-                rename_error(error, name)
-                raise
     first, *rest = others
-    if type(factor) in (int, float) and isinstance(first, Handle) and first.dtype is input.dtype in _WIDE:
+    plain = type(factor) in (int, float) and isinstance(first, Handle) and first.dtype is input.dtype
+    if plain and function in (_add, _sub) and input.dtype.is_floating_point:
+        try:
+            return _addcmul(input, first, -factor if function is _sub else factor)
+        except Error as error:
+            rename_error(error, name)
+            raise
+    if plain and input.dtype in (float32, float64):
         return function(input, mul(first, factor), *rest)
     others, dtype = _times(name, factor, input, others)
     if dtype.is_floating_point and dtype.itemsize == 2:

@@ -9,8 +9,8 @@ from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
 from ..._tensor import handle as _handle
 from ..._tensor.handle import Handle
-from ...autograd.grad_mode import mode
 from ...autograd.differentiable import differentiable
+from ...autograd.grad_mode import mode
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
